@@ -33,7 +33,8 @@ class PolicyFiles(Value):
 
 
 class PacketLog(Value):
-    """The events of the packet that the consuming event can see: their parents by id, and which of them moved the lane.
+    """The events of the packet that the consuming event can see: their parents by id, and the ids of those that moved
+    the lane.
 
     The consuming event and later ones are not included.
     """

@@ -11,8 +11,8 @@ whole text:
 - the token's flags are touch, PIN and the two about backup; it has no extensions and registers no key;
 - the policy lists the origin and the relying party, and they belong together.
 
-The key of a page belongs to a relying party, such as `localhost`; that of `ssh-keygen` to an application that begins
-with `ssh:`. Neither can be used in place of the other.
+The key of a page belongs to a relying party, such as `localhost`; a key of `ssh-keygen` belongs to an application that
+begins with `ssh:`. Neither can be used in place of the other.
 """
 
 from __future__ import annotations

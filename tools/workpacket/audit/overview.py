@@ -162,7 +162,7 @@ _NEEDS: Final = {"IN_REVIEW": "verdict", "MERGE_PENDING": "merge", "BLOCKED": "u
 
 
 def waits_for(facts: AuditFacts, packet: PacketFacts) -> str:
-    """Return what a packet waits for, in a word that the page can filter by; '' if it is done or being worked on."""
+    """Return a word for what a packet waits for, by which the page can filter; '' if it is done or being worked on."""
     lane = packet.lane
     if packet.state.forked:
         return "resolve"
@@ -389,7 +389,7 @@ class Audit(Value):
     """The whole audit. `lane_order` is that of the counts in `history`.
 
     `root` is one digest for all heads of all logs: two repositories with the same root have the same history.
-    `doubted` are the packets with an error about their approvals, their log or their evidence.
+    `doubted` are the packets with an error in their approvals, their log or their evidence.
     """
 
     facts: AuditFacts
@@ -487,7 +487,7 @@ def _is_doubt(finding: Problem, reasons: Mapping[str, Reason]) -> bool:
 
 
 def _lost(doubts: Sequence[AuditFinding], folder: str, known: Iterable[str]) -> int:
-    """Count the files with doubts that cannot be counted otherwise: they are missing, or cannot be read."""
+    """Count the doubtful files that cannot be counted in another way, because they are missing or cannot be read."""
     paths = {one.finding.path for one in doubts if one.finding.path.startswith(f"{folder}/")}
     return len({path for path in paths if path.endswith(".json")} - set(known))
 
@@ -499,8 +499,8 @@ def _gaps(
     left: Sequence[Requirement],
     doubts: Sequence[AuditFinding],
 ) -> list[Gap]:
-    """Return the categories. What belongs to a packet with a doubt is not in order, so that no number contradicts a
-    finding.
+    """Return the categories. Whatever belongs to a doubtful packet counts as not in order, so that the numbers do not
+    contradict the findings.
     """
     doubted = {matter.packet for matter in doubts}
     sound = [name for name in facts.packets if name not in doubted]
@@ -531,5 +531,5 @@ def _gaps(
         Gap("Criteria of finished work that have evidence", *proved(finished)),
         Gap("Valid signed decisions", len(valid), len(decisions) + forged),
         Gap("Events whose actor is proven; others are claimed, not proven", proven, len(events) + lost),
-        Gap("Packets with a sound log", sum(bool(facts.packets[name].lane) for name in sound), len(facts.packets)),
+        Gap("Packets with an intact log", sum(bool(facts.packets[name].lane) for name in sound), len(facts.packets)),
     ]

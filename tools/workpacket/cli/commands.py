@@ -172,7 +172,7 @@ OTHER_NAMES = {
 
 
 def resolve(words: list[str] | tuple[str, ...]) -> tuple[str, int]:
-    """Return the name of the command that `words` begin with, and how many of them spell it; ("", 0) if none does."""
+    """Return the name of the command with which `words` begin, and how many words it has; ("", 0) without one."""
     for count in range(min(len(words), 2), 0, -1):
         spelled = " ".join(words[:count])
         if MODULES.get(spelled):
@@ -183,5 +183,5 @@ def resolve(words: list[str] | tuple[str, ...]) -> tuple[str, int]:
 
 
 def below(word: str) -> tuple[tuple[str, str], ...]:
-    """Return the second words that a command or family has rows for, with their summaries."""
+    """Return the second words that a command or family can have, with their summaries."""
     return tuple((typed.partition(" ")[2], summary) for typed, _, summary in _ROWS if typed.startswith(f"{word} "))

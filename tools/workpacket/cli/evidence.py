@@ -162,7 +162,7 @@ def _replay(arguments: Arguments, name: str, account: Account | None) -> int:
 
 
 def _state(folder: str, packet: PacketFacts, differences: Sequence[str]) -> None:
-    """Write what the replay found as a statement for CI to sign."""
+    """Write the result of the replay as a statement for CI to sign."""
     from workpacket.lifecycle.attestations import AttestedPacket, replay_of
 
     statement = replay_of(AttestedPacket(packet.state), packet.id.text, differences)
@@ -170,7 +170,7 @@ def _state(folder: str, packet: PacketFacts, differences: Sequence[str]) -> None
 
 
 def attest(arguments: Arguments) -> int:
-    """Write the attestation file for a bundle. It needs neither a repository nor anything of the change."""
+    """Write the attestation file for a bundle. It needs neither a repository nor any part of the change."""
     from workpacket.approvals.sigstore import attestation_file
 
     target = arguments.value("out")
@@ -203,7 +203,7 @@ def verify(arguments: Arguments) -> int:
 
 
 def record(arguments: Arguments) -> int:
-    """Verify an attestation of CI, and record it with what it says."""
+    """Verify an attestation of CI, and record it with its result."""
     from workpacket.lifecycle.proofs import record_replay
 
     name, _, found, text = _attested(arguments, actor_of(arguments, here()))
@@ -225,7 +225,7 @@ def _attested(arguments: Arguments, actor: Actor) -> tuple[str, str, Attested, s
 
 
 def _differences(found: Attested) -> list[Json]:
-    listed: list[Json] = [line[:500] for line in found.failed[:MOST_EVIDENCE]] or ["CI does not say which"]
+    listed: list[Json] = [line[:500] for line in found.failed[:MOST_EVIDENCE]] or ["CI does not say which ones"]
     return listed if found.result == "FAILED" else []
 
 

@@ -71,7 +71,7 @@ class Command:
 
     @property
     def typed(self) -> str:
-        """Return what is typed for it; the name is that in JSON answers, schemas and the log."""
+        """Return the command as it is typed; `name` is used in JSON answers, schemas and the log."""
         return typed_as(self.name)
 
 

@@ -64,7 +64,7 @@ def visible_lines(source: Source) -> Iterator[SourceLine]:
 
 
 def one_line_comments(source: Source) -> Iterator[SourceLine]:
-    """Yield the lines that are nothing but a comment, in order."""
+    """Yield the lines that consist only of a comment, in order."""
     for span in _hidden_spans(source):
         text = source.line(span.start).rstrip("\r\n") if len(span) == 1 else ""
         if text.lstrip(" ").startswith(_COMMENT_START):
@@ -150,7 +150,7 @@ class Row(NamedTuple):
 
 class Table:
     """One table. `columns` are the keys of the header cells, `has_dashes` says whether the separator line follows.
-    `spacers` are the lines of rows without a word, which only keep other rows apart.
+    `spacers` are the lines of empty rows, which only separate other rows.
     """
 
     __slots__ = ("columns", "end", "has_dashes", "header", "rows", "spacers")

@@ -151,7 +151,7 @@ _HIDING = lazy_pattern(r"<[A-Za-z!/?]|^ {0,3}(?:```|~~~)", re.MULTILINE)
 
 def only_adds(before: Source, after: Source) -> bool:
     """Whether the second text has every section of the first as it was, in the same order below the same titles, and
-    otherwise only new sections without anything that could hide another one.
+    adds only sections that contain nothing that could hide another section.
     """
     old, new = _sections(before), _sections(after)
     if new[0] != old[0]:
@@ -167,7 +167,9 @@ def only_adds(before: Source, after: Source) -> bool:
 
 
 def _sections(specification: Source) -> list[tuple[tuple[str, ...], str]]:
-    """Return each heading with all titles above it and the text up to the next one; first what is above all of them."""
+    """Return each heading with all titles above it and the text up to the next heading, preceded by the text above all
+    headings.
+    """
     found = list(passages(specification))
     ends = [each.first for each in found] + [specification.line_count + 1]
     texts = [

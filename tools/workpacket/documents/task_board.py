@@ -232,7 +232,7 @@ class BoardEntry:
 class BoardSection:
     """A heading and the entries below it. `known` is the section of the board that the heading names, if any.
     `insert_at` is where a new entry goes: the start of a line, or the end of a file without a final newline. It is
-    before the first mark, so that nothing is inserted next to what other packets insert behind theirs.
+    before the first mark, so that it does not adjoin what other packets insert after their marks.
     """
 
     __slots__ = ("entries", "insert_at", "known", "lanes", "level", "line", "marks", "spaced", "title", "title_span")

@@ -200,7 +200,7 @@ class TrialMerges:
         return differences(self._repository, old, new, self._environment)
 
     def read(self, names: Iterable[str]) -> dict[str, bytes]:
-        """Return the contents of objects by name, those made by a trial included."""
+        """Return the contents of objects by name, including objects made by a trial."""
         return read_objects(self._repository, names, self._environment)
 
     def overlaid(self, commit: str, entries: Mapping[str, str]) -> str:

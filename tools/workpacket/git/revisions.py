@@ -147,7 +147,7 @@ def merge_base(repository: Repository, left: str, right: str) -> str | None:
 
 
 def default_branch(repository: Repository) -> Branch | None:
-    """Return the default branch of `origin`; without it, the repository's main branch."""
+    """Return the default branch of `origin`; without `origin`, the repository's main branch."""
     target = symbolic_target(repository, "refs/remotes/origin/HEAD")
     candidates = [target] if target else []
     if not candidates:

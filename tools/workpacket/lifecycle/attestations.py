@@ -124,7 +124,9 @@ def proofs_of(packet: AttestedPacket, source: VerifiedSource) -> Iterator[dict[s
 
 
 def replay_of(packet: AttestedPacket, name: str, differences: Sequence[str]) -> dict[str, Json] | None:
-    """Return the statement of what a replay of the last submission found, for CI to sign; None without a submission."""
+    """Return a statement, for CI to sign, with the result of a replay of the last submission; None without a
+    submission.
+    """
     submitted = packet.submitted
     if submitted is None:
         return None

@@ -121,7 +121,7 @@ def _is_standing(packet: PacketFacts) -> bool:
 
 
 def _satisfied(facts: Facts) -> frozenset[str]:
-    """Return the packets that are done as far as others wait for them, and their bases."""
+    """Return the packets that others no longer wait for, and their base ids."""
     done = [packet.id for packet in facts.packets.values() if packet.lane in facts.policy.satisfied_by]
     return frozenset(name for wp_id in done for name in (wp_id.text, wp_id.base))
 

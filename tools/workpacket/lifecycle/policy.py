@@ -99,7 +99,7 @@ class EvidencePolicy(Value):
 
     @cached_property
     def trusted_ci(self) -> TrustedCi | None:
-        """Return whose attestations count; None if the policy does not say."""
+        """Return whose attestations of replays count; None if the policy does not say."""
         if self.ci is None:
             return None
         from workpacket.approvals.sigstore import read_trusted_ci

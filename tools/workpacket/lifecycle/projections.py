@@ -220,8 +220,8 @@ def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce], *, a
 
 
 def spacer_edits(registry: TraceabilityRegistry, bases: Container[str]) -> Iterator[Edit]:
-    """Yield the edits that leave exactly one empty row behind the row of each of these bases. One before such a row
-    stays, because its removal would be a change next to that row.
+    """Yield the edits that leave exactly one empty row behind the row of each of these bases. An empty row before such
+    a row is kept, because removing it would be a change next to that row.
     """
     source = registry.source
     starts = [*source.line_starts, len(source.text)]

@@ -93,7 +93,7 @@ def _unproved(row: Mapping[str, Json]) -> Iterator[Problem]:
 def record_replay(
     facts: Facts, packet: PacketFacts, commit: str, differences: Sequence[str], attestation: str = ""
 ) -> Answer:
-    """Record the result of a person, or of CI by its attestation, who ran the proofs of a submission again."""
+    """Record the result when a person, or CI with an attestation, has run the proofs of a submission again."""
     from workpacket.lifecycle.moves import Draft, Planned
 
     name, result = packet.id.text, "different" if differences else "same"
@@ -160,21 +160,21 @@ def _demand_edit(source: Source, start: int, demand: NewDemand) -> Edit:
 
 
 def attested_replay(attestation: str, submitted: LogEvent | None, policy: EvidencePolicy) -> Attested:
-    """Return what CI attests of this submission; raise WorkpacketError if the attestation does not count, or is about
-    something else.
+    """Return what CI attests about this submission; raise WorkpacketError if the attestation does not count, or is
+    about something else.
     """
     from workpacket.approvals.sigstore import CODE, verify_attestation
 
     found = verify_attestation(attestation.encode("utf-8", "replace"), policy.trusted_ci)
     if submitted is None or found.commit != submitted.text("commit"):
-        raise WorkpacketError(CODE, f"it is about the commit {found.commit[:12]}, which is not the submitted one")
+        raise WorkpacketError(CODE, f"it is about the commit {found.commit[:12]}, which is not the submitted commit")
     if found.configuration.get(submitted.path) != submitted.id:
         raise WorkpacketError(CODE, f"it is not about the submission {submitted.id[:12]}")
     return found
 
 
 def attestation_fault(event: LogEvent, before: Iterable[LogEvent], policy: EvidencePolicy) -> str:
-    """Return why the attestation that a replay names does not say what the event says; '' if it does. `before` are the
+    """Return why the attestation that a replay names contradicts the event; '' if it agrees. `before` are the
     events that the replay follows.
     """
     submitted = [each for each in before if each.type == "submitted"]
@@ -189,8 +189,8 @@ def attestation_fault(event: LogEvent, before: Iterable[LogEvent], policy: Evide
 
 
 def replay_unmet(events: Iterable[LogEvent], policy: EvidencePolicy, actors: Actors) -> str:
-    """Return why a verdict PASS must wait for a replay, '' if it need not: the last one that counts decides. It is by
-    CI, with a valid attestation, or, unless the policy asks for CI, by somebody else.
+    """Return why a verdict PASS must wait for a replay, '' if it need not: the last one that counts decides. That is a
+    replay by CI, with a valid attestation, or, unless the policy requires CI, by someone else.
     """
     if policy.replay == "off":
         return ""
@@ -214,7 +214,7 @@ def replay_unmet(events: Iterable[LogEvent], policy: EvidencePolicy, actors: Act
         and counts(event)
     ]
     if not found and policy.replay == "ci":
-        return f"no valid attestation says that CI replayed the proofs of {(commit or 'a commit')[:12]}"
+        return f"no valid attestation shows that CI has run the proofs of {(commit or 'a commit')[:12]} again"
     if not found:
         return f"only those who did the work have run the proofs of {(commit or 'a commit')[:12]} again"
     if found[-1].text("result") != "same":

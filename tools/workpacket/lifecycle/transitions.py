@@ -242,7 +242,7 @@ _FORWARD_LIGHT = {
 
 
 def forward_command(packet: str, lane: str, lanes: LaneTable = BUILT_IN, *, light: bool = False) -> str:
-    """Return the command that moves a packet on from this lane; the one that shows its log if there is none."""
+    """Return the command that moves a packet on from this lane; if there is none, the command that shows its log."""
     other = (ADVANCE if lanes.is_added(lane) else "history", "{id}")
     command, words = {**_FORWARD, **(_FORWARD_LIGHT if light else {})}.get(lane, other)
     return f"workpacket {typed_as(command)} {words.replace('{id}', packet)}"

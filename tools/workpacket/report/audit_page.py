@@ -223,7 +223,7 @@ def _matter(matter: AuditFinding, audit: Audit) -> str:
 
 
 def _file_address(matter: AuditFinding, audit: Audit) -> str:
-    """Return the address of the place on the forge; '' if the file is not there as it is here."""
+    """Return the address of the place on the forge; '' if the forge does not have the file in this state."""
     facts, finding = audit.facts, matter.finding
     if not facts.forge or facts.head is None or matter.pending or not finding.path:
         return ""
@@ -249,7 +249,7 @@ def _progress(audit: Audit) -> Iterator[str]:
 
 
 def _share(gap: Gap) -> str:
-    """Return the share as a bar with its percentage, rounded down, so that only what is complete has 100 %."""
+    """Return the share as a bar with its percentage, rounded down, so that only complete items have 100 %."""
     if not gap.of:
         return "none asked"
     return f'<meter max="{gap.of}" value="{gap.done}"></meter> <span>{100 * gap.done // gap.of} %</span>'

@@ -355,7 +355,7 @@ class LookAlikeCharacter(StructuredRule):
 class DateImplausible(DatedRule):
     """Implausible year in a date
 
-    It is probably a typo, and it sorts before or after every other date.
+    The year is probably a typo, and the date sorts before or after all others.
 
     Remedy: correct the year.
     """

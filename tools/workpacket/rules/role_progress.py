@@ -67,7 +67,7 @@ class RoleOlderForm(RoleRule):
 class RoleStatusUnknown(RoleRule):
     """Unknown role status
 
-    It counts neither as open nor as complete, so it is never resumed or closed.
+    The checkpoint counts neither as open nor as complete, so it is never resumed or closed.
 
     Remedy: write in_progress, blocked, awaiting_review or complete.
     """

@@ -19,7 +19,7 @@ KINDS: tuple[ActorKind, ...] = ("human", "agent", "ci")
 
 
 def acting(repository: Repository, name: str = "", kind: str = "") -> Actor:
-    """Return the given actor, or else that of WORKPACKET_ACTOR, or else git's user.name."""
+    """Return the given actor, or else WORKPACKET_ACTOR, or else git's user.name."""
     found = name or os.environ.get("WORKPACKET_ACTOR", "") or _git_user(repository)
     found = " ".join(found.split())[:200]
     if not found:

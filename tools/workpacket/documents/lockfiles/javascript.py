@@ -1,6 +1,6 @@
 """JavaScript: the lock files of npm (versions 1 to 3), pnpm (5 to 9) and yarn, and `package.json`.
 
-A `yarn.lock` has one of two formats: that of yarn 1 is its own, that of yarn 2 and later ("berry") is YAML.
+A `yarn.lock` has one of two formats: yarn 1 has its own, and yarn 2 and later ("berry") use YAML.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ FIT = _refused(f"""
         Remedy: Correct the place that the message names; docs/approvals/contract.md says where each part belongs.
 
     statement_outdated: Approval that covers the refinement only
-        It was given before approvals named the contract. Events on the base that used it stay valid; no new event can
-        use it.
+        The approval was given before approvals named the contract. Events on the base that used it stay valid; no new
+        event can use it.
         Remedy: {APPROVE_ANEW}
 
     policy_moved: Policy changed since the approval
@@ -426,7 +426,7 @@ ASKING = (
     """),
     *_conflict("""
     statement_unfit: Statement about a different text from the one here
-        It was created for different bytes or another packet, so it would not count here.
+        The statement was created for different bytes or another packet, so it would not count here.
         Remedy: Create a new one with `workpacket approve WP --statement-out FILE`, and sign that.
 
     signature_minute_taken: Too many approvals at once
@@ -488,7 +488,7 @@ SIGNING = _environment("""
         it).
 
     ssh_keygen_doubtful: The ssh-keygen in PATH may not be OpenSSH's
-        It is in the work tree, or in a folder to which others can write. The program gets the passphrase, and can sign
+        The program is in the work tree, or in a folder to which others can write. It gets the passphrase, and can sign
         anything.
         Remedy: Put the folder that contains OpenSSH, such as `/usr/bin`, first in PATH.
 

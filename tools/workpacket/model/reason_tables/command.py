@@ -114,7 +114,7 @@ GIT = (
         Remedy: Make sure that the folder exists and is readable.
 
     git_timeout: Git timed out
-        It may be waiting for a lock or a network file system, or the repository may be broken.
+        The command may be waiting for a lock or a network file system, or the repository may be broken.
         Remedy: Run the same git command by hand; look for a stale .git/index.lock.
 
     tree_incomplete: Incomplete work tree
@@ -175,8 +175,8 @@ WRITING = (
         Remedy: Run any command that writes, or choose: `workpacket log recover --forward` or `--back`.
 
     third_state: A file was changed after an interrupted command
-        It matches neither the state before the command nor the state after it, so finishing would overwrite someone's
-        work.
+        The file matches neither the state before the command nor the state after it, so finishing would overwrite
+        someone's work.
         Remedy: Run `workpacket log recover --forward` or `--back`; the version that is overwritten is saved first.
 
     journal_damaged: The journal of an interrupted command is damaged

@@ -50,7 +50,8 @@ BEGINNING = (
         Remedy: Check out the whole commit, here or in a new work tree: `git worktree add --detach PATH REV`.
 
     proof_changed_tree: A proof changed the work tree
-        It changed tracked files, left new files or moved HEAD, so neither it nor later proofs are about the commit.
+        The proof changed tracked files, left new files or moved HEAD, so neither it nor later proofs are about the
+        commit.
         Remedy: Undo the change. Have the proof write to a temporary folder, or to files that git ignores.
 
     proof_undeclared: The contract names no proof of a criterion
@@ -68,8 +69,8 @@ BEGINNING = (
         Remedy: Correct the command or the filter: it must execute the tests that the contract names.
 
     test_not_run: A test that the contract names was not run
-        It was deselected or skipped, or has another name. A test with the same name in another place is a different
-        test.
+        The test was deselected or skipped, or has another name. A test with the same name in another place is a
+        different test.
         Remedy: Have the command run it, or have the contract amended.
 
     test_failed: A test of the proof failed
@@ -110,7 +111,7 @@ BEGINNING = (
 
     replay_missing: No one else has run the proofs again
         Before a verdict PASS, the policy requires that someone who did not do the work runs the proofs again, or by CI.
-        Remedy: Have someone else run `workpacket evidence replay WP --record`, or record what CI attests:
+        Remedy: Have someone else run `workpacket evidence replay WP --record`, or record the attestation of CI:
         `workpacket evidence record WP FILE`.
 
     log_absent: The packet has no log

@@ -217,7 +217,7 @@ CHANGE = (
         Remedy: Create an event key with `workpacket key init --event`, and record the event again.
 
     replay_attestation_invalid: Attestation of CI that does not count
-        CI attests what a replay found, with a certificate that names its workflow. The attestation counts only if
+        CI attests the result of a replay with a certificate that names its workflow. The attestation counts only if
         `[evidence.ci]` in the policy of the base names that workflow and pins the authority that issued the
         certificate, and if it is about this submission.
         Remedy: Record the attestation of the job that replayed this submission: `workpacket evidence record WP FILE`.

@@ -91,7 +91,7 @@ WORKER = (
           "Correct the cause and resume: only that step runs again",
           aliases=("step_failed", "worker_parse_failed", "worker_call_failed", "implement_failed", "plan_failed")),
     _stop("worker_timeout", 42, "worker", "with_backoff", "A worker did not answer in time",
-          "It may still be running.",
+          "The worker may still be running.",
           "Look for its process; the event names it.",
           "Resume with a longer time limit", aliases=("worker_call_timeout", "step_timeout")),
     _stop("stalled", 43, "worker", "with_backoff", "Nothing happened for too long",
@@ -122,7 +122,8 @@ WORKER = (
           "The event effect.failed contains the error.",
           "Correct the cause and resume: the effect is tried again"),
     _stop("worker_lost", 46, "worker", "with_backoff", "The process ended unexpectedly",
-          "It was killed, or the machine stopped. Acknowledged results are stored; the step in progress is not.",
+          "The process was killed, or the machine stopped. Acknowledged results are stored; the step in progress is "
+          "not.",
           "runs show marks the step that may have been in progress.",
           "Resume: at most the steps in progress run again", aliases=("crashed", "process_lost")),
     _stop("orphan_alive", 47, "worker", "never", "A process of an earlier attempt is still running",

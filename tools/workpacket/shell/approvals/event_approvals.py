@@ -199,8 +199,8 @@ def _judged(approvals: Approvals, event: LogEvent) -> tuple[list[Problem], bool]
 def _keys(approvals: Approvals, events: list[LogEvent]) -> Mapping[str, str]:
     """Return for each packet a digest of everything that its verdicts depend on; no digest if the log or the policy
     cannot be trusted. The commit that brought an event never changes. Everything else is in the digest: the events of
-    the packet and their commits, the envelopes that are about it or revoke one that is, which of the bases named in
-    them are known, the first authors of its files, the keys revoked today, and the first commit. While these are
+    the packet and their commits, the envelopes that are about it or revoke one that is, the known ones among the bases
+    named in them, the first authors of its files, the keys revoked today, and the first commit. While these are
     unchanged, no approval of the packet can have become invalid, and no new objection can have appeared.
     """
     if not isinstance(approvals.trusted, Trusted):

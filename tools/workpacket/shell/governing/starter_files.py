@@ -1,4 +1,4 @@
-"""The files that `init` installs, and which of them a repository has.
+"""The files that `init` installs, and those among them that a repository has.
 
 Also the folders of the runtime that git does not ignore yet, and the file that could list them.
 """

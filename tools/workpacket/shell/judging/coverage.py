@@ -126,7 +126,7 @@ class Anchors:
         return frozenset(places[: first + 1] if first is not None else ())
 
     def rewritten(self, one: Difference) -> bool:
-        """Whether the difference puts another specification in force, or changes what this one says."""
+        """Whether the difference puts another specification in force, or changes the text of this one."""
         if not is_governance(one.path) or one.path not in {SPEC_POINTER, *self._paths}:
             return False
         before, after = (
@@ -312,8 +312,8 @@ class _Coverage:
                 yield path
 
     def _outside(self, differences: Mapping[str, Difference]) -> dict[str, Difference]:
-        """Leave out documents of the governance folder, except those that become a program there or say something other
-        than the specification in force.
+        """Leave out documents of the governance folder, except those that become a program there or differ from the
+        specification in force.
         """
         return {path: one for path, one in differences.items() if not _is_document(one) or self.anchors.rewritten(one)}
 
@@ -392,7 +392,7 @@ def _scope(source: Source) -> _Scope:
 
 
 def _is_document(one: Difference) -> bool:
-    """Whether it is a document of the governance folder, and does not become a program there."""
+    """Whether the path is a document of the governance folder that does not become a program."""
     mode = one.new.partition(" ")[0]
     return is_governance(one.path) and (not mode or f"{mode} " == _FILE or mode == one.old.partition(" ")[0])
 

@@ -212,7 +212,7 @@ class Unfinished(Value):
 
 
 class Recovered(Value):
-    """A finished transaction, its direction, and the places in the git directory of saved third versions."""
+    """A finished transaction, its direction, and where in the git directory the third versions were saved."""
 
     tx: str
     command: str
