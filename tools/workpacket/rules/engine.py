@@ -32,10 +32,9 @@ EVERY_KIND = ("text",)
 # The modules with rules that compare documents.
 ACROSS = (
     "across_board",
-    "drift",
     "across_packets",
-    "across_work_packages",
-    "across_batches",
+    "work_package",
+    "batch",
     "role_progress",
 )
 
