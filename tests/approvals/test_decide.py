@@ -94,6 +94,15 @@ def test_every_reason_is_given_at_once_with_its_file() -> None:
     assert verdict.unmet[0].message == "0 of 1 people have given a valid approval"
 
 
+def test_after_an_amendment_the_scope_is_that_of_the_approved_contract() -> None:
+    """The scope outside of the contract may have changed with it; without an amendment, both count."""
+    said, scope = envelope(contract="c" * 64), ("lib/",)
+    assert codes(decide(facts(said, scope=scope, contract="c" * 64))) == ["threshold_unmet", "scope_moved"]
+    assert decide(facts(said, scope=scope, contract="c" * 64, amended=True)).met
+    assert "scope_moved" in codes(decide(facts(said, scope=scope, contract="d" * 64, amended=True)))
+    assert "scope_moved" in codes(decide(facts(envelope(), scope=scope, amended=True)))
+
+
 @pytest.mark.parametrize(
     ("ahead", "told"),
     [(timedelta(minutes=5), []), (timedelta(minutes=5, seconds=1), ["threshold_unmet", "issued_in_future"])],

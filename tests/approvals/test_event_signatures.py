@@ -173,6 +173,14 @@ def test_a_role_is_asked_for(kind: str, roles: tuple[str, ...], allowed: bool) -
     assert set(roles) <= set(ROLES)
 
 
+def test_a_key_proves_nothing_once_it_is_revoked_or_not_listed() -> None:
+    said = f"{KEY.fingerprint} signed as ann, but the policy"
+    found = EventSignatures(ACTORS, revoked=frozenset({KEY.blob})).judge(signed())
+    assert (found.code, found.message) == ("actor_key_unknown", f"{said} revoked this key")
+    found = EventSignatures(Actors(present=True)).judge(signed())
+    assert (found.code, found.message) == ("actor_key_unknown", f"{said} does not list this key for any actor")
+
+
 def test_a_key_that_may_approve_signs_no_event() -> None:
     """Even where the policy lists it among the keys of its owner."""
     found = judged(signed(), approving=frozenset({KEY.blob}))

@@ -236,6 +236,7 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
         ["trace", "trailers", NAME],
         ["trace", "impact", "src/report.md"],
         ["audit"],
+        ["report", "requirements"],
     ):
         reached(governed, *words)
     governed.stub("WP-1-Greeting-v2")

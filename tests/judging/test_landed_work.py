@@ -63,6 +63,53 @@ def test_work_that_was_changed_on_the_way_is_not_done(kitchen: Kitchen) -> None:
     assert done(kitchen, kitchen.commit({**WORK, "lib/x": "evil\n"}, base)) == frozenset()
 
 
+def test_what_was_decided_is_remembered(kitchen: Kitchen, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = kitchen.commit(OLD)
+    kitchen.judged(WORK, base)
+    honest, false = kitchen.commit(WORK, base), kitchen.commit({**WORK, "lib/x": "evil\n"}, base)
+    assert done(kitchen, honest) == {A}
+    assert done(kitchen, false) == frozenset()
+    monkeypatch.setattr(landed_work, "_decide", None)
+    assert done(kitchen, honest) == {A}
+    assert done(kitchen, false) == frozenset()
+
+
+def test_what_cannot_be_known_without_a_commit_is_asked_again(
+    kitchen: Kitchen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = kitchen.commit(OLD)
+    kitchen.add("claimed")
+    kitchen.add("submitted", commit="9" * 40)
+    kitchen.add("verdict.given")
+    landing = kitchen.commit(WORK, base)
+    assert done(kitchen, landing) == frozenset()
+    monkeypatch.setattr(landed_work, "_decide", lambda *_: "landed")
+    assert done(kitchen, landing) == {A}
+
+
+def test_a_landing_is_not_mended_by_taking_it_back(kitchen: Kitchen) -> None:
+    """The commit that removes the verdict is not the one that brought it."""
+    base = kitchen.commit(OLD)
+    kitchen.judged(WORK, base)
+    landing = kitchen.commit({**WORK, "lib/x": "evil\n"}, base)
+    assert done(kitchen, alone(kitchen, OLD, landing)) == frozenset()
+
+
+def test_a_verdict_that_does_not_settle_by_landing_is_not_asked_about(kitchen: Kitchen) -> None:
+    """Here the run of the packet is still open."""
+    base = kitchen.commit(OLD)
+    kitchen.judged(WORK, base)
+    kitchen.add("run.linked")
+    assert done(kitchen, kitchen.commit(WORK, base)) == frozenset()
+
+
+def test_a_packet_that_was_adopted_after_its_verdict_is_not_asked_about(kitchen: Kitchen) -> None:
+    base = kitchen.commit(OLD)
+    kitchen.stories[A] = Story(A)
+    kitchen.add("adopted", lane_to="MERGE_PENDING")
+    assert done(kitchen, kitchen.commit(WORK, base)) == frozenset()
+
+
 def test_before_it_lands_or_without_a_branch_it_is_not_done(kitchen: Kitchen) -> None:
     base = kitchen.commit(OLD)
     kitchen.judged(WORK, base)
@@ -190,6 +237,75 @@ def test_work_whose_commits_are_the_line_itself_landed_as_it_is(kitchen: Kitchen
     assert merging(kitchen, verdict) == set()
 
 
+def codes_of_landings(kitchen: Kitchen, tip: str) -> dict[str, list[tuple[str, str]]]:
+    logs = {name: story.log() for name, story in kitchen.stories.items()}
+    found = landing_faults(kitchen.written.stored(), tip, logs, POLICY)
+    return {commit: [(one.code, one.path) for one in faults] for commit, faults in found.items()}
+
+
+def test_a_verdict_in_the_first_commit_has_nothing_to_be_compared_with(kitchen: Kitchen) -> None:
+    kitchen.judged(WORK, kitchen.commit(OLD))
+    first = kitchen.commit(WORK)
+    assert codes_of_landings(kitchen, first) == {first: [("landed_otherwise", ".GOV/log")]}
+
+
+def test_faults_of_another_packet_that_landed_with_it_are_not_its_own(kitchen: Kitchen) -> None:
+    kitchen.packet(B, "created", "activated", scope="`lib/`")
+    base = kitchen.commit(OLD)
+    both: Tree = {**WORK, "lib/b.py": "b\n"}
+    one, _ = kitchen.judged(WORK, base)
+    other, _ = kitchen.judged({**OLD, "lib/b.py": "b\n"}, base, B)
+    landing = kitchen.commit({**both, "lib/b.py": "evil\n"}, base, one, other)
+    assert merging(kitchen, landing) == set()
+    assert merging(kitchen, landing, B) == {("changed_after_verdict", "lib/b.py")}
+
+
+def test_what_no_packet_covers_is_a_fault_of_the_landing_and_not_of_the_work(kitchen: Kitchen) -> None:
+    """B's work brings a path that is in the scope of A only, which did not change it."""
+    kitchen.packet(B, "created", "activated", scope="`lib/`")
+    base = kitchen.commit(OLD)
+    one, _ = kitchen.judged(WORK, base)
+    other, _ = kitchen.judged({**OLD, "lib/b.py": "b\n", "src/z.py": "z\n"}, base, B)
+    landing = kitchen.commit({**WORK, "lib/b.py": "b\n", "src/z.py": "z\n"}, base, one, other)
+    assert codes_of_landings(kitchen, landing)[landing] == [("change_uncovered", "src/z.py")]
+    assert merging(kitchen, landing) == set()
+
+
+def test_a_verdict_is_asked_about_where_it_landed_and_not_where_its_log_grows(kitchen: Kitchen) -> None:
+    kitchen.packet(B, "created", "activated", scope="`lib/`")
+    base = kitchen.commit(OLD)
+    work, _ = kitchen.judged(WORK, base)
+    evil: Tree = {**WORK, "src/b.py": "evil\n"}
+    first = kitchen.commit(evil, alone(kitchen, evil, base, work))
+    kitchen.add("noted")
+    both: Tree = {**evil, "lib/b.py": "b\n"}
+    other, _ = kitchen.judged(both, first, B)
+    second = kitchen.commit(both, first, other)
+    found = codes_of_landings(kitchen, second)
+    assert found == {second: [], first: [("landed_otherwise", "src/b.py")]}
+
+
+def test_what_others_changed_on_the_base_meanwhile_is_not_part_of_the_work(kitchen: Kitchen) -> None:
+    old = kitchen.commit(OLD)
+    work, _ = kitchen.judged(WORK, old)
+    base = alone(kitchen, {**OLD, "README.md": "new\n"}, old)
+    merged: Tree = {**WORK, "README.md": "newer\n"}
+    assert merging(kitchen, kitchen.commit(merged, alone(kitchen, merged, base, work))) == set()
+
+
+def test_work_with_a_history_of_its_own_that_was_merged_is_compared_as_a_whole(kitchen: Kitchen) -> None:
+    base = kitchen.commit(OLD)
+    kitchen.add("claimed")
+    own: Tree = {**OLD, "src/b.py": "b\n"}
+    work = kitchen.commit(own)
+    kitchen.add("submitted", commit=work)
+    kitchen.add("verdict.given")
+    evil: Tree = {**OLD, "src/b.py": "evil\n"}
+    honest, false = alone(kitchen, own, base, work), alone(kitchen, evil, base, work)
+    assert merging(kitchen, kitchen.commit(own, honest)) == set()
+    assert merging(kitchen, kitchen.commit(evil, false)) == {("landed_otherwise", "src/b.py")}
+
+
 def submitted_as(kitchen: Kitchen, base: str, changed: str = "src/b.py") -> str:
     """The work, handed in with the list of what it changes, and judged."""
     kitchen.add("claimed")
@@ -206,6 +322,15 @@ def test_work_that_lands_after_its_verdict_is_compared_where_it_lands(kitchen: K
     honest, false = kitchen.commit(WORK, early, work), kitchen.commit({**WORK, "src/b.py": "evil\n"}, early, work)
     assert merging(kitchen, honest) == set()
     assert ("landed_otherwise", "src/b.py") in merging(kitchen, false)
+
+
+def test_work_that_lands_squashed_after_its_verdict_is_compared_where_it_lands(kitchen: Kitchen) -> None:
+    base = kitchen.commit(OLD)
+    submitted_as(kitchen, base)
+    early = kitchen.commit(OLD, base)
+    kitchen.add("noted")
+    evil = kitchen.commit({**WORK, "src/b.py": "evil\n"}, early)
+    assert ("changed_after_verdict", "src/b.py") in merging(kitchen, evil)
 
 
 def test_of_many_landings_the_newest_are_asked_about(kitchen: Kitchen) -> None:
@@ -248,6 +373,34 @@ def test_work_in_the_light_form_is_finished_where_it_landed_as_submitted(kitchen
     assert ended(kitchen, kitchen.commit({**WORK, "README.md": "other\n"}, base, work)) == {A}, "of others"
     assert ended(kitchen, kitchen.commit({**WORK, "src/b.py": "evil\n"}, base, work)) == frozenset()
     assert ended(kitchen, kitchen.commit(WORK)) == frozenset(), "the first commit"
+    kitchen.add("noted")
+    assert ended(kitchen, kitchen.commit(WORK, base, work)) == {A}, "a note moves nothing"
+
+
+def test_what_was_decided_about_work_in_the_light_form_is_remembered(
+    kitchen: Kitchen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = kitchen.commit(OLD)
+    light(kitchen, base)
+    false = kitchen.commit({**WORK, "src/b.py": "evil\n"}, base)
+    assert ended(kitchen, false) == frozenset()
+    monkeypatch.setattr(landed_work, "_decide", None)
+    assert ended(kitchen, false) == frozenset()
+
+
+def test_work_in_the_light_form_whose_commit_is_gone_is_asked_again_unless_it_landed(
+    kitchen: Kitchen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = kitchen.commit(OLD)
+    work = light(kitchen, base)
+    digest = described(kitchen.written.stored(), base, work, ["src/b.py"])
+    light(kitchen, base, commit="9" * 40, work={"base": base, "sha256": digest})
+    honest, false = kitchen.commit(WORK, base), kitchen.commit({**WORK, "src/b.py": "evil\n"}, base)
+    assert (ended(kitchen, honest), ended(kitchen, false)) == (frozenset({A}), frozenset())
+    monkeypatch.setattr(landed_work, "_decide", lambda *_: "asked")
+    assert (ended(kitchen, honest), ended(kitchen, false)) == (frozenset({A}), frozenset())
+    monkeypatch.setattr(landed_work, "_decide", lambda *_: "landed")
+    assert ended(kitchen, false) == {A}
 
 
 def test_work_in_the_light_form_whose_commit_is_gone_is_known_by_its_description(kitchen: Kitchen) -> None:

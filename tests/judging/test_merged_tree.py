@@ -204,6 +204,7 @@ def test_attributes_that_leave_the_bytes_or_only_line_ends_are_none_of_these(mer
         ("*.json linguist-generated", "linguist-generated"),
         ("*.json linguist-generated=true", "linguist-generated=true"),
         ("*.json gitlab-generated", "gitlab-generated"),
+        ("*.json gitlab-generated=true", "gitlab-generated=true"),
     ],
 )
 def test_attributes_that_hide_files_from_reviewers_are_refused(merge: Merge, line: str, attribute: str) -> None:

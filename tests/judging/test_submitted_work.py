@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from git.scratch import git
 from judging.repositories import Tree, Written, laid_out
 from judging.test_coverage_of_changes import page, place
 from ledger.stories import Story
@@ -17,7 +18,8 @@ from workpacket.lifecycle.submission_checks import SubmittedWork
 from workpacket.model.events import LogEvent
 from workpacket.model.ids import WorkPacketId
 from workpacket.shell.governed_files import GovernedFiles
-from workpacket.shell.judging.submissions import submitted_work
+from workpacket.shell.judging.submissions import submitted_versions, submitted_work
+from workpacket.shell.work_done import described
 from workpacket.text.source import Source
 
 A, B = "WP-1-Kettle-v1", "WP-1-Stove-v1"
@@ -70,6 +72,7 @@ def test_work_is_what_its_commit_changes_since_it_left_the_base(desk: Desk) -> N
     assert found.changed is not None
     assert sorted(found.changed) == ["lib/c.py", "src/b.py"]
     assert (found.older, found.amended, found.same, found.absent) == (False, False, frozenset(), frozenset())
+    assert (found.required, found.misdescribed) == (False, False)
 
 
 def test_without_a_page_nothing_is_asked_and_nothing_is_in_scope(desk: Desk) -> None:
@@ -93,6 +96,99 @@ def test_the_report_of_a_verdict_is_the_validators(desk: Desk) -> None:
             "verdict.given", report={"path": "docs/report.md", "sha256": hashlib.sha256(text.encode()).hexdigest()}
         )
         assert ("docs/report.md" in (desk.asked(event).changed or ())) is counts
+
+
+# --- work that is described ---
+
+
+def describing(desk: Desk, work: str, *changed: str) -> dict[str, Any]:
+    digest = described(desk.written.stored(), desk.base, work, changed)
+    return {"changed": list(changed), "work": {"base": desk.base, "sha256": digest}}
+
+
+def at_head(desk: Desk, commit: str) -> None:
+    desk.written.stored()
+    git(desk.folder, "update-ref", "--no-deref", "HEAD", commit)
+
+
+def test_work_whose_commit_is_gone_is_what_the_submission_describes_if_that_landed(desk: Desk) -> None:
+    work = desk.commit(WORK, desk.base)
+    event = desk.submit("9" * 40, **describing(desk, work, "src/b.py"))
+    at_head(desk, desk.commit({**OLD, "src/b.py": "b\n"}, desk.base))
+    found = desk.asked(event)
+    assert (list(found.criteria), found.scope) == (["It boils.", "It stops."], ["`src/`"])
+    assert (found.changed, found.same, found.exempt) == (("src/b.py",), {"9" * 40}, frozenset())
+    at_head(desk, desk.commit({**OLD, "src/b.py": "other\n"}, desk.base))
+    assert desk.asked(event).changed is None
+
+
+def test_a_description_does_not_take_the_place_of_a_commit_that_is_here(desk: Desk) -> None:
+    work = desk.commit(WORK, desk.base)
+    event = desk.submit(work, **describing(desk, work, "src/b.py"))
+    at_head(desk, work)
+    found = desk.asked(event)
+    assert sorted(found.changed or ()) == ["lib/c.py", "src/b.py"]
+    assert not found.misdescribed
+
+
+def test_a_description_of_other_work_is_told(desk: Desk) -> None:
+    work, other = desk.commit(WORK, desk.base), desk.commit({**WORK, "src/b.py": "other\n"}, desk.base)
+    assert desk.asked(desk.submit(work, **describing(desk, other, "src/b.py"))).misdescribed
+
+
+# --- the versions of a file that may have been submitted ---
+
+PAGE = "docs/kettle.md"
+
+
+def versions(desk: Desk, path: str = PAGE) -> set[bytes]:
+    repository = desk.written.stored()
+    found = submitted_versions(repository, PacketFacts(WorkPacketId(A), desk.story.log(), None, None), path)
+    assert all(hashlib.sha256(data).hexdigest() == digest for digest, data in found.items())
+    return set(found.values())
+
+
+def test_every_version_of_every_branch_counts_and_that_of_the_work_tree(desk: Desk) -> None:
+    one = desk.commit({**OLD, PAGE: "one\n", "docs/other.md": "other\n"}, desk.base)
+    two = desk.commit({**OLD, PAGE: "two\n"}, desk.base)
+    desk.commit({**OLD, PAGE: "of the merge\n"}, one, two)
+    desk.commit(OLD, two)
+    desk.submit(one)
+    at_head(desk, one)
+    assert versions(desk) == {b"one\n", b"two\n", b"of the merge\n"}
+    laid_out(desk.folder, {PAGE: "of the work tree\n"})
+    assert versions(desk) == {b"one\n", b"two\n", b"of the merge\n", b"of the work tree\n"}
+
+
+def test_a_commit_that_no_branch_holds_counts_if_it_is_checked_out(desk: Desk) -> None:
+    desk.submit(desk.base)
+    alone = desk.commit({**OLD, PAGE: "alone\n"}, desk.base)
+    at_head(desk, alone)
+    git(desk.folder, "update-ref", "HEAD", alone)
+    for tag in git(desk.folder, "tag", "--points-at", alone).split():
+        git(desk.folder, "tag", "--delete", tag)
+    git(desk.folder, "switch", "--quiet", "--detach", alone)
+    git(desk.folder, "update-ref", "-d", "refs/heads/main")
+    (desk.folder / PAGE).unlink()
+    assert versions(desk) == {b"alone\n"}
+
+
+def test_what_was_below_a_folder_of_that_name_is_no_version(desk: Desk) -> None:
+    below = desk.commit({**OLD, f"{PAGE}/x": "below\n"}, desk.base)
+    at_head(desk, desk.commit({**OLD, PAGE: "page\n"}, below))
+    desk.submit(below)
+    assert versions(desk) == {b"page\n"}
+
+
+def test_without_all_of_the_submitted_commits_nothing_is_known(desk: Desk) -> None:
+    work = desk.commit({**OLD, PAGE: "one\n"}, desk.base)
+    at_head(desk, work)
+    desk.submit("9" * 40)
+    assert versions(desk) == set()
+    desk.submit(work)
+    assert versions(desk) == set(), "one of two is missing"
+    desk.story = Story(A)
+    assert versions(desk) == {b"one\n"}, "nothing was submitted"
 
 
 # --- commits of before ---
@@ -209,6 +305,35 @@ def test_work_begins_where_that_of_the_other_packet_ended_as_far_as_its_scope_go
 def test_a_beginning_before_the_other_work_or_after_this_one_is_not_believed(desk: Desk, how: dict[str, bool]) -> None:
     event, _ = upon_another(desk, "`lib/`", **how)
     assert sorted(desk.asked(event).changed or ()) == ["app/x", "lib/c.py", "lib/d.py", "src/b.py"]
+
+
+def test_another_packet_that_was_claimed_again_since_had_begun(desk: Desk) -> None:
+    event, before = upon_another(desk, "`lib/`")
+    other = Story(B)
+    other.tell("created", "activated", "claimed", "released", "claimed")
+    laid_out(desk.folder, {event.path: event.encode().decode() for event in other.events})
+    assert before
+    assert sorted(desk.asked(event).changed or ()) == ["app/x", "lib/d.py", "src/b.py"]
+
+
+def test_a_packet_that_was_claimed_again_since_begins_with_its_last_claim(desk: Desk) -> None:
+    event, before = upon_another(desk, "`lib/`", claimed=True)
+    assert "lib/c.py" in (desk.asked(event).changed or ())
+    desk.story.events.remove(event)
+    desk.story.add("released")
+    desk.story.add("prepared", base_commit=before, base_packet=B)
+    desk.story.add("claimed", holder="cem")
+    again = desk.submit(event.text("commit") or "")
+    assert "lib/c.py" not in (desk.asked(again).changed or ())
+
+
+def test_a_packet_that_was_adopted_in_work_begins_where_it_was_prepared(desk: Desk) -> None:
+    event, before = upon_another(desk, "`lib/`")
+    desk.story = Story(A)
+    desk.story.add("adopted")
+    desk.story.add("prepared", base_commit=before, base_packet=B)
+    again = desk.submit(event.text("commit") or "")
+    assert "lib/c.py" not in (desk.asked(again).changed or ())
 
 
 def test_a_beginning_that_is_not_here_is_none(desk: Desk) -> None:

@@ -434,3 +434,22 @@ def test_a_link_is_open_unless_who_closed_it_knew_of_it(steps: list[tuple[str, i
     }
     open_links = {link.text("run") for link in links if link.id not in {known for known, _ in closed}}
     assert {run.run for run in fold(log).open_runs} == open_links
+
+
+def test_the_form_of_a_packet_is_what_the_log_said_last() -> None:
+    story = Story()
+    story.add("created", form="light")
+    assert fold(story.log()).light is True
+    story.add("noted")
+    assert fold(story.log()).light is True, "a note says nothing about it"
+    story.add("activated")
+    assert fold(story.log()).light is False, "it was raised to the full form"
+    story.add("amended", form="light")
+    assert fold(story.log()).light is True
+
+
+def test_a_packet_whose_log_does_not_say_so_is_not_light() -> None:
+    for kind in ("created", "adopted"):
+        story = Story()
+        story.add(kind)
+        assert fold(story.log()).light is False

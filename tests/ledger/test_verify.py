@@ -214,6 +214,14 @@ def test_what_two_checkpoints_name_is_covered_by_both() -> None:
     assert (row.vouched, row.events, row.checkpoint) == (4, 4, checkpoints.events[-1].id)
 
 
+def test_a_log_without_heads_is_not_named_again() -> None:
+    story = told()
+    logs = {PACKET: story.read(), "_checkpoints": checkpoint_of(story).read()}
+    named = named_heads(judge_checkpoints(logs, trusting))
+    assert PACKET in named
+    assert checkpoints_due([replace(reach(story.read(), ()), heads=())], named, COMMIT) == []
+
+
 def test_many_packets_take_several_checkpoints() -> None:
     log = told().read()
     due = checkpoints_due([replace(reach(log, ()), packet=f"WP-1-P{number}-v1") for number in range(2001)], {}, COMMIT)

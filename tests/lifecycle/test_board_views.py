@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from pathlib import Path
 
 import pytest
@@ -59,6 +62,23 @@ def test_the_page_goes_into_a_new_file_only(board: Governed) -> None:
     assert board.read("board.html") == page
     refused = board("board", "export", "--out", "board.html")
     assert (refused.status, "was not overwritten" in refused.err) == (6, True)
+
+
+def test_the_board_is_exported_as_a_table_by_format_or_by_the_name_of_the_file(board: Governed) -> None:
+    rows = list(csv.DictReader(io.StringIO(board.done("board", "export", "--format", "csv").out)))
+    by_id = {row["id"]: row for row in rows}
+    assert (by_id[NAME]["lane"], by_id[NAME]["section"]) == ("IN_PROGRESS", "In Progress")
+    assert by_id[NAME]["title"] == "Greet the user"
+    board.done("board", "export", "--out", "board.json")
+    assert json.loads(board.read("board.json"))["packets"] == rows
+
+
+def test_the_matrix_of_requirements_is_written_as_csv(board: Governed) -> None:
+    board.done("report", "requirements", "--out", "matrix.csv")
+    rows = list(csv.DictReader(io.StringIO(board.read("matrix.csv"))))
+    assert {(row["packet"], row["number"], row["result"]) for row in rows} == {(NAME, "1", ""), (NAME, "2", "")}
+    told = board.json("report", "requirements")["data"]["requirements"]
+    assert [row["criterion"] for row in told] == [row["criterion"] for row in rows]
 
 
 def test_an_empty_repository_has_an_empty_board(governed: Governed) -> None:

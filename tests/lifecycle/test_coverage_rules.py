@@ -111,6 +111,31 @@ def test_governance_reports_and_exempt_paths_need_no_packet() -> None:
     assert answers(Landing(names), exempt=("po/*.po",)).keys() == names
 
 
+_DOCUMENTS = (
+    *("a.md", "a.markdown", "a.rst", "a.txt", "a.json", "a.yaml", "a.yml", "a.toml", "a.csv", "a.tsv", "a.xml"),
+    *("a.log", "a.html", "a.svg", "a.png", "a.jpg", "a.pdf", "a.sshsig", "A.MD"),
+    *("allowed_signers", "revoked_keys", ".gitattributes", ".gitignore", ".gitkeep"),
+)
+
+
+@pytest.mark.parametrize("name", _DOCUMENTS)
+def test_a_file_of_the_governance_folder_that_is_only_read_needs_no_packet(name: str) -> None:
+    assert answers(Landing(frozenset({f".GOV/x/{name}"}))) == {}
+
+
+@pytest.mark.parametrize("name", ["a.py", "a.sh", "gov.just", "a", "md", "Makefile", "allowed_signers.py", "x.gitkeep"])
+def test_any_other_file_there_may_be_a_program_and_needs_one(name: str) -> None:
+    assert answers(Landing(frozenset({f".GOV/x/{name}"}))) == {f".GOV/x/{name}": "change_uncovered"}
+
+
+def test_a_document_that_becomes_a_program_or_rewords_the_specification_needs_one() -> None:
+    paths = frozenset({".GOV/a.md", ".GOV/b.md", ".GOV/c.md"})
+    landing = Landing(paths, special=frozenset({".GOV/a.md"}), anchors=frozenset({".GOV/b.md"}))
+    assert answers(landing).keys() == {".GOV/a.md", ".GOV/b.md"}
+    assert answers(landing, covering("work", (".GOV/",))) == {}
+    assert answers(landing, covering("standing", (".GOV/",))).keys() == {".GOV/a.md"}
+
+
 def test_the_lane_decides_how_a_packet_covers() -> None:
     """A new lane: say in `kind_of`, tools/workpacket/lifecycle/coverage.py, how a packet in it covers, and here."""
     assert {lane: kind_of(lane, BUILT_IN) for lane in (*BUILT_IN.tokens, "FORKED", "")} == {

@@ -25,6 +25,10 @@ _LINE = (
 _SCOPE_FIELD = (
     r"_SCOPE_FIELD = lazy_pattern('IN_SCOPE_PATHS([^\\n]*(?:\\n[ \\t]*(?=\\n)|\\n[ \\t]+[^\\n]*)*)', re.IGNORECASE)"
 )
+_DESCRIBED = (
+    "return SubmittedWork(asked.criteria, scope, changed, same=frozenset({event.text('commit') or ''}), "
+    "exempt=asked.exempt)"
+)
 _PATH = r"""_PATH: Final = lazy_pattern('[^\\s\'\\"`,;()<>]+')"""
 EQUIVALENT = (
     Equivalent(
@@ -237,6 +241,30 @@ EQUIVALENT = (
         "wanted = {path: 'A' if letter == 'D' else 'D' for path, letter in changes.items() if letter in 'ADx'}",
         "git has no such letter for a change",
     ),
+    *(
+        Equivalent(
+            "shell/judging/submissions.py",
+            where,
+            "head = head_commit(repository) or ''",
+            "head = head_commit(repository)",
+            "a change is judged at a commit; the condition is there for the type checker",
+        )
+        for where in ("submitted_work", "submitted_versions")
+    ),
+    Equivalent(
+        "shell/judging/submissions.py",
+        "submitted_work",
+        _DESCRIBED,
+        _DESCRIBED.replace(" or ''", ""),
+        "a submission names its commit; the condition is there for the type checker",
+    ),
+    Equivalent(
+        "shell/judging/submissions.py",
+        "submitted_versions",
+        "versions = changes_before(repository, head, path, options=options, form='%H')",
+        "versions = changes_before(repository, head, path, options=options, form='%Hx')",
+        "only the changes of each commit are read here, and not its name",
+    ),
     Equivalent(
         "shell/judging/submissions.py",
         "submitted_work",
@@ -257,6 +285,139 @@ EQUIVALENT = (
         "paths = tuple(wanted) if len(wanted) <= _FEW else (LOG_FOLDER,)",
         "paths = tuple(wanted) if len(wanted) < _FEW else (LOG_FOLDER,)",
         "how many paths are named on a command line changes no answer",
+    ),
+    Equivalent(
+        "shell/judging/landed_work.py",
+        "",
+        "_FEW = 200",
+        "_FEW = 201",
+        "how many paths are named on a command line changes no answer",
+    ),
+    Equivalent(
+        "shell/judging/landed_work.py",
+        "",
+        "_YES, _NO = ('landed', 'not as it was judged')",
+        "_YES, _NO = ('landed', 'not as it was judgedx')",
+        "whatever is not the word for yes is a no",
+    ),
+    Equivalent(
+        "shell/judging/landed_work.py",
+        "",
+        "_MOST = 100",
+        "_MOST = 101",
+        "how far back an audit looks is a matter of time",
+    ),
+    Equivalent(
+        "shell/judging/landed_work.py",
+        "landed",
+        "if not settling or not tip:",
+        "if not tip:",
+        "where nothing is asked about, nothing is found; the condition saves time",
+    ),
+    Equivalent(
+        "shell/judging/landed_work.py",
+        "landed",
+        "memory = Cache(str(settings_folder()), __version__, ('landings', root_commit(repository, tip)))",
+        "memory = Cache(str(settings_folder()), __version__, ('landingsx', root_commit(repository, tip)))",
+        "the name of a cache that nothing else reads",
+    ),
+    Equivalent(
+        "shell/judging/landed_work.py",
+        "landed",
+        "memory.close()",
+        "pass",
+        "the file is closed with the object, at the latest",
+    ),
+    Equivalent(
+        "shell/judging/landed_work.py",
+        "landed",
+        "unknown = {key for name, key in keys.items() if key in found and (not _is_here(repository, logs[name]))}",
+        "unknown = {key for name, key in keys.items() if not _is_here(repository, logs[name])}",
+        "what was not found is not kept either; asking git for it takes time",
+    ),
+    Equivalent(
+        "shell/judging/landed_work.py",
+        "_is_here",
+        "commit = said[1] if said is not None else last.text('commit') or '' if last is not None else ''",
+        "commit = said[1] if said is not None else last.text('commit') if last is not None else ''",
+        "a submission names its commit; the condition is there for the type checker",
+    ),
+    Equivalent(
+        "shell/judging/landed_work.py",
+        "_is_here",
+        "return bool(commit) and resolved(repository, f'{commit}^{{commit}}') is not None",
+        "return resolved(repository, f'{commit}^{{commit}}') is not None",
+        "a submission names its commit; the condition is there for the type checker",
+    ),
+    Equivalent(
+        "shell/judging/landed_work.py",
+        "_arrivals",
+        "wanted = tuple(paths) if len(paths) <= _FEW else (LOG_FOLDER,)",
+        "wanted = tuple(paths) if not len(paths) <= _FEW else (LOG_FOLDER,)",
+        "how many paths are named on a command line changes no answer",
+    ),
+    Equivalent(
+        "shell/judging/landed_work.py",
+        "_arrivals",
+        "wanted = tuple(paths) if len(paths) <= _FEW else (LOG_FOLDER,)",
+        "wanted = tuple(paths) if len(paths) < _FEW else (LOG_FOLDER,)",
+        "how many paths are named on a command line changes no answer",
+    ),
+    Equivalent(
+        "shell/judging/landed_work.py",
+        "landing_faults",
+        "if not passed or not tip:",
+        "if not tip:",
+        "where nothing is asked about, nothing is found; the condition saves time",
+    ),
+    Equivalent(
+        "shell/judging/landed_work.py",
+        "merge_faults",
+        "if said is None or not arrived:",
+        "if not arrived:",
+        "without a verdict none has arrived; the condition is there for the type checker",
+    ),
+    Equivalent(
+        "shell/judging/landed_work.py",
+        "_as_submitted",
+        "commit, changed = (event.text('commit') or '', set(event.texts('changed')))",
+        "commit, changed = (event.text('commit'), set(event.texts('changed')))",
+        "a submission names its commit; the condition is there for the type checker",
+    ),
+    Equivalent(
+        "shell/judging/landed_work.py",
+        "_landed_otherwise",
+        "if resolved(repository, f'{judged}^{{commit}}') is None or not is_ancestor(repository, judged, tip):",
+        "if resolved(repository, f'{judged}^{{commit}}') is None:",
+        "what does not contain the commit has no landing of it; asking first takes less time",
+    ),
+    Equivalent(
+        "approvals/fields.py",
+        "Fields.truth",
+        "return False",
+        "return True",
+        "the fault that is noted before makes the whole table count for nothing",
+    ),
+    Equivalent(
+        "shell/judging/merged_tree.py",
+        "_attributes",
+        "asked = [path for path, effect in effects.items() if any(effect)]",
+        "asked = [path for path, effect in effects.items()]",
+        "asking about the other paths changes no answer, and takes time",
+    ),
+    Equivalent(
+        "shell/judging/append_only.py",
+        "_undone",
+        "wanted = {path: 'A' if letter == 'D' else 'D' for path, letter in changes.items() if letter in 'AD'}",
+        "wanted = {path: 'A' if letter == 'D' else 'D' for path, letter in changes.items()}",
+        "a change that modifies an event is refused, whatever else it takes back",
+    ),
+    Equivalent(
+        "approvals/event_signatures.py",
+        "EventSignatures._not_allowed",
+        "return ''",
+        "return None",
+        "what is false lets the event pass either way; the type checker asks for a text",
     ),
     Equivalent(
         "evidence/additions.py",

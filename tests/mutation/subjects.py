@@ -28,7 +28,7 @@ GROUPS = (
     Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "corpora/attacks")),
     Group(
         ("approvals/actors.py", "approvals/event_signatures.py"),
-        ("approvals/test_event_signatures.py", "trust/test_actor_attacks.py"),
+        ("approvals/test_actors.py", "approvals/test_event_signatures.py", "trust/test_actor_attacks.py"),
     ),
     Group(
         tuple(f"ledger/{name}.py" for name in ("fold", "log", "verify")),
@@ -79,7 +79,10 @@ GROUPS = (
         ),
     ),
     Group(("shell/judging/submissions.py",), ("judging/test_submitted_work.py",)),
-    Group(("shell/judging/landed_work.py",), ("judging/test_landed_work.py",)),
+    Group(
+        ("shell/judging/landed_work.py",),
+        ("judging/test_landed_work.py", "judging/test_coverage_of_the_specification.py"),
+    ),
     Group(("report/approval_text.py",), ("report/test_approval_text.py",)),
     Group(
         ("runtime/resume/decide.py", "runtime/attempts/effects.py"),

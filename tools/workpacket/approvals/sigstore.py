@@ -150,7 +150,7 @@ def verify_attestation(data: bytes, trusted: TrustedCi | None) -> Attested:
     identity, issuer = _identity(bundle.leaf), _issuer(bundle.leaf)
     if (issuer, identity) != (trusted.issuer, trusted.identity):
         _refuse(
-            f"it was signed by {identity}, for whom {issuer} vouches; the policy of the base names "
+            f"{identity} signed it, vouched for by {issuer}; the policy of the base names "
             f"{trusted.identity} and {trusted.issuer}"
         )
     _require_signature(bundle.leaf.public_key(), bundle.signature, pae(bundle.payload), "the statement")

@@ -85,7 +85,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("approvals", "approvals", "list and verify approvals"),
             ("approvals revoke", "approvals", "revoke an approval or a rejection"),
             ("evidence", "evidence", "write the output of a packet's proofs for a pull request"),
-            ("report", "pull_request", "report what a pull request does to the packets, for its page"),
+            ("report", "pull_request", "report what a pull request does to the packets, or list all requirements"),
             ("policy", "policy", "show or test the policy, add an approver, or replace the root of trust"),
             ("key", "key", "create, test and list approval keys"),
         ),

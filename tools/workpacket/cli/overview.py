@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from workpacket.cli.cached_output import Output
 from workpacket.cli.history import cache_dependencies, runs_of
 from workpacket.cli.options import Arguments
 from workpacket.cli.read_only import all_facts, facts_from_summaries, open_for_reading, output
+from workpacket.cli.views import EXPORTS
 from workpacket.documents.register_table import entry_line
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import PacketState, fold
@@ -123,10 +124,13 @@ def export(arguments: Arguments) -> int:
         (replace(card, title=titles.get(card.id, card.title)), at)
         for card, at in cards_of(arguments, repository, facts, published=True)
     ]
-    page = render_page(
-        columns((card for card, _ in found), facts.policy.lanes), max((at for _, at in found), default="")
-    )
     target = arguments.value("out")
+    board = columns((card for card, _ in found), facts.policy.lanes)
+    form = _export_form(arguments, target)
+    if form == "html":
+        page = render_page(board, max((at for _, at in found), default=""))
+    else:
+        page = _table(board, {card.id: at for card, at in found}, form)
     if target:
         from workpacket.cli.workspace import write_new
 
@@ -136,10 +140,36 @@ def export(arguments: Arguments) -> int:
         sys.stdout.write(render_envelope("board", exits.OK, [], data))
     elif target:
         print(f"{counted(len(found), 'packet')} written to {escape(target)}")
-        print(f"next: open {escape(target)} in a browser")
+        print(f"next: open {escape(target)}" + (" in a browser" if form == "html" else ""))
     else:
         sys.stdout.write(page)
     return exits.OK
+
+
+def _export_form(arguments: Arguments, target: str) -> str:
+    """Return the requested format, or else that of the file name, or else a page."""
+    ending = os.path.splitext(target)[1].lower().removeprefix(".")
+    return arguments.value("format") or (ending if ending in EXPORTS else "html")
+
+
+def _table(board: Sequence[Column], latest: Mapping[str, str], form: str) -> str:
+    """Return a row for each packet, in board order."""
+    rows = [
+        (card.id, card.lane, column.name, card.title, card.note, latest[card.id])
+        for column in board
+        for card in column.cards
+    ]
+    if form == "csv":
+        from workpacket.report.csv_table import csv_text
+
+        return csv_text(_TABLE_HEADS, rows)
+    import json
+
+    listed = [{name: escape(text) for name, text in zip(_TABLE_HEADS, row, strict=True)} for row in rows]
+    return json.dumps({"packets": listed}, indent=2, ensure_ascii=False) + "\n"
+
+
+_TABLE_HEADS: Final = ("id", "lane", "section", "title", "note", "last_event")
 
 
 def _titles() -> dict[str, str]:

@@ -25,6 +25,7 @@ from workpacket.lifecycle.contract_drift import covered, difference
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.separation import proven_events
 from workpacket.model import exits
+from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.report.escape import escape
 from workpacket.report.packet import TaskView
@@ -39,7 +40,8 @@ from workpacket.text.source import Source
 
 
 def _run(arguments: Arguments) -> int:
-    chosen(arguments, ("pr",))
+    if chosen(arguments, ("pr", "requirements")) == "requirements":
+        return _requirements(arguments)
     base = arguments.value("base")
     if not base:
         raise usage(arguments.command, "missing_argument", "--base REV is required: the commit to merge into")
@@ -50,19 +52,34 @@ def _run(arguments: Arguments) -> int:
     commit = readable_commit(repository, commit_of(repository, base))
     packets = tuple(_changes(arguments, repository, commit))
     text = render_pull_request(outcome, packets, base)
+    told: dict[str, Json] = {"verdict": verdict(outcome), "packets": [packet.json() for packet in packets]}
+    return _written(arguments, text, told, "read {}, then add it to the pull request")
+
+
+def _written(arguments: Arguments, text: str, told: dict[str, Json], then: str) -> int:
+    """Write the report to its file or to standard output."""
     target = arguments.value("out")
     if target:
         write_new(target, text.encode())
     if arguments.flag("json"):
-        listed = [packet.json() for packet in packets]
-        told = "" if target else text
-        return show_json(arguments, {"verdict": verdict(outcome), "packets": [*listed], "out": target, "text": told})
+        return show_json(arguments, {**told, "out": target, "text": "" if target else text})
     if target:
         print(f"written to {escape(target)}")
-        print(f"next: read {escape(target)}, then add it to the pull request")
+        print(f"next: {then.format(escape(target))}")
     else:
         sys.stdout.write(text)
     return exits.OK
+
+
+def _requirements(arguments: Arguments) -> int:
+    """Report the matrix of requirements, packets, criteria and evidence as CSV."""
+    from workpacket.cli.trace import examine
+    from workpacket.report.audit_data import MATRIX_HEADS, matrix_rows
+    from workpacket.report.csv_table import csv_text
+
+    rows = list(matrix_rows(examine()[1]))
+    listed: list[Json] = [dict(zip(MATRIX_HEADS, row, strict=True)) for row in rows]
+    return _written(arguments, csv_text(MATRIX_HEADS, rows), {"requirements": listed}, "open {} in a spreadsheet")
 
 
 def _changes(arguments: Arguments, repository: Repository, base: str) -> Iterator[PacketChange]:
@@ -135,16 +152,23 @@ def _contract_on_base(repository: Repository, base: str, packet: PacketFacts) ->
 COMMAND = Command(
     "report",
     _run,
-    arguments="pr",
+    arguments="pr | requirements",
     description="""
-Prints Markdown for the page of a pull request: whether the check passes, and if not, why; and for each packet that the
-change moves, its lane, the changes of its contract, its criteria with their proofs, who approved it with which key, and
-what it waits for. Text from the change itself is shown as code. The first line is a mark by which a later run finds the
-comment to replace it.""",
+`requirements` prints the requirements of the specification in force as CSV, with their packets, criteria and evidence.
+Text that a spreadsheet would run as a formula has an apostrophe in front.
+
+`pr` prints Markdown for the page of a pull request: whether the check passes, and if not, why; and for each packet that
+the change moves, its lane, the changes of its contract, its criteria with their proofs, who approved it with which key,
+and what it waits for. Text from the change itself is shown as code. The first line is a mark by which a later run finds
+the comment to replace it.""",
     options=(
-        Option("base", "the commit to merge into", value="REV"),
-        Option("worktree", "judge the files below .GOV in the work tree, unlike CI"),
+        Option("base", "pr: the commit to merge into", value="REV"),
+        Option("worktree", "pr: judge the files below .GOV in the work tree, unlike CI"),
         Option("out", "write to this file, which must not exist yet", value="FILE"),
     ),
-    examples=("workpacket report pr --base origin/main", "workpacket report pr --base origin/main --out comment.md"),
+    examples=(
+        "workpacket report pr --base origin/main",
+        "workpacket report pr --base origin/main --out comment.md",
+        "workpacket report requirements --out requirements.csv",
+    ),
 )

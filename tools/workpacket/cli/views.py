@@ -103,6 +103,9 @@ words in id or title come first. Each packet is shown with the first lines that 
 _KINDS = ("human", "agent", "ci")
 
 
+EXPORTS = ("html", "csv", "json")
+
+
 def _run_board(arguments: Arguments) -> int:
     action = chosen(arguments, ("show", "sync", "move", "export"))
     if action == "show":
@@ -123,11 +126,13 @@ _BOARD = Command(
     description="""
 `sync` makes status lines, board and registry match the log, and adds missing sections. With --adopt, hand edits of the
 board are recorded as moves if they need only a reason. `move` makes such a move from the command line. `show` displays
-the lanes side by side on a terminal; `export` writes a page that needs neither a network nor scripts.""",
+the lanes side by side on a terminal; `export` writes a page that needs neither a network nor scripts, or a table of all
+packets as CSV or JSON. In CSV, text that a spreadsheet would run as a formula has an apostrophe in front.""",
     options=(
         Option("adopt", "record hand edits as moves instead of undoing them"),
         Option("at", "show: as of this day or revision", value="DATE|REV"),
         Option("out", "export: write to this file, which must not exist yet (default: standard output)", value="FILE"),
+        Option("format", "export: the format (default: that of the file name, else html)", choices=EXPORTS),
         Option("reason", "the reason, as text", value="TEXT"),
         Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
         Option("kind", "the kind of actor", choices=_KINDS),
@@ -135,6 +140,7 @@ the lanes side by side on a terminal; `export` writes a page that needs neither 
     examples=(
         "workpacket board show",
         "workpacket board export --out board.html",
+        "workpacket board export --format csv",
         "workpacket board sync",
         "workpacket board sync --adopt",
         'workpacket board move WP-1-Parser-v1 BLOCKED --reason "no test data"',

@@ -68,7 +68,7 @@ class Index:
         return any(found == path for found, _ in self.below(path))
 
     def _told(self, position: int, end: int) -> Told | None:
-        """Return None if no path begins here, or if it is in conflict."""
+        """Return the path that begins here; None if there is none or it is in conflict."""
         if end < 0 or position < 2:
             return None
         if not self._plain:

@@ -10,6 +10,7 @@ Whether a path is ignored is left to git: the rules are in several files and in 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from pathlib import Path
 from typing import Final
 
@@ -144,6 +145,16 @@ def merge_base(repository: Repository, left: str, right: str) -> str | None:
     if answer.status not in (0, 1):
         raise git_failure("merge-base", answer)
     return answer.text.split("\n", 1)[0] or None
+
+
+def landing_of(repository: Repository, tip: str, commit: str) -> str | None:
+    """Return the oldest commit of the first-parent line of `tip` that contains this one and is not the same; None if
+    there is none.
+    """
+    options = ("--first-parent", "--reverse", "--end-of-options", tip, f"^{commit}")
+    line = run_git(repository.root, "rev-list", *options).text.split()
+    place = bisect_left(line, True, key=lambda each: is_ancestor(repository, commit, each))
+    return line[place] if place < len(line) else None
 
 
 def default_branch(repository: Repository) -> Branch | None:

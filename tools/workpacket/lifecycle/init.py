@@ -230,7 +230,7 @@ def init(items: list[InitFile], moment: Moment, *, has_key: bool = False, commit
     offered = [group for group in GROUPS if not any(item.group == group for item in items)]
     notes = [f"wrote {path}{_REMARKS.get(path, '')}" for path in written]
     notes += [f"updated: {path}" for path in upgraded]
-    notes += [f"left as it is: {item.path}: {item.why}" for item in edited]
+    notes += [f"left unchanged: {item.path}: {item.why}" for item in edited]
     notes += [f"optional: workpacket init --{group}" for group in offered]
     data: dict[str, Json] = {
         "written": [*written],

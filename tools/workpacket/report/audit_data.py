@@ -76,6 +76,28 @@ def requirements_json(audit: Audit) -> list[Json]:
     ]
 
 
+MATRIX_HEADS = (
+    "requirement", "line", "packet", "lane", "number", "criterion", "evidence", "result", "commit", "suspect",
+)  # fmt: skip
+
+
+def matrix_rows(audit: Audit) -> Iterator[tuple[str | int, ...]]:
+    """Yield a row for each evidence of each criterion of each packet of each requirement; what is missing is blank."""
+    for row in audit.requirements:
+        title, line = told(row.requirement.title), row.requirement.first
+        if not row.packets:
+            yield title, line, *[""] * (len(MATRIX_HEADS) - 2)
+        for name in row.packets:
+            start = (title, line, name, audit.facts.packets[name].lane)
+            criteria = audit.traces[name].criteria
+            for one in criteria:
+                for each in one.evidence or (None,):
+                    proof = (told(each.what), each.result, each.commit, told(each.suspect)) if each else ("",) * 4
+                    yield *start, one.number, told(one.text), *proof
+            if not criteria:
+                yield *start, *[""] * (len(MATRIX_HEADS) - len(start))
+
+
 def matter_json(matter: AuditFinding) -> dict[str, Json]:
     finding = matter.finding
     return {

@@ -173,7 +173,7 @@ TEXT = (
         Remedy: Add a line '---' after the last field; if you meant a horizontal rule, write '***'.
 
     front_matter_not_first: Front matter that does not begin on the first line
-        Tools look for front matter on the very first line only; after a blank line it is ordinary text.
+        Tools look for front matter only on the very first line; after a blank line, it is ordinary text.
         Remedy: Remove the blank lines before the '---'.
 
     front_matter_not_a_mapping: Front matter that is not a mapping

@@ -16,7 +16,7 @@ from workpacket.documents.packet import Packet
 from workpacket.documents.spec_pointer import passages
 from workpacket.git.objects import AS_COMMITTED, read_objects
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import head_commit
+from workpacket.git.revisions import head_commit, is_ancestor, landing_of, merge_base, resolved
 from workpacket.git.run import run_git
 from workpacket.ledger.fold import in_force
 from workpacket.lifecycle.contract import Contract
@@ -136,17 +136,25 @@ def what_was_submitted(approvals: Approvals, packet: str, gate: str) -> Iterator
         return
     yield f"commit {event.text('commit')}"
     yield f"submitted by {event.actor.id} ({event.actor.kind}) at {event.at}, according to the event"
-    yield from _changes(approvals.repository, event)
+    yield from _changes(approvals, event)
     rows = event.data.get("evidence")
     for row in rows if isinstance(rows, list) else ():
         if isinstance(row, Mapping):
             yield _evidence(row)
 
 
-def _changes(repository: Repository, event: LogEvent) -> Iterator[str]:
+def _changes(approvals: Approvals, event: LogEvent) -> Iterator[str]:
     """Yield added and removed lines by file, as git (and not the event) reports them."""
-    first, last = event.text("base_commit"), event.text("commit") or ""
-    first = first or f"{last}^"
+    repository, base = approvals.repository, approvals.base
+    said, last = event.text("base_commit") or "", event.text("commit") or ""
+    first = _left_base(repository, base.commit, last)
+    if not first:
+        first = said or f"{last}^"
+        yield f"changes since {first}, according to the event: git cannot tell where the work left {base.name}"
+    elif not said or (resolved(repository, f"{said}^{{commit}}") and is_ancestor(repository, said, first)):
+        yield f"changes since it left {base.name} at {first}"
+    else:
+        yield f"changes since it left {base.name} at {first}; the event names {said} instead"
     answer = run_git(
         repository.root, "diff-tree", "-r", "-z", "--numstat", "--no-renames", *AS_COMMITTED,
         "--end-of-options", first, last, check=False,
@@ -159,6 +167,18 @@ def _changes(repository: Repository, event: LogEvent) -> Iterator[str]:
         removed, _, path = rest.partition("\t")
         if path:
             yield f"+{added} -{removed} {path}"
+
+
+def _left_base(repository: Repository, base: str, commit: str) -> str:
+    """Return where the work left the base; '' if that is unknown. Its submitter could choose a later commit."""
+    if not base or resolved(repository, f"{commit}^{{commit}}") is None:
+        return ""
+    first = merge_base(repository, commit, base) or ""
+    if first != commit:
+        return first
+    landing = landing_of(repository, base, commit)
+    first = merge_base(repository, commit, f"{landing}^1") or "" if landing is not None else ""
+    return first if first != commit else ""
 
 
 def _evidence(row: Mapping[str, Json]) -> str:

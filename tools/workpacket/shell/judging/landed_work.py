@@ -7,15 +7,13 @@ person's own folder, like the claims of envelopes.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
 
 from workpacket import __version__
 from workpacket.git.merging import TrialMerges, trial_merges
 from workpacket.git.objects import FIRST_PARENTS, changes_before, read_blobs
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import is_ancestor, resolved
-from workpacket.git.run import run_git
+from workpacket.git.revisions import commit_of, is_ancestor, landing_of, resolved
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import Log, read_logs
 from workpacket.lifecycle.coverage import Uncovered, is_governance, judging, submission_before
@@ -188,16 +186,14 @@ def _landed_otherwise(
     """Yield differences in work that was merged before `tip`: what its own landing changed beyond git's merge."""
     if resolved(repository, f"{judged}^{{commit}}") is None or not is_ancestor(repository, judged, tip):
         return
-    options = ("--first-parent", "--reverse", "--end-of-options", tip, f"^{judged}")
-    line = run_git(repository.root, "rev-list", *options).text.split()
-    place = bisect_left(line, True, key=lambda each: is_ancestor(repository, judged, each))
-    onto = resolved(repository, f"{line[place]}^1^{{commit}}") if place < len(line) else None
-    if onto is None:
+    landing = landing_of(repository, tip, judged)
+    if landing is None:
         return
+    onto = commit_of(repository, f"{landing}^1")
     trial = trials.merge(onto, judged)
     work = trials.differences(trials.merge_base(onto, judged) or onto, judged)
-    differing, anchors = trials.differences(trial.tree, line[place]), Anchors(trials, onto)
+    differing, anchors = trials.differences(trial.tree, landing), Anchors(trials, onto)
     for path in sorted(work.keys() & differing.keys()):
         if not is_governance(path) or anchors.rewritten(differing[path]):
-            message = f"the judged commit of {name} landed in {line[place][:12]} with different content"
+            message = f"the judged commit of {name} landed in {landing[:12]}, which has different content here"
             yield Uncovered("landed_otherwise", path, name, message)

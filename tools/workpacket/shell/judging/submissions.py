@@ -95,12 +95,10 @@ def _is_between(repository: Repository, commit: str, other: PacketFacts, packet:
     """
     if not resolved(repository, f"{commit}^{{commit}}"):
         return False
-    begun = [event for event in other.log.events if event.type == "claimed"]
-    own = [event for event in packet.log.events if event.type == "claimed"]
-    held = object_names(repository, (f"{commit}:{event.path}" for event in (*begun, *own[-1:])))
-    return any(f"{commit}:{event.path}" in held for event in begun) and not any(
-        f"{commit}:{event.path}" in held for event in own[-1:]
-    )
+    begun = [f"{commit}:{event.path}" for event in other.log.events if event.type == "claimed"]
+    own = [f"{commit}:{event.path}" for event in packet.log.events if event.type == "claimed"][-1:]
+    held = object_names(repository, (*begun, *own))
+    return not held.keys().isdisjoint(begun) and held.keys().isdisjoint(own)
 
 
 def _knows_claim(repository: Repository, packet: PacketFacts, event: LogEvent, commit: str) -> bool:
