@@ -48,6 +48,8 @@ class WorkSummary(DescribedWork):
     evidence: list[EvidenceSummary]
     # The form of a packet; '' for a stub.
     form: str
+    # What a validated packet contains nothing of: `verdict`, `evidence`.
+    unproven: list[str]
 
 
 class PackageSummary(DescribedWork):
@@ -109,6 +111,8 @@ class RefinementSummary(TypedDict):
     id: str
     place: Place
     approved: bool
+    review_status: str
+    enrichment_needed: bool
     signature: Mention
     spec: str
     spec_place: Place
@@ -130,9 +134,13 @@ class SignatureSummary(TypedDict):
 
 
 class GateSummary(TypedDict):
-    """A gate log: the packets that it names, one for each event."""
+    """A gate log: the packets that it names, one for each event. `stated` are the verdicts and signatures that it has
+    in
+    force: the packet, which of the two, and the value.
+    """
 
     packets: list[Mention]
+    stated: list[tuple[str, str, Mention]]
 
 
 class RoleSummary(TypedDict):
