@@ -43,6 +43,7 @@ class Kitchen:
         self.stories: dict[str, Story] = {}
         self.pages: dict[str, str] = {}
         self.exempt: tuple[str, ...] = ()
+        self.judged_by_someone = True
         self.today = TODAY
 
     def packet(self, name: str = A, *kinds: str, scope: str = "`src/`", **said: Any) -> None:
@@ -72,7 +73,7 @@ class Kitchen:
     def uncovered(self, base: str, head: str) -> list[Any]:
         repository = self.written.stored()
         logs = {name: story.log() for name, story in self.stories.items()}
-        policy = LifecyclePolicy(coverage=CoveragePolicy("required", self.exempt))
+        policy = LifecyclePolicy(judged=self.judged_by_someone, coverage=CoveragePolicy("required", self.exempt))
         with trial_merges(repository) as trials:
             return uncovered_paths(repository, trials, base, head, logs, policy, self.today)
 
@@ -453,6 +454,30 @@ def test_a_judged_commit_that_is_not_here_is_asked_for_where_its_verdict_lands(
     assert {one.path: one.code for one in others} == dict.fromkeys(("src/a.py", "src/b.py"), "changed_after_verdict")
     # On the base it was asked for when it landed.
     assert kitchen.found(head, kitchen.commit({**WORK, "src/b.py": "2"}, head)) == {"src/b.py": "changed_after_verdict"}
+
+
+def test_work_that_no_one_judges_covers_until_its_submission_has_landed(kitchen: Kitchen) -> None:
+    kitchen.judged_by_someone = False
+    kitchen.packet(A)
+    for kind in ("created", "activated", "claimed"):
+        kitchen.add(kind, **({} if kind == "claimed" else {"form": "light"}))
+    base = kitchen.commit(OLD)
+    kitchen.add("submitted", commit=kitchen.commit(WORK, base))
+    landing = kitchen.commit(WORK, base)
+    assert kitchen.found(base, landing) == {}
+    later = kitchen.commit({**WORK, "src/b.py": "2"}, landing)
+    assert kitchen.found(landing, later) == {"src/b.py": "change_uncovered"}
+    kitchen.judged_by_someone = True
+    assert kitchen.found(landing, later) == {}, "it is in review still"
+
+
+def test_work_that_is_held_on_the_base_covers_although_its_claim_has_landed(kitchen: Kitchen) -> None:
+    kitchen.judged_by_someone = False
+    kitchen.packet(A)
+    for kind in ("created", "activated", "claimed"):
+        kitchen.add(kind, **({} if kind == "claimed" else {"form": "light"}))
+    base = kitchen.commit(OLD)
+    assert kitchen.found(base, kitchen.commit(WORK, base)) == {}
 
 
 def test_each_path_is_told_why_no_packet_answers_for_it(kitchen: Kitchen, activated: str) -> None:
