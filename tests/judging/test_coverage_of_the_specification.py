@@ -121,6 +121,19 @@ def test_a_specification_outside_of_the_folder_is_described_like_any_other_path(
     kitchen.add("submitted", commit="d" * 40, changed=["docs/SPEC.md"], work={"base": base, "sha256": digest})
     kitchen.add("verdict.given")
     assert kitchen.found(base, kitchen.commit({**old, "docs/SPEC.md": EDITED}, base)) == {}
+    more: Tree = {**old, "docs/SPEC.md": EDITED, "docs/other.md": "nobody judged it"}
+    assert kitchen.found(base, kitchen.commit(more, base)) == {"docs/other.md": "changed_after_verdict"}
+
+
+def test_other_work_that_is_described_does_not_vouch_for_the_wording(kitchen: Kitchen) -> None:
+    kitchen.packet(A, "created", "activated", "claimed", scope="`.GOV/spec/`, `src/`")
+    base = kitchen.commit(OLD)
+    work = kitchen.commit({**OLD, "src/a.py": "2\n"}, base)
+    digest = described(kitchen.written.stored(), base, work, ["src/a.py"])
+    kitchen.add("submitted", commit="d" * 40, changed=["src/a.py", SPEC], work={"base": base, "sha256": digest})
+    kitchen.add("verdict.given")
+    found = kitchen.found(base, kitchen.commit({**OLD, "src/a.py": "2\n", SPEC: EDITED}, base))
+    assert found[f".GOV/task_packets/{A}.md"] == "landed_otherwise"
 
 
 def test_a_pointer_that_was_judged_to_go_and_stayed_did_not_land_as_it_was_judged(kitchen: Kitchen) -> None:
