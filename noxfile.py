@@ -252,7 +252,8 @@ def lowest(session: nox.Session) -> None:
     oldest = ("--resolution", "lowest-direct")
     session.run_install("uv", "pip", "install", "--quiet", *oldest, ".", external=True)
     frozen = session.run("uv", "pip", "freeze", "--exclude-editable", silent=True, external=True) or ""
-    constraints = Path(session.create_tmp()) / "lowest.txt"
+    # Not in the session's temporary folder: that is inside this repository, and would be that of the tests too.
+    constraints = Path(session.virtualenv.location) / "lowest.txt"
     constraints.write_text("".join(f"{line}\n" for line in frozen.splitlines() if "==" in line), "utf-8")
     session.install("--editable", ".", *DEVELOPMENT, "--constraint", str(constraints))
     session.run("pytest", *(session.posargs or ("--numprocesses=auto", "--dist=worksteal")))

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from approvals.test_sigstore import statement, story
 from architecture.source_tree import ROOT
 from docs.workflow_rules import faults
+from ledger.stories import COMMIT
 from shell.approvals.test_tutorial import environment_of
 from workpacket.cli.main import load
 from workpacket.cli.options import parse
@@ -22,7 +26,8 @@ from workpacket.report.pull_request import MARK
 STARTER = ROOT / "tools" / "workpacket" / "starter" / "workflow.yml"
 CALLED = ROOT / ".github" / "workflows" / "govern.yml"
 REPLAY = STARTER.with_name("replay.yml")
-WORKFLOWS = [*sorted((ROOT / ".github" / "workflows").glob("*.yml")), STARTER, REPLAY]
+ATTEST = STARTER.with_name("attest.yml")
+WORKFLOWS = [*sorted((ROOT / ".github" / "workflows").glob("*.yml")), STARTER, REPLAY, ATTEST]
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
 
 
@@ -62,6 +67,96 @@ def test_a_planted_fault_is_found(name: str) -> None:
     old, new = PLANTED[name]
     assert SOUND.count(old) >= 1
     assert list(faults("workpacket.yml", SOUND.replace(old, new, 1)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("actions/setup-python@v5", "actions/checkout@v4"),
+        ("contents: read", "contents: write"),
+        ("actions: read", "actions: read\n      attestations: write"),
+        ("github.event.workflow_run.head_sha", "github.event.workflow_run.head_branch"),
+        ('gh run download "$RUN"', "gh run download ${{ github.event.workflow_run.id }}"),
+        ("@6f9f17788090df1f26f669e9d70d6ae9567deba6", "@main"),
+    ],
+)
+def test_a_planted_fault_of_the_workflow_that_attests_is_found(old: str, new: str) -> None:
+    sound = ATTEST.read_text("utf-8")
+    assert sound.count(old) >= 1
+    assert list(faults("workpacket-attest.yml", sound.replace(old, new, 1)))
+
+
+def script_of(path: Path, job: str, name: str) -> str:
+    listed = yaml.safe_load(path.read_text("utf-8"))["jobs"][job]["steps"]
+    return str(next(step["run"] for step in listed if step.get("name") == name))
+
+
+def with_program(folder: Path, name: str, text: str) -> str:
+    """The PATH with a program of this name before all others: nothing here was run on GitHub."""
+    program = folder / "bin" / name
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(text)
+    program.chmod(0o755)
+    return f"{program.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+
+
+REPLAY_PATH = ".github/workflows/workpacket-replay.yml"
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "workflow", "status"),
+    [
+        ("a1", "a1", f"{REPLAY_PATH}@refs/pull/7/merge", 0),
+        ("a1", "b2", REPLAY_PATH, 1),
+        ("", "", REPLAY_PATH, 1),
+        ("a1", "", REPLAY_PATH, 1),
+        ("a1", "a1", ".github/workflows/other.yml@refs/pull/7/merge", 1),
+    ],
+)
+def test_what_another_workflow_replayed_is_not_attested(
+    tmp_path: Path, here: str, there: str, workflow: str, status: int
+) -> None:
+    gh = f'#!/bin/sh\ncase "$*" in *ref=BASE*) echo {here} ;; *ref=HEAD*) echo {there} ;; *) exit 3 ;; esac\n'
+    given = {
+        "PATH": with_program(tmp_path, "gh", gh), "GITHUB_REPOSITORY": "o/r", "GITHUB_SHA": "BASE", "HEAD": "HEAD",
+        "REPLAY": REPLAY_PATH, "WORKFLOW": workflow,
+    }  # fmt: skip
+    script = script_of(ATTEST, "attest", "Compare the replay's workflow in the change with the one on this branch")
+    done = subprocess.run(["bash", "-e", "-c", script], env={**os.environ, **given}, check=False)
+    assert done.returncode == status
+
+
+COSIGN = """#!{python}
+import json, pathlib, sys
+sys.path[:0] = {path}
+from approvals.authority import Ci
+given = dict(zip(sys.argv[3::2], sys.argv[4::2]))
+assert sys.argv[1:3] == ["attest-blob", "--yes"]
+bundle = Ci().bundle(pathlib.Path(given["--statement"]).read_bytes())
+pathlib.Path(given["--bundle"]).write_text(json.dumps(bundle))
+"""
+
+
+def test_each_statement_of_a_replay_and_nothing_else_is_attested(tmp_path: Path) -> None:
+    path = with_program(tmp_path, "cosign", COSIGN.format(python=sys.executable, path=sys.path))
+    script = script_of(ATTEST, "attest", "Attest")
+    (tmp_path / "replay").mkdir()
+
+    def run() -> int:
+        shutil.rmtree(tmp_path / "attestations", ignore_errors=True)
+        words = ["bash", "-e", "-c", script]
+        return subprocess.run(words, cwd=tmp_path, env={**os.environ, "PATH": path}, check=False).returncode
+
+    (tmp_path / "replay" / "replayed.txt").write_text("today")
+    assert run() == 0
+    told = story()
+    (tmp_path / "replay" / f"{told.packet}.json").write_bytes(statement(told))
+    assert run() == 0
+    attested = json.loads((tmp_path / "attestations" / f"{told.packet}.json").read_bytes())
+    assert attested["commit"] == COMMIT
+    (tmp_path / "replay" / f"{told.packet}.json").write_text('{"predicateType": "https://slsa.dev/provenance/v1"}')
+    assert run() == 1
+    assert not list((tmp_path / "attestations").iterdir())
 
 
 def steps(path: Path) -> list[dict[str, Any]]:

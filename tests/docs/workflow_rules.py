@@ -24,6 +24,11 @@ _TRUSTED_COMMENT = re.compile(r"\s*github\.token\s*\Z")
 # A workflow that only a pushed tag starts publishes; whoever pushes tags chooses their names.
 _MAY_RELEASE = {"contents": ("read", "write"), "id-token": ("write",), "attestations": ("write",)}
 _TRUSTED_RELEASE = re.compile(r"\s*github\.(?:ref_name|token|repository)\s*\Z")
+# A workflow that runs after another one attests what that one kept. It has nothing of the change checked out.
+_MAY_ATTEST = {"actions": ("read",), "contents": ("read",), "id-token": ("write",)}
+_TRUSTED_ATTEST = re.compile(
+    r"(?:\s|github\.(?:token|event\.workflow_run\.(?:id|path|head_sha|event|conclusion))|'\w+'|==|!=|&&)+\Z"
+)
 # With the rights of the base nothing is run that lies in the change: this and no other command, the words of which are
 # its own. In `base` lies the base itself.
 _READS_ONLY = re.compile(
@@ -50,11 +55,17 @@ def faults(name: str, text: str) -> Iterator[str]:
     if "permissions" not in workflow:
         yield "it does not say what it may do"
     releases = triggers == {"push": {"tags": ["v*"]}}
-    may = _MAY_RELEASE if releases else _MAY
+    attests = set(triggers) == {"workflow_run"}
+    may = _MAY_RELEASE if releases else _MAY_ATTEST if attests else _MAY
+    if attests and any(
+        "checkout" in step.get("uses", "") for job in workflow["jobs"].values() for step in job["steps"]
+    ):
+        yield "it checks something out, and could attest anything"
     yield from _permissions(workflow.get("permissions", {}), may)
     outside = {key: value for key, value in workflow.items() if key != "jobs"}
     for part in (outside, *workflow["jobs"].values()):
         also = _TRUSTED_RELEASE if releases else _TRUSTED_COMMENT if _comments(part) else None
+        also = _TRUSTED_ATTEST if attests else also
         for inside in _expressions(part):
             if also is None or not also.match(inside):
                 yield f"not to be trusted: {inside.strip()}"

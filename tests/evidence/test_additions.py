@@ -75,12 +75,20 @@ def test_python_is_watched_by_its_lines_and_kept_where_its_text_is_known() -> No
         ("no method named ciao founts", False),
         ("no method named ciao found", True),
         ("can't open file 'docs/box'", True),
-        ("No such file or directory: '../!go.mod'", False),
+        ("Cannot find module '../shop'", True),
+        ("Cannot find module '../!shop'", False),
+        ("No module named '.wares'", True),
+        ("No such file or directory: 'docs/.env'", True),
+        ("open .env: no such file", True),
+        ("No module named (x)", False),
+        ("undefined: (x)", False),
+        ("not enough arguments in call to (x)", False),
+        ("use of undeclared type (x)", False),
         ("No such file or directory: '../go.mod'", True),
     ],
 )
 def test_a_name_is_that_of_a_file_however_its_language_says_it(message: str, named: bool) -> None:
-    new = ("src/old/__init__.py", "src/shop/index.js", "src/wares/mod.rs", "go.mod", "docs/box")
+    new = ("src/old/__init__.py", "src/shop/index.js", "src/wares/mod.rs", "go.mod", "docs/box", "docs/.env", ".env")
     files = [*(FileAdditions(path, {}) for path in new), FileAdditions("src/x.py", {1: "xray ciao"}, "")]
     assert names_addition(message, additions(files)) is named
 

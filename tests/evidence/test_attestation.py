@@ -10,6 +10,10 @@ import pytest
 from approvals.authority import IDENTITY, Ci
 from evidence.test_submission import NAME, REQUIRED, RUN, at_work, do
 from lifecycle.governed import Governed, forge
+from workpacket.documents.policy import PolicyDocument
+from workpacket.lifecycle.policy import unguarded_changes
+from workpacket.text.node import Node
+from workpacket.text.source import Source
 
 CI = Ci()
 JUDGE = ("verdict", NAME, "PASS", "--report", "report.md", "--as", "victor")
@@ -111,3 +115,12 @@ def test_a_file_that_is_not_there_is_named(governed: Governed) -> None:
 def test_the_policy_says_whom_it_trusts(governed: Governed) -> None:
     submitted(governed)
     assert governed.json("policy", "show")["data"]["values"]["evidence"]["ci"]["identity"] == IDENTITY
+
+
+def test_whom_a_policy_trusts_is_not_changed_where_nobody_could_approve_that() -> None:
+    def root(ci: str) -> Node | None:
+        return PolicyDocument(Source("policy.toml", f'v = 1\n[coverage]\nmode = "required"\n{ci}')).root
+
+    assert unguarded_changes(root(CI.policy()), root(CI.policy())) == []
+    assert unguarded_changes(root(CI.policy()), root(Ci().policy())) == ["evidence.ci"]
+    assert unguarded_changes(root(CI.policy()), root("")) == ["evidence.ci"]

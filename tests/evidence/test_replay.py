@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from evidence.test_submission import NAME, PACKET, REQUIRED, RUN, STUB, at_work, do
@@ -122,4 +125,29 @@ def test_only_root_runs_commands_as_another(monkeypatch: pytest.MonkeyPatch) -> 
     assert account_of("nobody").uid > 0
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     with pytest.raises(ValueError, match="only root"):
+        account_of("nobody")
+
+
+def test_an_account_that_can_change_what_is_loaded_runs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() != 0:
+        monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert account_of("nobody").uid > 0
+    tools = tmp_path / "tools"
+    for mode, exposed in ((0o755, False), (0o757, True), (0o1757, True)):
+        tools.mkdir(exist_ok=True)
+        tools.chmod(mode)
+        monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+        if exposed:
+            with pytest.raises(ValueError, match=f"nobody can write to {tools}, from where programs are loaded"):
+                account_of("nobody")
+        else:
+            assert account_of("nobody").uid > 0
+    # Files in a sticky folder are replaced only by their owners, so it may be further up, as /tmp is.
+    (tools / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tools / "bin"))
+    assert account_of("nobody").uid > 0
+    tools.chmod(0o757)
+    with pytest.raises(ValueError, match=f"nobody can write to {tools}"):
         account_of("nobody")

@@ -1,7 +1,12 @@
-"""A hundred submissions are replayed in another clone: each comes to the verdict that it had where it was submitted."""
+"""A hundred submissions are replayed in another clone: each comes to the verdict that it had where it was submitted.
+
+As in CI, the account that WORKPACKET_REPLAY_AS names runs the commands, if root runs the tests and that account can run
+this Python.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,12 +22,22 @@ from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.proofs import folded
 from workpacket.shell.governing import replay as module
 from workpacket.shell.governing.contract_proofs import ContractProver, asked_of
+from workpacket.shell.governing.proof_process import Account, account_of
 from workpacket.shell.governing.replay import Recorded, replay
 
 ACCEPTED = [case for path in (HONEST, ADVERSARY) for case in read_cases(path) if case.expect == "accepted"]
 # Refused at the submission, and then written into the log by hand.
 FORGED = [case for case in read_cases(HOLLOW) if all(proof["command"] for proof in case.proofs) and not case.stray]
 CASES = [*ACCEPTED, *FORGED[:: len(FORGED) // (100 - len(ACCEPTED))]][:100]
+
+
+def account(tmp_path: Path) -> Account | None:
+    """The account that runs the commands, which can then reach the programs of a case."""
+    name = os.environ.get("WORKPACKET_REPLAY_AS", "")
+    for place in (tmp_path, *tmp_path.parents) if name else ():
+        if place.stat().st_mode & 0o077 == 0:
+            place.chmod(0o711)
+    return account_of(name) if name else None
 
 
 def test_there_are_a_hundred() -> None:
@@ -49,6 +64,7 @@ def test_a_replay_comes_to_the_same_verdict(case: Case, tmp_path: Path, monkeypa
     differences = replay(
         find_repository(elsewhere, {}), cast("PacketFacts", SimpleNamespace()), Recorded(made.commit, rows),
         policy_of(case), clean(), {**made.environment, "HOME": str(elsewhere)},
+        account(tmp_path),
     )  # fmt: skip
     assert (differences == []) is accepted, differences
 

@@ -157,19 +157,14 @@ def _waits_for(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
             yield f"It waits for {name}, which is {lane or 'unknown'}."
 
 
-# What a packet waits for, where its lane alone says so.
-_NEEDS: Final = {"IN_REVIEW": "verdict", "MERGE_PENDING": "merge", "BLOCKED": "unblocking"}
-
-
 def waits_for(facts: AuditFacts, packet: PacketFacts) -> str:
     """Return what a packet waits for, in a word that the page can filter by; '' if it is done or being worked on."""
     lane = packet.lane
     if packet.state.forked:
         return "resolve"
-    if lane in _NEEDS:
-        return _NEEDS[lane]
-    if not lane or not unfinished(lane):
-        return ""
+    known = facts.policy.lanes.lane(lane)
+    if known is None or known.needs or not known.unfinished:
+        return known.needs if known is not None else ""
     if any(_waits_for(facts, packet)):
         return "dependency"
     if lane == "STUB":

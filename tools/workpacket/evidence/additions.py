@@ -150,7 +150,7 @@ def _missing(message: str) -> Iterator[str]:
 
 def _is_added(name: str, added: Additions) -> bool:
     """Whether the change adds this path, dotted module name, attribute of a module, or word."""
-    name = name.strip("`'\".:")
+    name = name.strip("`'\":").rstrip(".")
     last = re.split(r"::|\.", name)[-1] if "/" not in name else name
     return last in added.words or any(_is_path_of(name, path) for path in added.paths)
 
@@ -159,7 +159,7 @@ def _is_path_of(name: str, path: str) -> bool:
     """Whether a name is this file or folder: `greet.it`, `../src/greet`, `/tmp/x/src/greet.py`."""
     stem = posixpath.splitext(path)[0].removesuffix("/__init__").removesuffix("/index").removesuffix("/mod")
     asked = name if "/" in name or name == path else name.replace("::", "/").replace(".", "/")
-    asked = re.sub(r"\A(?:\.{1,2}/)+", "", asked)
+    asked = re.sub(r"\A(?:\.{0,2}/)+", "", asked)
     asked = re.sub(r":\d+\Z", "", asked)
     return any(whole == asked or whole.endswith(f"/{asked}") or asked.endswith(f"/{whole}") for whole in (path, stem))
 

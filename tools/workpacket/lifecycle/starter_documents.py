@@ -275,6 +275,7 @@ FIRST_SPECIFICATION = f"{SPECIFICATIONS_FOLDER}/SPEC_v1.md"
 PRE_COMMIT = ".pre-commit-config.yaml"
 WORKFLOW = ".github/workflows/workpacket.yml"
 REPLAY_WORKFLOW = ".github/workflows/workpacket-replay.yml"
+ATTEST_WORKFLOW = ".github/workflows/workpacket-attest.yml"
 
 # Files of a group are written only on request; existing ones are kept up to date.
 Group = Literal["", "skills", "pre-commit", "workflow", "vscode"]
@@ -294,6 +295,7 @@ class StarterTexts(Value):
     pre_commit: str
     workflow: str
     replay: str
+    attest: str
     instructions: str
     skills: Mapping[str, str] = NOTHING
     schemas: Mapping[str, str] = NOTHING
@@ -415,6 +417,7 @@ def starting_files(
     yield StarterFile(PRE_COMMIT, package.pre_commit, group="pre-commit")
     yield StarterFile(WORKFLOW, package.workflow, group="workflow")
     yield StarterFile(REPLAY_WORKFLOW, package.replay, group="workflow")
+    yield StarterFile(ATTEST_WORKFLOW, package.attest, group="workflow")
     yield StarterFile(SETTINGS_PATH, settings_text(), group="vscode")
     for kind, path in schema_paths():
         if path != POLICY_SCHEMA:

@@ -35,7 +35,8 @@ class Lane(Value):
     - `derived`: no event leads here; a packet is here because its work has landed.
     - `lands_as`: what work in this lane counts as once it has landed.
     - `acts`: who advances the packet. `HOLDER` represents the name of its holder.
-    - `waits_for`: what a person must do before a packet moves on; '' if it waits for no one.
+    - `waits_for`: what a person must do before a packet moves on; '' if it waits for no one. `needs`: the same in one
+      word, by which the audit filters.
     - `sign`: one ASCII character for screens, `tone` its color.
     - `older_sections`: the sections in which older boards list such packets.
     """
@@ -57,6 +58,7 @@ class Lane(Value):
     lands_as: str = ""
     acts: str = "the orchestrator"
     waits_for: str = ""
+    needs: str = ""
     sign: str = "*"
     tone: Literal["error", "warning", "info", "good"] | None = None
     older_sections: tuple[str, ...] = ()
@@ -131,6 +133,7 @@ LANES: tuple[Lane, ...] = (
         lands_as="MERGED",
         acts="a validator",
         waits_for="needs a verdict",
+        needs="verdict",
         sign="?",
         aliases=("for review", "review"),
     ),
@@ -145,6 +148,7 @@ LANES: tuple[Lane, ...] = (
         lands_as="VALIDATED",
         acts="whoever merges",
         waits_for="needs a merge",
+        needs="merge",
         sign="^",
         older_sections=("in progress", "done"),
         aliases=("approved",),
@@ -157,6 +161,7 @@ LANES: tuple[Lane, ...] = (
         waits=True,
         acts=HOLDER,
         waits_for="blocked",
+        needs="unblocking",
         sign="!",
         tone="warning",
     ),

@@ -32,6 +32,7 @@ EVERY_KIND = ("text",)
 # The modules with rules that compare documents.
 ACROSS = (
     "across_board",
+    "drift",
     "across_packets",
     "work_package",
     "batch",

@@ -106,7 +106,9 @@ class Account(Value):
 
 
 def account_of(name: str) -> Account:
-    """Return the account of this name; raise ValueError if there is none, or if it cannot be used."""
+    """Return the account of this name; raise ValueError if there is none, or if it cannot be used: an account that can
+    replace what this process loads or starts could make it do anything.
+    """
     if sys.platform == "win32" or os.geteuid() != 0:
         raise ValueError("only root can run programs under another account")
     import pwd
@@ -117,7 +119,28 @@ def account_of(name: str) -> Account:
         raise ValueError(f"account {name} not found") from error
     if found.pw_uid == 0:
         raise ValueError(f"{name} is root itself")
-    return Account(found.pw_uid, found.pw_gid)
+    account = Account(found.pw_uid, found.pw_gid)
+    for path in filter(None, (sys.executable, *sys.path, *os.environ.get("PATH", "").split(os.pathsep))):
+        exposed = _writable(os.path.realpath(path), account)
+        if exposed:
+            raise ValueError(f"{name} can write to {exposed}, from where programs are loaded")
+    return account
+
+
+def _writable(path: str, account: Account) -> str:
+    """Return the part of an absolute path that the account can change; '' if there is none."""
+    place = path
+    while True:
+        with suppress(OSError):
+            found = os.stat(place)
+            owned = found.st_uid == account.uid
+            shared = found.st_mode & 0o002 or (found.st_gid == account.gid and found.st_mode & 0o020)
+            # In a sticky folder, only the owner of a file can replace it.
+            if owned or (shared and not (place != path and found.st_mode & 0o1000)):
+                return place
+        if place == os.path.dirname(place):
+            return ""
+        place = os.path.dirname(place)
 
 
 def run_limited(

@@ -29,6 +29,7 @@ def read_package(instructions: str, skills: Mapping[str, str]) -> StarterTexts:
         pre_commit=_read("pre-commit.yaml"),
         workflow=_read("workflow.yml"),
         replay=_read("replay.yml"),
+        attest=_read("attest.yml"),
         instructions=instructions,
         skills=skills,
         schemas={kind: _schema(kind) for kind, _ in schema_paths()},
