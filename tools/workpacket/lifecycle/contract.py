@@ -208,7 +208,8 @@ def provable(packet: Packet | None, refinement: Refinement | None) -> Provable:
     if isinstance(contract, str):
         return Provable(listed)
     demanded = {demand.criterion for demand in contract.evidence if demand.exempt is not None}
-    worded = {said: text for text in listed for said in (_without_box(text), normal_text(text))}
+    # A box at the beginning is free; a second one is part of the criterion.
+    worded = {normal_text(each): text for text in listed for each in (_BOX.sub("", text.strip(), count=1), text)}
     criteria = {worded.get(said, said): said for said in contract.criteria}
     unticked = {text.value for text in packet.done_means if _has_open_box(packet.source, text.start)}
     # An item goes on after its first paragraph, and so does the criterion.
@@ -223,10 +224,6 @@ def _has_open_box(source: Source, start: int) -> bool:
     number, column = source.line_and_column(start)
     line = source.line(number)
     return _OPEN_BOX.search(line[: column - 1]) is not None or line[column - 1 :].startswith("[ ] ")
-
-
-def _without_box(text: str) -> str:
-    return normal_text(_BOX.sub("", text.strip(), count=1))
 
 
 def normal_text(source: str) -> str:
