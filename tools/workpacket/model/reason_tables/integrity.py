@@ -148,8 +148,8 @@ CHANGE = (
     not_committed: File below .GOV that differs from HEAD
         HEAD would be merged, but the work tree would be judged. They differ because of uncommitted files, attributes or
         filters.
-        Remedy: Commit what belongs to the change, and move the rest away. Before you commit, `--worktree` judges the
-        work tree, unlike CI.
+        Remedy: Commit what belongs to the change, and move the rest away. Before the commit, `--uncommitted` judges the
+        work tree; CI does not.
 
     attribute_converts: Changed attributes that convert files below .GOV
         A checkout would show different bytes from those merged, so people and checks would read a different text.
