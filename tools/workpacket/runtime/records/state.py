@@ -293,6 +293,7 @@ class RunState:
     allow_deps: tuple[str, ...] = ()
     milestones: Milestones = field(default_factory=Milestones)
     waits: Waits = field(default_factory=Waits)
+    patches: dict[str, Event] = field(default_factory=dict)
     rolled_back_at: int = 0  # the version from which later events are known to be lost
     spent_ms: int = 0
     last_recorded_at: int = 0
@@ -488,6 +489,10 @@ def _confirmed(state: RunState, _: Event, data: Data) -> None:
     state.confirmations[text(data, "subject")] = text(data, "answer")
 
 
+def _patched(state: RunState, event: Event, data: Data) -> None:
+    state.patches[text(data, "patch")] = event
+
+
 def _token(state: RunState, _: Event, data: Data) -> None:
     state.tokens_spent.add(text(data, "token_hash"))
 
@@ -543,6 +548,7 @@ _REDUCERS: Mapping[str, Reducer] = {
     "wait.begun": lambda state, event, data: state.waits.apply(event, data),
     "wait.ended": lambda state, event, data: state.waits.apply(event, data),
     "signal.received": lambda state, event, data: state.waits.apply(event, data),
+    "patch.applied": _patched,
     "retry_token.consumed": _token,
     "cancel.requested": _cancel,
     "run.blocked": _blocked,
