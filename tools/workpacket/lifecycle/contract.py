@@ -198,7 +198,9 @@ class Provable(Value):
 
 
 def provable(packet: Packet | None, refinement: Refinement | None) -> Provable:
-    """Return what a submission of the packet must prove. The demands below a criterion are not criteria themselves."""
+    """Return what a submission of the packet must prove: each criterion of the contract, whether or not the packet has
+    an item that says just that. The demands below a criterion are not criteria themselves.
+    """
     if packet is None:
         return Provable()
     listed = tuple(criterion.value for criterion in packet.done_means)
@@ -206,8 +208,13 @@ def provable(packet: Packet | None, refinement: Refinement | None) -> Provable:
     if isinstance(contract, str):
         return Provable(listed)
     demanded = {demand.criterion for demand in contract.evidence if demand.exempt is not None}
-    criteria = {text: _without_box(text) for text in listed if _without_box(text) in contract.criteria}
+    # A box at the beginning is free; a second one is part of the criterion.
+    worded = {normal_text(each): text for text in listed for each in (_BOX.sub("", text.strip(), count=1), text)}
+    criteria = {worded.get(said, said): said for said in contract.criteria}
     unticked = {text.value for text in packet.done_means if _has_open_box(packet.source, text.start)}
+    # An item goes on after its first paragraph, and so does the criterion.
+    begun = tuple(f"{text} " for text in unticked)
+    unticked |= {text for text in criteria if text not in listed and text.startswith(begun)}
     exempt = frozenset(text for text, said in criteria.items() if said in demanded)
     return Provable(tuple(criteria), exempt, frozenset(unticked & criteria.keys()))
 
@@ -217,10 +224,6 @@ def _has_open_box(source: Source, start: int) -> bool:
     number, column = source.line_and_column(start)
     line = source.line(number)
     return _OPEN_BOX.search(line[: column - 1]) is not None or line[column - 1 :].startswith("[ ] ")
-
-
-def _without_box(text: str) -> str:
-    return normal_text(_BOX.sub("", text.strip(), count=1))
 
 
 def normal_text(source: str) -> str:
