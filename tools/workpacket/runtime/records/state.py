@@ -489,10 +489,6 @@ def _confirmed(state: RunState, _: Event, data: Data) -> None:
     state.confirmations[text(data, "subject")] = text(data, "answer")
 
 
-def _patched(state: RunState, event: Event, data: Data) -> None:
-    state.patches[text(data, "patch")] = event
-
-
 def _token(state: RunState, _: Event, data: Data) -> None:
     state.tokens_spent.add(text(data, "token_hash"))
 
@@ -548,7 +544,7 @@ _REDUCERS: Mapping[str, Reducer] = {
     "wait.begun": lambda state, event, data: state.waits.apply(event, data),
     "wait.ended": lambda state, event, data: state.waits.apply(event, data),
     "signal.received": lambda state, event, data: state.waits.apply(event, data),
-    "patch.applied": _patched,
+    "patch.applied": lambda state, event, data: state.patches.update({text(data, "patch"): event}),
     "retry_token.consumed": _token,
     "cancel.requested": _cancel,
     "run.blocked": _blocked,
