@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID, ObjectIdentifier
 
 from workpacket.approvals.envelope import PAYLOAD_TYPE, pae
-from workpacket.approvals.sigstore import MEDIA_TYPE, TrustedCi
+from workpacket.approvals.sigstore import TrustedCi
 from workpacket.model.canonical import Json, canonical_bytes
 
 NOW: Final = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
@@ -26,6 +26,7 @@ DER: Final = serialization.Encoding.DER
 INFO: Final = serialization.PublicFormat.SubjectPublicKeyInfo
 _BARE: Final = ObjectIdentifier("1.3.6.1.4.1.57264.1.1")
 _NAMED: Final = ObjectIdentifier("1.3.6.1.4.1.57264.1.8")
+_BUILT_BY: Final = ObjectIdentifier("1.3.6.1.4.1.57264.1.9")
 
 
 def base64_of(data: bytes) -> str:
@@ -90,7 +91,7 @@ class Leaf:
 
     names: list[x509.GeneralName] = field(default_factory=lambda: [x509.UniformResourceIdentifier(IDENTITY)])
     issuers: list[tuple[ObjectIdentifier, bytes]] = field(
-        default_factory=lambda: [(_BARE, ISSUER.encode()), (_NAMED, utf8_string(ISSUER))]
+        default_factory=lambda: [(_BARE, ISSUER.encode()), (_NAMED, utf8_string(ISSUER)), (_BUILT_BY, utf8_string("x"))]
     )
     begins: datetime = NOW - timedelta(minutes=1)
     purpose: ObjectIdentifier = ExtendedKeyUsageOID.CODE_SIGNING
@@ -145,7 +146,7 @@ class Ci:
         kind = [ec.ECDSA(hashes.SHA256())] if isinstance(leaf.key, ec.EllipticCurvePrivateKey) else []
         signature = leaf.key.sign(pae(statement), *kind)
         return {
-            "mediaType": MEDIA_TYPE,
+            "mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json",
             "verificationMaterial": {
                 "certificate": {"rawBytes": base64_of(leaf.certificate.public_bytes(DER))},
                 "tlogEntries": [self.entry(statement, signature, leaf, at)],

@@ -32,6 +32,7 @@ from approvals.authority import (
 )
 from ledger.stories import COMMIT, PACKET, Story
 from workpacket.approvals.sigstore import TrustedCi, attestation_file, read_trusted_ci, verify_attestation
+from workpacket.approvals.statement import TEST_RESULT
 from workpacket.errors import WorkpacketError
 from workpacket.ledger.fold import fold
 from workpacket.lifecycle.attestations import AttestedPacket, replay_of
@@ -84,7 +85,10 @@ class Scene:
 
     @property
     def payload(self) -> bytes:
-        return base64.b64decode(self.bundle["dsseEnvelope"]["payload"])
+        try:
+            return base64.b64decode(self.bundle["dsseEnvelope"]["payload"])
+        except (TypeError, KeyError, ValueError):
+            return b""
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -206,7 +210,7 @@ def predicate(**changes: Any) -> Change:
     return change
 
 
-def subject(**digest: str) -> Change:
+def subject(**digest: Any) -> Change:
     return stated(subject=[{"name": "x", "digest": digest}])
 
 
@@ -401,6 +405,16 @@ def test_a_bundle_that_is_none_is_refused() -> None:
     assert "at most 100000 are allowed" in refused(lambda: attestation_file(json.dumps(scene.bundle).encode()))
 
 
+def test_a_file_of_the_largest_size_is_written_and_read() -> None:
+    scene = Scene()
+    scene.bundle["verificationMaterial"]["x"] = ""
+    room = LONGEST_ATTESTATION - len(attestation_file(json.dumps(scene.bundle).encode()))
+    scene.bundle["verificationMaterial"]["x"] = "y" * room
+    data = attestation_file(json.dumps(scene.bundle).encode())
+    assert len(data) == LONGEST_ATTESTATION
+    assert verify_attestation(data, CI.trusted()).commit == COMMIT
+
+
 @pytest.mark.parametrize("length", [1, 127, 128, 255])
 def test_an_issuer_of_any_length_is_read(length: int) -> None:
     name = "https://" + "i" * (length - 8) if length > 8 else "i" * length
@@ -410,7 +424,17 @@ def test_an_issuer_of_any_length_is_read(length: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "der", [b"", b"\x0c", b"\x16\x01i", b"\x0c\x02i", b"\x0c\x81\x01i", b"\x0c\x01ii", b"\x0c\x00" + b"i" * 256]
+    "der",
+    [
+        b"",
+        b"\x0c",
+        b"\x16\x01i",
+        b"\x0c\x02i",
+        b"\x0c\x81\x01i",
+        b"\x0c\x01ii",
+        b"\x0c\x00" + b"i" * 256,
+        b"\x0c\x81\x00" + b"i" * 256,
+    ],
 )
 def test_another_encoding_is_no_name_of_an_issuer(der: bytes) -> None:
     scene = Scene()
@@ -436,41 +460,144 @@ def fault_of_table(table: object) -> str:
     return refused(lambda: verify_attestation(json.dumps(Scene().file).encode(), read_trusted_ci(table)))
 
 
-@pytest.mark.parametrize("key", ["issuer", "identity", "certificates", "log_key"])
-def test_each_setting_is_needed(key: str) -> None:
+@pytest.mark.parametrize(
+    ("key", "what", "longest"),
+    [
+        ("issuer", "a URI", 1002),
+        ("identity", "a URI", 1002),
+        ("certificates", "certificates in PEM format", 20000),
+        ("log_key", "a public key in PEM format", 20000),
+    ],
+)
+def test_each_setting_is_needed(key: str, what: str, longest: int) -> None:
     table = {**pins(CI.trusted())}
     assert read_trusted_ci(table) == CI.trusted()
-    assert f"evidence.ci.{key} is not" in fault_of_table({**table, key: 1})
-    assert f"evidence.ci.{key} is not" in fault_of_table({**table, key: "\x00"})
+    assert read_trusted_ci({**table, key: "a:".ljust(longest, "!")}).faults == ()
+    for value in (1, "\x00", "", "a:".ljust(longest + 1, "!")):
+        assert fault_of_table({**table, key: value}).endswith(f": evidence.ci.{key} is not {what}")
     del table[key]
     assert f"evidence.ci.{key} is missing" in fault_of_table(table)
     assert "evidence.ci.more is unknown" in fault_of_table({**pins(CI.trusted()), "more": 1})
 
 
+def material(**changes: Any) -> Change:
+    return lambda scene: scene.bundle["verificationMaterial"].update(changes)
+
+
+def body(change: Callable[[dict[str, Any]], object]) -> Change:
+    """The log signed an entry with another body."""
+
+    def made(scene: Scene) -> None:
+        document = json.loads(base64.b64decode(scene.entry["canonicalizedBody"]))
+        change(document)
+        text = base64_of(json.dumps(document).encode())
+        promise = {"signedEntryTimestamp": base64_of(CI.promise(text, int(NOW.timestamp())))}
+        scene.entry.update(canonicalizedBody=text, inclusionPromise=promise)
+
+    return made
+
+
+def signed(**changes: Any) -> Change:
+    return body(lambda document: document["spec"]["signatures"][0].update(changes))
+
+
+IS_NONE = "is missing, or not an object"
+OTHER_ENTRY = "the log entry is about another statement, signature or certificate"
+UNDATED = "the signature is not over the log entry"
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
+        (claiming(more=1), "the attestation does not have exactly the keys bundle, commit, digest, identity, issuer"),
+        (set_to("bundle", 1), f"the bundle {IS_NONE}"),
+        (
+            set_to("bundle", {}),
+            "the bundle does not have exactly the keys dsseEnvelope, mediaType, verificationMaterial",
+        ),
+        (lambda scene: scene.bundle.update(verificationMaterial=1), f"verificationMaterial {IS_NONE}"),
+        (material(tlogEntries=[1]), f"tlogEntries[0] {IS_NONE}"),
+        (material(tlogEntries=1), "tlogEntries is not a list of one"),
+        (material(certificate=1), f"certificate {IS_NONE}"),
+        (material(certificate={}), "certificate is not a string"),
+        (lambda scene: scene.bundle.update(dsseEnvelope=1), f"dsseEnvelope {IS_NONE}"),
+        (envelope(more=1), "dsseEnvelope does not have exactly the keys payload, payloadType, signatures"),
+        (envelope(payload=1), "payload is not a string"),
+        (envelope(payload="="), "payload is base64 with stray bits or wrong padding"),
+        (envelope(signatures=1), "signatures is not a list of one"),
+        (envelope(signatures=[1]), f"signatures[0] {IS_NONE}"),
+        (envelope(signatures=[{}]), "sig is not a string"),
         (with_entry(integratedTime=1), "integratedTime is not a number"),
         (with_entry(integratedTime="01"), "integratedTime is not a number"),
+        (with_entry(integratedTime="1!"), "integratedTime is not a number"),
+        (with_entry(integratedTime="1" * 17), "integratedTime is not a number"),
         (with_entry(logIndex=None), "logIndex is not a number"),
-        (with_entry(logIndex="8"), "not over the log entry"),
-        (with_entry(logId={"keyId": "-"}), "keyId is"),
-        (with_entry(logId=None), "logId is missing"),
+        (with_entry(logIndex="0"), UNDATED),
+        (with_entry(logIndex="8"), UNDATED),
+        (with_entry(logId=None), f"logId {IS_NONE}"),
+        (with_entry(logId={}), "keyId is not a string"),
         (with_entry(canonicalizedBody=None), "canonicalizedBody is not a string"),
+        (with_entry(inclusionPromise=None), f"inclusionPromise {IS_NONE}"),
         (with_entry(inclusionPromise={}), "signedEntryTimestamp is not a string"),
-        (envelope(payload="="), "payload is"),
-        (envelope(more=1), "dsseEnvelope does not have exactly the keys"),
-        (predicate(configuration=None), "has no result"),
-        (predicate(failedTests=None), "has no result"),
-        (predicate(configuration=[1]), "configuration is missing"),
-        (predicate(configuration=[{"name": "x"}]), "digest is missing"),
-        (subject(gitCommit=COMMIT, sha256="0" * 64), "exactly the keys gitCommit"),
+        (by_key(new_key()), "the signature is not over the statement"),
+        (
+            body(lambda it: it.update(apiVersion="0.0.2")),
+            "the log entry is of the kind ('dsse', '0.0.2'), not ('dsse', '0.0.1')",
+        ),
+        (body(lambda it: it.pop("spec")), f"spec {IS_NONE}"),
+        (body(lambda it: it["spec"].pop("signatures")), "signatures of the log entry is not a list of one"),
+        (body(lambda it: it["spec"].update(signatures=[1])), f"signatures of the log entry {IS_NONE}"),
+        (body(lambda it: it["spec"]["payloadHash"].update(algorithm="sha1")), OTHER_ENTRY),
+        (signed(signature=None), "signature is not a string"),
+        (signed(signature=base64_of(b"x")), OTHER_ENTRY),
+        (signed(verifier=None), "verifier is not a string"),
+        (predicate(result=None), "the statement has no result, or says not what it is about"),
+        (predicate(configuration=None), "the statement has no result, or says not what it is about"),
+        (predicate(failedTests=None), "the statement has no result, or says not what it is about"),
+        (predicate(configuration=[1]), f"configuration {IS_NONE}"),
+        (predicate(configuration=[{"name": "x"}]), f"digest {IS_NONE}"),
+        (stated(predicate=1), f"predicate {IS_NONE}"),
+        (stated(subject=[1]), f"subject[0] {IS_NONE}"),
+        (stated(subject=1), "subject is not a list of one"),
+        (stated(more=1), "the statement does not have exactly the keys _type, predicate, predicateType, subject"),
+        (stated(_type="https://in-toto.io/Statement/v0.1"), f"the statement is not a test result but {TEST_RESULT!r}"),
+        (subject(gitCommit=COMMIT, sha256="0"), "the digest of the subject does not have exactly the keys gitCommit"),
+        (subject(gitCommit=7), "the subject of the statement is not a commit"),
+        (subject(gitCommit=f"{COMMIT}0"), "the subject of the statement is not a commit"),
     ],
 )
 def test_a_malformed_part_is_named(change: Change, says: str) -> None:
     scene = Scene()
     change(scene)
-    assert says in verify_fault(scene)
+    assert verify_fault(scene).startswith(says)
+    assert len(verify_fault(scene)) == len(says)
+
+
+def test_a_log_entry_that_is_no_object_and_one_of_an_unreadable_certificate() -> None:
+    scene = Scene()
+    text = base64_of(b"[]")
+    promise = {"signedEntryTimestamp": base64_of(CI.promise(text, int(NOW.timestamp())))}
+    scene.entry.update(canonicalizedBody=text, inclusionPromise=promise)
+    assert verify_fault(scene) == f"the log entry {IS_NONE}"
+    scene = Scene()
+    signed(verifier=base64_of(b"x"))(scene)
+    assert verify_fault(scene).startswith("the certificate in the log entry cannot be read: ")
+
+
+def test_a_certificate_without_a_name_and_one_whose_issuer_is_no_text() -> None:
+    scene = Scene()
+    scene.again(Leaf(names=[]).issued_by(CI.issuing))
+    assert refused(lambda: attestation_file(json.dumps(scene.bundle).encode())) == "the certificate names no identity"
+    scene.again(Leaf(issuers=[(_BARE, b"\xff")]).issued_by(CI.issuing))
+    assert json.loads(attestation_file(json.dumps(scene.bundle).encode()))["issuer"] == "\ufffd"
+
+
+@pytest.mark.parametrize("result", ["PASSED", "WARNED", "FAILED"])
+def test_each_result_of_a_test_is_known(result: str) -> None:
+    scene = Scene()
+    predicate(result=result, failedTests=["a", "b"])(scene)
+    found = verify_attestation(json.dumps(scene.file).encode(), CI.trusted())
+    assert (found.result, found.failed) == (result, ("a", "b"))
 
 
 def test_what_is_no_sha256_is_not_in_the_configuration() -> None:
@@ -481,24 +608,3 @@ def test_what_is_no_sha256_is_not_in_the_configuration() -> None:
     )
     found = verify_attestation(json.dumps(scene.file).encode(), CI.trusted())
     assert list(found.configuration) == [row["name"] for row in rows]
-
-
-def test_the_body_of_the_log_entry_is_read_strictly() -> None:
-    def with_body(change: Callable[[dict[str, Any]], object]) -> str:
-        scene = Scene()
-        body = json.loads(base64.b64decode(scene.entry["canonicalizedBody"]))
-        change(body)
-        text = base64_of(json.dumps(body).encode())
-        promise = {"signedEntryTimestamp": base64_of(CI.promise(text, int(NOW.timestamp())))}
-        scene.entry.update(canonicalizedBody=text, inclusionPromise=promise)
-        return verify_fault(scene)
-
-    def signed(**changes: Any) -> Callable[[dict[str, Any]], object]:
-        return lambda body: body["spec"]["signatures"][0].update(changes)
-
-    assert "of the kind ('dsse', '0.0.2')" in with_body(lambda body: body.update(apiVersion="0.0.2"))
-    assert "spec is missing" in with_body(lambda body: body.pop("spec"))
-    assert "signatures of the log entry is not" in with_body(lambda body: body["spec"].pop("signatures"))
-    assert "certificate in the log entry cannot be read" in with_body(signed(verifier=base64_of(b"x")))
-    assert "another statement" in with_body(lambda body: body["spec"]["payloadHash"].update(algorithm="sha1"))
-    assert "another statement" in with_body(signed(signature=base64_of(b"x")))

@@ -175,6 +175,25 @@ def test_a_step_that_is_told_to_end_stops_its_program(place: Place) -> None:
     assert place("runtime", "run", "step", run, "next", "--", "true").returncode == 130
 
 
+def test_a_signal_sent_on_the_command_line_reaches_the_program(place: Place) -> None:
+    program = (
+        "from workpacket.runtime import Runtime\n"
+        "with Runtime.open() as runtime, runtime.run('order') as run:\n"
+        "    print(run.wait_for('paid'))\n"
+    )
+    waiting = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=place.root, env=environment(), stdout=subprocess.PIPE, text=True
+    )
+    until(lambda: "waits" in place("runtime", "runs", "show", "order").stdout)
+    assert "for the signal paid" in place("runtime", "runs", "show", "order").stdout
+    for _ in range(2):
+        sent = place("runtime", "signal", "order", "paid", "--value", '{"amount": 100}', "--key", "payment-7")
+        assert (sent.returncode, sent.stdout.splitlines()[0]) == (0, "order@00000001 has the signal paid")
+    assert waiting.communicate(timeout=60)[0] == "{'amount': 100}\n"
+    assert place("runtime", "signal", "order", "paid").returncode != 0, "a finished run receives no signals"
+    assert place("runtime", "signal", "order", "paid", "--value", "{").returncode == 2
+
+
 # ---- looking -----------------------------------------------------------------------------------------------------
 
 

@@ -30,6 +30,10 @@ _DESCRIBED = (
     "exempt=asked.exempt)"
 )
 _PATH = r"""_PATH: Final = lazy_pattern('[^\\s\'\\"`,;()<>]+')"""
+_TOLD = (
+    "told = {_utf8(value.value) if oid == _ISSUER else value.value for oid, value in found.items() "
+    "if isinstance(value, x509.UnrecognizedExtension)}"
+)
 EQUIVALENT = (
     Equivalent(
         "approvals/browser_answers.py",
@@ -425,6 +429,13 @@ EQUIVALENT = (
         _PATH,
         _PATH.removesuffix("')") + "!?')",
         "a path may hold an exclamation mark as often as it likes",
+    ),
+    Equivalent(
+        "approvals/sigstore.py",
+        "_issuer",
+        _TOLD,
+        _TOLD.removesuffix(" if isinstance(value, x509.UnrecognizedExtension)}") + "}",
+        "no extension with one of these two identifiers is known; the condition is there for the type checker",
     ),
     Equivalent(
         "evidence/reports.py",

@@ -68,6 +68,31 @@ def test_a_lane_is_as_wide_as_it_was_said_to_be(queue: Queue) -> None:
     assert claimed(queue) == ["c"]
 
 
+def test_a_run_that_waits_leaves_the_worker_free_and_is_continued_in_time(store: PostgresStore, queue: Queue) -> None:
+    queue.offer(Offer("waits", key="a", priority=1))
+    queue.offer(Offer("works", key="b"))
+    order: list[str] = []
+
+    def waits(run: Run) -> None:
+        run.step("begin", lambda: order.append("begun"))
+        run.sleep(3)
+        order.append(f"over, attempt {run.attempt}")
+
+    def works(_: Run) -> None:
+        order.append("worked")
+
+    worker = Worker(Runtime(store), queue, {"waits": waits, "works": works}, idle=0.2)
+    done = threading.Thread(target=worker.work, daemon=True)
+    done.start()
+    deadline = time.monotonic() + 60
+    while len(order) < 3 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    worker.stop()
+    done.join(30)
+    assert order == ["begun", "worked", "over, attempt 2"]
+    assert queue.jobs() == ()
+
+
 def test_what_is_due_does_not_wait_for_the_end_of_the_queue(store: PostgresStore, queue: Queue) -> None:
     queue.offer(Offer("job", key="due", delay=0.05, priority=1))
     for number in range(20):

@@ -94,6 +94,18 @@ def asked(world: World) -> str:
     return run.id
 
 
+def waited(world: World) -> str:
+    """A timer that ended, two signals of which one was received, and a wait that still lasts."""
+    with world.crashing(world.runtime.run("waited")) as run:
+        run.sleep(5)
+        for number in (1, 2):
+            world.runtime.signal(run.id, "paid", {"number": number}, key=str(number))
+        run.wait_for("paid", timeout=10)
+        run._session.wait_for("delivered", None)
+        world.crash()
+    return run.id
+
+
 def milestones(world: World) -> str:
     """Checkpoint commits: one whose sidecar could not be written, and one that was announced and never made."""
     first: dict[str, Json] = {"checkpoint": "a" * 16, "milestone_index": 0}
@@ -191,6 +203,7 @@ HISTORIES: tuple[Callable[[World], str], ...] = (
     retried,
     refused,
     asked,
+    waited,
     milestones,
     dependencies,
     doubted,
@@ -217,6 +230,8 @@ def summary(state: RunState) -> dict[str, Any]:
         "questions": sorted(one.text for one in state.questions.values() if one.kind != "change"),
         "in_flight": sorted(state.in_flight),
         "running": sorted(state.running),
+        "waits": sorted([wait.step, wait.signal, wait.number] for wait in state.waits.begun.values()),
+        "signals": {name: len(events) for name, events in state.waits.signals.items()},
         "milestones": {str(index): reached.commit for index, reached in state.milestones.reached.items()},
         "prepared": state.milestones.prepared.milestone_index if state.milestones.prepared else None,
         "base_commit": state.base_commit,

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,11 @@ def play(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **files: str)
             continue
         if not body.startswith("$ "):
             continue
+        pause = re.search(r"after=(\d+)", info)
+        if pause is not None:
+            time.sleep(int(pause[1]))
         words = body.splitlines()[0].removeprefix("$ ").split()
+        words = [sys.executable, *words[1:]] if words[0] == "python" else words
         said = subprocess.run(words, cwd=place, env=environment, capture_output=True, text=True, check=False).stdout
         said = re.sub(r"(Checkpoint-Id:|since commit) [0-9a-f]+", r"\1 ...", said).rstrip("\n")
         assert said.splitlines() == body.splitlines()[1:]

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Protocol
 
 from workpacket.runtime import NotDone, Runtime
@@ -18,6 +20,7 @@ from workpacket.runtime.attempts.steps import Retry
 from workpacket.runtime.errors import EffectKeyReused, ReceiptUnkept, RunBlocked
 from workpacket.runtime.run import Run
 
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 SECRET = "ghp_" + "A" * 36
 
 
@@ -158,6 +161,13 @@ def tried_again(run: Run, world: World) -> Any:
     return run.using(retry=Retry(attempts=100, first=0.01, factor=1)).step("retried", second)
 
 
+def signalled(run: Run, world: World) -> Any:
+    """Each attempt sends a signal, because one that goes on from a cursor waits anew; nobody sends the other one."""
+    if run.state.status != "completed":
+        world.runtime.signal(run.id, "go", {"to": "town"}, key=f"go {run.attempt}")
+    return [run.wait_for("go"), caught(lambda: run.wait_for("never", timeout=0), TimeoutError)]
+
+
 USES: dict[str, Use] = {
     "id": lambda run, _: run.id,
     "state": lambda run, _: run.state.name,
@@ -187,6 +197,9 @@ USES: dict[str, Use] = {
     "boundary": in_pieces,
     "confirm": lambda run, _: run.confirm("Yes?", {"to": "production"}),
     "confirm that was denied": denied,
+    "sleep": lambda run, _: run.sleep(0),
+    "sleep_until": lambda run, _: run.sleep_until(LONG_AGO),
+    "wait_for": signalled,
 }
 
 
@@ -289,6 +302,12 @@ async def async_cursor(run: AsyncRun, _: World) -> Any:
     return await run.cursor("none")
 
 
+async def async_signalled(run: AsyncRun, world: World) -> Any:
+    if run.state.status != "completed":
+        await asyncio.to_thread(partial(world.runtime.signal, run.id, "go", {"to": "town"}, key=f"go {run.attempt}"))
+    return [await run.wait_for("go"), await acaught(run.wait_for("never", timeout=0), TimeoutError)]
+
+
 async def async_id(run: AsyncRun, _: World) -> Any:
     return run.id
 
@@ -319,6 +338,10 @@ ASYNC_USES: dict[str, AsyncUse] = {
     "boundary": async_pieces,
     "confirm": lambda run, _: run.confirm("Yes?", {"to": "production"}),
     "confirm that was denied": lambda run, _: acaught(run.confirm("No?", {"to": "production"}), RunBlocked),
+    "map": lambda run, world: run.map("item", noted(world), [1, 2, 3], workers=1),
+    "sleep": lambda run, _: run.sleep(0),
+    "sleep_until": lambda run, _: run.sleep_until(LONG_AGO),
+    "wait_for": async_signalled,
 }
 
 

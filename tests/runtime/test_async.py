@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from runtime.worlds import Crash, World
-from workpacket.runtime import NotDone, Retry, RunBlocked, RunCancelled
+from workpacket.runtime import NotDone, Retry, RunBlocked, RunCancelled, Runtime
+from workpacket.runtime.stores.memory import MemoryStore
 
 
 def play(world: World, program: Any, **request: Any) -> Any:
@@ -202,3 +203,68 @@ def test_an_effect_waits_for_its_confirmation_and_certain_failures_are_retried()
     world.runtime.confirm("flow@00000001", str(caught.value.details["subject"]), yes=True)
     assert play(world, program) == "receipt"
     assert world.calls == ["try", "try"]
+
+
+def test_a_map_does_at_most_so_many_at_a_time_and_keeps_their_order() -> None:
+    world = World()
+
+    active: list[int] = []
+    most: list[int] = []
+
+    async def load(number: int) -> int:
+        active.append(number)
+        most.append(len(active))
+        await asyncio.sleep(0.01)
+        active.remove(number)
+        return number * 2
+
+    async def program() -> list[int]:
+        async with world.runtime.async_run("map") as run:
+            return await run.map("load", load, range(6), workers=2)
+
+    assert asyncio.run(program()) == [0, 2, 4, 6, 8, 10]
+    assert max(most) == 2
+
+
+def test_a_map_returns_failures_in_their_places_if_asked() -> None:
+    world = World()
+
+    async def load(number: int) -> int:
+        if number == 1:
+            raise OSError("not there")
+        return number
+
+    async def program() -> list[int | Exception]:
+        async with world.runtime.async_run("map") as run:
+            return await run.map("load", load, [0, 1, 2], errors="return")
+
+    assert [str(one) for one in asyncio.run(program())] == ["0", "not there", "2"]
+
+
+def test_a_map_that_fails_leaves_nothing_running() -> None:
+    world = World()
+
+    async def load(number: int) -> int:
+        if number == 0:
+            raise OSError("not there")
+        await asyncio.sleep(60)
+        return number
+
+    async def program() -> None:
+        async with world.runtime.async_run("map") as run:
+            await run.map("load", load, [0, 1, 2])
+
+    with pytest.raises(OSError, match="not there"):
+        asyncio.run(asyncio.wait_for(program(), 10))
+
+
+def test_an_async_run_sleeps_and_receives_signals() -> None:
+    runtime = Runtime(MemoryStore())
+
+    async def program() -> object:
+        async with runtime.async_run("wait") as run:
+            await asyncio.to_thread(runtime.signal, run.id, "paid", 7)
+            await run.sleep(0.01)
+            return await run.wait_for("paid", timeout=5)
+
+    assert asyncio.run(program()) == 7

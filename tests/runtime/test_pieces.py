@@ -396,6 +396,20 @@ def test_waits_grow_up_to_their_limit() -> None:
     assert policy.wait_after(1, KeyError()) is None
 
 
+def test_a_random_part_makes_waits_differ_and_never_longer() -> None:
+    policy = Retry(attempts=100, first=10, factor=1, jitter=0.5)
+    waits = [policy.wait_after(1, OSError()) or 0 for _ in range(200)]
+    assert min(waits) >= 5
+    assert max(waits) <= 10
+    assert len(set(waits)) > 100
+
+
+def test_no_try_begins_after_the_deadline() -> None:
+    policy = Retry(attempts=100, first=10, factor=1, deadline=60)
+    assert policy.wait_after(1, OSError(), 50) == 10
+    assert policy.wait_after(1, OSError(), 51) is None
+
+
 def test_the_lease_is_kept_while_a_step_takes_long(tmp_path: Path) -> None:
     runtime = Runtime.open(tmp_path / "runs.db", Settings(lease_seconds=0.3))
     with runtime.run("a") as run:

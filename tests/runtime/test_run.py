@@ -535,3 +535,45 @@ def test_the_key_of_a_run_that_was_removed_is_refused_by_name() -> None:
     with pytest.raises(VersionConflict) as caught:
         world.runtime.run("a", key="once")
     assert (caught.value.code, caught.value.hint[:8]) == ("key_conflict", "give the")
+
+
+def test_side_by_side_what_failed_can_stand_beside_what_did_not(world: World) -> None:
+    failing = {"b"}
+
+    def load(name: str) -> str:
+        if name in failing:
+            raise OSError(f"{name} is not there")
+        return world.note(name)
+
+    def work(run: Run) -> list[str | Exception]:
+        return run.map("load", load, ["a", "b", "c"], errors="return")
+
+    with world.crashing(world.runtime.run("side")) as run:
+        a, b, c = work(run)
+        assert (a, str(b), c) == ("a", "b is not there", "c")
+        world.crash()
+    failing.clear()
+    with world.runtime.run("side", key="") as run:
+        assert work(run) == ["a", "b", "c"]
+    assert world.calls == ["a", "c", "b"]
+
+
+def test_what_stops_the_run_is_never_handed_back_as_a_result(world: World) -> None:
+    def ask(name: str) -> None:
+        run.confirm(f"go on with {name}?")
+
+    with pytest.raises(RunBlocked), world.runtime.run("side") as run:
+        run.map("ask", ask, ["a", "b"], errors="return")
+
+
+def test_a_finished_run_returns_the_same_failures(world: World) -> None:
+    def load(name: str) -> str:
+        if name == "b":
+            raise OSError(f"{name} is not there")
+        return name
+
+    def work() -> list[str]:
+        with world.runtime.run("side", key="1") as run:
+            return [str(one) for one in run.map("load", load, ["a", "b"], errors="return")]
+
+    assert work() == work() == ["a", "b is not there"]

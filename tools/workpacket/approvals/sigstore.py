@@ -236,15 +236,13 @@ def _require_same(bundle: _Bundle, body: object) -> None:
 
 
 def _require_issued(leaf: x509.Certificate, trusted: TrustedCi, signed_at: datetime) -> None:
-    """Require a chain from the leaf to a pinned authority, all of it valid when the statement was signed.
-
-    A pinned certificate that another one issued is an authority only if its issuer is not pinned too.
+    """Require that a pinned authority issued the leaf, both of them valid when the statement was signed. Each pinned
+    certificate is one, also if another one issued it.
     """
     try:
         pinned = x509.load_pem_x509_certificates(trusted.certificates.encode())
     except ValueError as fault:
         _refuse(f"the certificates in [evidence.ci] of the base cannot be read: {fault}")
-    roots = [each for each in pinned if each.issuer == each.subject] or pinned
     # The defaults are those for web servers, whose authorities do not issue certificates for signing code.
     authority_rules = (
         ExtensionPolicy.permit_all()
@@ -256,10 +254,10 @@ def _require_issued(leaf: x509.Certificate, trusted: TrustedCi, signed_at: datet
         .require_present(x509.ExtendedKeyUsage, Criticality.AGNOSTIC, _require_code_signing)
         .require_present(x509.SubjectAlternativeName, Criticality.AGNOSTIC, None)
     )
-    rules = PolicyBuilder().store(Store(roots)).time(signed_at.replace(tzinfo=None))
+    rules = PolicyBuilder().store(Store(pinned)).time(signed_at.replace(tzinfo=None))
     rules = rules.extension_policies(ca_policy=authority_rules, ee_policy=leaf_rules)
     try:
-        rules.build_client_verifier().verify(leaf, [each for each in pinned if each not in roots])
+        rules.build_client_verifier().verify(leaf, [])
     except (VerificationError, x509.DuplicateExtension, ValueError) as fault:
         reason = str(fault).partition(" (encountered")[0]
         _refuse(f"the certificate was not issued by an authority of the policy, or not valid at {signed_at}: {reason}")

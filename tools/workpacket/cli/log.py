@@ -1,4 +1,7 @@
-"""`workpacket log`: verify the log, and sign checkpoints of it."""
+"""`workpacket log`: verify the log, and sign checkpoints of it.
+
+`workpacket log recover`: complete or undo an interrupted change of several files.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from workpacket import __version__
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage
 from workpacket.cli.packet_command import ACTING, actor_of
-from workpacket.cli.read_only import open_for_reading
+from workpacket.cli.read_only import open_for_reading, show_json
 from workpacket.ledger.verify import Reach, checkpointed_heads, signature_path
 from workpacket.model import exits
 from workpacket.model.canonical import Json
@@ -17,10 +20,12 @@ from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
+from workpacket.shell.governing.execution import here
 from workpacket.shell.held import judged_in_part
 from workpacket.shell.judging.log_checkpoints import Judge, make_checkpoint
 from workpacket.shell.judging.log_verification import verify_log
 from workpacket.shell.keys import find_key
+from workpacket.shell.transactions.recovery import recover, unfinished
 
 # Faults that a new checkpoint repairs, because it covers the previous ones.
 _SETTLED_BY_IT = {
@@ -142,7 +147,7 @@ def exit_of(findings: Sequence[Problem]) -> int:
     return max(errors, default=exits.OK)
 
 
-COMMAND = Command(
+_LOG = Command(
     "log",
     run,
     arguments="verify [WP_ID...] | checkpoint",
@@ -168,3 +173,55 @@ key must be in allowed_signers for workpacket-checkpoint@v1, and its owner must 
         "workpacket log checkpoint --key /run/secrets/ci_key --as ci",
     ),
 )
+
+
+def _recover(arguments: Arguments) -> int:
+    repository = here()
+    if arguments.flag("forward") and arguments.flag("back"):
+        raise usage(arguments.command, "conflicting_options", "give either --forward or --back")
+    left = unfinished(repository)
+    if not (arguments.flag("forward") or arguments.flag("back")):
+        return _show_unfinished(arguments, [(one.command, one.tx, one.paths, one.third_state) for one in left])
+    done = recover(repository, "new" if arguments.flag("forward") else "old")
+    rows: list[Json] = [{"command": one.command, "tx": one.tx, "set_aside": list(one.set_aside)} for one in done]
+    if arguments.flag("json"):
+        return show_json(arguments, {"recovered": rows})
+    for one in done:
+        print(f"{escape(one.command)} ({one.tx}) was " + ("finished" if one.way == "new" else "undone"))
+        for path in one.set_aside:
+            print(f"  set aside below the git directory: {escape(path)}")
+    print(f"{len(done)} interrupted commands")
+    print("next: workpacket check")
+    return exits.OK
+
+
+def _show_unfinished(arguments: Arguments, left: list[tuple[str, str, tuple[str, ...], tuple[str, ...]]]) -> int:
+    if arguments.flag("json"):
+        rows: list[Json] = [
+            {"command": command, "tx": tx, "paths": list(paths), "changed_since": list(third)}
+            for command, tx, paths, third in left
+        ]
+        return show_json(arguments, {"unfinished": rows})
+    for command, tx, paths, third in left:
+        print(f"{escape(command)} ({tx}) stopped between: {escape(', '.join(paths))}")
+        for path in third:
+            print(f"  changed since: {escape(path)}")
+    if not left:
+        print("nothing is unfinished")
+    print(
+        "next: workpacket log recover --forward, or workpacket log recover --back"
+        if left
+        else "next: workpacket status"
+    )
+    return exits.OK
+
+
+_RECOVER = Command(
+    "recover",
+    _recover,
+    description="Without an option, shows what is unfinished. Versions that changed since then are set aside first.",
+    options=(Option("forward", "finish it"), Option("back", "undo it")),
+    examples=("workpacket log recover", "workpacket log recover --forward"),
+)
+
+DECLARED = {command.name: command for command in (_LOG, _RECOVER)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -23,7 +24,8 @@ from workpacket.report.runs import next_line
 from workpacket.report.terminal import render_failure
 from workpacket.runtime.commit_checkpoint import OWN_FOLDERS, GitObserver
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.runtime import Runtime, Settings
+from workpacket.runtime.records.jcs import stored_text
+from workpacket.runtime.runtime import NO_VALUE, NoValue, Runtime, Settings
 from workpacket.runtime.stores.contract import Store, Witness
 from workpacket.runtime.stores.health import IndexedStore, StoreProblem, contents_of
 from workpacket.runtime.stores.memory import MemoryStore
@@ -133,6 +135,20 @@ def examine_any(store: Store) -> tuple[StoreProblem, ...]:
     from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine
 
     return examine(cast(SQLiteStore, store))
+
+
+def json_value(arguments: Arguments) -> Json | NoValue:
+    """Return the value of --value, which is JSON."""
+    if not arguments.all_of("value"):
+        return NO_VALUE
+    try:
+        value: Json = json.loads(arguments.value("value"))
+        stored_text(value)
+    except (ValueError, RecursionError) as error:
+        raise usage(
+            arguments.command, "invalid_value", f"invalid --value: not JSON that the store accepts: {error}"
+        ) from None
+    return value
 
 
 def one_run(runtime: Runtime, arguments: Arguments) -> str:

@@ -34,7 +34,7 @@ from workpacket.bridges.role_facts import RoleKey, changes
 from workpacket.bridges.run_links import disagreements, packet_stop
 from workpacket.cli.batch import caller_of
 from workpacket.cli.checking import style_of
-from workpacket.cli.open_store import CommandLinks, answer, open_runtime, refusing, run_named
+from workpacket.cli.open_store import CommandLinks, answer, json_value, open_runtime, refusing, run_named
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.progress_command import caller_of as role_caller
 from workpacket.cli.progress_command import desk_of, roles_here
@@ -58,11 +58,10 @@ from workpacket.report.runs import (
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.holders import Caller
 from workpacket.runtime.model_sessions.recovery import assess
-from workpacket.runtime.records.jcs import stored_text
 from workpacket.runtime.records.state import Milestones
 from workpacket.runtime.resume.decide import Decision
 from workpacket.runtime.resume.observe import OUTCOMES, YES_OR_NO, OpenQuestion, changed_lines
-from workpacket.runtime.runtime import NO_VALUE, Choice, NoValue, Runtime
+from workpacket.runtime.runtime import Choice, NoValue, Runtime
 from workpacket.runtime.step import ResumeMiddleware
 from workpacket.runtime.step.log import History, StepLog, checkpoint_of, identity_of, is_checkpoint, load_checkpoint
 from workpacket.shell.actor import acting
@@ -426,18 +425,10 @@ def _answered(arguments: Arguments, runtime: Runtime, run: str, questions: tuple
 
 def _value_given(arguments: Arguments) -> Json | NoValue:
     """Return the value of --value, for the only effect that is marked as done."""
-    if not arguments.all_of("value"):
-        return NO_VALUE
-    if len(arguments.all_of("mark-done")) != 1 or arguments.flag("retry") or arguments.flag("compensate"):
+    unclear = len(arguments.all_of("mark-done")) != 1 or arguments.flag("retry") or arguments.flag("compensate")
+    if arguments.all_of("value") and unclear:
         raise usage(arguments.command, "conflicting_options", "--value requires exactly one --mark-done")
-    try:
-        value: Json = json.loads(arguments.value("value"))
-        stored_text(value)
-    except (ValueError, RecursionError) as error:
-        raise usage(
-            arguments.command, "invalid_value", f"invalid --value: not JSON that the store accepts: {error}"
-        ) from None
-    return value
+    return json_value(arguments)
 
 
 def _the_one(arguments: Arguments, run: str, answer: str, questions: tuple[OpenQuestion, ...]) -> OpenQuestion:

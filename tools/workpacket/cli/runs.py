@@ -1,4 +1,4 @@
-"""`workpacket runtime runs` and `runtime cancel`: show, export, import, prune and verify runs, or cancel one."""
+"""`workpacket runtime runs`, `cancel` and `signal`: show, export, import, prune and verify runs, or act on one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from workpacket.cli.checking import style_of
 from workpacket.cli.open_store import (
     answer,
     examine_any,
+    json_value,
     moment_of,
     number_of,
     one_run,
@@ -20,7 +21,7 @@ from workpacket.cli.open_store import (
     with_links,
 )
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
-from workpacket.cli.packet_command import ACTING, actor_of, required
+from workpacket.cli.packet_command import ACTING, actor_of, required, words_of
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.ledger.fold import LinkedRun
@@ -41,7 +42,7 @@ from workpacket.runtime.errors import LogDamaged, RuntimeFault, VersionConflict
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.state import RunState
-from workpacket.runtime.runtime import Runtime
+from workpacket.runtime.runtime import NoValue, Runtime
 from workpacket.runtime.stores.health import stream_problems
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.place import server_url, store_path
@@ -71,6 +72,9 @@ _SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "effect.resolved": ("done", ("choice", "by", "note")),
     "confirmation.requested": ("wait", ("question",)),
     "confirmation.given": ("done", ("answer", "by", "note")),
+    "wait.begun": ("wait", ("step",)),
+    "wait.ended": ("done", ("step",)),
+    "signal.received": ("mark", ("signal", "by")),
     "retry_token.consumed": ("mark", ("checkpoint",)),
     "cancel.requested": ("wait", ("reason", "by")),
     "run.blocked": ("wait", ("code",)),
@@ -236,6 +240,15 @@ def _show(arguments: Arguments, runtime: Runtime) -> int:
     return answer(arguments, text, data, then=f"workpacket resume {run} --plan" if summary.attention else "")
 
 
+def waits_of(state: RunState) -> str:
+    """Return what the run waits for, in words; '' if for nothing."""
+    told = []
+    for wait in state.open_waits:
+        words = [f"for the signal {wait.signal}"] if wait.signal else []
+        told.append(" or ".join([*words, f"until {moment_of(wait.until)}"] if wait.until else words))
+    return "; ".join(told)
+
+
 def _facts(summary: RunSummary, state: RunState | None) -> list[tuple[str, str]]:
     why = f" ({catalogue()[summary.attention].title})" if summary.attention in catalogue() else ""
     in_flight = sorted({*state.in_flight, *state.running}) if state is not None else []
@@ -249,6 +262,7 @@ def _facts(summary: RunSummary, state: RunState | None) -> list[tuple[str, str]]
         ("steps", str(summary.steps)),
         ("effects", str(summary.effects)),
         ("in flight", ", ".join(in_flight)),
+        *((("waits", waits_of(state)),) if state is not None else ()),
         ("last event", moment_of(summary.updated_at)),
     ]
 
@@ -418,6 +432,18 @@ def cancel(arguments: Arguments) -> int:
         return with_links(runtime, answer(arguments, text, data, then=f"workpacket runtime runs show {run}"))
 
 
+@refusing
+def signal(arguments: Arguments) -> int:
+    with open_runtime() as runtime:
+        start, name = words_of(arguments, 2, "the id of a run and the name of a signal")
+        run = run_named(runtime, start)
+        value = json_value(arguments)
+        runtime.signal(run, name, None if isinstance(value, NoValue) else value, key=arguments.value("key"))
+        text = f"{run} has the signal {name}\n"
+        then = f"workpacket runtime runs show {run}"
+        return with_links(runtime, answer(arguments, text, {"run": run, "signal": name}, then=then))
+
+
 RUNS = Command(
     "runs",
     run,
@@ -470,4 +496,22 @@ worker is cancelled immediately. Both can be resumed later if a person confirms.
 )
 
 
-DECLARED = {command.name: command for command in (RUNS, CANCEL)}
+SIGNAL = Command(
+    "signal",
+    signal,
+    arguments="ID SIGNAL",
+    description="""
+The next `run.wait_for(SIGNAL)` of the run returns the value. Signals of one name are received in the order in which
+they were sent, each by one wait; a signal that comes before its wait is kept.""",
+    options=(
+        Option("value", "what the program receives, as JSON (default: null)", value="JSON"),
+        Option("key", "send it only once, however often the command is repeated with this key", value="KEY"),
+    ),
+    examples=(
+        "workpacket runtime signal order@00000003 paid --value '{\"amount\": 100}'",
+        "workpacket runtime signal order@00000003 paid --key payment-7",
+    ),
+)
+
+
+DECLARED = {command.name: command for command in (RUNS, CANCEL, SIGNAL)}

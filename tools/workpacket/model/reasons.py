@@ -54,7 +54,7 @@ _EXIT_CODES: Mapping[Family, int] = {
 _CODE = lazy_pattern(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 
 StopFamily = Literal[
-    "constraint", "verification", "review", "worker", "resource", "stale", "integrity", "user", "internal"
+    "constraint", "verification", "review", "worker", "resource", "stale", "integrity", "program", "user", "internal"
 ]
 AutoResume = Literal["never", "with_backoff", "after_confirm"]
 
@@ -66,6 +66,7 @@ EXIT_RANGES: dict[StopFamily, range] = {
     "resource": range(50, 60),
     "stale": range(60, 70),
     "integrity": range(70, 90),
+    "program": range(90, 100),
     "user": range(exits.INTERRUPTED, exits.INTERRUPTED + 1),
     "internal": range(exits.INTERNAL, exits.INTERNAL + 1),
 }

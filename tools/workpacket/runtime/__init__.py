@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from workpacket.runtime.async_run import AsyncRun
     from workpacket.runtime.attempts.steps import Retry
-    from workpacket.runtime.errors import NotDone, RunBlocked, RunCancelled, RuntimeFault
+    from workpacket.runtime.errors import NotDone, RunBlocked, RunCancelled, RuntimeFault, RunWaiting
     from workpacket.runtime.resume.observe import Observations, ResumePolicy
     from workpacket.runtime.run import Run
     from workpacket.runtime.runtime import Runtime, Settings
@@ -25,6 +25,7 @@ __all__ = [
     "Run",
     "RunBlocked",
     "RunCancelled",
+    "RunWaiting",
     "Runtime",
     "RuntimeFault",
     "Settings",
@@ -39,6 +40,7 @@ _HOME = {
     "Run": "run",
     "RunBlocked": "errors",
     "RunCancelled": "errors",
+    "RunWaiting": "errors",
     "Runtime": "runtime",
     "RuntimeFault": "errors",
     "Settings": "runtime",

@@ -8,7 +8,9 @@ get their keys when they are called, not when they begin, so the keys are the sa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from _thread import get_ident
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal, NoReturn, ParamSpec, TypeVar, overload
 
@@ -16,8 +18,9 @@ from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import EffectOptions, EffectPlan, Recovery
 from workpacket.runtime.attempts.session import SavedCheckpoint, Session
 from workpacket.runtime.attempts.steps import Call, Failed, Stored
+from workpacket.runtime.attempts.waits import OpenWait
 from workpacket.runtime.errors import NotDone
-from workpacket.runtime.run import BaseRun
+from workpacket.runtime.run import BaseRun, returnable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,11 +35,14 @@ class AsyncRun(BaseRun):
 
     async def __aenter__(self) -> AsyncRun:
         super().__init__(await asyncio.to_thread(self._opening))
+        self._session.home = get_ident()
+        self._enter()
         return self
 
     async def __aexit__(
         self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
     ) -> Literal[False]:
+        self._exit()
         # Shielded: the end of the run is recorded however the task was cancelled.
         await asyncio.shield(asyncio.to_thread(self._session.end, error))
         return False
@@ -77,6 +83,45 @@ class AsyncRun(BaseRun):
             await _fail_again(begun.error)
         return begun.value
 
+    @overload
+    async def map(
+        self, name: str, function: Callable[[Item], Awaitable[T]], items: Sequence[Item], workers: int = 4, *,
+        errors: Literal["raise"] = "raise",
+    ) -> list[T]: ...  # fmt: skip
+    @overload
+    async def map(
+        self, name: str, function: Callable[[Item], Awaitable[T]], items: Sequence[Item], workers: int = 4, *,
+        errors: Literal["return"],
+    ) -> list[T | Exception]: ...  # fmt: skip
+    async def map(
+        self, name: str, function: Callable[[Item], Awaitable[Any]], items: Sequence[Item], workers: int = 4, *,
+        errors: Literal["raise", "return"] = "raise",
+    ) -> list[Any]:  # fmt: skip
+        """Run one step for each item, `workers` at a time; return their results in order.
+
+        With `errors="return"`, all of them run, and what a step raised is in the place of its result.
+        """
+        free = asyncio.Semaphore(workers)
+        calls = [self._call(name, (function, item), {}) for item in items]
+
+        async def perform(call: Call[Any]) -> Any:
+            async with free:
+                try:
+                    return await self._perform(call)
+                except Exception as error:
+                    if errors == "raise":
+                        raise
+                    return returnable(error)
+
+        tasks = [asyncio.ensure_future(perform(call)) for call in calls]
+        try:
+            return list(await asyncio.gather(*tasks))
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise
+
     async def _wait(self, seconds: float) -> None:
         while seconds > 0:
             await asyncio.sleep(min(seconds, TICK))
@@ -105,9 +150,11 @@ class AsyncRun(BaseRun):
         """Run an effect. The intent is stored before it and the outcome after it; it is never silently repeated."""
         how = EffectOptions(key=key, recovery=recovery, target=target, probe=probe, compensate=compensate)
         plan = self._effect_plan(name, function, args, kwargs, how)
-        plan = await asyncio.to_thread(self._session.allowed, plan, confirm=confirm)
-        done: T = await self._act(plan)
+        done: T = await self._carry_out(plan, confirm=confirm)
         return done
+
+    async def _carry_out(self, plan: EffectPlan, *, confirm: bool) -> Any:
+        return await self._act(await asyncio.to_thread(self._session.allowed, plan, confirm=confirm))
 
     async def _act(self, plan: EffectPlan) -> Any:
         effects = self._session.effects
@@ -132,14 +179,15 @@ class AsyncRun(BaseRun):
         return await self._attempt(plan, repeated=reached == "repeat")
 
     async def _attempt(self, plan: EffectPlan, *, repeated: bool) -> Any:
-        effects, tries = self._session.effects, 0
+        effects, tries, clock = self._session.effects, 0, self._session.recorder.clock
+        began = clock.ticks()
         while True:
             await asyncio.to_thread(effects.start, plan, repeated=repeated)
             try:
                 value = await plan.function(*plan.args, **plan.kwargs)
             except Exception as error:
                 tries += 1
-                await self._wait(await asyncio.to_thread(effects.fail, plan, error, tries))
+                await self._wait(await asyncio.to_thread(effects.fail, plan, error, tries, clock.ticks() - began))
                 repeated = not isinstance(error, NotDone)
             except BaseException as error:
                 effects.leave(plan, error)
@@ -178,6 +226,26 @@ class AsyncRun(BaseRun):
     async def confirm(self, question: str, about: Json = None) -> None:
         """Continue only if a person says yes; if none can be asked, the run stops here and can be resumed."""
         await asyncio.to_thread(self._session.confirm, question, about)
+
+    # ---- waits ---------------------------------------------------------------------------------------------------
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait that long, counted from the first attempt; the process may be restarted in the meantime."""
+        await self._wait_out(await asyncio.to_thread(self._session.sleep, seconds))
+
+    async def sleep_until(self, instant: datetime) -> None:
+        """Wait until an instant, which needs a time zone."""
+        await self._wait_out(await asyncio.to_thread(self._session.sleep, until=instant))
+
+    async def wait_for(self, signal: str, *, timeout: float | None = None) -> Json:
+        """Return the value of the next signal of this name; `TimeoutError` if none came in time."""
+        wait = await asyncio.to_thread(self._session.wait_for, signal, timeout)
+        await self._wait_out(wait)
+        return await asyncio.to_thread(self._session.waiter.received, wait)
+
+    async def _wait_out(self, wait: OpenWait) -> None:
+        while (pause := await asyncio.to_thread(self._session.waiter.pause, wait)) > 0:
+            await asyncio.sleep(pause)
 
 
 async def _fail_again(error: BaseException) -> NoReturn:

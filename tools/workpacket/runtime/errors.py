@@ -83,6 +83,16 @@ class RunBlocked(RuntimeFault):
     default_code = "worker_blocked"
 
 
+class RunWaiting(RunBlocked):
+    """The run waits for a time or a signal, longer than its process does. `until`: microseconds since 1970, or None."""
+
+    default_code = "waiting"
+
+    def __init__(self, message: str, *, until: int | None, hint: str = "") -> None:
+        super().__init__(message, hint=hint, details={"until": until})
+        self.until = until
+
+
 class EffectKeyReused(RunBlocked):
     """The key of an effect was already used for another one. `details` shows both."""
 

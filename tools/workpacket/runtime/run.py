@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import inspect
+from _thread import get_ident
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from datetime import datetime
 from pathlib import Path
 from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, overload
@@ -13,7 +16,8 @@ from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import EffectOptions, EffectPlan, Recovery
 from workpacket.runtime.attempts.session import SavedCheckpoint, Session
 from workpacket.runtime.attempts.steps import Call, Failed, Options, Retry, Stored, name_and_function
-from workpacket.runtime.errors import NotDone
+from workpacket.runtime.attempts.waits import OpenWait
+from workpacket.runtime.errors import NotDone, RunBlocked, RuntimeFault, StepFailed
 from workpacket.runtime.records.jcs import Codec
 from workpacket.runtime.records.state import RunState
 
@@ -25,12 +29,30 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 
 
+_CURRENT: ContextVar[BaseRun | None] = ContextVar("workpacket_run", default=None)
+_OPEN: dict[str, int] = {}  # the runs in whose `with` block this process is, each with the thread that entered it
+
+
+def current_run(name: str) -> BaseRun | None:
+    """Return the run in whose `with` block the code is; None outside of all. `name` is what was called there."""
+    run = _CURRENT.get()
+    if run is None and _OPEN and get_ident() not in _OPEN.values():
+        raise RunBlocked(
+            f"{name} was called in a thread that does not know its run, so the call would not be recorded",
+            code="step_without_context",
+            hint="use run.map or run.gather, or start the thread with contextvars.copy_context().run; outside of the "
+            f"run, call {name}.__wrapped__",
+        )
+    return run
+
+
 class BaseRun:
     """The part that sync and async code share, because it needs no waiting."""
 
     def __init__(self, session: Session, options: Options | None = None) -> None:
         self._session = session
         self._options = options or Options()
+        self._outer: BaseRun | None = None  # the run in whose `with` block this one was entered
 
     @property
     def id(self) -> str:
@@ -70,6 +92,15 @@ class BaseRun:
         )
         return run
 
+    def _enter(self) -> None:
+        self._outer = _CURRENT.get()
+        _CURRENT.set(self)
+        _OPEN[self.id] = get_ident()
+
+    def _exit(self) -> None:
+        _CURRENT.set(self._outer)
+        _OPEN.pop(self.id, None)
+
     def _call(self, first: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call[Any]:
         name, function, rest = name_and_function(first, args)
         scope = self._session.scope()
@@ -90,11 +121,13 @@ class BaseRun:
 
 class Run(BaseRun):
     def __enter__(self) -> Run:
+        self._enter()
         return self
 
     def __exit__(
         self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
     ) -> Literal[False]:
+        self._exit()
         self._session.end(error)
         return False
 
@@ -116,13 +149,22 @@ class Run(BaseRun):
         """Return the step without running it, for `gather`."""
         return self._call(first, args, kwargs)
 
-    def gather(self, *calls: Call[T], workers: int = 4) -> list[T]:
-        """Run several steps in parallel threads; return their results in call order."""
+    @overload
+    def gather(self, *calls: Call[T], workers: int = 4, errors: Literal["raise"] = "raise") -> list[T]: ...
+    @overload
+    def gather(self, *calls: Call[T], workers: int = 4, errors: Literal["return"]) -> list[T | Exception]: ...
+    def gather(self, *calls: Call[Any], workers: int = 4, errors: Literal["raise", "return"] = "raise") -> list[Any]:
+        """Run several steps in parallel threads; return their results in call order.
+
+        With `errors="return"`, all of them run, and what a step raised is in the place of its result. A later attempt
+        tries it again; a finished run returns it.
+        """
         from concurrent.futures import ThreadPoolExecutor  # slows start-up, and few runs need it
         from contextvars import copy_context
 
         with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="workpacket-step") as pool:
-            futures = [pool.submit(copy_context().run, self._perform, call) for call in calls]
+            perform = self._perform if errors == "raise" else self._outcome
+            futures = [pool.submit(copy_context().run, perform, call) for call in calls]
             try:
                 return [future.result() for future in futures]
             except BaseException:
@@ -130,9 +172,33 @@ class Run(BaseRun):
                     future.cancel()
                 raise
 
-    def map(self, name: str, function: Callable[[Item], T], items: Sequence[Item], workers: int = 4) -> list[T]:
-        """Run one step for each item, in parallel."""
-        return self.gather(*[self.call(name, function, item) for item in items], workers=workers)
+    @overload
+    def map(
+        self, name: str, function: Callable[[Item], T], items: Sequence[Item], workers: int = 4, *,
+        errors: Literal["raise"] = "raise",
+    ) -> list[T]: ...  # fmt: skip
+    @overload
+    def map(
+        self, name: str, function: Callable[[Item], T], items: Sequence[Item], workers: int = 4, *,
+        errors: Literal["return"],
+    ) -> list[T | Exception]: ...  # fmt: skip
+    def map(
+        self, name: str, function: Callable[[Item], Any], items: Sequence[Item], workers: int = 4, *,
+        errors: Literal["raise", "return"] = "raise",
+    ) -> list[Any]:  # fmt: skip
+        """Run one step for each item, in parallel, `workers` at a time; see `gather`."""
+        calls = [self.call(name, function, item) for item in items]
+        return (
+            self.gather(*calls, workers=workers)
+            if errors == "raise"
+            else self.gather(*calls, workers=workers, errors=errors)
+        )
+
+    def _outcome(self, call: Call[T]) -> T | Exception:
+        try:
+            return self._perform(call)
+        except Exception as error:
+            return returnable(error)
 
     def _perform(self, call: Call[T]) -> T:
         session = self._session
@@ -191,8 +257,11 @@ class Run(BaseRun):
         """
         how = EffectOptions(key=key, recovery=recovery, target=target, probe=probe, compensate=compensate)
         plan = self._effect_plan(name, function, args, kwargs, how)
-        done: T = self._act(self._session.allowed(plan, confirm=confirm))
+        done: T = self._carry_out(plan, confirm=confirm)
         return done
+
+    def _carry_out(self, plan: EffectPlan, *, confirm: bool) -> Any:
+        return self._act(self._session.allowed(plan, confirm=confirm))
 
     def _act(self, plan: EffectPlan) -> Any:
         effects = self._session.effects
@@ -217,14 +286,15 @@ class Run(BaseRun):
         return self._attempt(plan, repeated=reached == "repeat")
 
     def _attempt(self, plan: EffectPlan, *, repeated: bool) -> Any:
-        effects, tries = self._session.effects, 0
+        effects, tries, clock = self._session.effects, 0, self._session.recorder.clock
+        began = clock.ticks()
         while True:
             effects.start(plan, repeated=repeated)
             try:
                 value = plan.function(*plan.args, **plan.kwargs)
             except Exception as error:
                 tries += 1
-                self._session.boundary.wait(effects.fail(plan, error, tries))
+                self._session.boundary.wait(effects.fail(plan, error, tries, clock.ticks() - began))
                 repeated = not isinstance(error, NotDone)
             except BaseException as error:
                 effects.leave(plan, error)
@@ -261,6 +331,37 @@ class Run(BaseRun):
     def confirm(self, question: str, about: Json = None) -> None:
         """Continue only if a person says yes; if none can be asked, the run stops here and can be resumed."""
         self._session.confirm(question, about)
+
+    # ---- waits ---------------------------------------------------------------------------------------------------
+
+    def sleep(self, seconds: float) -> None:
+        """Wait that long, counted from the first attempt; the process may be restarted in the meantime."""
+        self._wait_out(self._session.sleep(seconds))
+
+    def sleep_until(self, instant: datetime) -> None:
+        """Wait until an instant, which needs a time zone."""
+        self._wait_out(self._session.sleep(until=instant))
+
+    def wait_for(self, signal: str, *, timeout: float | None = None) -> Json:
+        """Return the value of the next signal of this name, from `Runtime.signal` or `workpacket runtime signal`.
+
+        Each wait takes one signal, the oldest first. `TimeoutError`: none came within `timeout` seconds, counted from
+        the first attempt.
+        """
+        wait = self._session.wait_for(signal, timeout)
+        self._wait_out(wait)
+        return self._session.waiter.received(wait)
+
+    def _wait_out(self, wait: OpenWait) -> None:
+        while (pause := self._session.waiter.pause(wait)) > 0:
+            self._session.recorder.clock.sleep(pause)
+
+
+def returnable(error: Exception) -> Exception:
+    """Return what a step raised; raise what stops the whole run."""
+    if isinstance(error, RuntimeFault) and not isinstance(error, StepFailed):
+        raise error
+    return error
 
 
 def takes_key(function: Callable[..., object]) -> bool:

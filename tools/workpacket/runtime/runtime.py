@@ -12,6 +12,7 @@ from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
 from workpacket.runtime.attempts.session import BorrowedLease
 from workpacket.runtime.attempts.starter import RunRequest, RunSpec, RunStarter, Settings, wanted_run
+from workpacket.runtime.attempts.waits import send_signal
 from workpacket.runtime.catalog import RunLine, RunSummary, lines_of, removable, state_of, summary_of
 from workpacket.runtime.errors import ReceiptRedacted, ReceiptUnkept, RedactionFailed, RunBlocked
 from workpacket.runtime.holders import is_certainly_dead
@@ -166,6 +167,10 @@ class Runtime:
                 raise RedactionFailed("the value contains what looks like a secret, so it could not be stored in full")
             data["result_hash"], payload = form.meaning, form.stored
         recorder.record(RecordDraft("effect.resolved", data, payload))
+
+    def signal(self, run_id: str, name: str, value: Json = None, *, key: str = "") -> None:
+        """Send a signal to a run, for its next `wait_for(name)`. With a key, it is sent only once."""
+        send_signal(self._outsider(run_id), name, value, key)
 
     def purge(self, run_id: str, version: int, reason: str) -> bool:
         """Erase the payload of one event wherever it is used. The log keeps its hash and records who erased it and

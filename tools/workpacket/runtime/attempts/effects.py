@@ -360,7 +360,7 @@ class Effects:
             facts["redactions"] = redactions
         return facts, payload
 
-    def fail(self, plan: EffectPlan, error: Exception, tries: int) -> float:
+    def fail(self, plan: EffectPlan, error: Exception, tries: int, spent: float) -> float:
         """Return the wait before the next try; raise `error` again if there is none, or if another try could repeat the
         effect.
         """
@@ -373,7 +373,7 @@ class Effects:
         }  # fmt: skip
         self.recorder.record(RecordDraft("effect.failed", data))
         self.in_flight.pop(plan.effect, None)
-        wait = plan.options.retry.wait_after(tries, error)
+        wait = plan.options.retry.wait_after(tries, error, spent)
         if wait is None or not (definite or plan.recovery in REPEATABLE):
             raise error
         return wait

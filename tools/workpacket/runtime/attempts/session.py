@@ -14,16 +14,28 @@ import _thread
 import hashlib
 import json
 import threading
+from _thread import get_ident
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import KEYED, EffectOptions, EffectPlan, Effects, identity
 from workpacket.runtime.attempts.recorder import Boundary, RecordDraft, Recorder
-from workpacket.runtime.attempts.steps import Options, Scope, Steps, arguments_hash, effect_hashes, shown_arguments
+from workpacket.runtime.attempts.steps import (
+    LONGEST_NAME,
+    Options,
+    Scope,
+    Steps,
+    arguments_hash,
+    effect_hashes,
+    require_name,
+    shown_arguments,
+)
+from workpacket.runtime.attempts.waits import OpenWait, Waiter
 from workpacket.runtime.clock import Ids, random_id
 from workpacket.runtime.errors import HandedOver, LeaseLost, RedactionFailed, RunBlocked, RunCancelled, RuntimeFault
 from workpacket.runtime.records.failures import described
@@ -201,12 +213,16 @@ class Session:
     replay_only: bool = False
     lent: BorrowedLease | None = None
     on_end: Callable[[str, str], None] | None = None
+    patience: float | None = None
     steps: Steps = field(init=False)
     effects: Effects = field(init=False)
     boundary: Boundary = field(init=False)
     root: Scope = field(init=False)
     replay: Replay | None = field(init=False)
     questions: Questions = field(init=False)
+    waiter: Waiter = field(init=False)
+    home: int = field(default_factory=get_ident)  # the thread whose calls belong to no step unless they are in one
+    _inside: dict[int, Scope] = field(default_factory=dict, init=False)  # the steps that are being done
     _over: threading.Event = field(default_factory=threading.Event, init=False)
 
     def __post_init__(self) -> None:
@@ -215,6 +231,7 @@ class Session:
         self.effects = Effects(self.recorder, self.boundary, self.replay_only)
         self.replay = Replay(self.recorder) if self.replay_only else None
         self.questions = Questions(self.recorder, self.boundary, self.ask, self.replay_only)
+        self.waiter = Waiter(self.recorder, self.boundary, self.patience)
         self.root = Scope(self)
 
     @property
@@ -225,12 +242,26 @@ class Session:
 
     def scope(self) -> Scope:
         present = _SCOPE.get()
-        return present if present is not None and present.owner is self else self.root
+        if present is not None and present.owner is self:
+            return present
+        if self._inside and get_ident() != self.home:
+            raise RunBlocked(
+                "this thread was started without the context of its step, so the call belongs to no known step",
+                code="step_without_context",
+                hint="use run.map or run.gather, or start the thread with contextvars.copy_context().run",
+            )
+        return self.root
 
     def enter(self, scope: Scope) -> Callable[[], None]:
         """Make `scope` the current one; call the result to leave it."""
         token = _SCOPE.set(scope)
-        return lambda: _SCOPE.reset(token)
+        self._inside[id(scope)] = scope
+
+        def leave() -> None:
+            del self._inside[id(scope)]
+            _SCOPE.reset(token)
+
+        return leave
 
     # ---- lease ---------------------------------------------------------------------------------------------------
 
@@ -359,6 +390,17 @@ class Session:
         if confirm and self.effects.intend(plan):
             self.confirm_effect(plan)
         return plan
+
+    # ---- waits ---------------------------------------------------------------------------------------------------
+
+    def sleep(self, seconds: float | None = None, until: datetime | None = None) -> OpenWait:
+        if until is not None and until.tzinfo is None:
+            raise ValueError("an instant needs a time zone, such as datetime.now(UTC) + timedelta(hours=1)")
+        return self.waiter.begin(self.scope().next_key("sleep"), seconds=seconds, until=until)
+
+    def wait_for(self, signal: str, timeout: float | None) -> OpenWait:
+        require_name(signal, "signal")
+        return self.waiter.begin(self.scope().next_key(f"wait for {signal}"[:LONGEST_NAME]), signal, timeout)
 
     # ---- the end -------------------------------------------------------------------------------------------------
 

@@ -121,6 +121,9 @@ def carried_over(store: Store, state: RunState, point: CheckpointRecord, stream:
     drafts = [_begin(store, state, origin)]
     drafts += [_carried(store, record.event) for record in state.steps.values()]
     drafts += [draft for record in state.effects.values() for draft in _effect(store, record, stream)]
+    drafts += [_carried(store, event) for signals in state.waits.signals.values() for event in signals]
+    for wait in state.waits.begun.values():
+        drafts += [_carried(store, event) for event in (wait.begun, wait.ended) if event is not None]
     drafts.append(_carried(store, point.event))
     drafts.append(RecordDraft("run.stopped", {"code": "user_stopped"}))
     return drafts
@@ -166,6 +169,7 @@ def _require_same_inputs(stream: str, state: RunState, wanted: RunSpec) -> None:
 
 
 LEASE_SECONDS = 30.0
+PATIENCE_OF_WORKERS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +186,7 @@ class Settings:
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = random_id
     witness: Witness | None = None
+    patience: float | None = None  # seconds for which a process waits for a time or a signal; None: as long as it takes
 
     def recorder(self, store: Store, state: RunState, stream: str, lease: Lease | None = None) -> Recorder:
         """Return a recorder for the stream in this state; without a lease, its records are accepted at any time."""
@@ -449,6 +454,7 @@ class RunStarter:
             self.settings.ids,
             lent=self.lent,
             on_end=self.tell_end,
+            patience=self.settings.patience if self.lent is None else PATIENCE_OF_WORKERS,
         )
         session.keep_lease()
         return session

@@ -12,6 +12,7 @@ The log identifies a step by a key that is the same in every attempt (`Scope`) a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -55,15 +56,19 @@ class Scope:
     reached_new_work: bool = False
 
     def next_key(self, name: str) -> str:
-        if not name or len(name) > LONGEST_NAME or "/" in name or "#" in name:
-            raise ValueError(
-                f"{name!r} is not a valid step name: use 1 to {LONGEST_NAME} characters without '/' and '#'"
-            )
+        require_name(name, "step")
         number = self.counters[name] = self.counters.get(name, 0) + 1
         return f"{self.path}{name}" if number == 1 else f"{self.path}{name}#{number}"
 
     def inner(self, key: str) -> Scope:
         return Scope(self.owner, f"{key}/")
+
+
+def require_name(name: str, what: str) -> None:
+    if not name or len(name) > LONGEST_NAME or "/" in name or "#" in name or not name.isprintable():
+        raise ValueError(
+            f"{name!r} is not a valid {what} name: use 1 to {LONGEST_NAME} printable characters without '/' and '#'"
+        )
 
 
 def name_and_function(
@@ -129,19 +134,31 @@ def _by_name(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """`attempts` tries in total; the wait begins at `first` seconds and grows by `factor` up to `most`."""
+    """`attempts` tries in total; the wait begins at `first` seconds and grows by `factor` up to `most`.
+
+    `jitter`, from 0 to 1, is the part of each wait that is random, so that many runs do not try again at the same
+    moment. No try begins later than `deadline` seconds after the first one of the same attempt.
+    """
 
     attempts: int = 1
     first: float = 1.0
     factor: float = 2.0
     most: float = 60.0
     on: tuple[type[Exception], ...] = (Exception,)
+    jitter: float = 0.0
+    deadline: float | None = None
 
-    def wait_after(self, tries: int, error: BaseException) -> float | None:
-        """Return the seconds to wait after try number `tries` failed with `error`; None if it was the last."""
+    def wait_after(self, tries: int, error: BaseException, spent: float = 0.0) -> float | None:
+        """Return the seconds to wait after try number `tries` failed with `error`, `spent` seconds after the first
+        one began; None if it was the last.
+        """
         if tries >= self.attempts or not isinstance(error, self.on):
             return None
-        return min(self.first * self.factor ** (tries - 1), self.most)
+        wait = min(self.first * self.factor ** (tries - 1), self.most)
+        if self.jitter:
+            # `random` takes three milliseconds to import.
+            wait *= 1 - self.jitter * int.from_bytes(os.urandom(4), "big") / 2**32
+        return None if self.deadline is not None and spent + wait > self.deadline else wait
 
 
 ONCE = Retry()
@@ -186,6 +203,7 @@ class Call(NamedTuple, Generic[T]):
     maybe_repeated: bool = False
     tries: int = 0
     began: float = 0.0
+    first_began: float = 0.0
 
 
 @dataclass(slots=True)
@@ -217,7 +235,9 @@ class Steps:
         self.in_flight[key] = None
         tries, began = state.tries.get(key, 0), self.recorder.clock.ticks()
         # All fields by position: `_replace` is slower, and this is done for every step.
-        return Call(key, scope, function, args, kwargs, options, first, hashes, opaque, maybe_repeated, tries, began)
+        return Call(
+            key, scope, function, args, kwargs, options, first, hashes, opaque, maybe_repeated, tries, began, began
+        )
 
     def _again(self, record: StepRecord | None, call: Call[T], args: Mapping[str, str]) -> Failed | Call[T]:
         failed = self.recorder.state.failures.get(call.key)
@@ -276,8 +296,9 @@ class Steps:
             self.leave(call.key, error)
             raise error
         tries = call.tries + 1
-        wait = call.options.retry.wait_after(tries, error)
-        ms = round((self.recorder.clock.ticks() - call.began) * 1000)
+        now = self.recorder.clock.ticks()
+        wait = call.options.retry.wait_after(tries, error, now - call.first_began)
+        ms = round((now - call.began) * 1000)
         data: dict[str, Json] = {"step": call.key, "try": tries, "ms": ms, "final": wait is None}
         if call.maybe_repeated:
             data["maybe_repeated"] = True

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from workpacket.runtime.attempts.session import BorrowedLease, stop_code
-from workpacket.runtime.errors import HandedOver, LeaseLost, RunCancelled, RuntimeFault
+from workpacket.runtime.errors import HandedOver, LeaseLost, RunCancelled, RuntimeFault, RunWaiting
 from workpacket.runtime.holders import this_process
 from workpacket.runtime.queue.offering import Job, Queue
 from workpacket.runtime.records.failures import described, reason_of
@@ -62,6 +62,7 @@ Task = Callable[[Run], object]
 
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 300.0
+SIGNAL_LOOK = 5.0  # seconds between two looks for a signal
 DETAIL = 500
 
 
@@ -163,6 +164,8 @@ class Worker:
             self.queue.give_back(job, reason="handed_over", tried=False)
         except LeaseLost:
             return False  # another worker has the job by now
+        except RunWaiting as waiting:
+            self.queue.give_back(job, delay=self._until(waiting.until), reason=waiting.code, tried=False)
         except RunCancelled as cancelled:
             self.queue.bury(job, "run_cancelled", cancelled.reason)
         except Exception as error:
@@ -175,6 +178,11 @@ class Worker:
                 self.queue.finish(job)
             return True
         return False
+
+    def _until(self, instant: int | None) -> float:
+        """Return for how long to put a waiting run aside. The queue is not notified of signals, so it looks again."""
+        left = SIGNAL_LOOK if instant is None else (instant - self.runtime.settings.clock.now()) / 1_000_000
+        return max(0.0, left)
 
     def _failed(self, job: Job, error: Exception) -> None:
         code = stop_code(error)

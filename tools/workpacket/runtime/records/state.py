@@ -174,6 +174,39 @@ class Milestones:
             self.prepared = None
 
 
+class WaitRecord(NamedTuple):
+    """A wait for a time or a signal. `until` is its last microsecond, 0 for none. `number` says which signal of this
+    name it received: 0 for none, None while it lasts.
+    """
+
+    step: str
+    signal: str
+    until: int
+    begun: Event
+    number: int | None = None
+    ended: Event | None = None
+
+
+@dataclass(slots=True)
+class Waits:
+    """Waits by step, and signals by name in the order in which they came. A wait takes the oldest that is left."""
+
+    begun: dict[str, WaitRecord] = field(default_factory=dict)
+    signals: dict[str, list[Event]] = field(default_factory=dict)
+    taken: dict[str, int] = field(default_factory=dict)
+
+    def apply(self, event: Event, data: Data) -> None:
+        step, signal = text(data, "step"), text(data, "signal")
+        if event.type == "signal.received":
+            self.signals.setdefault(signal, []).append(event)
+        elif event.type == "wait.begun":
+            self.begun[step] = WaitRecord(step, signal, number(data, "until"), event)
+        elif step in self.begun:
+            taken = number(data, "number")
+            self.begun[step] = self.begun[step]._replace(number=taken, ended=event)
+            self.taken[signal] = max(self.taken.get(signal, 0), taken)
+
+
 CHANGE = "change"
 
 
@@ -259,6 +292,7 @@ class RunState:
     base_commit: str | None = None  # None: the run does not record the commit at which it began
     allow_deps: tuple[str, ...] = ()
     milestones: Milestones = field(default_factory=Milestones)
+    waits: Waits = field(default_factory=Waits)
     rolled_back_at: int = 0  # the version from which later events are known to be lost
     spent_ms: int = 0
     last_recorded_at: int = 0
@@ -295,6 +329,13 @@ class RunState:
         if self.status in {"completed", "cancelled"}:
             return ()
         return still_open(self.questions, self.asked_at, self.confirmations, self.open_question)
+
+    @property
+    def open_waits(self) -> tuple[WaitRecord, ...]:
+        """Return the waits that last, for a time or a signal."""
+        if self.status in {"completed", "cancelled"}:
+            return ()
+        return tuple(wait for wait in self.waits.begun.values() if wait.number is None)
 
     @property
     def open_receipts(self) -> tuple[EffectRecord, ...]:
@@ -499,6 +540,9 @@ _REDUCERS: Mapping[str, Reducer] = {
     "effect.resolved": _effect_resolved,
     "confirmation.requested": _asked,
     "confirmation.given": _confirmed,
+    "wait.begun": lambda state, event, data: state.waits.apply(event, data),
+    "wait.ended": lambda state, event, data: state.waits.apply(event, data),
+    "signal.received": lambda state, event, data: state.waits.apply(event, data),
     "retry_token.consumed": _token,
     "cancel.requested": _cancel,
     "run.blocked": _blocked,
