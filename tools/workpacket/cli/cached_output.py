@@ -63,7 +63,7 @@ def show(
     return output.status
 
 
-# Between two of these, cached text has a moment, of which the time since then is shown.
+# Cached text has moments between two of these; when it is printed, each becomes the time since then.
 AGE = "\x1f"
 
 
