@@ -3,6 +3,7 @@ that fit (answers.py)."""
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import shutil
@@ -19,6 +20,7 @@ from hypothesis import HealthCheck, settings
 
 import git_answers
 import remembered
+from mounts import folder_on_disk
 from workpacket.shell import package_files
 
 pytest_plugins = ["answers", "skip_gate"]
@@ -42,11 +44,22 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # A test waits for the disk at every sync, and no test can see that one reached it: what a loss of power leaves is shown
 # with recorded calls. So the files of tests lie in memory, where there is enough of it.
-MEMORY, DISK = Path("/dev/shm"), Path("/var/tmp")
+MEMORY = Path("/dev/shm")
 ENOUGH = 4 * 1024**3
+
+
+def _remove(folder: str, owner: int) -> None:
+    if os.getpid() == owner:  # not in a process that a test forked
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
-    os.environ.setdefault("TMPDIR", str(MEMORY))
-    tempfile.tempdir = None  # whatever was found before is forgotten
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    if "TMPDIR" not in os.environ:  # all workers use the same folder
+        os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="workpacket-tests-", dir=MEMORY)
+        Path(os.environ["TMPDIR"]).chmod(0o755)  # another user runs the server of PostgreSQL
+        atexit.register(_remove, os.environ["TMPDIR"], os.getpid())
+        tempfile.tempdir = None  # whatever was found before is forgotten
 
 # How long one example takes says more about the machine than about us.
 settings.register_profile("tests", max_examples=20, deadline=None)
@@ -100,5 +113,5 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     if request.node.get_closest_marker("on_disk") is None:
         yield tmp_path
         return
-    with tempfile.TemporaryDirectory(prefix="workpacket-test-", dir=DISK if DISK.is_dir() else None) as folder:
+    with folder_on_disk() as folder:
         yield Path(folder).resolve()

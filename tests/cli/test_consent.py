@@ -160,7 +160,7 @@ def test_a_line_that_answers_nothing_is_a_usage_error(place: Place, deleting: An
 
 
 def test_a_yes_where_nothing_is_asked_is_a_usage_error(place: Place) -> None:
-    place("runtime", "run", "stop", place.start("nightly"), "--reason", "stalled")
+    place("runtime", "run", "stop", place.start("nightly"), "--code", "stalled")
     assert place("resume", "nightly", "--yes", "--confirm", "0" * 64).returncode == 2
 
 

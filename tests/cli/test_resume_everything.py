@@ -15,6 +15,7 @@ import pytest
 from bridges.roles import FILE, Roles, checkpoint
 from bridges.samples import STEP_EVENT, lines
 from bridges.scopes import FOLDER, Scoped, scoped
+from git.scratch import all_files
 from workpacket.cli.main import main
 from workpacket.runtime import Runtime
 from workpacket.runtime.model_sessions.session import open_session
@@ -97,11 +98,11 @@ def test_every_kind_is_found_and_says_where_it_goes_on_and_why(place: Place) -> 
 )
 def test_looking_writes_nothing(place: Place, words: tuple[str, ...]) -> None:
     everything(place)
-    before = {path: path.read_bytes() for path in place.root.rglob("*") if path.is_file() and ".git" not in path.parts}
+    before = all_files(place.root, of_git=False)
     with Runtime.open() as runtime:
         heads = runtime.store.heads()
     assert place(*words) == 0
-    assert before == {p: p.read_bytes() for p in place.root.rglob("*") if p.is_file() and ".git" not in p.parts}
+    assert before == all_files(place.root, of_git=False)
     with Runtime.open() as runtime:
         assert runtime.store.heads() == heads
 

@@ -63,4 +63,4 @@ def test_a_log_that_is_no_json_is_a_document_with_faults() -> None:
         document = reader(Source("gates.json", '{"gate_logs": ['))
         assert document.root is None
         assert document.faults
-        assert document.summary() == {"packets": []}
+        assert document.summary() == {"packets": [], "stated": []}

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
@@ -21,7 +22,8 @@ from workpacket.documents.places import PLACES, ROOTS, kind_of
 from workpacket.documents.reading import KINDS, DocumentKind, reader_of
 from workpacket.rules.engine import all_rules, rules_for, rules_in
 from workpacket.rules.rule import DocumentRule, ReferenceRule, Rule
-from workpacket.shell.checking.examining import examine_bytes, load_findings
+from workpacket.shell.checking.examining import examine_bytes, load_findings, unreadable_finding
+from workpacket.shell.tree import find_documents
 
 BY_NAME = {kind.name: kind for kind in KINDS}
 READING = "KINDS in tools/workpacket/documents/reading.py"
@@ -151,13 +153,36 @@ def test_a_path_says_what_it_holds(path: str, kind: str | None) -> None:
     assert kind_of(path) == kind
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        (".GOV/task_packets/WP-1-Parser-v1.MD", True),
+        (".GOV/task_packets/WP-1-Parser-v1.md.bak", True),
+        (".GOV/roles_shared/TASKBOARD.md", True),
+        ("specs/active/parser/checkpoint.yml", True),
+        ("kitty-specs/1-parser/tasks/wp01-reader.md", True),
+        (".GOV/task_packets/README.md", False),
+        (".GOV/roles_shared/NOTES.md", False),
+        ("specs/active/parser/spec.md", False),
+        ("kitty-specs/1-parser/tasks/.gitkeep", False),
+        ("src/WP-1-Parser-v1.txt", False),
+    ],
+)
+def test_a_file_with_almost_the_name_of_a_document_is_named(path: str, said: bool, tmp_path: Path) -> None:
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_text("# Something\n")
+    found = find_documents(str(tmp_path))
+    codes = [unreadable_finding(one.path, one.problem).code for one in found]
+    assert codes == ["file_not_checked"] * said
+
+
 @given(st.text("/.abWP-*", max_size=40))
 def test_any_path_has_one_kind_or_none(path: str) -> None:
     assert kind_of(path) in {None, *BY_NAME}
 
 
-# A progress file without front matter is a note of somebody's, and a policy may leave everything as it is.
-MAY_BE_EMPTY = {"policy", "role_progress"}
+# A policy may leave everything as it is.
+MAY_BE_EMPTY = {"policy"}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from io import FileIO
 from pathlib import Path
 
 from workpacket.git.repository import Repository, find_repository
@@ -36,6 +37,7 @@ def git(folder: Path, *arguments: str, check: bool = True, date: str = _DATE) ->
     return done.stdout.strip()
 
 
+_CACHE = ".git/workpacket/cache/"
 # Where and how `git init` makes a repository, if the environment says so.
 _ABOUT_INIT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_DEFAULT_HASH", "GIT_DEFAULT_REF_FORMAT")
 _made_by_git: dict[str, bytes] = {}
@@ -73,6 +75,21 @@ def _copied(old: str, new: str) -> None:
         os.link(old, new)
     else:
         shutil.copy2(old, new, follow_symlinks=False)
+
+
+def all_files(root: Path, *, of_git: bool = True) -> dict[str, bytes]:
+    """Those of git too, unless told otherwise, but not our cache, which says when files were written."""
+    found = {}
+    for folder, folders, names in os.walk(root):
+        if not of_git and ".git" in folders:
+            folders.remove(".git")
+        below = folder.removeprefix(str(root)).lstrip("/")
+        for name in names:
+            path, place = f"{below}/{name}".lstrip("/"), f"{folder}/{name}"
+            if not path.startswith(_CACHE) and (of_git or name != ".git") and os.path.isfile(place):  # noqa: PTH113
+                with FileIO(place) as file:
+                    found[path] = file.readall()
+    return found
 
 
 def bare_bones(folder: Path) -> None:

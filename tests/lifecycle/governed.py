@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, ParamSpec
 
 import pytest
 
-from git.scratch import git, make_repository
+from git.scratch import all_files, git, make_repository
 from softkeys import shared_key
 from workpacket.cli.main import main
 from workpacket.ledger.fold import PacketState, fold
@@ -116,21 +116,8 @@ class After(NamedTuple):
 
 # What a step made of a repository. Most tests begin with the same ones, and a copy takes a tenth of the time.
 _AFTER: dict[object, After] = {}
-_CACHE = ".git/workpacket/cache/"
 _INDEX = ".git/index"
 _ASKED_OF_THE_ENVIRONMENT = ("GIT_", "WORKPACKET_", "CI")
-
-
-def all_files(root: Path) -> dict[str, bytes]:
-    """Those of git too, but not our cache, which says when files were written."""
-    found = {}
-    for folder, _, names in os.walk(root):
-        below = folder.removeprefix(str(root)).lstrip("/")
-        for name in names:
-            path = f"{below}/{name}".lstrip("/")
-            if not path.startswith(_CACHE):
-                found[path] = Path(folder, name).read_bytes()
-    return found
 
 
 def staged(index: bytes) -> list[bytes]:
@@ -219,9 +206,8 @@ class Governed:
         return git(self.root, *arguments, date=f"{self.clock.now:%Y-%m-%dT%H:%M:%SZ}")
 
     def files(self) -> dict[str, bytes]:
-        """Everything but git's own folder."""
-        paths = sorted(path for path in self.root.rglob("*") if path.is_file() and ".git" not in path.parts)
-        return {path.relative_to(self.root).as_posix(): path.read_bytes() for path in paths}
+        """Everything but git's own folder, sorted by path."""
+        return dict(sorted(all_files(self.root, of_git=False).items()))
 
     def state(self, name: str) -> PacketState:
         folder = self.root / ".GOV" / "log" / name

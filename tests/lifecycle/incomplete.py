@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -186,14 +185,3 @@ KINDS: dict[str, Callable[[Path, Path], Path]] = {
     "unreadable_packet_log": _in_a_copy(f"chmod 000 {LOG}/{READY}"),
     "unreadable_stubs": _in_a_copy(f"chmod 000 {STUBS}"),
 }
-
-
-def contents(root: Path) -> dict[str, bytes]:
-    """Everything in the work tree but git's own files."""
-    found = {}
-    for folder, _, names in os.walk(root):
-        for name in names:
-            path = Path(folder, name)
-            if ".git" not in path.relative_to(root).parts:
-                found[path.relative_to(root).as_posix()] = path.read_bytes()
-    return found

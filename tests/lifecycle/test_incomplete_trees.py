@@ -13,9 +13,9 @@ from typing import NamedTuple, TypeAlias
 
 import pytest
 
-from git.scratch import git, make_repository
+from git.scratch import all_files, git, make_repository
 from lifecycle.governed import Clock, Quiet, Result
-from lifecycle.incomplete import BUSY, COMMANDS, KINDS, OLD, READY, build, contents, newest_event, run
+from lifecycle.incomplete import BUSY, COMMANDS, KINDS, OLD, READY, build, newest_event, run
 from workpacket.git.index import read_index
 from workpacket.git.repository import find_repository
 from workpacket.model.reason_tables import integrity
@@ -167,10 +167,10 @@ def test_there_are_enough_kinds_and_every_command_is_asked_in_each() -> None:
 @pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case.kind}-{case.command}")
 def test_a_command_overwrites_nothing_that_is_not_here(case: Case, make: Maker) -> None:
     tree = make(case.kind)
-    before = contents(tree.root)
+    before = all_files(tree.root, of_git=False)
     known = {*git(tree.root, "ls-files").splitlines()} if case.answer == DONE else set()
     result = tree(*COMMANDS[case.command], "--json")
-    after = contents(tree.root)
+    after = all_files(tree.root, of_git=False)
     if case.answer == DONE:
         assert result.status == 0 or (case.command == "check-fix" and result.status in (1, 5)), result
         assert not after.keys() - before.keys() & known, "it made a file that git knows and that was not here"
@@ -189,14 +189,14 @@ REMEDIED = sorted({case.kind for case in cases() if case.answer == "tree_incompl
 def test_the_command_that_the_refusal_names_brings_everything_back(kind: str, make: Maker) -> None:
     tree = make(kind)
     refused = next(case.command for case in cases() if case.kind == kind and case.answer == "tree_incomplete")
-    before = contents(tree.root)
+    before = all_files(tree.root, of_git=False)
     result = tree(*COMMANDS[refused], "--json")
     for _ in range(2):  # first what git was told to leave out, then whatever else the command needs
         if result.status == 6:
             run(tree.root, failure(result)["hint"].partition(": ")[2])
             result = tree(*COMMANDS[refused], "--json")
     assert result.status == 0, result
-    assert before.keys() <= contents(tree.root).keys()
+    assert before.keys() <= all_files(tree.root, of_git=False).keys()
 
 
 NOT_WHOLE = (
@@ -281,11 +281,11 @@ def test_a_deletion_that_a_command_has_nothing_to_do_with_is_named_on_one_line(k
 def test_a_log_on_another_branch_is_not_begun_again(make: Maker) -> None:
     tree = make("whole")
     run(tree.root, f"git switch -qc old && git rm -rq .GOV/log/{READY} && git commit -qm old")
-    before = contents(tree.root)
+    before = all_files(tree.root, of_git=False)
     found = failure(tree("adopt", "--json"))
     assert (found["code"], found["path"]) == ("log_elsewhere", f".GOV/log/{READY}")
     assert "git merge main" in found["hint"]
-    assert contents(tree.root) == before
+    assert all_files(tree.root, of_git=False) == before
     assert tree("adopt", OLD).status == 0
 
 

@@ -50,7 +50,8 @@ def agreed(lanes: Sequence[str]) -> dict[str, str]:
         status = f"- STUB_STATUS: {lane.title}" if token == "STUB" else f"- **Status:** {lane.title}"
         section = "STUB_METADATA" if token == "STUB" else "METADATA"
         depends = f"## DEPENDENCIES / BLOCKERS\n- {before}\n" if before and token == "STUB" else ""
-        files[path] = f"## {section}\n- WP_ID: {base}-v1\n{status}\n\n{depends}"
+        report = "## VALIDATION_REPORTS\nVerdict: PASS, by the tests\n" if token == "VALIDATED" else ""
+        files[path] = f"## {section}\n- WP_ID: {base}-v1\n{status}\n\n{depends}{report}"
         entries.setdefault(lane.section, []).append(f"- **[{base}-v1]** - [{token}]")
         heading = next(section.heading for section in SECTIONS if section.key == lane.section)
         if token != "SUPERSEDED":

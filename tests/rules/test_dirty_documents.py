@@ -249,11 +249,11 @@ REFINEMENTS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     ),
     "token that is a comment of the specification": (
         [("CONTEXT_TOKEN: keep every byte", "CONTEXT_TOKEN: <!-- BEGIN -->")],
-        [],
+        ["50:18 info anchor_token_not_quoted"],
     ),
     "token that is a placeholder of the specification": (
         [("CONTEXT_TOKEN: keep every byte", "CONTEXT_TOKEN: <WP_ID>")],
-        [],
+        ["50:18 info anchor_token_not_quoted"],
     ),
     "answer in the form of a placeholder": (
         [("REASON_NO_ENRICHMENT: Chapter 4.2 states it.", "REASON_NO_ENRICHMENT: <not applicable>")],
@@ -298,7 +298,7 @@ def test_a_rule_that_was_not_run_is_named_even_where_its_obstacle_is_switched_of
     found = load_findings(path, examine_bytes(path, kind, data).findings)
     graded, _ = grade(found, REASONS, CheckSettings(severities={"anchor_incomplete": "off", "rule_not_run": "off"}))
     assert [(finding.code, finding.message) for finding in graded] == [
-        ("rule_not_run", "not checked because of anchor_incomplete: anchor_lines")
+        ("rule_not_run", "not checked because of anchor_incomplete: anchor_token_not_quoted, anchor_lines")
     ]
 
 

@@ -1,7 +1,10 @@
 """Defects planted into documents without a fault: each is found, by the right code, on the right line.
 
-`planted_defects.jsonl` has one defect a line: what it is, the kind of document, what is replaced by what, the code that
-must be reported under the profile `strict`, and a text on the line where (null: anywhere).
+The lists have one defect a line: what it is, what is replaced by what, the code that must be reported under the profile
+`strict` (`a|b`: one of them), and a text on the line where (null: anywhere). `planted_defects.jsonl` changes one
+canonical document, which is read alone; `planted_in_repository.jsonl` changes a file of `sound_repository.txt`, which
+is then judged as a whole. `copy` makes the file from another one; `where` is the file that must be named (null: any),
+if it is not the changed one; `says` must be in the message.
 """
 
 from __future__ import annotations
@@ -12,37 +15,90 @@ from typing import Any
 
 import pytest
 
+from rules.archive import Case, read_case
 from rules.canonical import CANONICAL
 from rules.test_dirty_documents import findings_in
+from workpacket.problem import Problem
+from workpacket.report.catalogue import catalogue
+from workpacket.rules.settings import CheckSettings
+from workpacket.shell.cache import Cache
+from workpacket.shell.checking.repository import check
+from workpacket.shell.tree import find_documents
 
+HERE = Path(__file__).parent
 ROWS: list[dict[str, Any]] = [
-    json.loads(line) for line in Path(__file__).with_name("planted_defects.jsonl").read_text("utf-8").splitlines()
+    json.loads(line)
+    for name in ("planted_defects.jsonl", "planted_in_repository.jsonl")
+    for line in (HERE / name).read_text("utf-8").splitlines()
 ]
+SOUND = read_case(HERE / "sound_repository.txt")
+REASONS = catalogue()
 
 
-def planted(row: dict[str, Any]) -> str:
-    text = CANONICAL[row["kind"]][1]
+def changed(row: dict[str, Any], text: str) -> str:
     for old, new in row["edits"]:
         assert old in text, row
         text = text.replace(old, new, 1)
     return text
 
 
+def planted(row: dict[str, Any]) -> Case:
+    """The repository with the defect."""
+    files = dict(SOUND.files)
+    if "copy" in row:
+        files[row["file"]] = files[row["copy"]]
+    else:
+        files[row["file"]] = changed(row, files.get(row["file"], b"").decode()).encode()
+    return Case(row["defect"], (), files)
+
+
+def judged(case: Case, root: Path) -> list[Problem]:
+    case.write(root)
+    return check(
+        str(root),
+        find_documents(str(root)),
+        whole=True,
+        cache=Cache(None, ""),
+        reasons=REASONS,
+        settings=CheckSettings(profile="strict"),
+        progress=lambda _done, _all: None,
+    ).findings
+
+
+def is_found(row: dict[str, Any], path: str, found: list[Problem], text: str) -> bool:
+    codes = row["code"].split("|")
+    lines = text.splitlines()
+    return any(
+        one.code in codes
+        and path in {"", one.path}
+        and row.get("says", "") in one.message
+        and (row["at"] is None or row["at"] in lines[one.line - 1])
+        for one in found
+    )
+
+
 @pytest.mark.parametrize("number", range(len(ROWS)))
-def test_a_planted_defect_is_found(number: int) -> None:
+def test_a_planted_defect_is_found(number: int, tmp_path: Path) -> None:
     row = ROWS[number]
-    text = planted(row)
-    found = [(one.code, one.line) for one in findings_in(row["kind"], text.encode(), "strict")]
-    lines = [line for code, line in found if code == row["code"]]
-    assert lines, (row, found)
-    if row["at"] is not None:
-        assert any(row["at"] in text.splitlines()[line - 1] for line in lines), (row, found)
+    if "kind" in row:
+        text = changed(row, CANONICAL[row["kind"]][1])
+        found, path = findings_in(row["kind"], text.encode(), "strict"), ""
+    else:
+        case = planted(row)
+        path = row.get("where", row["file"]) or ""
+        found, text = judged(case, tmp_path), case.files.get(path, b"").decode()
+    assert is_found(row, path, found, text), (row, [f"{one.path}:{one.line} {one.code} {one.message}" for one in found])
 
 
-@pytest.mark.parametrize("kind", sorted({row["kind"] for row in ROWS}))
+@pytest.mark.parametrize("kind", sorted({row["kind"] for row in ROWS if "kind" in row}))
 def test_the_documents_themselves_have_no_fault(kind: str) -> None:
     assert [one.code for one in findings_in(kind, CANONICAL[kind][1].encode(), "strict")] == []
 
 
+def test_the_repository_itself_has_no_fault(tmp_path: Path) -> None:
+    assert [(one.path, one.line, one.code) for one in judged(SOUND, tmp_path)] == []
+
+
 def test_there_are_defects_of_many_kinds() -> None:
+    assert len(ROWS) >= 300
     assert len({row["defect"] for row in ROWS}) >= 40

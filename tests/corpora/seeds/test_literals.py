@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -25,6 +24,7 @@ from corpora.seeds import test_sprint_about_checkpoints as sprint
 from corpora.seeds import test_step_of_a_pipeline as steps
 from corpora.seeds.governed import BOARD, REFINEMENT, REGISTRY, STUB, Prepared
 from corpora.seeds.user import Repository, new_repository, ran
+from mounts import folder_on_disk
 from workpacket.runtime import step
 from workpacket.runtime.step.pipeline import Pipeline
 
@@ -49,7 +49,7 @@ class Place(NamedTuple):
 
 @pytest.fixture(scope="module")
 def place(prepared: Prepared) -> Iterator[Place]:
-    with tempfile.TemporaryDirectory(prefix="workpacket-test-") as folder:  # on a disk, for `doctor`
+    with folder_on_disk() as folder:  # for `doctor`
         yield Place(prepared, Path(folder).resolve())
 
 

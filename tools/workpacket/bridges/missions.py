@@ -123,7 +123,7 @@ def claim_unmet(package: MissionPackage, base: str = "", lanes: Sequence[str] = 
     for name, lane in package.waiting:
         if name != base:
             short = name.rpartition("--")[2]
-            build = f"workpacket packet implement {package.id} --base {short}"
+            build = f"workpacket packet implement {package.id} --on {short}"
             hint = f"workpacket why {name}; or build on its branch: {build}"
             found.append(Problem("dependency_unmet", f"{name} is {lane or 'not there'}; it must be done", place, hint))
     return tuple(found)

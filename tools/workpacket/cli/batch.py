@@ -152,7 +152,7 @@ def _sentence(issue: Json) -> str:
 def _then(facts: BatchFacts) -> str:
     state = facts.state
     if facts.contradictions:
-        return f"workpacket runtime batch restore {facts.folder}, or batch adopt {facts.folder}"
+        return f"workpacket runtime batch restore {facts.folder}, or workpacket runtime batch adopt {facts.folder}"
     if state.completing is not None:
         return f"workpacket runtime batch complete {facts.folder}"
     if state.batch is None:

@@ -65,7 +65,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     if arguments.flag("diff"):
         return _diff(workspace, kinds, findings, unsafe=unsafe, style=style)
     notes = [_ALONE] if arguments.words else []
-    if base and not arguments.flag("worktree") and _is_head(base):
+    if base and not arguments.flag("uncommitted") and _is_head(base):
         notes.append(_NO_CHANGE)
     repaired: Repaired | None = None
     if wanted:
@@ -146,7 +146,7 @@ def _examined(
     findings = [*checked.findings, *_left_between_files(workspace)]
     base = arguments.value("base")
     if base:
-        findings += _of_the_change(base, worktree=arguments.flag("worktree"))
+        findings += _of_the_change(base, worktree=arguments.flag("uncommitted"))
         if arguments.words:  # for a whole repository this was checked with everything else
             kinds = {found.path: found.kind for found in files}
             findings += grade(_left_behind(workspace, kinds, cache), reasons, settings)[0]

@@ -64,7 +64,7 @@ def _run_prepare(arguments: Arguments) -> int:
     root = str(repository.root)
     name = packet_called(root, words_of(arguments, 1, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
-    base_packet = packet_called(root, arguments.value("base")).text if arguments.flag("base") else ""
+    base_packet = packet_called(root, arguments.value("on")).text if arguments.flag("on") else ""
     facts = facts_before(repository, [name, *([base_packet] if base_packet else [])], actor)
     unmet = prepare_unmet(facts, facts.packets[name])
     if unmet:
@@ -128,7 +128,7 @@ _PREPARE = Command(
         Option("for", "who will do the work", value="NAME"),
         Option("branch", "the branch (default: named by the policy)", value="BRANCH"),
         Option("worktree", "create a work tree there", value="FOLDER"),
-        Option("base", "start from the work of another packet", value="WP_ID"),
+        Option("on", "start from the work of another packet", value="WP_ID"),
         *ACTING,
     ),
     examples=("workpacket packet prepare WP-1-Parser-v1 --for coder-1 --worktree ../parser",),

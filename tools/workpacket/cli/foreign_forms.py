@@ -203,7 +203,7 @@ beginning of one up to a '/', everything that came from one file is written. --j
 what a format cannot represent.""",
     options=(
         Option("out", "write to this file, which must not exist yet", value="FILE"),
-        Option("key", "attestations: the machine's private key in PEM format, Ed25519 or ECDSA P-256", value="FILE"),
+        Option("key", "attestations: the machine's private key in PEM format, Ed25519 or ECDSA P-256", value="PATH"),
         Option("resource", "attestations: the URI of the repository (default: that of origin)", value="URI"),
         Option("verifier", "attestations: the URI of the verifier (default: derived from the key)", value="URI"),
         BASE_OPTION,

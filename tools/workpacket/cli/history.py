@@ -90,7 +90,7 @@ def _run_history(arguments: Arguments) -> int:
     )
     if approval_words(facts, packet):
         print(f"approval: {approval_words(facts, packet)}")
-    print(f"next: workpacket {'why' if events else 'adopt'}{f' {packet.id}' if events else ''}")
+    print(f"next: workpacket {f'why {packet.id}' if events else 'help adopt'}")
     return exits.OK
 
 
@@ -114,7 +114,7 @@ def _line(event: LogEvent) -> str:
 _HISTORY = Command(
     "history",
     _run_history,
-    arguments="WP_ID",
+    arguments="[WP_ID]",
     examples=("workpacket log show WP-1-Parser-v1", "workpacket log show WP-1-Parser-v1 --json"),
 )
 
@@ -129,7 +129,7 @@ def _run_why(arguments: Arguments) -> int:
     runs = runs_of({standing.id: packet.state}).get(standing.id, ())
     listed: list[Json] = [run.as_json() for run in runs]
     moved = _moved_by(facts, packet)
-    if arguments.flag("gate") and standing.unmet:
+    if arguments.flag("exit-code") and standing.unmet:
         return refuse(
             arguments, standing.id, standing.unmet, {"lane": standing.lane, "runs": listed, "moved_by": moved}
         )
@@ -160,8 +160,8 @@ def _moved_by(facts: Facts, packet: PacketFacts) -> list[Json]:
 _WHY = Command(
     "why",
     _run_why,
-    arguments="WP_ID",
-    options=(Option("gate", "exit with 3 if any condition is unmet"), *ACTING),
+    arguments="[WP_ID]",
+    options=(Option("exit-code", "exit with 3 if any condition is unmet"), *ACTING),
     examples=("workpacket why WP-1-Parser-v1", "workpacket why WP-1-Parser-v1 --json"),
 )
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Final, cast
 
+from workpacket import __version__
 from workpacket.cli.commands import SUMMARIES, resolve
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import COMMIT, conclude
@@ -85,7 +86,7 @@ _SECTION = (
     Step("After an interruption", "resume"),
     Step("Before you commit", "check"),
     Step("When the work is done, for each line of DONE_MEANS", "submit WP_ID --prove N=COMMAND"),
-    Step("When you cannot continue", "block WP_ID --reason TEXT --until TEXT"),
+    Step("When you cannot continue", "block WP_ID --reason TEXT --waits-for TEXT"),
 )
 
 _CONTINUE = Skill(
@@ -123,7 +124,7 @@ _CHECKPOINT = Skill(
         Step("Work ends; the packet cannot get a verdict before that", "run stop HANDLE"),
         Step("Milestone: review requested", "submit WP_ID --prove N=COMMAND"),
         Step("Milestone: review approved and merged", "merged WP_ID"),
-        Step("Milestone: blocked", "block WP_ID --reason TEXT --until TEXT"),
+        Step("Milestone: blocked", "block WP_ID --reason TEXT --waits-for TEXT"),
         Step("In a team, each milestone of your role in a feature", f"progress {PROGRESS[0]} FEATURE AGENT TEXT"),
     ),
     (
@@ -284,7 +285,9 @@ def run(arguments: Arguments) -> int:
     with writing(repository, "init") as transaction:
         seen = look_around(str(repository.root), paths)
         items = compare(package, seen, wanted, dialect, _policy(seen), requirement, form)
-        planned = init(items, moment(), has_key=default_path().exists(), commits=arguments.flag("commit"))
+        written = next((item.after for item in items if item.path == POLICY_PATH and item.after is not None), None)
+        light = written is not None and lifecycle_of(written).packets.form == "light"
+        planned = init(items, moment(), has_key=default_path().exists(), commits=arguments.flag("commit"), light=light)
         if arguments.flag("skills"):
             planned = also_hooking(planned, skills_of_teams(str(repository.root)), hook=arguments.flag("hook"))
         planned = also_ignoring(planned, *not_ignored(repository))
@@ -350,6 +353,6 @@ Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane
         "workpacket init",
         "workpacket init --dialect plain --skills",
         "workpacket init --check",
-        "workpacket init --workflow --from workpacket==0.1.0",
+        f"workpacket init --workflow --from workpacket=={__version__}",
     ),
 )

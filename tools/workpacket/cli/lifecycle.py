@@ -26,8 +26,12 @@ _LONGEST_NOTE: Final = 4000
 _FOLDER = "docs/progress"
 
 
+# Options that are called otherwise in plans and events.
+_IN_PLANS = {"waits-for": "until"}
+
+
 class _WordedMove(Value):
-    """The arguments of a move, under the names that its plan uses, and what else the move may change."""
+    """The options of a move that are arguments of its plan, and what else the move may change."""
 
     plan: Callable[..., Answer]
     required: tuple[str, ...] = ()
@@ -47,7 +51,7 @@ def _moves() -> Mapping[str, _WordedMove]:
         "handover": _WordedMove(release, ("reason", "to"), leaves_work=True),
         "advance": _WordedMove(advance, (), ("to", "reason")),
         "reopen": _WordedMove(reopen, ("reason",), syncs_claim=True),
-        "block": _WordedMove(block, ("reason", "until"), syncs_claim=True),
+        "block": _WordedMove(block, ("reason", "waits-for"), syncs_claim=True),
         "unblock": _WordedMove(unblock, (), ("reason",), syncs_claim=True),
         "abandon": _WordedMove(abandon, ("reason",), leaves_work=True),
     }
@@ -55,7 +59,7 @@ def _moves() -> Mapping[str, _WordedMove]:
 
 def _move(arguments: Arguments) -> int:
     row = _moves()[arguments.command.name]
-    given = {name: required(arguments, name) for name in row.required}
+    given = {_IN_PLANS.get(name, name): required(arguments, name) for name in row.required}
     given |= {name: arguments.value(name) for name in row.optional}
 
     def decide(facts: Facts, packet: PacketFacts) -> Answer:
@@ -81,7 +85,7 @@ def _merged(arguments: Arguments) -> int:
     repository = here()
 
     def decide(facts: Facts, packet: PacketFacts) -> Answer:
-        target = arguments.value("target") or facts.target_branch
+        target = arguments.value("target-branch") or facts.target_branch
         found = containment(repository, packet, target)
         faults = merge_faults(repository, found.target_commit, packet.log, facts.policy) if found.proof else ()
         return tuple(faults) or merged(facts, packet, found)
@@ -239,7 +243,7 @@ _ALL: Final = (
         _merged,
         arguments="WP_ID",
         description="Finds the commit itself, the same change (after a squash), or the same files (after a rebase).",
-        options=(Option("target", "the branch (default: named by the policy)", value="BRANCH"), *ACTING),
+        options=(Option("target-branch", "the branch (default: named by the policy)", value="BRANCH"), *ACTING),
         examples=("workpacket merged WP-1-Parser-v1",),
     ),
     Command(
@@ -269,9 +273,9 @@ have their own commands.""",
     Command(
         "block",
         _move,
-        arguments="WP_ID",
-        options=(Option("until", "what would unblock it", value="TEXT"), REASON, *ACTING),
-        examples=('workpacket block WP-1-Parser-v1 --reason "no test data" --until "the samples arrive"',),
+        arguments="[WP_ID]",
+        options=(Option("waits-for", "what would unblock it", value="TEXT"), REASON, *ACTING),
+        examples=('workpacket block WP-1-Parser-v1 --reason "no test data" --waits-for "the samples arrive"',),
     ),
     Command(
         "unblock",

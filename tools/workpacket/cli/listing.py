@@ -240,7 +240,7 @@ def _fits(arguments: Arguments, entry: Entry, lanes: frozenset[str]) -> bool:
         (not arguments.words or any(fnmatchcase(work["id"], pattern) for pattern in arguments.words))
         and (not lanes or not lanes.isdisjoint(work["lanes"]))
         and arguments.value("kind", kind) == kind
-        and arguments.value("base", work["base"]) == work["base"]
+        and arguments.value("revisions-of", work["base"]) == work["base"]
         and arguments.value("risk", work["risk"]).casefold() == work["risk"].casefold()
         and _depends_on(work, arguments.value("depends-on"))
     )

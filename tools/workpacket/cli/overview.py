@@ -227,7 +227,7 @@ def _show_status(arguments: Arguments) -> Output:
     lines += [f"run: {escape(run.sentence)}" for its in runs.values() for run in its]
     lines += [f"hand edit: {escape(edit)}" for edit in edits]
     lines += [f"note: {escape(sentence)}" for sentence in roots]
-    lines.append(f"next: {_next(facts, counts, bool(edits), [row.command for row in rows])}")
+    lines.append(f"next: {_next(facts, counts, edited=bool(edits), work=bool(rows))}")
     return output(repository, "\n".join(lines) + "\n", lasts=lasts, also=also)
 
 
@@ -343,15 +343,16 @@ def _held(facts: Facts) -> dict[str, str]:
     return {name: found[name] + lease_claimed(facts.packets[name].state, proven) for name in working}
 
 
-def _next(facts: Facts, counts: Counter[str], edited: bool, commands: list[str]) -> str:
+def _next(facts: Facts, counts: Counter[str], *, edited: bool, work: bool) -> str:
+    """Return what to look at next: who only looks is not told to write."""
     if not facts.packets:
-        return "workpacket new WP-1-NAME-v1 --what TEXT --why TEXT"
+        return "workpacket help new"
     if counts["no log"]:
-        return "workpacket adopt"
+        return "workpacket help adopt"
     if edited:
-        return "workpacket board sync --adopt, or workpacket board sync"
-    if commands:
-        return commands[0]
+        return "workpacket check"
+    if work:
+        return "workpacket next"
     stubs = sorted(name for name, packet in facts.packets.items() if packet.lane == "STUB")
     return f"workpacket why {stubs[0]}" if stubs else "workpacket list"
 

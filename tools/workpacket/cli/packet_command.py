@@ -35,7 +35,7 @@ Decide: TypeAlias = Callable[[Facts, PacketFacts], Answer]
 
 ACTING = (
     Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
-    Option("kind", "the kind of actor", choices=KINDS),
+    Option("actor-kind", "the kind of actor", choices=KINDS),
 )
 COMMIT = Option("commit", "commit what the command writes (default: that of the policy)")
 SIGN = Option("sign", "approve it first, at this terminal, as `workpacket approve` does")
@@ -50,7 +50,7 @@ _LONGEST_DECLARED = 200
 
 
 def actor_of(arguments: Arguments, repository: Repository) -> Actor:
-    return acting(repository, arguments.value("as"), arguments.value("kind"))
+    return acting(repository, arguments.value("as"), arguments.value("actor-kind"))
 
 
 def declared(arguments: Arguments) -> Declared | None:
@@ -90,6 +90,26 @@ def words_of(arguments: Arguments, count: int, what: str) -> list[str]:
     return arguments.words
 
 
+def named_packet(arguments: Arguments, repository: Repository, words: int = 1) -> str:
+    """Return the id of the packet that the first word names. A command that declares `[WP_ID]` takes the packet of the
+    current branch if there is no word.
+    """
+    if not arguments.words and arguments.command.arguments.startswith("[WP_ID]"):
+        arguments.words.append(_packet_of_branch(arguments, repository))
+    return packet_called(str(repository.root), words_of(arguments, words, "WP_ID")[0]).text
+
+
+def _packet_of_branch(arguments: Arguments, repository: Repository) -> str:
+    from workpacket.cli.read_only import all_facts
+    from workpacket.lifecycle.moves import whose_branch
+
+    facts = all_facts(repository)
+    name = whose_branch(facts, current_branch(repository) or "")
+    if name not in facts.packets:
+        raise usage(arguments.command, "missing_argument", "this branch belongs to no packet: give a WP_ID")
+    return name
+
+
 def packet_command(
     arguments: Arguments,
     decide: Decide,
@@ -102,7 +122,7 @@ def packet_command(
     gate asks about approvals.
     """
     repository = here()
-    name = packet_called(str(repository.root), words_of(arguments, words, "WP_ID")[0]).text
+    name = named_packet(arguments, repository, words)
     actor = actor_of(arguments, repository)
     command, branch = arguments.command.name, current_branch(repository) or ""
 
@@ -137,8 +157,7 @@ def conclude(arguments: Arguments, carried: Carried, packet: str = "") -> int:
     answer = carried.answer
     if not isinstance(answer, Planned):
         return refuse(arguments, packet, answer)
-    # `submit --commit REV` names the commit to judge.
-    if carried.commit or (arguments.flag("commit") and not arguments.value("commit")):
+    if carried.commit or arguments.flag("commit"):
         answer = _committed(arguments, carried, answer, packet)
     answer = _told(carried, answer)
     if arguments.flag("json"):

@@ -163,7 +163,9 @@ def _show(arguments: Arguments, policy: BasePolicy) -> int:
         f"{'proofs':<18}time limit {proofs.timeout_seconds} s; the first {proofs.output_bytes} bytes of "
         f"output are searched; extra environment variables: {escape(given)}"
     )
-    print(f"next: {'workpacket policy test' if policy.anchored else ANCHORING}")
+    if not policy.anchored:
+        print(f"the base has no policy yet; to add this one: {ANCHORING}")
+    print("next: workpacket policy test")
     return exits.OK
 
 

@@ -51,7 +51,7 @@ def _run(arguments: Arguments) -> int:
     if not base:
         raise usage(arguments.command, "missing_argument", "--base REV is required: the commit to merge into")
     workspace = open_workspace()
-    checking = parse(CHECK, ["--base", base, *(["--worktree"] if arguments.flag("worktree") else [])])
+    checking = parse(CHECK, ["--base", base, *(["--uncommitted"] if arguments.flag("uncommitted") else [])])
     outcome = outcome_of(checking, workspace, Cache(None, workspace.fingerprint))
     repository = open_for_reading()
     commit = readable_commit(repository, commit_of(repository, base))
@@ -171,7 +171,7 @@ and what it waits for. Text from the change itself is shown as code. The first l
 the comment to replace it.""",
     options=(
         Option("base", "pr: the commit to merge into", value="REV"),
-        Option("worktree", "pr: judge the files below .GOV in the work tree, unlike CI"),
+        Option("uncommitted", "pr: judge .GOV as it is in the work tree, unlike CI"),
         Option("out", "write to this file, which must not exist yet", value="FILE"),
         Option("within", "waiting: leases that end within this time (default: 24)", value="HOURS"),
         Option("notify", "waiting: tell the webhook and the command"),

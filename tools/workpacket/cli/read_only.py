@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from workpacket.cli.cached_output import Output
 from workpacket.cli.options import Arguments
-from workpacket.cli.packet_command import actor_of, packet_of, words_of
+from workpacket.cli.packet_command import actor_of, named_packet, packet_of
 from workpacket.cli.workspace import progress_bar
 from workpacket.documents.places import PLACES
 from workpacket.errors import WorkpacketError
@@ -23,7 +23,7 @@ from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.cache import MANY, RestsOn
-from workpacket.shell.governed_files import LOG_STATE, packet_called
+from workpacket.shell.governed_files import LOG_STATE
 from workpacket.shell.governing.execution import Question, gather, here
 from workpacket.shell.held import note
 from workpacket.shell.transactions import JOURNAL_FOLDER
@@ -64,7 +64,7 @@ def reader_identity(arguments: Arguments, repository: Repository) -> Actor:
 def packet_facts(arguments: Arguments, *, questions: Sequence[Question] = ()) -> tuple[Repository, Facts, PacketFacts]:
     """Return the first packet, with everything that belongs to it."""
     repository = open_for_reading()
-    name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
+    name = named_packet(arguments, repository)
     facts = gather(repository, [name], reader_identity(arguments, repository), questions)
     return repository, facts, packet_of(facts, name)
 

@@ -118,7 +118,7 @@ def _show(arguments: Arguments) -> int:
         return show_json(arguments, {"bases": listed})
     for row in rows:
         print(f"{row.base}  {row.id}  {row.lane.token}  {row.path}")
-    print("next: workpacket board registry sync")
+    print("next: workpacket board registry audit")
     return exits.OK
 
 

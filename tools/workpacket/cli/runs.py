@@ -144,7 +144,7 @@ def _raw_lines() -> Iterable[str]:
 
 
 def _write(arguments: Arguments, lines: Iterable[str], data: dict[str, Json]) -> int:
-    target = arguments.value("output")
+    target = arguments.value("out")
     if not target:
         if arguments.flag("json"):
             return answer(arguments, "", {**data, "lines": list(lines)})
@@ -438,7 +438,7 @@ def signal(arguments: Arguments) -> int:
         start, name = words_of(arguments, 2, "the id of a run and the name of a signal")
         run = run_named(runtime, start)
         value = json_value(arguments)
-        runtime.signal(run, name, None if isinstance(value, NoValue) else value, key=arguments.value("key"))
+        runtime.signal(run, name, None if isinstance(value, NoValue) else value, key=arguments.value("once"))
         text = f"{run} has the signal {name}\n"
         then = f"workpacket runtime runs show {run}"
         return with_links(runtime, answer(arguments, text, {"run": run, "signal": name}, then=then))
@@ -463,7 +463,7 @@ knows; for a run whose store is gone, a person declares with `unlink` that it is
         Option("follow", "tail: wait for more, until the run ends"),
         Option("format", "export: as CloudEvents 1.0, without payloads, instead of the stored form",
                choices=("cloudevents",)),
-        Option("output", "export: write to this file", value="FILE"),
+        Option("out", "export: write to this file", value="FILE"),
         Option("raw", "export: the whole store as SQL, without interpreting it; also for newer versions"),
         Option("older-than", "prune: days without an event (default: 30)", value="DAYS"),
         Option("yes", "prune: remove the runs, instead of listing them"),
@@ -474,7 +474,7 @@ knows; for a run whose store is gone, a person declares with `unlink` that it is
         "workpacket runtime runs list --state interrupted",
         "workpacket runtime runs show nightly@00000003",
         "workpacket runtime runs tail nightly@00000003 --follow",
-        "workpacket runtime runs export nightly@00000003 --output nightly.jsonl",
+        "workpacket runtime runs export nightly@00000003 --out nightly.jsonl",
         "workpacket runtime runs export nightly@00000003 --format cloudevents",
         "workpacket runtime runs prune --older-than 90 --yes",
         "workpacket runtime runs verify",
@@ -505,7 +505,7 @@ The next `run.wait_for(SIGNAL)` of the run returns the value. Signals of one nam
 they were sent, each by one wait; a signal that comes before its wait is kept.""",
     options=(
         Option("value", "what the program receives, as JSON (default: null)", value="JSON"),
-        Option("key", "send it only once, however often the command is repeated with this key", value="KEY"),
+        Option("once", "send it only once, however often the command is repeated with this key", value="KEY"),
     ),
     examples=(
         "workpacket runtime signal order@00000003 paid --value '{\"amount\": 100}'",

@@ -204,7 +204,7 @@ def _as_json(
 COMMAND = Command(
     "show",
     _run_show,
-    arguments="WP_ID",
+    arguments="[WP_ID]",
     description="""
 Shows what to do and why, the criteria and their proofs, where to work, who holds the packet, what happened last, and
 what is missing for the next lane. Without --full, long lists are truncated. With --at, shows only what the log said

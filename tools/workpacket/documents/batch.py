@@ -350,6 +350,9 @@ class BatchDependencies(BatchDocument):
     def named_tasks(self) -> tuple[Text, ...]:
         """Return every mention of a task, except as a dependency."""
         found = [one for one, _ in self.dependencies]
+        for holder in self._holders:
+            keys = holder.keys or {}
+            found += [Text(name, *keys[name]) for name, node in holder.mapping.items() if node.value == []]
         found += [entry.id for entry in self._phase_tasks()]
         found += [entry.id for batch in self.items_at("batches") for entry in task_entries(batch)]
         found += [entry.id for holder in self._holders for item in holder.items for entry in _entry(item)]

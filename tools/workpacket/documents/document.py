@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import ClassVar, Literal, TypeVar, cast, overload
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.problem import Problem
 from workpacket.text.edits import TextRun
@@ -247,13 +248,17 @@ class Layout(Value):
         return {key: spec for spec in reversed(everything) for key in (heading_key(spec.heading), *spec.aliases)}
 
 
+# A remark may contain a colon: `SPEC_ANCHORS (REQUIRED: one or more)`.
+_REMARK = lazy_pattern(r"\([^()]*\)")
+
+
 @lru_cache(maxsize=4096)
 def heading_key(title: str) -> str:
     """Return a heading in a form to compare: `INTENT (DRAFT)`, `Intent (draft)` and `Intent` all become `intent`.
 
     Remarks in parentheses or brackets, values after a colon, markup and emoji are ignored.
     """
-    return normal_key(title.partition(":")[0])
+    return normal_key(_REMARK.sub("", title).partition(":")[0])
 
 
 _D = TypeVar("_D", bound=Document)

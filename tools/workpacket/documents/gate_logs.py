@@ -41,7 +41,12 @@ class GateDocument(Document):
         raise NotImplementedError
 
     def summary(self) -> GateSummary:
-        return {"packets": [self.mention(text) for text in self.packet_texts()]}
+        stated = [(packet, what, self.mention(text)) for packet, what, text in self.stated()]
+        return {"packets": [self.mention(text) for text in self.packet_texts()], "stated": stated}
+
+    def stated(self) -> Iterable[tuple[str, str, Text]]:
+        """Return the verdicts and signatures in force: the packet, `verdict` or `signature`, and the value."""
+        return ()
 
 
 def read_event(node: Node, *name_keys: str) -> GateEvent:
@@ -66,11 +71,21 @@ class OrchestratorGates(GateDocument):
         self.events = [read_event(node, "type", "gate") for node in self.items_at("gate_logs")]
         self.histories = [self.events]
 
+    def stated(self) -> Iterator[tuple[str, str, Text]]:
+        last = {
+            event.wp_id.value: text
+            for event in self.events
+            if event.wp_id is not None and (text := as_text(event.node.get("signature"))) is not None
+        }
+        yield from ((packet, "signature", text) for packet, text in last.items())
+
     def packet_texts(self) -> Iterator[Text]:
         yield from (event.wp_id for event in self.events if event.wp_id is not None)
 
 
 _HOLDERS = ("validation_sessions", "sessions", "archived_sessions")
+GATE_TYPES = ("REFINEMENT", "SIGNATURE", "PREPARE")
+VERDICTS = ("PASS", "FAIL", "OUTDATED_ONLY")
 # In the order in which a successful validation passes them.
 GATES = ("WP_APPENDED", "COMMITTED", "REPORT_PRESENTED", "USER_ACKNOWLEDGED")
 
@@ -87,6 +102,13 @@ class ValidatorGates(GateDocument):
             for session in self.sessions
             if (gates := session.get("gates")) is not None
         ]
+
+    def stated(self) -> Iterator[tuple[str, str, Text]]:
+        keyed = self.at("validation_sessions")
+        for name, session in keyed.mapping.items() if keyed is not None else ():
+            verdict = as_text(session.get("verdict"))
+            if verdict is not None:
+                yield name, "verdict", verdict
 
     def packet_texts(self) -> Iterator[Text]:
         """Yield the ids in the sessions, and the key of a session that has no id or a different one."""

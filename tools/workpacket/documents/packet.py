@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, TextAt, TextsAt, fields
-from workpacket.documents.structured import EvidenceBlock, WorkDocument, body_of, evidence_blocks, walk_items
+from workpacket.documents.structured import EvidenceBlock, WorkDocument, awaited, body_of, evidence_blocks
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.event_types import FULL_FORM, LIGHT_FORM
 from workpacket.model.ids import WorkPacketId
@@ -123,6 +123,10 @@ _ANCHOR = lazy_pattern(
 )
 
 
+NOT_YET = "(nothing yet)"
+_EMPTY: Final = frozenset({"", NOT_YET})
+
+
 def is_light(source: Source) -> bool:
     """Whether a packet is written in the light form."""
     return _LIGHT.match(source.text) is not None
@@ -145,6 +149,10 @@ def scope_pieces(entry: str) -> list[str]:
     return quoted if len(quoted) > 1 else [entry]
 
 
+# A verdict, however it is written, and the signs of an examination in a report.
+_VERDICT = lazy_pattern(r"(?i)\bverdict\b[^\r\n]{0,80}\b(?:PASS|FAIL|OUTDATED)")
+_EXAMINATION = lazy_pattern(r"(?i)\bevidence\b|\btests?\b|`[^`\r\n]+`|[\w/.-]{1,200}\.\w+:[0-9]")
+_EXAMINED: Final = ("evidence_mapping", "evidence", "validation", "implementation")
 _DEPENDENCY_FIELDS = frozenset({"dependencies", "dependency", "depends_on", "dependencies_blockers"})
 
 
@@ -214,6 +222,20 @@ class Packet(WorkDocument):
         return evidence_blocks(self.source, node.start, node.end) if node is not None else ()
 
     @property
+    def unproven(self) -> list[str]:
+        """Return what a validated packet contains nothing of; older packets have no sections for either."""
+        lanes = self.lanes.named(self.status.value) if self.status is not None else ()
+        if [lane.token for lane in lanes] != ["VALIDATED"]:
+            return []
+        text = self.source.text
+        examined = (self.placed_section(key) for key in _EXAMINED)
+        said = any(placed and body_of(self.source, placed.section).strip("- ") not in _EMPTY for placed in examined)
+        reports = (placed.section for placed in self.placed if placed.spec.key == "validation_reports")
+        shown = said or any(_EXAMINATION.search(text, part.start, part.end) for part in reports)
+        found = {"verdict": _VERDICT.search(text) is not None, "evidence": shown}
+        return [what for what, there in found.items() if not there]
+
+    @property
     def risk_tier(self) -> Text | None:
         return (
             self.text_at("metadata", "risk_tier")
@@ -237,10 +259,9 @@ class Packet(WorkDocument):
             for field in placed.fields:
                 if field.name in _DEPENDENCY_FIELDS:
                     yield Text(field.value, *field.value_span)
-                    yield from (Text(item.text, *item.span) for item in walk_items(field.children))
+                    yield from awaited(field.children)
 
 
-NOT_YET = "(nothing yet)"
 _LONGEST_LIST: Final = 100
 
 

@@ -82,6 +82,23 @@ def kind_of_name(name: str, names: tuple[NamePattern, ...]) -> str | None:
     return None
 
 
+def is_near_miss(name: str, names: tuple[NamePattern, ...]) -> bool:
+    """Whether a file that is not a document was probably meant as one: it has another ending, another case, or a name
+    that is nearly that of a document of this folder.
+    """
+    if name in NOT_DOCUMENTS or name.startswith("."):
+        return False
+    stem = name.partition(".")[0].casefold().replace("_", "").replace("-", "")
+    for before, after, shortest, _ in names:
+        single = shortest == len(before) + len(after)
+        if single and stem == before.partition(".")[0].casefold().replace("_", "").replace("-", ""):
+            return True
+        # No regular expression, because every command imports this module.
+        if not single and stem.startswith("wp") and stem[2:3].isdigit():
+            return True
+    return False
+
+
 @lru_cache(maxsize=256)
 def names_in(folder: str) -> tuple[NamePattern, ...]:
     """Return the patterns of document names in `folder`, computed once per folder, which may contain ten thousand

@@ -39,7 +39,7 @@ KINDS: tuple[DocumentKind, ...] = (
         "orchestrator_gates", "orchestrator gate log", "OrchestratorGates", REGISTER, ("registers",), "gate_logs"
     ),
     DocumentKind("validator_gates", "validator gate sessions", "ValidatorGates", DATA, ("registers",), "gate_logs"),
-    DocumentKind("spec_pointer", "pointer to the specification in force", "SpecPointer", MARKDOWN, ()),
+    DocumentKind("spec_pointer", "pointer to the specification in force", "SpecPointer", MARKDOWN, ("refinement",)),
     DocumentKind("policy", "policy", "PolicyDocument", DATA, ("policy",)),
     DocumentKind("work_package", "spec-kitty work package", "WorkPackage", MARKDOWN, ("work_package",)),
     DocumentKind(
@@ -47,7 +47,7 @@ KINDS: tuple[DocumentKind, ...] = (
     ),
     DocumentKind("batch_tasks", "tasks of a batch scope", "BatchTasks", DATA, ("scope_paths", "batch"), "batch"),
     DocumentKind("batch_dependencies", "dependencies of a batch scope", "BatchDependencies", DATA, ("batch",), "batch"),
-    DocumentKind("batch_validation", "validation of a batch scope", "BatchValidation", DATA, (), "batch"),
+    DocumentKind("batch_validation", "validation of a batch scope", "BatchValidation", DATA, ("batch",), "batch"),
     DocumentKind("role_progress", "role progress", "RoleProgress", MARKDOWN, ("identity", "role_progress")),
     DocumentKind("commit_sidecar", "commit checkpoint sidecar", "CommitSidecar", DATA, ("commit_sidecar",)),
 )

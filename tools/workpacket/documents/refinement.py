@@ -19,7 +19,7 @@ from workpacket.model.ids import WorkPacketId, leading_id
 from workpacket.problem import Edit
 from workpacket.text.blocks import BLANKS
 from workpacket.text.edits import apply_edits
-from workpacket.text.fields import Section, normal_key
+from workpacket.text.fields import Field, Section, normal_key
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 from workpacket.value import Value
@@ -189,6 +189,8 @@ class Refinement(StructuredDocument):
             "id": self.own_id,
             "place": self.place(self.wp_id),
             "approved": value_of(self.review_status) == "APPROVED",
+            "review_status": value_of(self.review_status),
+            "enrichment_needed": value_of(self.enrichment_needed).strip("`*").upper() == "YES",
             "signature": (value_of(self.signature), *self.place(self.signature)),
             "spec": self.spec_path,
             "spec_place": self.place(self.spec_target),
@@ -216,9 +218,18 @@ def anchor_node(source: Source, section: Section) -> Node:
     for field in fields_of_section(source, section):
         if field.name in known and field.name not in entries:
             text = field.value or "\n".join(fence.text(source.text) for fence in field.fences)
+            # A fence at column 0 ends the list, but still is the excerpt.
+            text = text or _fence_after(source, section, field)
             entries[field.name] = Node(text, *(field.value_span if field.value else field.key_span))
             keys[field.name] = field.key_span
     return Node(entries, *section.title_span, keys)
+
+
+def _fence_after(source: Source, section: Section, field: Field) -> str:
+    if field.name != "excerpt_ascii_escaped":
+        return ""
+    later = (block for block in section.blocks if block.kind == "fence" and block.start > field.key_span[0])
+    return next((fence.text(source.text) for fence in later), "")
 
 
 UNSIGNED = "<pending>"

@@ -177,6 +177,22 @@ def walk_items(items: Iterable[Item]) -> Iterator[Item]:
             yield from walk_items(item.children)
 
 
+# How an item begins that is about other work, for which this work does not wait.
+_OTHER_WORK = lazy_pattern(
+    r"(?i)[*_`]*(?:coordinat\w+(?: with)?|related(?: to| work)?|see also|(?:un)?blocks|enables|informs|dependents"
+    r"|downstream|required by|consumed by|follow-?ups?)[*_`]*\s*(?::|(?=[*_`]*WP-))"
+)
+
+
+def awaited(items: Iterable[Item]) -> Iterator[Text]:
+    """Yield the items of a list of dependencies, with the items below them, except those about other work."""
+    for item in items:
+        if not _OTHER_WORK.match(item.text):
+            yield Text(item.text, *item.span)
+            if len(item.block.children) > 1:
+                yield from awaited(item.children)
+
+
 def is_empty(field: Field) -> bool:
     return not (field.value or field.owned)
 
@@ -247,6 +263,11 @@ class WorkDocument(StructuredDocument):
         return ()
 
     @property
+    def unproven(self) -> list[str]:
+        """Return what the document contains nothing of: `verdict`, `evidence`."""
+        return []
+
+    @property
     def own_id(self) -> str:
         """Return the id in the document, or else the one in its file name."""
         text = self.id_text()
@@ -270,6 +291,7 @@ class WorkDocument(StructuredDocument):
             "refinement": self.mention(self.refinement_file),
             "evidence": [self._evidence_summary(block) for block in self.evidence_blocks],
             "form": self.form,
+            "unproven": self.unproven,
         }
         return summary
 

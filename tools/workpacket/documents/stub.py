@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, TextAt, TextsAt, fields
-from workpacket.documents.structured import WorkDocument, items_of_section
+from workpacket.documents.structured import WorkDocument, awaited, items_of_section
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import SPEC_POINTER
 from workpacket.text.fields import Field, Item
@@ -110,7 +110,8 @@ class Stub(WorkDocument):
         return self.text_at("metadata", "stub_status")
 
     def dependency_texts(self) -> Iterable[Text]:
-        return self.dependencies
+        placed = self.placed_section("dependencies")
+        return awaited(items_of_section(self.source, placed.section)) if placed is not None else ()
 
     def markdown_of(self, section: str, key: str = "") -> tuple[str, ...]:
         """Return each item of a section, or of a field in it, with the items below it on separate lines."""

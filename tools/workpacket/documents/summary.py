@@ -49,6 +49,8 @@ class WorkSummary(DescribedWork):
     evidence: list[EvidenceSummary]
     # The form of a packet; '' for a stub.
     form: str
+    # What a validated packet contains nothing of: `verdict`, `evidence`.
+    unproven: list[str]
 
 
 class PackageSummary(DescribedWork):
@@ -110,6 +112,8 @@ class RefinementSummary(TypedDict):
     id: str
     place: Place
     approved: bool
+    review_status: str
+    enrichment_needed: bool
     signature: Mention
     spec: str
     spec_place: Place
@@ -131,9 +135,12 @@ class SignatureSummary(TypedDict):
 
 
 class GateSummary(TypedDict):
-    """A gate log: every packet that it names, once per event."""
+    """A gate log: every packet that it names, once per event. `stated` are the verdicts and signatures that it has in
+    force: the packet, which of the two, and the value.
+    """
 
     packets: list[Mention]
+    stated: list[tuple[str, str, Mention]]
 
 
 class RoleSummary(TypedDict):

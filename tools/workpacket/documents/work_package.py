@@ -1,6 +1,6 @@
 """Work packages of spec-kitty: one file per package, in the folder of its mission. Tools read the front matter; people
 follow the text below it. The history may have any form (more than forty are in use), and nothing is derived from it.
-The text may also state dependencies, in two ways. A command: `spec-kitty implement WP07 --base WP05`. Or a sentence or
+The text may also state dependencies, in two ways. A command: `spec-kitty implement WP07 --on WP05`. Or a sentence or
 field about the package itself: `This WP depends on WP01 and WP02`, `**Depends on**: WP01 (models) + WP03`,
 `Dependencies: none`; below a heading `Dependencies`, each list item that begins with an id. Dependencies of other
 packages or subtasks, and packages named in any other way, are ignored.

@@ -213,9 +213,11 @@ def compare(
     return [*items, _agents(package, seen)]
 
 
-def init(items: list[InitFile], moment: Moment, *, has_key: bool = False, commits: bool = False) -> Planned:
+def init(
+    items: list[InitFile], moment: Moment, *, has_key: bool = False, commits: bool = False, light: bool = False
+) -> Planned:
     """Plan the files. `has_key`: whether the person has created a key for approvals before; `commits`: whether the
-    files are committed immediately.
+    files are committed immediately; `light`: whether new packets are one document each.
     """
     changes = tuple(
         FileChange(item.path, None if item.before is None else digest(item.before), item.after)
@@ -241,13 +243,18 @@ def init(items: list[InitFile], moment: Moment, *, has_key: bool = False, commit
         "kept": [*kept],
         "offered": [*offered],
     }
-    then = _then(written, [change.path for change in changes], has_key=has_key)
+    begin = "workpacket adopt" if BOARD_PATH not in written else _NEW_LIGHT if light else _NEW_FULL
+    if light and POLICY_PATH in written:
+        trusting = "workpacket policy trust" if has_key else "workpacket key init, then: workpacket policy trust"
+        notes.append(f"optional, to have every packet approved with a signature: {trusting}")
+    then = _then(written, [change.path for change in changes], begin, trust=not light, has_key=has_key)
     if commits and changes:
-        then = _NEW_PACKET if BOARD_PATH in written else "workpacket adopt"
+        then = begin
     return Planned(Plan("init", moment.tx, changes), ", ".join(counts), then, data, tuple(notes))
 
 
-_NEW_PACKET: Final = (
+_NEW_FULL: Final = "workpacket new WP-1-NAME-v1 --what TEXT --why TEXT"
+_NEW_LIGHT: Final = (
     'workpacket new "TITLE" --criterion TEXT --prove COMMAND --scope PATH --requirement TEXT --refinement TEXT'
 )
 
@@ -276,9 +283,9 @@ def known_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _then(written: Collection[str], changed: Collection[str], *, has_key: bool) -> str:
+def _then(written: Collection[str], changed: Collection[str], begin: str, *, trust: bool, has_key: bool) -> str:
     """Return the next steps: at first, everything that must be done before work can start; later, how to keep the
-    changes.
+    changes. `trust`: whether work requires an approval.
     """
     if not changed:
         return "workpacket status"
@@ -286,9 +293,10 @@ def _then(written: Collection[str], changed: Collection[str], *, has_key: bool) 
     commit = f"git add {' '.join(tops)} && git commit -m 'Governance', on the main branch"
     if POLICY_PATH not in written:
         return commit
+    if not trust:
+        return f"{commit}, then: {begin}"
     steps = [f"write {FIRST_SPECIFICATION}"] if FIRST_SPECIFICATION in written else []
     steps += [] if has_key else ["workpacket key init"]
-    begin = "workpacket new WP-1-NAME-v1 --what TEXT --why TEXT" if BOARD_PATH in written else "workpacket adopt"
     return ", then: ".join([*steps, "workpacket policy trust", commit, begin])
 
 

@@ -50,6 +50,22 @@ FORMER: dict[str, str] = {
     "schema": "help schema",
     "completion": "help completion",
 }
+# The same for options: each name means one thing in all commands. What is written now, and what was written before.
+FORMER_OPTIONS = {
+    "actor-kind": "kind",  # --kind: of documents
+    "code": "reason",  # --reason: a text
+    "exit-code": "gate",  # --gate: the name of one
+    "on": "base",  # --base: a revision
+    "once": "key",  # --key: one to sign with
+    "out": "output",
+    "pool": "lane",  # --lane: of a packet
+    "pool-size": "limit",  # --limit: of the rows shown
+    "revision": "commit",  # --commit: make one
+    "revisions-of": "base",
+    "target-branch": "target",  # --target: what a waiver is limited to
+    "uncommitted": "worktree",  # --worktree: a folder
+    "waits-for": "until",  # --until: when it ends
+}
 # Old spellings that print no notice: they are in the recipes that `init` writes, in the founding documents, in hooks of
 # pre-commit and in the configuration of git, where the person who reads the notice did not type them.
 SILENT = frozenset(
@@ -69,6 +85,9 @@ SILENT = frozenset(
         "supersede",
         "unblock",
         "waive",
+        # Options, by what is written now.
+        "exit-code",
+        "waits-for",
     }
 )
 # Below another command from the beginning: these names are in answers, and were never typed alone.

@@ -11,7 +11,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, MAY_BE_STUB, LaneTable
 from workpacket.problem import Problem
-from workpacket.rules.repository import Listed, RepositorySummaries, WorkFile, WorkIndex, is_open, revision_of
+from workpacket.rules.repository import Listed, RepositorySummaries, WorkFile, WorkIndex, base_of, is_open, revision_of
 from workpacket.rules.rule import RepositoryRule
 
 _STUB = "STUB"
@@ -297,6 +297,27 @@ def _superseded_by(work: WorkIndex, name: str) -> str:
         return f"the board says so ({listed.path}:{listed.entry['place'][0]})"
     known = work.superseded.get(name)
     return f"another row says so ({known.path}:{known.line})" if known is not None else ""
+
+
+class RegistrySupersedesUnknown(RepositoryRule):
+    """Note about a superseded packet that is not known
+
+    No file, entry or row has this id, so the lineage of the work is broken.
+
+    Remedy: correct the id in the notes, or restore the packet.
+    """
+
+    severity = "warning"
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        work = repository.work
+        bases = {file.base for file in work.files()} | {row.row["base"] for row in work.all_rows}
+        for path, row in work.all_rows:
+            for name in row["supersedes"]:
+                known = work.has_file(name) or name in work.entries or base_of(name) in bases
+                if not known:
+                    hint = work.suggestions.hint(name)
+                    yield self.finding(path, row["notes_place"], f"packet {name} not found", hint=hint)
 
 
 class StubWithoutRow(RepositoryRule):

@@ -12,7 +12,7 @@ from workpacket.documents.places import kind_of
 from workpacket.documents.summary import Mention, circles
 from workpacket.model.layout import refinement_paths
 from workpacket.problem import Problem
-from workpacket.rules.repository import RepositorySummaries, WorkFile, WorkIndex, base_of
+from workpacket.rules.repository import RepositorySummaries, WorkFile, WorkIndex, base_of, is_open
 from workpacket.rules.rule import RepositoryRule, repeated
 from workpacket.text.formats import legacy_signature
 
@@ -66,6 +66,32 @@ class DependencyUnknown(RepositoryRule):
                 if mention[0] not in work.known and mention[0].startswith("WP-"):
                     message = f"{file.id} depends on {mention[0]}, which does not exist"
                     yield self.finding(file.path, mention[1:], message, hint=work.suggestions.hint(mention[0]))
+
+
+class DependencySuperseded(RepositoryRule):
+    """Dependency on a superseded packet
+
+    Work on it has ended, so this packet would wait forever.
+
+    Remedy: depend on the packet that replaced it.
+    """
+
+    severity = "warning"
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        work = repository.work
+        waiting = [stub for stub in work.stubs.values() if work.is_live_stub(stub)]
+        waiting += [one for one in work.packets.values() if is_open(one.summary["lanes"], repository.known_lanes)]
+        for file in waiting:
+            for mention in file.summary["depends"]:
+                known = work.superseded.get(mention[0])
+                target = work.packets.get(mention[0])
+                base = target.base if target is not None else mention[0]
+                # A base stands for whichever of its packets is in force.
+                if known is not None and base not in {mention[0], file.base}:
+                    by = f"; {known.by} replaced it" if known.by else ""
+                    message = f"{file.id} depends on {mention[0]}, which is superseded{by}"
+                    yield self.finding(file.path, mention[1:], message)
 
 
 class DependencyCycle(RepositoryRule):
@@ -167,6 +193,83 @@ class RefinementFileMissing(RepositoryRule):
             path = written.partition(" ")[0].strip("`").removeprefix("./")
             if kind_of(path) == "refinement" and path not in repository.refinements:
                 yield self.finding(packet.path, (line, column), f"file {path} not found")
+
+
+class RefinementUnapproved(RepositoryRule):
+    """Activated packet whose refinement is not approved
+
+    Work may start only from a refinement that a person approved, and that needs no new text in the specification.
+
+    Remedy: have it approved: `workpacket approve <WP_ID>`; until then, the packet stays a stub.
+    """
+
+    severity = "warning"
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        for packet in repository.work.packets.values():
+            lanes = [repository.known_lanes.lane(token) for token in packet.summary["lanes"]]
+            if not lanes or any(lane is None or lane.may_be_stub or lane.archived for lane in lanes):
+                continue
+            written, line, column = packet.summary["refinement"]
+            named = written.partition(" ")[0].strip("`").removeprefix("./")
+            paths = [path for path in (named, *refinement_paths(packet.id)) if path in repository.refinements]
+            refinement = repository.refinements[paths[0]] if paths else None
+            if refinement is None or refinement["id"] != packet.id:
+                continue  # other rules report a missing refinement, and that of another packet
+            place = (line, column) if written else packet.summary["status_place"]
+            state = packet.summary["lanes"][0]
+            if refinement["review_status"] not in {"", "APPROVED"}:  # another rule reports that it is missing
+                yield self.finding(packet.path, place, f"the packet is {state}, but {paths[0]} is not approved")
+            elif refinement["enrichment_needed"]:
+                message = f"the packet is {state}, but {paths[0]} says ENRICHMENT_NEEDED: YES"
+                yield self.finding(packet.path, place, message)
+
+
+class ValidatedUnproven(RepositoryRule):
+    """Validated packet without a verdict or evidence
+
+    It has no log either, so it is unknown who judged the work, and what was examined.
+
+    Remedy: add the report with its verdict and evidence to VALIDATION_REPORTS, or correct the status.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        for packet in repository.work.packets.values():
+            if packet.summary["lanes"] != ["VALIDATED"] or packet.id in repository.lanes:
+                continue
+            if packet.summary["unproven"]:
+                lacks = " and no ".join(packet.summary["unproven"])
+                message = f"the status is VALIDATED, but the packet contains no {lacks}"
+                yield self.finding(packet.path, packet.summary["status_place"], message)
+
+
+class GateContradicts(RepositoryRule):
+    """Gate log that contradicts the packet
+
+    The verdict or the signature in the log is not that of the packet.
+
+    Remedy: find out which one is right; do not edit the log, because it is evidence.
+    """
+
+    severity = "warning"
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        for path, log in repository.gate_logs.items():
+            for name, what, (value, line, column) in log["stated"]:
+                packet = repository.work.packets.get(name)
+                if packet is None:
+                    continue
+                said = packet.summary["signature"][0]
+                if what == "signature" and not legacy_signature(said) and value and value != said:
+                    message = f"the log has the signature {value}, but {packet.path} has {said}"
+                    yield self.finding(path, (line, column), message)
+                lanes = packet.summary["lanes"]
+                if what == "verdict" and value.upper() == "FAIL" and lanes == ["VALIDATED"]:
+                    message = f"the log has the verdict FAIL, but {packet.path} is VALIDATED"
+                    yield self.finding(path, (line, column), message)
 
 
 class SignatureUse(NamedTuple):

@@ -13,6 +13,7 @@ from workpacket.documents.batch import (
     STATUSES,
     BatchCheckpoint,
     BatchDependencies,
+    BatchDocument,
     BatchTasks,
     TaskEntry,
     status_word,
@@ -28,6 +29,7 @@ from workpacket.text.edits import TextRun
 from workpacket.text.yaml_strict import read_otherwise, resolve
 from workpacket.text.yaml_write import double_quoted
 
+_DIGITS = 18  # Python refuses to convert a number of thousands of digits
 _NUMBER = lazy_pattern(r"[0-9]+\Z")
 
 
@@ -76,6 +78,48 @@ class BatchLabelText(CheckpointRule):
         for label in document.labels():
             if not _NUMBER.match(label.value):
                 yield self.fault(label.span, f"the label {label.value!r} is not a number")
+
+
+class BatchScopeMismatch(DocumentRule[BatchDocument]):
+    """Batch file that names another scope
+
+    It was copied from another folder, and its tasks may be those of that scope.
+
+    Remedy: write the name of the folder.
+    """
+
+    severity = "warning"
+
+    def check(self, document: BatchDocument) -> Iterator[Problem]:
+        folder = document.path.rpartition("/")[0].rpartition("/")[2]
+        top = ("checkpoint",) if isinstance(document, BatchCheckpoint) else ()
+        for key in ("scope", "spec", "scope_name", "spec_name", "scope_path", "spec_path"):
+            text = document.text_at(*top, key)
+            named = text.value.strip().rstrip("/").rpartition("/")[2] if text is not None else ""
+            if text is not None and named and folder and _plain(named) != _plain(folder):
+                yield self.fault(text.span, f"{key} is {text.value!r}, but the folder is {folder!r}")
+
+
+def _plain(name: str) -> str:
+    """Return a name in a form to compare: `Front matter` and `front-matter` are the same scope."""
+    return "".join(filter(str.isalnum, name)).casefold()
+
+
+class BatchNumberBackwards(CheckpointRule):
+    """Next batch with a number that is not after the last one
+
+    A resumed session would repeat a batch, or skip one.
+
+    Remedy: correct `next_batch.number` or `last_batch`.
+    """
+
+    severity = "warning"
+
+    def check(self, document: BatchCheckpoint) -> Iterator[Problem]:
+        last, coming = document.last_batch, document.text_at("checkpoint", "next_batch", "number")
+        numbers = [text.value for text in (last, coming) if text is not None and _NUMBER.match(text.value)]
+        if coming is not None and len(numbers) > 1 and int(numbers[1][:_DIGITS]) <= int(numbers[0][:_DIGITS]):
+            yield self.fault(coming.span, f"the next batch is {numbers[1]}, but the last one was {numbers[0]}")
 
 
 class DeferredIssueMapping(CheckpointRule):
@@ -458,10 +502,41 @@ class BatchDependenciesCycle(RepositoryRule):
                     yield self.finding(scope.dependencies.path, stated[-1][1][1:], message)
 
 
+_MOST_WALKS = 500
+
+
+class _Implied:
+    """Dependencies, and those that follow from them. Only what is not stated is searched for."""
+
+    def __init__(self, pairs: Iterable[tuple[Mention, Mention]]) -> None:
+        self._needs: dict[str, set[str]] = {}
+        self._all: dict[str, set[str]] = {}
+        for one, other in pairs:
+            self._needs.setdefault(one[0], set()).add(other[0])
+
+    def __bool__(self) -> bool:
+        return bool(self._needs)
+
+    def __contains__(self, pair: tuple[str, str]) -> bool:
+        name, other = pair
+        return other in self._needs.get(name, ()) or other in self._walked(name)
+
+    def _walked(self, name: str) -> set[str]:
+        found = self._all.setdefault(name, set())
+        waiting = [*self._needs.get(name, ())] if not found and len(self._all) <= _MOST_WALKS else []
+        while waiting:
+            one = waiting.pop()
+            if one not in found:
+                found.add(one)
+                waiting += self._needs.get(one, ())
+        return found
+
+
 class BatchDependenciesDisagree(RepositoryRule):
     """Dependencies that tasks.yaml and dependencies.yaml state differently
 
-    Depending on the file that is read, different tasks may start.
+    Depending on the file that is read, different tasks may start. A dependency that follows from others may be left
+    out.
 
     Remedy: make them agree.
     """
@@ -472,14 +547,14 @@ class BatchDependenciesDisagree(RepositoryRule):
                 continue
             summary = scope.dependencies.summary
             known = names(scope.tasks.summary["tasks"])
-            defined = {(one[0], other[0]) for one, other in scope.tasks.summary["depends"]}
+            defined = _Implied(scope.tasks.summary["depends"])
             if not defined:  # only dependencies.yaml states them
                 continue
             # The format does not define whether `from` or `to` comes first, so such pairs are accepted either way.
-            either = defined | {(other, one) for one, other in defined}
-            for pairs, agreeing in ((summary["depends"], defined), (summary["loose"], either)):
+            for pairs, loose in ((summary["depends"], False), (summary["loose"], True)):
                 for one, other in pairs:
-                    if (one[0], other[0]) not in agreeing and {one[0], other[0]} <= known:
+                    agreed = (one[0], other[0]) in defined or (loose and (other[0], one[0]) in defined)
+                    if not agreed and {one[0], other[0]} <= known:
                         message = f"tasks.yaml does not say that {one[0]} depends on {other[0]}"
                         yield self.finding(scope.dependencies.path, one[1:], message)
             yield from self._left_out(scope.dependencies, scope.tasks.summary["depends"], known)
@@ -487,9 +562,10 @@ class BatchDependenciesDisagree(RepositoryRule):
     def _left_out(self, file: File, defined: list[tuple[Mention, Mention]], known: set[str]) -> Iterator[Problem]:
         """Report dependencies that tasks.yaml has and this file does not, if this file has any at all."""
         stated = [*file.summary["depends"], *file.summary["loose"]]
-        pairs = {frozenset((one[0], other[0])) for one, other in stated}
-        places = {one[0]: one for one, _ in reversed(stated)}
+        either = [*stated, *((other, one) for one, other in file.summary["loose"])]
+        pairs = _Implied(either)
+        places = {one[0]: one for one in reversed([*file.summary["tasks"], *(one for one, _ in stated)])}
         for one, other in defined if stated else ():
-            if frozenset((one[0], other[0])) not in pairs and other[0] in known:
+            if (one[0], other[0]) not in pairs and other[0] in known:
                 message = f"tasks.yaml says that {one[0]} depends on {other[0]}, but this file does not"
                 yield self.finding(file.path, places.get(one[0], stated[0][0])[1:], message)

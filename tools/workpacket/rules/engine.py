@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING
 
 from workpacket.documents.document import Document
 from workpacket.documents.reading import KINDS, kind_named, reader_of
+from workpacket.documents.structured import StructuredDocument
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, RepositoryRule, Rule
+from workpacket.text.fields import normal_key
 from workpacket.text.node import Node
 from workpacket.value import replace
 
@@ -45,6 +48,10 @@ LOADED: dict[str, type[Rule]] = {}
 # A megabyte of control characters has a million findings. No one reads them all, and every later step would have to
 # process them.
 MOST_OF_A_KIND = 1_000
+
+
+# How the message about a missing field begins.
+_NAMED = lazy_pattern(r"`([^`]+)` is missing")
 
 
 @cache
@@ -129,7 +136,20 @@ def schema_faults(document: Document, schemas: SchemaSet) -> Iterator[Problem]:
     if document.root is None:
         return
     for violation in schemas.violations(document.schema, document.root.plain()):
-        yield replace(violation, location=Location.span(*span_of(document.root, violation)))
+        yield replace(
+            violation,
+            message=violation.message + _elsewhere(document, violation),
+            location=Location.span(*span_of(document.root, violation)),
+        )
+
+
+def _elsewhere(document: Document, violation: Problem) -> str:
+    if violation.code != "field_missing" or not isinstance(document, StructuredDocument):
+        return ""
+    from workpacket.rules.structured import elsewhere
+
+    named = _NAMED.match(violation.message)
+    return elsewhere(document, normal_key(named[1])) if named is not None else ""
 
 
 def span_of(root: Node, violation: Problem) -> tuple[int, int]:

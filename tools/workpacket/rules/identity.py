@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
-from typing import Final
 
-from workpacket.documents.document import Document, Text
-from workpacket.documents.structured import StructuredDocument, WorkDocument, items_of_section, walk_items
+from workpacket.documents.document import Document, Text, as_text
+from workpacket.documents.structured import (
+    PlacedSection,
+    StructuredDocument,
+    WorkDocument,
+    items_of_section,
+    walk_items,
+)
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids, is_packet_id, leading_id, leading_word
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
-from workpacket.rules.structured import StructuredRule, content_of, says_something
+from workpacket.rules.structured import (
+    INVISIBLE,
+    StructuredRule,
+    content_of,
+    disguised_headings,
+    latin,
+    says_something,
+)
 from workpacket.text.fields import Field, normal_key
 from workpacket.text.formats import date, date_time, legacy_signature
 
 # `<not applicable>` is an answer, but a comment is not. `PASS | FAIL` is a choice that the template leaves open.
 PLACEHOLDER = lazy_pattern(
-    r"<(?!!--|(?i:not applicable|n/?a|none)\b)[^<>\n]*>|\bPENDING\b|\bTBD\b|\bTODO\b"
+    r"<(?!!--|(?i:not applicable|n/?a|none|unclaimed|unassigned)\b)[^<>\n]*>|\bPENDING\b|\bTBD\b|\bTODO\b"
     r"|[A-Z_]{2,}(?:[ \t]*\|[ \t]*[A-Z_]{2,})+|(?:YES[ \t]*/[ \t]*NO|PASS[ \t]*/[ \t]*FAIL)\b"
 )
 _LIKE_A_DATE = lazy_pattern(r"\d{4}-\d{2}-\d{2}\Z")
@@ -42,6 +53,8 @@ _WORDS_OF_TEMPLATES = {
 }  # fmt: skip
 # The earliest and latest plausible years: work packets are not older, and plans do not reach further.
 _FIRST_YEAR, _LAST_YEAR = 1990, 2050
+_MAPPED = frozenset({"evidence_mapping", "validation", "evidence"})
+_TEMPLATE_ROW = lazy_pattern(r"`?\[[^\[\]]{1,60}\]`?\s*(?:->|\u2192)\s*`?\[[^\[\]]{1,60}\]`?")
 _IN_TITLE = lazy_pattern(r"<[A-Z_]*WP_ID>")
 
 
@@ -175,9 +188,9 @@ class BaseIdMismatch(WorkRule):
 
 
 class TitleMismatch(WorkRule):
-    """Title that names another packet
+    """Title that does not name the packet
 
-    People read the title and tools the metadata; here they name different packets.
+    People read the title and tools the metadata; here they name different packets, or there is no title.
 
     Remedy: correct the title.
     """
@@ -186,10 +199,56 @@ class TitleMismatch(WorkRule):
 
     def check(self, document: WorkDocument) -> Iterator[Problem]:
         own_id = document.own_id
+        titled = next(document.sections_at((1,)), None) is not None
+        if not titled and document.placed_section("metadata") is not None and not document.is_older:
+            yield self.fault((0, 0), f"no title names {own_id}", hint=f"begin with `# Task Packet: {own_id}`")
         for section in document.sections_at((1,)):
             named = [str(name) for name, _, _ in find_ids(section.title)]
             if named and own_id not in named:
                 yield self.fault(section.title_span, f"the title names {named[0]}, but the metadata {own_id}")
+
+
+_WAITS_FOR = lazy_pattern(r"(?i)(?:depends? on|blocked by|requires|waits for)[\s:*_`]*")
+# An id as people misspell it: in small letters, or with underscores or blanks.
+_LIKE_AN_ID = lazy_pattern(r"(?i)(?<![\w/.-])wp[-_ ][0-9]+[-_ ][a-z][\w.-]*")
+
+
+class DependencyOnItself(WorkRule):
+    """Packet that depends on itself
+
+    It can never start.
+
+    Remedy: write the id of the packet that was meant, or delete the dependency.
+    """
+
+    requires = (IdMalformed,)
+
+    def check(self, document: WorkDocument) -> Iterator[Problem]:
+        for text in document.dependency_texts():
+            for match in _WAITS_FOR.finditer(text.value):
+                named = find_ids(text.value[match.end() :])
+                if named and named[0][1] == 0 and str(named[0][0]) == document.own_id:
+                    span = (text.start + match.end(), text.start + match.end() + named[0][2])
+                    yield self.fault(span, f"{document.own_id} depends on itself")
+
+
+class DependencyMalformed(WorkRule):
+    """Dependency that is not a work packet id
+
+    It is ignored, so work may start too early.
+
+    Remedy: write the id as `WP-<phase>-<slug>-v<N>`.
+    """
+
+    severity = "warning"
+
+    def check(self, document: WorkDocument) -> Iterator[Problem]:
+        for text in document.dependency_texts():
+            spans = [(start, end) for _, start, end in find_ids(text.value)]
+            for match in _LIKE_AN_ID.finditer(text.value):
+                if not any(start <= match.start() < end for start, end in spans):
+                    span = (text.start + match.start(), text.start + match.end())
+                    yield self.fault(span, f"{match[0]!r} is not a work packet id, so it is not a dependency")
 
 
 class DatedRule(DocumentRule[Document]):
@@ -293,49 +352,49 @@ class PlaceholderLeft(StructuredRule):
                 if match and placed.spec.field(field.name) is not None:
                     span = (field.value_span[0] + match.start(), field.value_span[0] + match.end())
                     yield self.fault(span, f"{field.key} still contains the placeholder {match.group()}")
+            yield from self._template_rows(document, placed)
             # In a list, angle brackets may be part of the text; but an item with nothing else was not filled in.
             for item in walk_items(items_of_section(document.source, placed.section)):
                 if PLACEHOLDER.fullmatch(item.text):
                     yield self.fault(item.span, f"{placed.spec.heading} still contains the placeholder {item.text}")
 
+    def _template_rows(self, document: StructuredDocument, placed: PlacedSection) -> Iterator[Problem]:
+        for item in items_of_section(document.source, placed.section) if placed.spec.key in _MAPPED else ():
+            if _TEMPLATE_ROW.fullmatch(item.text):
+                yield self.fault(item.span, f"{placed.spec.heading} still contains the template's row {item.text}")
 
-# Letters of other scripts that look like Latin ones, and the Latin letters that they look like.
-_ALIKE: Final = str.maketrans(
-    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456"
-    "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf"
-    "\u2010\u2011",
-    "ABEKMHOPCTXaeopcyxiABEZHIKMNOPTYXo--",
-)
-_TOKEN = lazy_pattern(r"[\w\u2010\u2011-]+")
+
+_TOKEN = lazy_pattern(rf"[\w\u2010\u2011{INVISIBLE}-]+|WP\u2013[\w\u2013-]+")
 _LONGEST = 200  # the longest id that is examined
-_KEY = lazy_pattern(r"^[ \t]*+(?:[-*+][ \t]++)?[*`]*+(\w[\w \t]{1,59}?)[*`]*+([:\uff1a])", re.MULTILINE)
-
-
-def _latin(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).translate(_ALIKE)
+_KEY = lazy_pattern(
+    rf"^[ \t]*+(?:[-*+][ \t]++)?[*`]*+(\w[\w \t{INVISIBLE}]{{1,59}}?)[*`]*+(:\u00a0|[:\uff1a])", re.MULTILINE
+)
 
 
 class LookAlikeCharacter(StructuredRule):
-    """Character that only looks like the one expected
+    """Character that only looks like the one expected, or is invisible
 
-    Programs read a different id or key, and people cannot see why: the field or the dependency is ignored.
+    Programs read a different id, key or heading, and people cannot see why: the section, the field or the dependency is
+    ignored.
 
-    Remedy: type the id or the key again.
+    Remedy: type the id, the key or the heading again.
     """
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         text = document.source.text
         if text.isascii():
             return
+        for _, section in disguised_headings(document):
+            yield self._odd(section.title_span, section.title)
         known = {field.key for spec in document.layout.sections for field in spec.fields}
         for match in _KEY.finditer(text):
             odd = match[2] != ":" or not match[1].isascii()
-            if odd and normal_key(_latin(match[1])) in known:
+            if odd and normal_key(latin(match[1])) in known:
                 yield self._odd((match.start(1), match.end(2)), match[1] + match[2])
         tokens = (one for one in _TOKEN.finditer(text) if not one[0].isascii() and len(one[0]) <= _LONGEST)
         for match in tokens:
             if (
-                is_packet_id(_latin(match[0]))
+                is_packet_id(latin(match[0]))
                 and not is_packet_id(match[0])
                 and not self._names_the_document(document, match.start())
             ):
@@ -348,6 +407,36 @@ class LookAlikeCharacter(StructuredRule):
     def _names_the_document(self, document: StructuredDocument, start: int) -> bool:
         """Whether this is an id of the document itself, which `IdMalformed` reports."""
         return any(text.start <= start < text.end for _, text in id_fields(document))
+
+
+_LONG_PATH = 400
+# The name of a file with a version: `Spec_v1.2.md`.
+_VERSIONED = lazy_pattern(r"`?(?:[^\s`]*/)?([\w-]*?_?)(v\d+(?:\.\d+)*)(?=\.md\b|[\s`]|\Z)", re.IGNORECASE)
+# The fields that name the version of the specification.
+_PINS = (("metadata", "spec_target_resolved"), ("authority", "spec_baseline"), ("authority", "spec_target"))
+
+
+class AnchorOtherVersion(StructuredRule):
+    """Anchor in another version of the specification
+
+    The document pins one version, but the anchor refers to another.
+
+    Remedy: look up the passage in the version that is pinned.
+    """
+
+    kinds = ("refinement", "packet")
+    severity = "warning"
+
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        pins = [text.value[-_LONG_PATH:] for keys in _PINS if (text := document.text_at(*keys)) is not None]
+        pinned = [(stem.casefold(), version.casefold()) for pin in pins for stem, version in _VERSIONED.findall(pin)]
+        anchors = [as_text(anchor.get("spec_anchor")) for anchor in document.items_at("spec_anchors")]
+        for text in (*anchors, *document.texts_at("authority", "spec_anchor")):
+            named = _VERSIONED.match(text.value[:_LONG_PATH]) if text is not None else None
+            versions = [version for stem, version in pinned if named is not None and stem == named[1].casefold()]
+            if text is not None and named is not None and versions and named[2].casefold() not in versions:
+                message = f"the anchor is in {named[1]}{named[2]}, but {named[1]}{versions[-1]} is pinned"
+                yield self.fault(text.span, message)
 
 
 class DateImplausible(DatedRule):

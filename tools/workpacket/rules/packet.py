@@ -15,7 +15,7 @@ from workpacket.model.lanes import HOLDER
 from workpacket.problem import Problem
 from workpacket.rules.identity import PLACEHOLDER, is_hollow
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
-from workpacket.rules.structured import says_something
+from workpacket.rules.structured import elsewhere, says_something
 from workpacket.text.blocks import walk
 from workpacket.text.fields import Field, read_fields
 from workpacket.text.source import PATH_LENGTH
@@ -24,13 +24,15 @@ _EVIDENCE_PLACE = lazy_pattern(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d
 # How templates say what to write.
 _EVIDENCE_FORM = "path/to/file:line"
 _TODO = lazy_pattern(r"\bTODO\b")
-_ONE_VALUE = frozenset({"risk_tier", "user_signature"})
+_ONE_VALUE = frozenset({"risk_tier", "user_signature", "merge_base_sha"})
 _VERDICT = lazy_pattern(
     r"(?:^|(?<=\r))[ \t]*(?:[-*+][ \t]+)?"
-    r"(?P<line>[*_`]*verdict[*_`]*[ \t]*:[*_`]*[ \t]*[*_`]*(?P<verdict>PASS|FAIL)\b)",
+    r"(?P<line>[*_`]*verdict[*_`]*[ \t]*:[*_`]*[ \t]*[*_`]*(?P<verdict>PASS|FAIL|OUTDATED)(?:\b|_))",
     re.IGNORECASE | re.MULTILINE,
 )
 
+
+_FAILED = lazy_pattern(r"-?0*[1-9][0-9]*")
 
 PacketRule = DocumentRule[Packet]
 
@@ -114,7 +116,9 @@ class StatusElsewhere(PacketRule):
 # packets that contains nothing else.
 _CONTENT: Final = (
     ("what to do", "scope", ("what",), ""),
+    ("the reason", "scope", ("why",), ""),
     ("scope", "scope", ("in_scope_paths", "in_scope"), ""),
+    ("what is out of scope", "scope", ("out_of_scope", "out_of_scope_paths"), ""),
     ("criteria", "quality_gate", ("done_means",), "done_means"),
     ("test plan", "quality_gate", ("test_plan",), "test_plan"),
     ("anchor in the specification", "authority", ("spec_anchor", "spec_anchors"), ""),
@@ -144,7 +148,10 @@ class PacketContentMissing(PacketRule):
         fields = list(_all_fields(document))
         for name, home, keys, older in _CONTENT:
             given = [field for field in fields if field.name in keys][:_ENOUGH]
-            said = any(not is_hollow(document, field) for field in given)
+            # That nothing is out of scope is an answer, too.
+            said = any(
+                (home == "scope" and "out_of_scope" in keys) or not is_hollow(document, field) for field in given
+            )
             if said or _is_told(document, older) or (name == "what to do" and _describes(document)):
                 continue
             placed = document.placed_section(home)
@@ -153,7 +160,8 @@ class PacketContentMissing(PacketRule):
             elif placed is not None or home not in _ALWAYS_THERE:  # another rule reports a missing required section
                 place = placed or document.placed_section("metadata")
                 span = place.section.title_span if place is not None else (0, 0)
-                yield self.fault(span, f"{name} is missing, but the packet is {lanes[0].token}")
+                where = elsewhere(document, *keys)
+                yield self.fault(span, f"{name} is missing, but the packet is {lanes[0].token}{where}")
 
 
 def _all_fields(document: Packet) -> Iterator[Field]:
@@ -213,9 +221,7 @@ class VerdictContradicts(PacketRule):
     severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Problem]:
-        reports = [placed.section for placed in document.placed if placed.spec.key == "validation_reports"]
-        text = document.source.text
-        verdicts = [match for report in reports for match in _VERDICT.finditer(text, report.start, report.end)]
+        verdicts = _verdicts(document)
         lanes = document.lanes.named(document.status.value) if document.status is not None else ()
         if not verdicts or not lanes:
             return
@@ -225,6 +231,36 @@ class VerdictContradicts(PacketRule):
         if (passed and before) or (not passed and all(lane.satisfies for lane in lanes)):
             message = f"the last verdict is {last['verdict'].upper()}, but the status is {lanes[0].title}"
             yield self.fault(last.span("line"), message)
+
+
+def _verdicts(document: Packet) -> list[re.Match[str]]:
+    """Return the verdicts of the reports in a packet, in text order."""
+    reports = [placed.section for placed in document.placed if placed.spec.key == "validation_reports"]
+    return [match for part in reports for match in _VERDICT.finditer(document.source.text, part.start, part.end)]
+
+
+class ScopeContradicts(PacketRule):
+    """Path that is both in scope and out of scope
+
+    Whether the work may change it is left to the reader.
+
+    Remedy: delete it from one of the two lists.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        inside = {path for text in document.in_scope_paths if (path := _path_in(text.value))}
+        for text in document.out_of_scope:
+            path = _path_in(text.value)
+            if path in inside:
+                yield self.fault(text.span, f"{path} is in IN_SCOPE_PATHS, too")
+
+
+def _path_in(entry: str) -> str:
+    """Return the entry of a list of paths, if it is nothing but a path."""
+    path = entry.strip("`* ").removeprefix("./").rstrip("/")
+    return path if path and not any(map(str.isspace, path)) and ("/" in path or "." in path) else ""
 
 
 class RefinementOfAnother(PacketRule):
@@ -325,6 +361,29 @@ class EvidenceExitCodeMissing(DocumentRule[Packet]):
             if block.value("COMMAND") and not re.fullmatch(r"-?[0-9]+", block.value("EXIT_CODE")):
                 place = block.fields.get("EXIT_CODE") or block.fields["COMMAND"]
                 yield self.fault(place.span, "EXIT_CODE has no exit code")
+
+
+class EvidenceFailed(DocumentRule[Packet]):
+    """Failed command as evidence of validated work
+
+    The work was accepted although its own evidence says that it does not work.
+
+    Remedy: run the command again and record the result, or say in the report why the failure is expected.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        lanes = document.lanes.named(document.status.value) if document.status is not None else ()
+        if not lanes or not all(lane.satisfies for lane in lanes):
+            return
+        last = {block.value("COMMAND"): block for block in document.evidence_blocks}
+        for block in last.values():
+            code = block.fields.get("EXIT_CODE")
+            if code is not None and _FAILED.fullmatch(code.value):
+                message = f"the packet is {lanes[0].token}, but the command ended with exit code {code.value}"
+                yield self.fault(code.span, message)
 
 
 class EvidenceRule(ReferenceRule):

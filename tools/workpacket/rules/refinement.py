@@ -8,16 +8,19 @@ every other character counts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from datetime import datetime, timedelta
+from typing import ClassVar, cast
 
 from workpacket.documents.document import Text
-from workpacket.documents.refinement import APPROVAL_WORDS, Refinement
+from workpacket.documents.refinement import APPROVAL_WORDS, COVERAGE_POINTS, Refinement
 from workpacket.documents.spec_pointer import candidates, names_passage
-from workpacket.documents.summary import AnchorSummary, RefinementSummary
+from workpacket.documents.summary import AnchorSummary, Place, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.identity import PLACEHOLDER
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
+from workpacket.text.fields import normal_key
+from workpacket.text.formats import date, legacy_signature
 from workpacket.text.source import Source
 
 # Python refuses to convert a number of thousands of digits, and no file has so many lines.
@@ -26,10 +29,9 @@ _LINE_NUMBER = lazy_pattern(r"[0-9]{1,9}\Z")
 _ESCAPE = lazy_pattern(r"\\u([0-9a-fA-F]{4})")
 _ELLIPSIS = lazy_pattern(r"\s*(?:\[?\.\.\.\]?)\s*\Z")
 
+_HEADING = lazy_pattern(r"(#{1,6})[ \t]+(\S.*)")
+_NO_LEVEL = 7
 _WORD = lazy_pattern(r"[A-Za-z]+")
-_LONG_PATH = 400
-# The name of a file with a version: `Spec_v1.2.md`.
-_VERSIONED = lazy_pattern(r"`?(?:[^\s`]*/)?([\w-]*?_?)(v\d+(?:\.\d+)*)(?=\.md\b|[\s`]|\Z)")
 # A specification may itself mention `<WP_ID>`; in an anchor, only an instruction to the author is a placeholder.
 _FILL_IN = lazy_pattern(r"<(?i:fill|paste|pending|copy|insert|line|token|tbd|todo)\b[^<>\n]*>|PENDING|TBD|TODO")
 
@@ -40,7 +42,7 @@ RefinementRule = DocumentRule[Refinement]
 class SpecificationRule(ReferenceRule):
     """A rule about the specification of a refinement."""
 
-    kinds = ("refinement",)
+    kinds: ClassVar[tuple[str, ...]] = ("refinement",)
 
     def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
         for candidate in candidates(_summary(summary)["spec"]):
@@ -52,18 +54,31 @@ class SpecificationMissing(SpecificationRule):
 
     The anchors cannot be checked.
 
-    Remedy: correct SPEC_TARGET_RESOLVED, or add the version of the specification that was used.
+    Remedy: correct SPEC_TARGET_RESOLVED or SPEC_CURRENT.md, or add the version of the specification that was used.
     """
 
+    kinds = ("refinement", "spec_pointer")
     severity = "warning"
 
+    def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
+        for candidate in candidates(_named(summary)[0]):
+            yield candidate, True
+
     def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
-        refinement = _summary(summary)
-        if refinement["spec"] and not any(files.exists(candidate) for candidate in candidates(refinement["spec"])):
-            yield self.finding(path, refinement["spec_place"], f"specification {refinement['spec']} not found")
-        elif refinement["spec"] and specification(refinement, files) is None:
-            message = f"the specification {refinement['spec']} is not a readable file; links are not followed"
-            yield self.finding(path, refinement["spec_place"], message)
+        name, place = _named(summary)
+        found = [candidate for candidate in candidates(name) if files.exists(candidate)]
+        if name and not found and (candidates(name) or "spec" in summary):
+            yield self.finding(path, place, f"specification {name} not found")
+        elif name and found and all(files[candidate].source is None for candidate in found):
+            message = f"the specification {name} is not a readable file; links are not followed"
+            yield self.finding(path, place, message)
+
+
+def _named(summary: Mapping[str, object]) -> tuple[str, Place]:
+    """Return the specification that a refinement or the pointer names, and where."""
+    if "spec" in summary:
+        return _summary(summary)["spec"], _summary(summary)["spec_place"]
+    return cast(str, summary["target"]), cast(Place, summary["place"])
 
 
 class SpecMoved(SpecificationRule):
@@ -103,6 +118,42 @@ class AnchorNotFound(SpecificationRule):
             problem = anchor_problem(anchor, source)
             if problem:
                 yield self.finding(path, anchor["place"], problem)
+
+
+class AnchorInRoadmap(SpecificationRule):
+    """Anchor in a roadmap section of the specification
+
+    A roadmap lists plans; only the main body says what must hold.
+
+    Remedy: find the requirement in the main body, or propose an enrichment.
+    """
+
+    severity = "warning"
+
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
+        refinement = _summary(summary)
+        source = specification(refinement, files)
+        if source is None or not _pinned(refinement, source):
+            return
+        for anchor in refinement["anchors"]:
+            window = window_of(anchor["start"], anchor["end"])
+            heading = _roadmap_above(source, window[0]) if window is not None else ""
+            if heading and not anchor_problem(anchor, source):
+                yield self.finding(
+                    path, anchor["place"], f"line {anchor['start']} is in the roadmap section {heading!r}"
+                )
+
+
+def _roadmap_above(source: Source, line: int) -> str:
+    """Return the heading of a roadmap that contains the line; '' if none does."""
+    level = _NO_LEVEL
+    for number in range(min(line, source.line_count), 0, -1):
+        match = _HEADING.match(source.line(number))
+        if match is not None and len(match[1]) < level:
+            level = len(match[1])
+            if "roadmap" in match[2].casefold():
+                return match[2].strip()
+    return ""
 
 
 def anchor_problem(anchor: AnchorSummary, specification: Source) -> str:
@@ -233,34 +284,41 @@ class VerdictUnticked(RefinementRule):
     strict_severity = "warning"
 
     def check(self, document: Refinement) -> Iterator[Problem]:
-        points = document.open_points if _word(document.verdict) == "PASS" else []
+        if _word(document.verdict) != "PASS":
+            return
+        points = document.open_points
+        absent = [point for point in COVERAGE_POINTS if document.text_at("clearly_covers", normal_key(point)) is None]
+        if absent and len(absent) < len(COVERAGE_POINTS) and document.verdict is not None:
+            message = f"CLEARLY_COVERS_VERDICT is PASS, but the checklist has no point {absent[0]!r}"
+            yield self.fault(document.verdict.span, message)
         if points:
             more = f", nor {'is' if len(points) == 2 else 'are'} {len(points) - 1} more" if len(points) > 1 else ""
             message = f"CLEARLY_COVERS_VERDICT is PASS, but {points[0][0]!r} is not passed{more}"
             yield self.fault(points[0][1].span, message)
 
 
-class AnchorOtherVersion(RefinementRule):
-    """Anchor in another version of the specification
+_DAY = timedelta(days=1)
 
-    The refinement pins one version, but the anchor refers to another.
 
-    Remedy: look up the passage in the version that is pinned.
+class SignatureBeforeDocument(RefinementRule):
+    """Signature that is older than the refinement
+
+    Text that did not exist yet cannot have been approved.
+
+    Remedy: correct CREATED_AT; if the refinement was rewritten, have it approved again: `workpacket approve <WP_ID>`.
     """
 
     severity = "warning"
 
     def check(self, document: Refinement) -> Iterator[Problem]:
-        target = document.spec_target
-        pinned = _VERSIONED.findall(target.value[-_LONG_PATH:]) if target is not None else []
-        if not pinned:
+        created, signature = document.created_at, document.signature
+        if created is None or signature is None or legacy_signature(signature.value) or date(created.value[:10]):
             return
-        stem, version = pinned[-1]
-        for anchor in document.anchors:
-            named = _VERSIONED.match(anchor.string_at("spec_anchor")[:_LONG_PATH])
-            if named and named[1].casefold() == stem.casefold() and named[2].casefold() != version.casefold():
-                place = anchor.get("spec_anchor") or anchor
-                yield self.fault(place.span, f"the anchor is in {stem}{named[2]}, but {stem}{version} is pinned")
+        written = datetime.strptime(created.value[:10], "%Y-%m-%d")
+        signed = datetime.strptime(signature.value[-len("DDMMYYYYHHMM") :], "%d%m%Y%H%M")
+        if signed + _DAY < written:  # the token has the time of some zone
+            message = f"CREATED_AT is {created.value[:10]}, but the signature is of {signed:%Y-%m-%d}"
+            yield self.fault(created.span, message)
 
 
 class VerdictContradiction(RefinementRule):
@@ -355,6 +413,26 @@ class AnchorIncomplete(RefinementRule):
                 yield self.fault(anchor.span, f"the anchor has no {', no '.join(missing)}")
             elif not names_passage(name):
                 yield self.fault(anchor.span, f"the anchor's SPEC_ANCHOR, {name[:60]!r}, names no passage")
+
+
+class AnchorTokenNotQuoted(RefinementRule):
+    """Anchor whose excerpt does not contain its token
+
+    The token shows where the requirement is; the excerpt then quotes something else.
+
+    Remedy: choose a token from the excerpt.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+    requires = (AnchorIncomplete,)
+
+    def check(self, document: Refinement) -> Iterator[Problem]:
+        for anchor in document.anchors:
+            token, excerpt = anchor.get("context_token"), anchor.string_at("excerpt_ascii_escaped")
+            said = anchor.string_at("context_token").strip("`\"' ")
+            if token is not None and said and excerpt.strip() and folded(said) not in folded(excerpt):
+                yield self.fault(token.span, f"the excerpt does not contain the token {said!r}")
 
 
 class AnchorLines(RefinementRule):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import date
 
 from workpacket.documents.document import Text
-from workpacket.documents.gate_logs import GATES, GateDocument, ValidatorGates
+from workpacket.documents.gate_logs import GATE_TYPES, GATES, VERDICTS, GateDocument, OrchestratorGates, ValidatorGates
 from workpacket.documents.places import kind_of
 from workpacket.documents.register_table import RegisterDocument, Table
 from workpacket.documents.registry import RegistryRow, SignatureAudit, TraceabilityRegistry
@@ -439,6 +439,29 @@ class ValidatorGateUnknown(DocumentRule[ValidatorGates]):
                 if event.name is not None and event.name.value not in GATES:
                     message = f"unknown gate {event.name.value!r}"
                     yield self.fault(event.name.span, message, hint=f"one of {', '.join(GATES)}")
+
+
+class GateValueUnknown(GateRule):
+    """Gate log with an unknown gate or verdict
+
+    Tools skip what they do not know, so the packet seems to lack the gate or the verdict.
+
+    Remedy: correct the word, if it is misspelled.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: GateDocument) -> Iterator[Problem]:
+        if isinstance(document, OrchestratorGates):
+            for event in document.events:
+                if event.name is not None and event.name.value.upper() not in GATE_TYPES:
+                    message = f"unknown gate {event.name.value!r}"
+                    yield self.fault(event.name.span, message, hint=f"one of {', '.join(GATE_TYPES)}")
+        for _, what, text in document.stated():
+            if what == "verdict" and text.value.upper() not in VERDICTS:
+                message = f"unknown verdict {text.value!r}"
+                yield self.fault(text.span, message, hint=f"one of {', '.join(VERDICTS)}")
 
 
 class GateFileMismatch(DocumentRule[ValidatorGates]):

@@ -64,6 +64,23 @@ class RoleOlderForm(RoleRule):
             yield self.fault(span, f"a checkpoint in an older form, without {missing}")
 
 
+class RoleFileUnread(RoleRule):
+    """File among the checkpoints of roles that is none
+
+    It is neither a checkpoint nor a summary, so nothing is resumed from it.
+
+    Remedy: add the seven fields feature, team, agent, phase, status, last_action, updated, or move the file elsewhere.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: RoleProgress) -> Iterator[Problem]:
+        if document.note == "other" and not document.faults:
+            why = "its fields are not those of one" if document.has_front_matter else "it has no front matter"
+            yield self.fault((0, 0), f"not read as a checkpoint: {why}")
+
+
 class RoleStatusUnknown(RoleRule):
     """Unknown role status
 

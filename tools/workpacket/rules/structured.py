@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
+from typing import Final
 
 from workpacket.documents.document import FieldSpec, SectionSpec
 from workpacket.documents.structured import StructuredDocument, body_of, is_empty
@@ -11,20 +13,55 @@ from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, out_of_order, repeated
 from workpacket.text.blocks import Block, walk
 from workpacket.text.edits import TextRun
-from workpacket.text.fields import Field, Section
+from workpacket.text.fields import Field, Section, normal_key
+
+# Characters without a width, which editors do not show.
+INVISIBLE: Final = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+_FIELD_LINE = lazy_pattern(r"[\s>*+-]*[*_`]*(?P<key>\w[^:\uff1a\r\n]{0,60}?)[*_`]*[ \t]*[:\uff1a]")
 
 # A rule about every document that is read with a layout.
 StructuredRule = DocumentRule[StructuredDocument]
 
 _ASIDES = lazy_pattern(r"\([^()\n]*\)|\[[^\[\]\n]*\]")
 _HEADING = lazy_pattern(r"[ \t]*+(#{1,6})[ \t]++([^\r\n]*)")
-_GLUED = lazy_pattern(r"\\n#{1,6} [A-Za-z]")
+_GLUED = lazy_pattern(r"\\n#{1,6} (?P<title>[A-Za-z][^\\\r\n]{0,100})")
 # The list mark, box or quotation mark before the text.
 _DRESS = lazy_pattern(r"[\s>*+_`~-]*(?:\d+[.)]\s+)?(?:\[[ xX]?\](?=\s|\Z)\s*)?[*_`\"']*")
 _NOTHING_SAID = lazy_pattern(
     r"(?i:todo|tbd|pending|n/?a|none|none known|nothing|nothing yet|unknown|\?+|x|-+|\.+)?"
     r"|\((?i:nothing yet|none|todo)\)|<[^<>]*>|#.*|\[[^\[\]]*\](?:\s*->\s*\[[^\[\]]*\])?"
 )
+
+
+# Marks before a heading that Markdown does not read as one: of a quotation, a list, emphasis, and the heading itself.
+_LIKE_A_HEADING = lazy_pattern(r"(?P<marks>[\s>*+_#\\-]*)(?P<title>\w[^\n]*?)[\s*_#]*")
+_LONGEST_HEADING = 120
+
+# Letters of other scripts that look like Latin ones, and the Latin letters that they look like.
+_ALIKE: Final = str.maketrans(
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456"
+    "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf"
+    "\u2010\u2011\u2013\u2212",
+    "ABEKMHOPCTXaeopcyxiABEZHIKMNOPTYXo----",
+    INVISIBLE,
+)
+
+
+def latin(text: str) -> str:
+    """Return the text as it looks: with Latin letters for those of other scripts, without invisible characters."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_ALIKE)
+
+
+def elsewhere(document: StructuredDocument, *names: str) -> str:
+    """Return the end of a sentence about a missing field: the line that has it where it is not read, if there is
+    one.
+    """
+    for number in range(1, document.source.line_count + 1):
+        start, end = document.source.line_span(number)
+        match = _FIELD_LINE.match(document.source.text, start, end)
+        if match is not None and normal_key(latin(match["key"])) in names:
+            return f"; line {number} has it, where it is not read"
+    return ""
 
 
 def says_something(text: str) -> bool:
@@ -81,7 +118,9 @@ class PacketSectionMissing(StructuredRule):
 
 def _missing_sections(rule: DocumentRule[StructuredDocument], document: StructuredDocument) -> Iterator[Problem]:
     # A hidden section is not missing; `HeadingHidden` says where it is.
-    present = {placed.spec.key for placed in document.placed} | {spec.key for spec, *_ in hidden_headings(document)}
+    present = {placed.spec.key for placed in document.placed}
+    present |= {spec.key for spec, *_ in hidden_headings(document)}
+    present |= {spec.key for spec, _ in disguised_headings(document)}
     for spec in document.layout.sections:
         if spec.required and spec.key not in present:
             place = _place_for(document, spec)
@@ -134,12 +173,16 @@ class FenceUnclosed(StructuredRule):
                 yield self.fault(span, f"never closed: everything up to line {block.end_line} is read as code{also}")
 
 
-def hidden_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec, tuple[int, int], Block]]:
-    """Yield headings in code and comments whose sections the document lacks: the section, the place, and what hides it.
+def hidden_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec, tuple[int, int], Block | None]]:
+    """Yield the lines that name a required section which the document lacks: the section, the place, and the code or
+    comment that hides it, if that is the reason.
 
     If the section also exists outside, the hidden heading is a quotation.
     """
-    present = {placed.spec.key for placed in document.placed}
+    present = {placed.spec.key for placed in document.placed} | {spec.key for spec, _ in disguised_headings(document)}
+    absent = {spec.key for spec in document.layout.sections if spec.required} - present
+    if not absent:
+        return
     for section in document.outline.walk():
         for block in walk(section.blocks):
             if block.kind not in {"fence", "code", "html"}:
@@ -151,9 +194,37 @@ def hidden_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec,
                     if match and len(match[1]) in document.layout.levels
                     else None
                 )
-                if match and spec is not None and spec.required and spec.key not in present:
-                    present.add(spec.key)
+                if match and spec is not None and spec.key in absent:
+                    absent.discard(spec.key)
                     yield spec, (start + match.start(1), start + match.end(2)), block
+    for number in range(1, document.source.line_count + 1) if absent else ():
+        start, end = document.source.line_span(number)
+        spec = _named_by(document, document.source.text[start:end])
+        if spec is not None and spec.key in absent:
+            absent.discard(spec.key)
+            yield spec, (start, end), None
+
+
+def _named_by(document: StructuredDocument, line: str) -> SectionSpec | None:
+    """Return the section that a line names, if it consists of nothing else: in bold, in a quotation, behind an escaped
+    mark, or without the blank behind its marks.
+    """
+    if len(line) > _LONGEST_HEADING:
+        return None
+    match = _LIKE_A_HEADING.fullmatch(latin(line))
+    spec = document.layout.section(match["title"]) if match and ":" not in match["title"] else None
+    if match is None or spec is None:
+        return None
+    marked = "#" in match["marks"] or "**" in match["marks"] or "__" in match["marks"]
+    return spec if marked or match["title"] in {spec.heading, spec.heading.partition("(")[0].strip()} else None
+
+
+def disguised_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec, Section]]:
+    """Yield the headings that only look like that of a known section, because of a letter of another script."""
+    for section in document.unknown:
+        spec = document.layout.section(latin(section.title)) if not section.title.isascii() else None
+        if spec is not None:
+            yield spec, section
 
 
 def _lines_of(document: StructuredDocument, block: Block) -> Iterator[tuple[int, int]]:
@@ -164,15 +235,20 @@ def _lines_of(document: StructuredDocument, block: Block) -> Iterator[tuple[int,
 
 
 class HeadingHidden(StructuredRule):
-    """Heading inside a code fence or a comment
+    """Heading that is not read as one
 
-    The section below it is not read, so it appears to be missing.
+    It is inside a code fence or a comment, or its marks are wrong. The section below it is not read, so it appears to
+    be missing.
 
-    Remedy: close the fence or the comment before the heading.
+    Remedy: close the fence or the comment before the heading, or write `## ` before it.
     """
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for spec, span, block in hidden_headings(document):
+            if block is None:
+                message = f"this line names the section {spec.heading}, but Markdown does not read it as a heading"
+                yield self.fault(span, message, hint=f"write `{'#' * document.layout.levels[0]} {spec.heading}`")
+                continue
             if block.kind == "fence" and not block.closed:
                 continue  # `FenceUnclosed` reports the cause once
             what = "comment or HTML" if block.kind == "html" else "code block"
@@ -189,8 +265,25 @@ class HeadingGlued(StructuredRule):
     """
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        present = {placed.spec.key for placed in document.placed}
         for match in _GLUED.finditer(document.source.text):
-            yield self.fault(match.span(), "a heading begins in the middle of this line, after a literal \\n")
+            spec = document.layout.section(match["title"])
+            # In code, only a section that is missing elsewhere was meant: anything else belongs to a program.
+            if (spec is None or spec.key in present) and _is_code(document, match.start()):
+                continue
+            yield self.fault(
+                (match.start(), match.start("title") + 1),
+                "a heading begins in the middle of this line, after a literal \\n",
+            )
+
+
+def _is_code(document: StructuredDocument, position: int) -> bool:
+    """Whether a position is in a code block or between backticks on its line."""
+    line = document.source.line_and_column(position)[0]
+    start, _ = document.source.line_span(line)
+    blocks = (block for section in document.outline.walk() for block in walk(section.blocks))
+    fenced = any(block.kind in {"fence", "code"} and block.line <= line <= block.end_line for block in blocks)
+    return fenced or document.source.text.count("`", start, position) % 2 == 1
 
 
 class SectionDuplicate(StructuredRule):
@@ -240,7 +333,10 @@ class SectionUnknown(StructuredRule):
     strict_severity = "info"
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        disguised = [section for _, section in disguised_headings(document)]
         for section in document.unknown:
+            if section in disguised:
+                continue  # `LookAlikeCharacter` reports them
             # A heading that groups known sections is ignored by the reader.
             known = any(document.layout.section(inner.title) is not None for inner in section.subsections)
             if not known:

@@ -12,7 +12,7 @@ from workpacket.model.lanes import MAY_BE_STUB
 from workpacket.problem import Problem
 from workpacket.rules.identity import is_hollow
 from workpacket.rules.rule import DocumentRule
-from workpacket.rules.structured import content_of
+from workpacket.rules.structured import content_of, elsewhere
 from workpacket.text.blocks import LISTS, Block
 from workpacket.text.edits import TextRun
 from workpacket.text.fields import Item
@@ -273,7 +273,8 @@ class StubContentMissing(StubRule):
         for name in ("what", "why"):
             field = next((one for one in placed.fields if one.name == name), None)
             if field is None:
-                yield self.fault(placed.section.title_span, f"the stub does not say {name}")
+                where = elsewhere(document, name)
+                yield self.fault(placed.section.title_span, f"the stub does not say {name}{where}")
             elif is_hollow(document, field):
                 yield self.fault(field.key_span, f"{field.key} says nothing")
 

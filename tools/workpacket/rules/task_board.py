@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from workpacket.documents.document import heading_key
@@ -21,6 +22,8 @@ _LEVEL = 2
 # The name of a section, before any remark by a person.
 _NAME = lazy_pattern(r"[^(\[:]*[^(\[:\s]")
 
+
+_FENCE = lazy_pattern(r"^ {0,3}(?P<marks>`{3,}|~{3,})(?P<rest>[^`\r\n]*)$", re.MULTILINE)
 
 BoardRule = DocumentRule[TaskBoard]
 
@@ -142,6 +145,26 @@ class BoardHeadingSpelling(BoardRule):
             edits = [run.replaced_by(written)] if run is not None and name else []
             message = f"the heading is written `{section.title}`"
             yield self.fault((start, end), message, hint=f"write `## {written}`", edits=edits)
+
+
+class BoardFenceUnclosed(BoardRule):
+    """Unclosed code fence on the board
+
+    Everything that follows is shown as code: the lanes below it disappear for people.
+
+    Remedy: close the fence with a line of the same marks, or delete it.
+    """
+
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
+        opened: tuple[str, tuple[int, int]] | None = None
+        for match in _FENCE.finditer(document.source.text):
+            marks = match["marks"]
+            if opened is None:
+                opened = marks, match.span("marks")
+            elif marks.startswith(opened[0]) and not match["rest"].strip():
+                opened = None
+        if opened is not None:
+            yield self.fault(opened[1], "never closed: everything up to the end of the board is shown as code")
 
 
 class BoardBlankLines(BoardRule):

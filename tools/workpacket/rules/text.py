@@ -294,17 +294,28 @@ _MARKS = frozenset({"---", "..."})
 _KEY_LINE = lazy_pattern(r"[A-Za-z_]\w*:")
 
 
+_WITH_FRONT_MATTER = frozenset({"work_package", "role_progress"})
+_ONLY_BLOCK = lazy_pattern(
+    r"(---)[ \t]*\r?\n[A-Za-z_]\w*:[^\r\n]*\r?\n(?:[^\r\n]*\r?\n){0,200}?(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE
+)
+
+
 class FrontMatterTwice(TextRule):
-    """Second block of front matter
+    """Front matter that is not read
 
-    Only the first block is read; the second one counts as text.
+    In documents with front matter, only the first block is read; in the others, none is. The rest counts as text.
 
-    Remedy: merge the two blocks.
+    Remedy: merge the two blocks, or move the fields of the only one into the sections of the document.
     """
 
-    kinds = ("work_package", "role_progress")
+    kinds = ("work_package", "role_progress", "stub", "packet", "refinement")
 
     def check(self, document: Document) -> Iterator[Problem]:
+        if document.kind not in _WITH_FRONT_MATTER:
+            only = _ONLY_BLOCK.match(document.source.text)
+            if only is not None:
+                yield self.fault(only.span(1), f"documents of the kind {document.kind} have no front matter")
+            return
         second = _second_block(document.source)
         if second is not None:
             yield self.fault(second, "a second block of front matter begins here, and nothing reads it")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from workpacket.documents.document import without_quotes
+from workpacket.documents.document import as_text, without_quotes
 from workpacket.documents.summary import Mention, PackageSummary, circles
 from workpacket.documents.work_package import OLDER_LANES, Stated, WorkPackage, mission_of
 from workpacket.lazy_pattern import lazy_pattern
@@ -25,6 +25,8 @@ _FINISHED = frozenset({"approved", "done"})
 
 
 _PACKAGE = lazy_pattern(r"\bWP\d{2,}\b")
+
+_MERGED_INTO = lazy_pattern(r"\bmust merge (?:back )?into `?(?P<branch>[A-Za-z0-9][\w./-]*)`?")
 
 WorkPackageRule = DocumentRule[WorkPackage]
 
@@ -123,6 +125,75 @@ class PackageLaneOld(WorkPackageRule):
             yield self.fault(lane.span, f"the lane {lane.value} is now called {now}", edits=edits)
 
 
+class PackageOwnedFileMalformed(WorkPackageRule):
+    """Owned file that matches nothing
+
+    The pattern cannot match a file of the repository, so a conflict with another package stays hidden.
+
+    Remedy: write a path or a pattern from the root of the repository.
+    """
+
+    severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        for text in document.owned_files:
+            reason = _why_no_path(text.value)
+            if reason:
+                yield self.fault(text.span, f"{text.value!r} {reason}")
+
+
+def _why_no_path(path: str) -> str:
+    if any(path.count(left) != path.count(right) for left, right in ("<>", "{}", "[]")):
+        return "has a bracket that is not closed"
+    if path.startswith("/") or ".." in path.split("/"):
+        return "leaves the repository"
+    return "ends with a dot" if path.endswith(".") and not path.endswith("/.") and path != "." else ""
+
+
+class PackageLaneContradicts(WorkPackageRule):
+    """Lane that differs from the last entry of the history
+
+    Whether the package is done depends on which of the two is read.
+
+    Remedy: correct the lane, or add the missing entry to the history.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        lane = document.lane
+        entries = [as_text(entry.get("lane")) for entry in document.items_at("history") if entry.mapping]
+        moves = [text.value for text in entries if text is not None and text.value]
+        if lane is None or not moves or not lane.value:
+            return
+        last = OLDER_LANES.get(moves[-1], moves[-1])
+        # A history that names only the first lane was never continued.
+        if len(moves) > 1 and last != OLDER_LANES.get(lane.value, lane.value):
+            yield self.fault(lane.span, f"the lane is {lane.value}, but the history ends with {moves[-1]}")
+
+
+class PackageTargetContradicts(WorkPackageRule):
+    """Merge target in the text that differs from the front matter
+
+    The finished work may be merged into the wrong branch.
+
+    Remedy: make the two agree.
+    """
+
+    severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        target = document.text_at("merge_target_branch")
+        if target is None or not target.value:
+            return
+        for match in _MERGED_INTO.finditer(document.source.text, document.body):
+            if match["branch"].rstrip(".") != target.value:
+                message = f"the text says {match['branch'].rstrip('.')}, but merge_target_branch is {target.value}"
+                yield self.fault(match.span("branch"), message)
+                return
+
+
 class PackageDependencyContradiction(WorkPackageRule):
     """Dependencies in the text that differ from the front matter
 
@@ -218,6 +289,7 @@ class PackageDoneUnticked(WorkPackageRule):
 
 
 _NUMBER = lazy_pattern(r"WP([0-9]{1,9})\Z")
+_FEW = 2
 _PACKAGE_ID = lazy_pattern(r"WP[0-9]{2,}\Z")
 
 
@@ -378,9 +450,11 @@ class PackageSubtaskTwice(RepositoryRule):
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for mission in missions(repository):
             claimed: dict[str, tuple[WorkPackageFile, int]] = {}
+            apart = _numbered_apart(mission)
             for package in mission.packages:
+                known = {} if package in apart else claimed
                 for name, line, column in package.summary["subtasks"]:
-                    first, at = claimed.setdefault(name, (package, line))
+                    first, at = known.setdefault(name, (package, line))
                     if first is not package:
                         message = f"{first.short} also claims the subtask {name} ({first.path}, line {at})"
                     elif at != line:
@@ -388,6 +462,16 @@ class PackageSubtaskTwice(RepositoryRule):
                     else:
                         continue
                     yield self.finding(package.path, (line, column), message)
+
+
+def _numbered_apart(mission: Mission) -> list[WorkPackageFile]:
+    """Return the packages whose subtasks are numbered from one, if that is how the mission numbers them."""
+    with_subtasks = [package for package in mission.packages if package.summary["subtasks"]]
+    numbers = [[int(name[1:]) for name, *_ in one.summary["subtasks"] if name[1:].isdigit()] for one in with_subtasks]
+    counted = [found == [*range(1, len(found) + 1)] for found in numbers]
+    apart = [package for package, from_one in zip(with_subtasks, counted, strict=True) if from_one]
+    usual = len(apart) == len(with_subtasks) or 2 * len(apart) > len(with_subtasks) > _FEW
+    return apart if usual and len(apart) > 1 else []
 
 
 class PackageOwnedFilesShared(RepositoryRule):

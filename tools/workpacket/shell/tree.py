@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat as stat_module
 
-from workpacket.documents.places import ROOTS, SKIPPED_FOLDERS, kind_of_name, names_in
+from workpacket.documents.places import ROOTS, SKIPPED_FOLDERS, is_near_miss, kind_of_name, names_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getat
 
 UNKNOWN_KIND = "unknown"
 NOT_A_FILE = "is not a regular file"
+NEAR_MISS = "has almost the name of a document"
 FOLDER_SHUT = "is an unreadable folder"
 
 
@@ -74,6 +75,8 @@ def _walk(root: str, folder: str) -> Iterator[Found]:
                         yield _found(path, kind or UNKNOWN_KIND, entry.stat(follow_symlinks=False))
                     elif entry.is_dir(follow_symlinks=False) and path not in SKIPPED_FOLDERS:
                         waiting.append(path)
+                    elif names and entry.is_file(follow_symlinks=False) and is_near_miss(entry.name, names):
+                        yield Found(path, UNKNOWN_KIND, "", 0, problem=NEAR_MISS)
         except FileNotFoundError:
             continue
         except OSError as error:

@@ -223,6 +223,10 @@ FIELDS = (
         Another rule's finding leaves it nothing to judge in this document. That does not mean that it passed.
         Remedy: Correct the finding that the message names, then check again.
 
+    file_not_checked: File that is probably a document, but is not read as one
+        Its name has another ending, or other letters, than the documents of its folder, so no rule looks at it.
+        Remedy: Rename it, or move it to another folder.
+
     findings_cut: A file has more findings of a kind than are listed
         So many findings usually have one cause, and a complete list would hide other findings.
         Remedy: Correct the cause, then check again to see the rest.

@@ -148,7 +148,7 @@ CHANGE = (
     not_committed: File below .GOV that differs from HEAD
         HEAD would be merged, but the work tree would be judged. They differ because of uncommitted files, attributes or
         filters.
-        Remedy: Commit what belongs to the change, and move the rest away. Before the commit, `--worktree` judges the
+        Remedy: Commit what belongs to the change, and move the rest away. Before the commit, `--uncommitted` judges the
         work tree; CI does not.
 
     attribute_converts: Changed attributes that convert files below .GOV

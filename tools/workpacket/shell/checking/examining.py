@@ -18,7 +18,7 @@ from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.problem import Edit, Fix, Location, Problem
 from workpacket.rules.engine import examine, rules_for
 from workpacket.shell.package_files import schemas
-from workpacket.shell.tree import FOLDER_SHUT, UNKNOWN_KIND, Found, read_bytes, refusal
+from workpacket.shell.tree import FOLDER_SHUT, NEAR_MISS, UNKNOWN_KIND, Found, read_bytes, refusal
 from workpacket.text.source import Source
 
 
@@ -93,6 +93,8 @@ def unreadable_finding(path: str, problem: str) -> Problem:
     if problem.startswith(FOLDER_SHUT):
         hint = f"make it readable: chmod u+rwx {path}"
         return Problem("tree_unreadable", f"not read, because it {problem}", Location(path), hint)
+    if problem == NEAR_MISS:
+        return Problem("file_not_checked", f"not checked: it {problem}", Location(path), severity="info")
     return Problem("file_unreadable", f"not checked, because it {problem}", Location(path))
 
 
