@@ -235,7 +235,7 @@ def test_a_submission_that_had_not_seen_the_amendment_is_named() -> None:
     submitted = told.submitted([claimed])
     amended = told.amended(A, SAID, [claimed])
     assert messages(told, STUB) == [
-        "submitted uses the contract from before the amendment, which its writer had not seen"
+        "submitted uses the contract from before the amendment, which its writer did not know"
     ]
     told.move("reopened", "IN_REVIEW IN_PROGRESS", {"reason": "x"}, [submitted, amended])
     assert messages(told, STUB) == []

@@ -198,7 +198,7 @@ def test_a_packet_in_a_lane_that_was_taken_out_is_named_and_never_lost(governed:
     for words in (["next"], ["list"], ["show", NAME], ["log", "show", NAME], ["audit"], ["board", "export"]):
         assert governed(*words).status in {0, 1, 5}, words
     before = governed.read(BOARD), governed.read(REGISTRY)
-    assert f"left as it is: {NAME} is in QA" in governed.done("board", "sync").out
+    assert f"left unchanged: {NAME} is in QA" in governed.done("board", "sync").out
     assert (governed.read(BOARD), governed.read(REGISTRY)) == before
 
 

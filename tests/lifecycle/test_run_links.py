@@ -225,7 +225,7 @@ def test_a_program_is_told_of_runs_and_roles_too(governed: Governed) -> None:
     told = governed.json("packet", "release", NAME, "--as", "coder", "--reason", "ill")["data"]["notes"]
     assert [note.partition(":")[0] for note in told] == [
         f"the run {RUN} is unfinished",
-        f"the role in docs/progress/{NAME}-backend.md is open; when its writer is done",
+        f"the role in docs/progress/{NAME}-backend.md is still open; when its writer is done, run",
     ]
 
 

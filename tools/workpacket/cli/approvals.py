@@ -109,7 +109,7 @@ def list_approvals(arguments: Arguments) -> int:
 
 
 def _envelopes(approvals: Approvals, packet: str, verdict: Verdict) -> Iterator[tuple[str, Statement, list[str]]]:
-    """Yield every decision at this gate, with the codes of its objections."""
+    """Yield every decision at this gate, with the codes of the reasons why it does not count."""
     judged = {each.name: [refusal.code for refusal in each.refusals] for each in verdict.judged}
     used = {digest for event in approvals.log(packet).events for digest in event.attest}
     for name, said in sorted(approvals.claims.items(), key=lambda item: (item[1].issued_at, item[0])):
@@ -200,7 +200,7 @@ REVOKE = Command(
     _revoke,
     arguments="ENVELOPE",
     description="""
-ENVELOPE is the digest of the envelope, or its beginning, as `workpacket approvals list` shows it. A revocation comes
+ENVELOPE is the digest of the envelope, or a prefix of it, as `workpacket approvals list` shows it. A revocation comes
 from the approver, someone with a role at the gate, or an operator, and cannot itself be revoked.""",
     options=(
         KEY_OPTION,

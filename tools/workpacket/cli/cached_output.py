@@ -1,6 +1,6 @@
 """Output that is cached until something that it depends on changes. Usually nothing has changed since the last call of
-`check` or `list`, so the fast path is short: look at the files, compare, print. Rules and readers are imported only by
-the function that computes.
+`check` or `list`, so the fast path is short: look at the files, compare, and print. Rules and readers are imported only
+by the function that computes.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _with_ages(text: str) -> str:
 
 
 def show_fresh(output: Output) -> int:
-    """Write output whose dependencies cannot be listed, without caching it."""
+    """Write output without caching it, because its dependencies cannot be listed."""
     sys.stdout.write(_with_ages(output.text))
     return output.status
 

@@ -141,8 +141,8 @@ def kind_given(arguments: Arguments) -> str:
 
 
 def _say_what_is_not_checked(words: list[str], *, alone: bool) -> None:
-    """Report files that are not checked. A list of changed files contains more than documents, but if none of them is
-    one, nothing is checked.
+    """Report files that are not checked. A list of changed files may include other files, but it is an error if none of
+    them is a document.
     """
     from workpacket.report.escape import escape
 

@@ -95,7 +95,7 @@ def _run_history(arguments: Arguments) -> int:
 
 
 def approval_words(facts: Facts, packet: PacketFacts) -> str:
-    """Return what is said of an approval that the policy does not ask for; '' for any other packet."""
+    """Return the note about an approval that the policy does not require; '' if there is none."""
     if not packet.light:
         return ""
     from workpacket.lifecycle.forms import unasked  # most packets are not in the light form
@@ -184,7 +184,7 @@ def runs_of(states: Mapping[str, PacketState], *, ask_store: bool = True) -> dic
 
 
 def _with_store(states: Mapping[str, PacketState]) -> dict[str, tuple[PacketRun, ...]] | None:
-    """Return None if there is no store."""
+    """Open the store for reading; return None if there is none."""
     from workpacket.bridges.packet_runs import with_store
 
     store = _store()
@@ -220,8 +220,8 @@ def _store() -> Store | None:
 
 def cache_dependencies(shown: Mapping[str, tuple[PacketRun, ...]]) -> tuple[bool, list[str]]:
     """Return whether the output stays correct until a file changes, and the files that it depends on besides the log.
-    With a live run it does not stay correct, because the process may end at any time. Runs that are not live change
-    only in the store.
+    It does not if a run is live, because the process may end at any time. Runs that are not live change only in the
+    store.
     """
     states = {run.state for runs in shown.values() for run in runs}
     if states <= {"blocked"}:

@@ -51,7 +51,7 @@ def claim(arguments: Arguments) -> int:
 
 
 def _run(arguments: Arguments) -> int:
-    """Take the package, unless someone has, and create the place of the work."""
+    """Take the package, unless someone else has it, and create its branch and work tree."""
     repository, package = _package(arguments)
     base = _base(arguments, repository, package)
     unmet = claim_unmet(package, base.id if base is not None else "", (READY, UNDER_WAY))
@@ -118,6 +118,6 @@ COMMAND = Command(
 For work packages of spec-kitty, below `kitty-specs/`: claims the package, unless that was done, and creates its branch
 and its work tree in `.worktrees/`. With --base they begin at the branch of the package that it builds on, which need
 not be done. Repeated, it creates what is missing.""",
-    options=(Option("on", "begin at the branch of this work package", value="WP_ID"), *ACTING),
+    options=(Option("on", "start from the branch of this work package", value="WP_ID"), *ACTING),
     examples=("workpacket packet implement WP07 --on WP05",),
 )

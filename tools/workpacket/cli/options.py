@@ -73,7 +73,7 @@ class Command:
 
     @property
     def typed(self) -> str:
-        """Return what is typed for it; the name is that in JSON answers, schemas and the log."""
+        """Return the command as it is typed; `name` is used in JSON answers, schemas and the log."""
         return typed_as(self.name)
 
 
@@ -163,12 +163,12 @@ def chosen(arguments: Arguments, known: Sequence[str]) -> str:
 
 
 def own_words(words: Sequence[str]) -> Sequence[str]:
-    """Return our own words: those after `--` belong to another program."""
+    """Return the words before `--`; those after it belong to another program."""
     return words[: words.index("--")] if "--" in words else words
 
 
 def usage(command: Command, code: str, what: str) -> WorkpacketError:
-    """Return the error for an invalid command line; `code` gives the reason."""
+    """Return the error for an invalid command line; `code` is its reason code."""
     return WorkpacketError(code, f"workpacket {command.typed}: {what}", hint=f"workpacket {command.typed} --help")
 
 

@@ -327,7 +327,10 @@ def _notify(
 
 
 def _new_roots(root: str) -> list[str]:
-    """Return new roots of trust. Most repositories have none, and do not import the code that reads the record."""
+    """Return new roots of trust.
+
+    The code that reads the record is imported only if there is a record, which most repositories lack.
+    """
     if not os.path.lexists(os.path.join(root, REANCHORED_PATH)):
         return []
     from workpacket.shell.approvals.new_root import roots_here

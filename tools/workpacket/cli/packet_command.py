@@ -37,8 +37,8 @@ ACTING = (
     Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
     Option("actor-kind", "the kind of actor", choices=KINDS),
 )
-COMMIT = Option("commit", "commit what the command writes (default: that of the policy)")
-SIGN = Option("sign", "approve it first, at this terminal, as `workpacket approve` does")
+COMMIT = Option("commit", "commit what the command writes (default: as the policy says)")
+SIGN = Option("sign", "have a person approve it first, at this terminal, as `workpacket approve` does")
 REASON = Option("reason", "the reason, as text", value="TEXT")
 DECLARING = (
     Option("harness", "the program that the agent runs in (or: WORKPACKET_HARNESS)", value="NAME"),
@@ -56,7 +56,7 @@ def actor_of(arguments: Arguments, repository: Repository) -> Actor:
 def declared(arguments: Arguments) -> Declared | None:
     """Return what the session declares about itself, on the command line or in variables that only users set.
 
-    Variables of harnesses are not read: they say where a shell runs, not who does the work.
+    Variables set by harnesses are ignored: they say where a shell runs, not who does the work.
     """
     said: dict[str, str] = {}
     for option in DECLARING:
@@ -212,7 +212,11 @@ def signed_first(arguments: Arguments, packet: str, *words: str) -> int:
     if not arguments.flag("sign"):
         return exits.OK
     if arguments.flag("json"):
-        raise usage(arguments.command, "conflicting_options", "--sign shows a text to a person: leave out --json")
+        raise usage(
+            arguments.command,
+            "conflicting_options",
+            "--sign shows a text to a person, so it cannot be combined with --json",
+        )
     from workpacket.cli.approve import COMMAND, approve  # needed for a signature only
 
     return approve(parse(COMMAND, [packet, *words]))

@@ -85,7 +85,7 @@ def all_facts(repository: Repository) -> Facts:
 
 
 def facts_from_summaries(repository: Repository) -> Facts:
-    """Return the same with the dependencies of each packet; if there are many packets, unchanged files are not read
+    """Return the facts with the dependencies of each packet; if there are many packets, unchanged files are not read
     again.
     """
     facts = all_facts(repository)
@@ -102,8 +102,8 @@ def facts_from_summaries(repository: Repository) -> Facts:
 
 
 def output(repository: Repository, text: str, *, lasts: bool = True, also: Sequence[str] = ()) -> Output:
-    """Return the output. `lasts` says whether it is independent of the time; `also` are other files that it depends on.
-    Unfinished writes are reported every time until they are recovered.
+    """Return the output. `lasts` says whether it stays correct as time passes; `also` are other files that it depends
+    on. Unfinished writes are reported every time until they are recovered.
     """
     places = [
         repository.common_dir / "packed-refs",

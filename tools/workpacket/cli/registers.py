@@ -39,7 +39,7 @@ def sync_board(arguments: Arguments) -> int:
 
 
 def to_go_on(repository: Repository, carried: Carried) -> Carried:
-    """During a merge, make finishing the merge the next step."""
+    """During a merge, say that the next step is to finish the merge."""
     waiting = unmerged(repository)
     if waiting is None or not isinstance(carried.answer, Planned):
         return carried

@@ -105,7 +105,7 @@ def _run_done(arguments: Arguments) -> int:
 
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
-    """Return the proofs that were run now, and uncommitted files that prevented others."""
+    """Return the proofs that were run now, and the uncommitted files that prevented the others."""
     from workpacket.lifecycle.contract import provable
     from workpacket.runtime.records.redaction import Redactor
     from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
@@ -195,7 +195,7 @@ def _with_contract_proofs(
 _LATER: Final = "was not run: other conditions must be met first"
 _PROVING: Final = (
     Option("prove", "a command, or a place in the code, that proves line N", value="N=COMMAND", many=True),
-    Option("not-applicable", "why line N, which the contract exempts, does not apply", value="N=REASON", many=True),
+    Option("not-applicable", "why line N does not apply; the contract must exempt it", value="N=REASON", many=True),
 )
 _SUBMIT = Command(
     "submit",
@@ -261,7 +261,7 @@ def _run_verdict(arguments: Arguments) -> int:
 
 
 def report_at(path: str) -> Json:
-    """Return the validator's current report."""
+    """Return the validator's report as it is now."""
     if not path:
         return None
     repository = here()
@@ -284,7 +284,7 @@ _VERDICT = Command(
     ),
     options=(
         Option("report", "the validator's report, a file in the repository", value="FILE"),
-        Option("reference", "where the requested changes are described", value="PLACE"),
+        Option("reference", "the place that describes the requested changes", value="PLACE"),
         REASON,
         SIGN,
         COMMIT,

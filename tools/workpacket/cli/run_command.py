@@ -142,7 +142,7 @@ def inputs_of(arguments: Arguments) -> dict[str, Json]:
 
 
 def require_packet(packet: str) -> None:
-    """Require a packet, because work cannot start from a stub."""
+    """Refuse a stub, because work can only start from a packet."""
     root = open_workspace().root
     folder = os.path.join(root, GOVERNANCE_FOLDER)
     if not os.path.isdir(folder):
@@ -239,10 +239,10 @@ explain CODE`.
     options=(
         Option("packet", "start: the work packet that the run belongs to", value="WP_ID"),
         Option("once", "start: a key; a run with the same key is not started twice", value="KEY"),
-        Option("run", "start: continue a run that another tool began, under its id", value="ID"),
+        Option("run", "start: continue, under its id, a run that another tool began", value="ID"),
         Option("input", "start: an input that the results depend on", value="NAME=VALUE", many=True),
         Option("scope", "start: a path that the run may change", value="PATH", many=True),
-        Option("code-version", "start: the version of the script; a change must be confirmed", value="TEXT"),
+        Option("code-version", "start: the version of the script; a changed version must be confirmed", value="TEXT"),
         Option("from", "start: resume only from this checkpoint", value="CHECKPOINT"),
         Option("retry-token", "start: the token of a checkpoint, valid for one attempt", value="TOKEN"),
         Option(
@@ -432,7 +432,7 @@ current folder. SIGTERM or Ctrl-C stops the worker at the next boundary of its r
 immediately; a second signal stops it in the middle of a step.""",
     options=(
         Option("queue", "the name of the queue", value="QUEUE"),
-        Option("lease", "how long a silent worker keeps its run, in seconds (default: 30)", value="SECONDS"),
+        Option("lease", "how many seconds a silent worker keeps its run (default: 30)", value="SECONDS"),
         Option("idle", "seconds to wait before checking an empty queue again (default: 1)", value="SECONDS"),
         Option("until-empty", "exit when the queue is empty"),
     ),

@@ -129,7 +129,7 @@ def _export(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _raw_lines() -> Iterable[str]:
-    """Yield the file as SQL, read by SQLite itself, in case our own reader refuses the file."""
+    """Yield the file as SQL, read by SQLite itself, in case the store's own reader refuses the file."""
     import sqlite3
     from contextlib import closing
 
@@ -166,7 +166,7 @@ def _import(arguments: Arguments, runtime: Runtime) -> int:
     try:
         run = import_lines(runtime.store, lines)
     except VersionConflict as conflict:
-        hint = "import it into another store: the name of a pruned run is not reused"
+        hint = "import it into another store: names of pruned runs are not reused"
         raise RuntimeFault(conflict.message, code="view_conflict", hint=hint) from None
     show = "tail" if run.startswith(THREADS) else "show"
     return answer(arguments, f"{escape(run)} taken over\n", {"run": run}, then=f"workpacket runtime runs {show} {run}")
@@ -282,7 +282,7 @@ def _tail(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _arriving(runtime: Runtime, run: str, lines: int, *, follow: bool) -> Iterator[list[Event]]:
-    """Yield the last events, then new ones, until the run has ended."""
+    """Yield the last events, then new ones until the run ends."""
     head = runtime.store.head(run)
     version = max(head.version - lines, 0) if head is not None else 0
     with following(runtime.store, run) as wait:
@@ -308,7 +308,7 @@ def _diff(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _differences(one: RunState, two: RunState) -> Iterator[tuple[str, str, str]]:
-    """Yield what was requested, what was done and what resulted: by hash, as in the log."""
+    """Yield each request, action and result as hashes, as in the log."""
     for name in ("status", "packet", "code_version", "scope", "attempt"):
         old, new = str(getattr(one, name)), str(getattr(two, name))
         if old != new:
@@ -368,7 +368,7 @@ def _as_json(one: Disagreement) -> Json:
 
 def _unlink(arguments: Arguments, runtime: Runtime) -> int:
     """Record a person's declaration that a run will never end by itself, because its store is gone. The log records who
-    and why.
+    declared it and why.
     """
     if len(arguments.words) != 1 or "/" not in arguments.words[0]:
         raise usage(
@@ -384,7 +384,7 @@ def _unlink(arguments: Arguments, runtime: Runtime) -> int:
         )
     found = [one for one in state_here(repository, packet).open_runs if one.run == run]
     if not found:
-        raise WorkpacketError("checkpoint_missing", f"the log of {packet} has no open link of {run}",
+        raise WorkpacketError("checkpoint_missing", f"the log of {packet} has no open link to {run}",
                               hint=f"workpacket show {packet}")  # fmt: skip
     for one in disagreements(repository, runtime):
         if one.run == run and one.what in {"late", "not_begun"}:
@@ -464,7 +464,7 @@ knows; for a run whose store is gone, a person declares with `unlink` that it is
         Option("format", "export: as CloudEvents 1.0, without payloads, instead of the stored form",
                choices=("cloudevents",)),
         Option("out", "export: write to this file", value="FILE"),
-        Option("raw", "export: the whole store as SQL, without interpreting it; also for newer versions"),
+        Option("raw", "export: the whole store as SQL, without interpreting it, even one from a newer version"),
         Option("older-than", "prune: days without an event (default: 30)", value="DAYS"),
         Option("yes", "prune: remove the runs, instead of listing them"),
         Option("reason", "unlink: why the run will never be finished", value="TEXT"),

@@ -55,14 +55,14 @@ _MARK = lazy_pattern(r"^<!-- workpacket:(begin|end)\b[^\r\n]*-->[ \t]*(?=\r?$)",
 
 
 class MarkedBlock(Value):
-    """The marked lines in [start, end), without the end of the last line."""
+    """The span [start, end) of the marked lines, without the last line end."""
 
     start: int
     end: int
 
 
 def find_blocks(text: str) -> tuple[MarkedBlock, ...] | None:
-    """Return the block, `()` without one; None if the markers are not a single pair."""
+    """Return the block; `()` if there is none, None if the markers are not a single pair."""
     marks = list(_MARK.finditer(text))
     if not marks:
         return ()
@@ -118,9 +118,7 @@ _DETERMINE_MODE: Final = lazy_pattern(r"^#{1,6} Determine Mode[^\n]*\n", re.MULT
 
 
 def also_hooking(planned: Planned, skills: Mapping[str, bytes], *, hook: bool) -> Planned:
-    """Return the plan with a line in each of the skills that makes it resume unfinished work, or with an offer to add
-    it.
-    """
+    """Return the plan with a line in each skill that makes it resume unfinished work, or with an offer to add one."""
     lines = {path: _hook_of(path) for path, data in skills.items() if _hook_of(path).encode() not in data}
     if not lines:
         return planned
@@ -156,14 +154,14 @@ _NO_POLICY = LifecyclePolicy()
 _REMARKS = {
     ATTRIBUTES: f"; to merge branches without conflicts on the board, run once in each clone: {MERGE_DRIVER}",
     PRE_COMMIT: "; it takes effect with: pre-commit install",
-    GOV_JUST: "; for its recipes, install the extra workpacket[just]; a justfile of your own needs the line: "
+    GOV_JUST: "; for its recipes, install the extra workpacket[just]; your own justfile needs the line: "
     + IMPORT_RECIPES.strip(),
 }
 _BOM = b"\xef\xbb\xbf"
 
 
 class ExistingFiles(Value):
-    """The existing files: their bytes by path, None for anything but a regular file; and whether there are missions."""
+    """The existing files and their bytes (None for anything but a regular file), and whether there are missions."""
 
     files: Mapping[str, bytes | None]
     missions: bool = False
@@ -234,7 +232,7 @@ def init(
     offered = [group for group in GROUPS if not any(item.group == group for item in items)]
     notes = [f"wrote {path}{_REMARKS.get(path, '')}" for path in written]
     notes += [f"updated: {path}" for path in upgraded]
-    notes += [f"left as it is: {item.path}: {item.why}" for item in edited]
+    notes += [f"left unchanged: {item.path}: {item.why}" for item in edited]
     notes += [f"optional: workpacket init --{group}" for group in offered]
     data: dict[str, Json] = {
         "written": [*written],
@@ -284,7 +282,7 @@ def known_digest(text: str) -> str:
 
 
 def _then(written: Collection[str], changed: Collection[str], begin: str, *, trust: bool, has_key: bool) -> str:
-    """Return the next steps: at first, everything that must be done before work can start; later, how to keep the
+    """Return the next steps: after the first `init`, what must be done before work can start; later, how to keep the
     changes. `trust`: whether work requires an approval.
     """
     if not changed:
@@ -344,7 +342,7 @@ def _agents(package: StarterTexts, seen: ExistingFiles) -> InitFile:
     text = (before or b"").decode("utf-8", "surrogateescape")
     blocks = find_blocks(text)
     if blocks is None:
-        return InitFile(AGENTS, "edited", before, why="its workpacket markers are not a single pair")
+        return InitFile(AGENTS, "edited", before, why="it must have exactly one pair of workpacket markers")
     after = with_block(text, blocks, package.instructions).encode("utf-8", "surrogateescape")
     if not blocks:
         return InitFile(AGENTS, "missing", before, after, "its workpacket section is missing")

@@ -106,7 +106,7 @@ def next_line(command: str) -> str:
 
 
 def typed_as(name: str) -> str:
-    """Return what is typed for the command called `name`."""
+    """Return the command called `name` as it is typed."""
     return TYPED.get(name, name)
 
 

@@ -1,11 +1,11 @@
 """One attempt at a run: the part that sync and async code share.
 
 A session holds the lease and the recorder, tracks the steps, effects, checkpoints and questions of the run, and records
-how it ended. It never calls user code. For a finished run that is requested again, it returns the results of the last
-attempt: where it continued and what it marked.
+how it ended. It never calls user code. If a finished run is requested again, the session returns the results of the
+last attempt: where it continued and what it marked.
 
-A person's answer (`Questions`) is bound to a digest of the question, target and arguments before redaction. A question
-about something else at the same place is a new one, and names both.
+A person's answer (`Questions`) is bound to a digest of the question, target and arguments before redaction. If another
+question comes up at the same place, it is a new one and shows both subjects.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Ask = Callable[[str, str], bool | None]
 
 
 class Asking(NamedTuple):
-    """A question and what a person must see. `binding`: what the answer covers besides the question."""
+    """A question, and what a person must see. `binding` is what the answer covers in addition to the question."""
 
     question: str
     kind: str
@@ -136,7 +136,9 @@ def _difference(recorder: Recorder, before: str, arguments: Json) -> str:
 
 
 class Replay:
-    """Returns checkpoints in the order in which they were made, so that `cursor` returns what it returned then."""
+    """Returns checkpoints in the order in which they were made, so that `cursor` gives the same answers as in the last
+    attempt.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -170,7 +172,7 @@ class Replay:
 
     @property
     def repeated(self) -> tuple[str, ...]:
-        """List what the attempt itself reported as possibly repeated, in log order."""
+        """List the steps that the attempt reported as possibly repeated, in log order."""
         found: dict[str, None] = {}
         for event in self._recorder.store.read(self._recorder.stream, self._recorder.state.attempt_began):
             data = event.values()
@@ -191,10 +193,9 @@ class SavedCheckpoint(Value):
 
 
 class BorrowedLease(NamedTuple):
-    """A lease that a worker took with the job, renews, and releases with it.
-
-    `begun`: whether the run existed when it was taken. `leaving`: whether the worker was asked to stop. `complete`:
-    appends the end of the run if the job is to be finished in the same transaction.
+    """A lease that a worker takes with a job, renews, and releases with it. `begun`: whether the run existed when the
+    lease was taken. `leaving`: whether the worker was asked to stop. `complete`: appends the end of the run if the job
+    is to be finished in the same transaction.
     """
 
     lease: Lease
@@ -253,7 +254,7 @@ class Session:
         return self.root
 
     def enter(self, scope: Scope) -> Callable[[], None]:
-        """Make `scope` the current one; call the result to leave it."""
+        """Make `scope` the current one; call the returned function to leave it."""
         token = _SCOPE.set(scope)
         self._inside[id(scope)] = scope
 
@@ -383,7 +384,9 @@ class Session:
         self.questions.put(Asking(question, "effect", plan.step, binding, shown, plan.name, plan.target))
 
     def allowed(self, plan: EffectPlan, *, confirm: bool) -> EffectPlan:
-        """Return the effect after any required consent: for `confirm`, or again for other inputs."""
+        """Return the effect after asking for any required consent: because of `confirm`, or again because the inputs
+        changed.
+        """
         if self.effects.done_for_other_inputs(plan):
             self.confirm_effect(plan)
             plan = plan._replace(options=replace(plan.options, changed="redo"))
@@ -445,7 +448,7 @@ class Session:
             self.recorder.record(*drafts)
 
     def _require_known_outcomes(self) -> None:
-        """Refuse to finish a run while the outcome of an effect is unknown. Reading again does no harm."""
+        """Refuse to finish a run while the outcome of an effect is unknown. Effects that only read do not count."""
         unknown = sorted(f"{e.step}: {e.target}" for e in self.state.unknown_effects if e.kind != "read")
         if not unknown:
             return

@@ -64,7 +64,7 @@ class RunRequest(TypedDict, total=False):
 
 
 class RunSpec(Value):
-    """The requested run. `inputs` None: not given, so not compared."""
+    """The requested run. `inputs` is None if none are given; they are then not compared."""
 
     name: str
     packet: str = ""
@@ -156,14 +156,14 @@ def _carried(store: Store, event: Event) -> RecordDraft:
 
 
 def _require_same_inputs(stream: str, state: RunState, wanted: RunSpec) -> None:
-    """Require the same inputs: the results of a finished run belong to them, and no confirmation can change that."""
+    """Require the same inputs: a finished run has results only for its own inputs, whatever a person confirms."""
     asked = state.inputs if wanted.inputs is None else hashes_by_key(wanted.inputs)
     changed = changed_keys(state.inputs, asked)
     if changed:
         raise RunBlocked(
-            f"{stream} is finished; it used other values of {', '.join(changed)}",
+            f"{stream} is finished, and used other values of {', '.join(changed)}",
             code="inputs_changed",
-            hint="request it with the original values, or give the other run its own key",
+            hint="request it with the original values, or give the new run its own key",
             details={"changed": list(changed)},
         )
 
@@ -224,8 +224,8 @@ class RunStarter:
         return self.store.head(stream) is not None
 
     def _is_finished(self, stream: str) -> bool:
-        """Whether the run is finished. Nothing follows run.completed, so that event suffices; `resume` reports
-        damage.
+        """Whether the run is finished. Nothing follows `run.completed`, so that event suffices; damage is reported by
+        `resume`.
         """
         try:
             last = self.store.latest("runs", stream)
@@ -272,7 +272,7 @@ class RunStarter:
     # ---- an existing run -----------------------------------------------------------------------------------------
 
     def plan(self, stream: str, wanted: RunSpec) -> tuple[RunState, Decision]:
-        """Return what `resume` would decide now. Writes nothing."""
+        """Return what `resume` would decide now, without writing anything."""
         seen = self._seen(wanted)
         if not wanted.name:  # called from outside: only the program knows its inputs, and it will be asked for them
             seen = replace(seen, inputs=read_state(self.store, stream, seen)[0].inputs)
