@@ -161,7 +161,7 @@ def coverage(session: nox.Session) -> None:
         "tests/contract/test_drift.py", "tests/judging", "tests/lifecycle/test_coverage_rules.py",
         "tests/lifecycle/test_fork_checks.py", "tests/evidence",
     )  # fmt: skip
-    judging = (f"shell/judging/{name}.py" for name in ("append_only", "landed_work", "merged_tree", "reverts"))
+    judging = (f"shell/judging/{name}.py" for name in ("append_only", "landed_work", "merged_tree"))
     modules = (
         "approvals/*",
         "evidence/*",

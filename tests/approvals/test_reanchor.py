@@ -59,8 +59,8 @@ def test_what_does_not_fit_is_refused(change: PolicyChange, codes: list[str]) ->
 
 def test_the_sentence_says_when_and_why() -> None:
     said = (
-        "the root of trust was replaced at 2026-11-19T03:00:00Z, and no key of the policy before approved it: "
-        "lost by x; approvals from before are judged by the policy of their time"
+        "the root of trust was replaced at 2026-11-19T03:00:00Z without the approval of a key in the previous policy: "
+        "lost by x; earlier approvals are judged by the policy of their time"
     )
     assert replace(ROOT, reason="lost by x").sentence == said
     assert replace(ROOT, reason="lost by x.").sentence == said

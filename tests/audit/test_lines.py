@@ -1,4 +1,4 @@
-"""`trace PATH:LINE`: who wrote a line, for which packet, who approved and judged it, and with what it was written."""
+"""`trace PATH:LINE`: who wrote a line, for which packet, who approved and judged it, and which tools were used."""
 
 from __future__ import annotations
 

@@ -169,9 +169,9 @@ def test_no_number_says_that_all_is_in_order_beside_an_error_about_the_log_or_ev
     family = catalogue()[code].family
     if family != "integrity" or not any(one["code"] == code for one in said["data"]["matters"]):
         return
-    done, of = shares(said)["Packets with a sound log"]
+    done, of = shares(said)["Packets with an intact log"]
     assert done < of
-    assert of == before["Packets with a sound log"][1]
+    assert of == before["Packets with an intact log"][1]
 
 
 def test_a_forged_decision_is_counted_and_is_not_in_order(story: Story) -> None:

@@ -27,7 +27,7 @@ def test_a_batch_goes_through_its_phases_and_is_committed_with_both_files(scope:
     assert scope.git("show", "--format=", "--name-only", "HEAD").split() == [
         "specs/active/auth/checkpoint.yaml", "specs/active/auth/tasks.yaml", "src/a.py",
     ]  # fmt: skip
-    assert "left out of the commit: else" in scope.said
+    assert "not included in the commit: else" in scope.said
     assert scope.text("tasks.yaml") == TASKS.replace("pending", "completed", 2)
     view = scope.status()["view"]
     assert view["last_commit"] == parent

@@ -256,7 +256,7 @@ def test_a_resume_inherits_leave_or_narrows_it(
         return ["--allow-deps", ",".join(names)] if names is not None else []
 
     run = place.start(*(words(given) if given else []))
-    place("runtime", "run", "stop", run, "--reason", "worker_blocked")
+    place("runtime", "run", "stop", run, "--code", "worker_blocked")
     found, said = place("runtime", "run", "start", "work", "--owner", str(os.getpid()), *words(wanted))
     assert found == status, said
     if status == 0:

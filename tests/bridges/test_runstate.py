@@ -157,7 +157,7 @@ def test_a_run_of_this_store_is_written_as_a_new_snapshot() -> None:
 
 def test_a_stopped_run_says_its_reason_by_its_registered_code(place: Place) -> None:
     handle = place("runtime", "run", "start", "work")[1].strip()
-    assert place("runtime", "run", "stop", handle, "--reason", "review_failed")[0] == 31  # an alias
+    assert place("runtime", "run", "stop", handle, "--code", "review_failed")[0] == 31  # an alias
     run = handle.partition("#")[0]
     values = json.loads(place("log", "export", "runstate", run)[1])
     assert (values["phase"], values["stop_reason"]) == ("STOPPED", "review_rejected")

@@ -237,6 +237,7 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
         ["trace", "impact", "src/report.md"],
         ["audit"],
         ["report", "requirements"],
+        ["report", "waiting"],
     ):
         reached(governed, *words)
     governed.stub("WP-1-Greeting-v2")
@@ -426,7 +427,7 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     reached(place, "runtime", "run", "milestone", run)
     (folder / "work").touch()
     reached(place, "runtime", "run", "checkpoint", run, "--commit")
-    reached(place, "runtime", "run", "stop", run, "--reason", "stalled")
+    reached(place, "runtime", "run", "stop", run, "--code", "stalled")
     for words in (["resume"], ["resume", "nightly"], ["runtime", "doctor"]):
         reached(place, *words)
     for words in (["list"], ["show", "nightly"], ["tail", "nightly"], ["diff", "nightly", "nightly"],
@@ -483,7 +484,7 @@ def on_a_server(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsy
         server.start()
         patch.setenv("WORKPACKET_STORE", server.url())
         reached(place, "runtime", "store", "upgrade")
-        reached(place, "runtime", "queue", "offer", "bad", "--key", "a", "--tries", "1")
+        reached(place, "runtime", "queue", "offer", "bad", "--once", "a", "--tries", "1")
         reached(place, "runtime", "worker", "jobs:TASKS", "--until-empty")
         (job,) = reached(place, "runtime", "queue", "list")["data"]["jobs"]
         reached(place, "runtime", "queue", "revive", str(job["job"]))

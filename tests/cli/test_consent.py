@@ -146,7 +146,7 @@ def test_what_a_program_asks_is_stored_without_its_secrets(place: Place) -> None
         (["--yes", "--no"], "exclude each other"),
         (["--yes", "--retry"], "exclude each other"),
         (["q9", "--no"], "'q9' is not an open question of clean@00000001; the open ones are: q1"),
-        (["q1", "q2", "--no"], "expected one run, and at most one of its questions"),
+        (["q1", "q2", "--no"], "expected one run and at most one of its questions"),
         (["--mark-done"], "no open question of clean@00000001 can be answered with --mark-done; q1 by --yes, --no"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -160,7 +160,7 @@ def test_a_line_that_answers_nothing_is_a_usage_error(place: Place, deleting: An
 
 
 def test_a_yes_where_nothing_is_asked_is_a_usage_error(place: Place) -> None:
-    place("runtime", "run", "stop", place.start("nightly"), "--reason", "stalled")
+    place("runtime", "run", "stop", place.start("nightly"), "--code", "stalled")
     assert place("resume", "nightly", "--yes", "--confirm", "0" * 64).returncode == 2
 
 

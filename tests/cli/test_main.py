@@ -280,7 +280,7 @@ class TestOutputThatGoesNowhere:
         commands.write(STUB_PATH, STUB)
         shown = run(commands, "WORKPACKET check > /dev/full")
         assert shown.returncode == 6
-        assert "cannot be written" in shown.stderr
+        assert "cannot write the output" in shown.stderr
         assert "please report" not in shown.stderr
 
 

@@ -73,7 +73,7 @@ def test_a_diff_names_the_file_that_would_be_refused(commands: Commands) -> None
     commands.write(STUB_PATH, DAMAGED)
     done = commands("check", "--diff", STUB_PATH)
     assert done.status == 1
-    assert done.out.startswith(f"error: {STUB_PATH}: not fixed, nothing was written: ")
+    assert done.out.startswith(f"error: {STUB_PATH}: not fixed, and nothing was written: ")
 
 
 def test_check_says_what_it_repaired(commands: Commands) -> None:

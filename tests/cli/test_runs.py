@@ -97,7 +97,7 @@ def test_values_checkpoints_and_the_end_are_recorded(place: Place) -> None:
     token = place(
         "runtime", "run", "checkpoint", run, "--cursor", '{"page": 7}', "--name", "seven", "--token"
     ).stdout.strip()
-    assert place("runtime", "run", "stop", run, "--reason", "stalled").returncode == 43
+    assert place("runtime", "run", "stop", run, "--code", "stalled").returncode == 43
     again = place.json("runtime", "run", "start", "nightly", "--input", "month=10,11", "--retry-token", token)
     assert (again["data"]["attempt"], again["data"]["cursor"]) == (2, {"page": 7})
     ended = place("runtime", "run", "stop", again["data"]["handle"])
@@ -187,7 +187,7 @@ def test_a_signal_sent_on_the_command_line_reaches_the_program(place: Place) -> 
     until(lambda: "waits" in place("runtime", "runs", "show", "order").stdout)
     assert "for the signal paid" in place("runtime", "runs", "show", "order").stdout
     for _ in range(2):
-        sent = place("runtime", "signal", "order", "paid", "--value", '{"amount": 100}', "--key", "payment-7")
+        sent = place("runtime", "signal", "order", "paid", "--value", '{"amount": 100}', "--once", "payment-7")
         assert (sent.returncode, sent.stdout.splitlines()[0]) == (0, "order@00000001 has the signal paid")
     assert waiting.communicate(timeout=60)[0] == "{'amount': 100}\n"
     assert place("runtime", "signal", "order", "paid").returncode != 0, "a finished run receives no signals"
@@ -212,7 +212,7 @@ def test_runs_are_listed_shown_and_compared(place: Place) -> None:
     place("runtime", "run", "stop", one)
     two = place.start("nightly", "--input", "month=11")
     place("runtime", "run", "step", two, "a", "--", "echo", "2")
-    place("runtime", "run", "stop", two, "--reason", "stalled")
+    place("runtime", "run", "stop", two, "--code", "stalled")
     listed = place.json("runtime", "runs", "list")["data"]["runs"]
     assert [(run["run"], run["state"], run["attention"]) for run in listed] == [
         ("nightly@00000001", "completed", ""), ("nightly@00000002", "stopped", "stalled"),
@@ -234,7 +234,7 @@ def test_runs_are_listed_shown_and_compared(place: Place) -> None:
 def test_a_run_moves_to_another_place_and_is_pruned(place: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
     run = place.start("nightly")
     place("runtime", "run", "stop", run)
-    assert place("runtime", "runs", "export", "nightly", "--output", "run.jsonl").returncode == 0
+    assert place("runtime", "runs", "export", "nightly", "--out", "run.jsonl").returncode == 0
     other = Place(tmp_path_factory.mktemp("other"), place.capture)
     assert other("runtime", "runs", "import", str(place.root / "run.jsonl")).returncode == 0
     assert other.json("runtime", "runs", "show", "nightly")["data"]["state"] == "completed"
@@ -261,13 +261,13 @@ def test_a_run_is_exported_as_cloudevents(place: Place) -> None:
 
 def test_what_differs_is_asked_and_the_answer_is_kept(place: Place) -> None:
     run = place.start("nightly", "--code-version", "1")
-    place("runtime", "run", "stop", run, "--reason", "stalled")
+    place("runtime", "run", "stop", run, "--code", "stalled")
     changed = place("runtime", "run", "start", "nightly", "--code-version", "2")
     assert (changed.returncode, "(code_changed)" in changed.stderr) == (61, True)
     assert place.confirm("nightly") == 0
     assert place("runtime", "run", "start", "nightly", "--code-version", "3").returncode == 61
     assert place.start("nightly", "--code-version", "2") == "nightly@00000001#2"
-    place("runtime", "run", "stop", "nightly@00000001#2", "--reason", "stalled")
+    place("runtime", "run", "stop", "nightly@00000001#2", "--code", "stalled")
     place("runtime", "cancel", "nightly")
     asked = place("resume", "nightly")
     assert (asked.returncode, "CONFIRM run_cancelled" in asked.stdout) == (130, True)

@@ -137,7 +137,7 @@ def test_a_full_disk_is_named_and_the_run_goes_on_when_there_is_room(place: Plac
 
 
 def test_a_damaged_store_is_named_and_a_backup_goes_on(place: Place) -> None:
-    place("runtime", "run", "stop", place.start("nightly"), "--reason", "stalled")
+    place("runtime", "run", "stop", place.start("nightly"), "--code", "stalled")
     good = store_of(place).read_bytes()
     store_of(place).write_bytes(good[:4096] + b"\xff" * (len(good) - 4096))
     for words in (
@@ -167,7 +167,7 @@ def test_a_newer_store_is_named_for_every_command_that_writes(place: Place) -> N
         ["runtime", "cancel", "nightly"],
     ):
         refused(place, "newer_schema", *words)
-    assert place("runtime", "runs", "export", "--raw", "--output", "all.sql").returncode == 0
+    assert place("runtime", "runs", "export", "--raw", "--out", "all.sql").returncode == 0
     schema(present)
     assert place("runtime", "run", "checkpoint", run).returncode == 0
 
@@ -188,7 +188,7 @@ def test_an_older_copy_of_the_store_is_named_and_can_be_accepted(place: Place) -
 
 
 def test_a_checkpoint_that_is_missing_is_named_and_begins_nothing(place: Place) -> None:
-    place("runtime", "run", "stop", place.start("nightly"), "--reason", "stalled")
+    place("runtime", "run", "stop", place.start("nightly"), "--code", "stalled")
     refused(place, "checkpoint_missing", "run", "start", "nightly", "--from", "nothing")
     refused(place, "checkpoint_missing", "run", "start", "nightly", "--retry-token", "0" * 32)
     assert place.json("runtime", "runs", "show", "nightly")["data"]["attempt"] == 1
@@ -196,7 +196,7 @@ def test_a_checkpoint_that_is_missing_is_named_and_begins_nothing(place: Place) 
 
 
 def test_a_moved_repository_is_named(place: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
-    place("runtime", "run", "stop", place.start("nightly"), "--reason", "stalled")
+    place("runtime", "run", "stop", place.start("nightly"), "--code", "stalled")
     moved = tmp_path_factory.mktemp("elsewhere") / "moved"
     place.root.rename(moved)
     there = Place(moved, place.capture)
@@ -212,7 +212,7 @@ def test_a_clock_that_goes_back_changes_nothing(place: Place, monkeypatch: pytes
     monkeypatch.setattr(SystemClock, "now", lambda clock: real(clock) - 10**14)  # three years
     assert place("runtime", "run", "step", run, "a", "--result", "1").returncode == 0
     refused(place, "run_busy", "run", "start", "nightly", "--owner", str(os.getppid()))
-    assert place("runtime", "run", "stop", run, "--reason", "stalled").returncode == 43
+    assert place("runtime", "run", "stop", run, "--code", "stalled").returncode == 43
     assert place.start("nightly") == "nightly@00000001#2"
     assert place("runtime", "runs", "verify").returncode == 0
     events = place.json("runtime", "runs", "show", "nightly")["data"]["events"]
@@ -223,7 +223,7 @@ def test_a_clock_that_goes_back_changes_nothing(place: Place, monkeypatch: pytes
 def test_a_run_is_taken_over_only_where_it_never_was(place: Place) -> None:
     run = place.start("nightly")
     place("runtime", "run", "stop", run)
-    assert place("runtime", "runs", "export", "nightly", "--output", "one").returncode == 0
+    assert place("runtime", "runs", "export", "nightly", "--out", "one").returncode == 0
     refused(place, "view_conflict", "runs", "import", str(place.root / "one"))
     assert place("runtime", "runs", "prune", "--older-than", "0", "--yes").returncode == 0
     refused(place, "view_conflict", "runs", "import", str(place.root / "one"))

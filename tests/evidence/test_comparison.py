@@ -130,7 +130,7 @@ def test_an_obstacle_for_another_reason_shows_nothing_and_is_told() -> None:
 
 def test_what_passes_without_the_change_proves_nothing() -> None:
     assert codes(base=side(a=PASSED)) == ["proof_not_needed"]
-    assert said(base=side(a=PASSED)) == f"{A} passes without the change, too"
+    assert said(base=side(a=PASSED)) == f"{A} also passes without the change"
 
 
 def test_one_needed_test_is_enough_beside_kept_ones() -> None:
@@ -146,7 +146,7 @@ def test_one_needed_test_is_enough_beside_kept_ones() -> None:
 def test_a_needed_test_has_to_execute_the_change() -> None:
     blind = side(a=ran(touched=""))
     assert codes(here=blind) == ["change_not_executed"]
-    assert said(here=blind) == f"{A} would fail without the change, but executes no line of it"
+    assert said(here=blind) == f"{A} would fail without the change, but executes none of its lines"
 
 
 def test_a_kept_test_that_executes_the_change_is_no_help() -> None:
@@ -320,7 +320,7 @@ def test_one_test_that_notices_is_enough_and_the_other_is_kept() -> None:
 def test_a_needed_test_passes_again() -> None:
     assert controlled(again=HERE) == ([], "")
     for once in (THERE, side(), side(a=ran("skipped"))):
-        assert controlled(again=once) == (["test_failed"], f"{A} passed, but failed when it was run again")
+        assert controlled(again=once) == (["test_failed"], f"{A} passed, but failed when run again")
     # Of a test that is not needed nothing is asked again.
     judged = judge(ASKED, side(a=PASSED, b=PASSED), side(1, a=FAILED, b=PASSED), ADDED, Controls(HERE))
     assert (judged.faults, judged.tests) == ((), {A: "needed", B: "kept"})
@@ -369,7 +369,7 @@ def test_each_obstacle_is_read_by_itself() -> None:
 
 def test_of_tests_that_are_not_needed_those_that_passed_are_told() -> None:
     both = side(a=PASSED, b=ran("skipped"))
-    assert said(here=both, base=both) == f"{A} passes without the change, too"
+    assert said(here=both, base=both) == f"{A} also passes without the change"
 
 
 def test_one_needed_test_that_touches_the_change_is_enough() -> None:

@@ -100,11 +100,11 @@ def submitted() -> Story:
 def test_a_verdict_waits_for_the_replay_by_somebody_else() -> None:
     story = submitted()
     assert waits(story, EvidencePolicy()) == ""
-    assert waits(story) == "the proofs of dddddddddddd were replayed only by those who did the work"
+    assert waits(story) == "only those who did the work have run the proofs of dddddddddddd again"
     replayed(story, "bob")
-    assert waits(story).endswith("only by those who did the work")
+    assert waits(story).endswith("only those who did the work have run the proofs of dddddddddddd again")
     replayed(story, "victor", commit="e" * 40)
-    assert waits(story).endswith("only by those who did the work")
+    assert waits(story).endswith("only those who did the work have run the proofs of dddddddddddd again")
     replayed(story, "victor", "different")
     assert waits(story) == "the replay by victor had a different result"
     replayed(story, "victor")
@@ -144,10 +144,10 @@ def test_a_replay_of_what_was_submitted_before_does_not_count() -> None:
     story = submitted()
     replayed(story, "victor")
     story.add("submitted")
-    assert waits(story).endswith("only by those who did the work")
+    assert waits(story).endswith("only those who did the work have run the proofs of dddddddddddd again")
 
 
 def test_without_a_submission_there_is_nothing_to_replay() -> None:
     story = Story()
     story.tell("created", "activated")
-    assert waits(story) == "the proofs of a commit were replayed only by those who did the work"
+    assert waits(story) == "only those who did the work have run the proofs of a commit again"

@@ -81,7 +81,7 @@ def test_a_replay_of_what_was_never_so_is_told(governed: Governed) -> None:
     governed.commit("forged")
     result = governed(*REPLAY, "--as", "victor")
     assert result.status == 1
-    assert "The name is printed.: met in the log, but tests/test_greet.py::test_name passes without" in result.out
+    assert "The name is printed.: met in the log, but tests/test_greet.py::test_name also passes without" in result.out
     governed.done(*REPLAY, "--record", "--as", "victor")
     governed.write("report.md", "Good.\n")
     judge = ("verdict", NAME, "PASS", "--report", "report.md", "--as", "victor")

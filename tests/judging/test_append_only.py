@@ -83,7 +83,7 @@ def test_what_lies_here_is_compared_and_not_what_is_committed(past: Past) -> Non
 def test_a_landing_that_was_taken_back_as_a_whole_is_told(past: Past) -> None:
     (told,) = past.found(OLD)
     assert (told.code, told.path, told.severity, bool(told.hint)) == ("landing_reverted", ".GOV", "info", True)
-    assert told.message == (f"the landing {past.landing[:12]} is reverted as a whole, with the events that it brought")
+    assert told.message == (f"the landing {past.landing[:12]} is reverted as a whole, with the events that it added")
 
 
 def test_in_a_work_tree_nothing_is_taken_back_yet(past: Past) -> None:

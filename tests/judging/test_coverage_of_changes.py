@@ -18,6 +18,7 @@ from ledger.stories import Story
 from workpacket.git.merging import trial_merges
 from workpacket.lifecycle.policy import CoveragePolicy, LifecyclePolicy
 from workpacket.model.events import LogEvent
+from workpacket.shell.governing.starter_files import gov_just
 from workpacket.shell.judging.coverage import coverage_problems, uncovered_paths
 
 A, B = "WP-1-Kettle-v1", "WP-1-Stove-v1"
@@ -43,6 +44,7 @@ class Kitchen:
         self.stories: dict[str, Story] = {}
         self.pages: dict[str, str] = {}
         self.exempt: tuple[str, ...] = ()
+        self.judged_by_someone = True
         self.today = TODAY
 
     def packet(self, name: str = A, *kinds: str, scope: str = "`src/`", **said: Any) -> None:
@@ -72,7 +74,7 @@ class Kitchen:
     def uncovered(self, base: str, head: str) -> list[Any]:
         repository = self.written.stored()
         logs = {name: story.log() for name, story in self.stories.items()}
-        policy = LifecyclePolicy(coverage=CoveragePolicy("required", self.exempt))
+        policy = LifecyclePolicy(judged=self.judged_by_someone, coverage=CoveragePolicy("required", self.exempt))
         with trial_merges(repository) as trials:
             return uncovered_paths(repository, trials, base, head, logs, policy, self.today)
 
@@ -280,6 +282,14 @@ def test_a_scope_is_found_however_it_is_written(kitchen: Kitchen, field: str) ->
     assert kitchen.found(base, kitchen.commit({**OLD, "src/b": "1"}, base)) == {}
 
 
+def test_a_quoted_name_that_the_stub_lists_is_in_scope_and_a_folder_that_it_mentions_is_not(kitchen: Kitchen) -> None:
+    kitchen.packet(A, *HELD)
+    kitchen.pages[place(A)] = page(A) + "- SCOPE_OF_STUB:\n  - `justfile`\n  - `lib/` (all)\n"
+    base = kitchen.commit(OLD)
+    head = kitchen.commit({**OLD, "justfile": "x", "lib/x": "x"}, base)
+    assert kitchen.found(base, head) == {"lib/x": "change_uncovered"}
+
+
 # --- standing packets ---
 
 
@@ -455,6 +465,30 @@ def test_a_judged_commit_that_is_not_here_is_asked_for_where_its_verdict_lands(
     assert kitchen.found(head, kitchen.commit({**WORK, "src/b.py": "2"}, head)) == {"src/b.py": "changed_after_verdict"}
 
 
+def test_work_that_no_one_judges_covers_until_its_submission_has_landed(kitchen: Kitchen) -> None:
+    kitchen.judged_by_someone = False
+    kitchen.packet(A)
+    for kind in ("created", "activated", "claimed"):
+        kitchen.add(kind, **({} if kind == "claimed" else {"form": "light"}))
+    base = kitchen.commit(OLD)
+    kitchen.add("submitted", commit=kitchen.commit(WORK, base))
+    landing = kitchen.commit(WORK, base)
+    assert kitchen.found(base, landing) == {}
+    later = kitchen.commit({**WORK, "src/b.py": "2"}, landing)
+    assert kitchen.found(landing, later) == {"src/b.py": "change_uncovered"}
+    kitchen.judged_by_someone = True
+    assert kitchen.found(landing, later) == {}, "it is in review still"
+
+
+def test_work_that_is_held_on_the_base_covers_although_its_claim_has_landed(kitchen: Kitchen) -> None:
+    kitchen.judged_by_someone = False
+    kitchen.packet(A)
+    for kind in ("created", "activated", "claimed"):
+        kitchen.add(kind, **({} if kind == "claimed" else {"form": "light"}))
+    base = kitchen.commit(OLD)
+    assert kitchen.found(base, kitchen.commit(WORK, base)) == {}
+
+
 def test_each_path_is_told_why_no_packet_answers_for_it(kitchen: Kitchen, activated: str) -> None:
     _, verdict = kitchen.judged(WORK, activated)
     kitchen.packet(B, "created", scope="`lib/`")
@@ -506,6 +540,35 @@ def test_a_folder_of_before_is_not_the_file_that_was_judged(kitchen: Kitchen, ac
     base = kitchen.commit(OLD, folder)
     kitchen.add("verdict.given")
     assert kitchen.found(base, kitchen.commit(OLD, base)) == {"src/lib": "changed_after_verdict"}
+
+
+def test_work_that_landed_after_its_verdict_together_with_that_of_another_packet(
+    kitchen: Kitchen, activated: str
+) -> None:
+    kitchen.packet(B, *HELD, scope="`lib/`")
+    work, _ = kitchen.judged(WORK, activated)
+    base = kitchen.commit(OLD, activated)
+    assert kitchen.found(base, kitchen.commit({**WORK, "lib/x": "x"}, base, work)) == {}
+
+
+def test_what_the_base_had_at_the_time_was_not_the_judged_work(kitchen: Kitchen, activated: str) -> None:
+    kitchen.judged(WORK, activated)
+    told, kitchen.stories[A].events = kitchen.stories[A].events, kitchen.stories[A].events[:2]
+    base = kitchen.commit({**OLD, "src/b.py": "of somebody else\n"}, activated)
+    kitchen.stories[A].events = told
+    head = kitchen.commit({**WORK, "src/b.py": "of somebody else\n"}, base)
+    assert kitchen.found(base, head) == {"src/b.py": "landed_otherwise"}
+
+
+def test_what_the_base_has_as_it_was_judged_is_of_nobody_any_more(kitchen: Kitchen, activated: str) -> None:
+    """A's branch has what was on the base; B changes it further."""
+    kitchen.packet(B, "created", "activated", scope="`lib/`")
+    told = kitchen.stories[A].events[:2]
+    base = kitchen.commit({**OLD, "lib/x": "1"}, activated)
+    kitchen.stories[A].events = told
+    one, _ = kitchen.judged({**WORK, "lib/x": "1"}, activated)
+    other, _ = kitchen.judged({**OLD, "lib/x": "2"}, base, B)
+    assert kitchen.found(base, kitchen.commit({**WORK, "lib/x": "2"}, base, one, other)) == {}
 
 
 def test_a_verdict_about_a_history_of_its_own_does_not_land_without_it(kitchen: Kitchen, activated: str) -> None:
@@ -589,8 +652,15 @@ def test_work_with_a_history_of_its_own_is_compared_with_the_base(kitchen: Kitch
     assert kitchen.found(activated, kitchen.commit(WORK, activated)) == {"src/a.py": "landed_otherwise"}
 
 
-# --- reports ---
+def test_a_program_of_the_folder_as_init_writes_it_needs_no_packet(kitchen: Kitchen) -> None:
+    recipes = gov_just()
+    base = kitchen.commit({**OLD, ".GOV/gov.just": "old"})
+    assert kitchen.found(base, kitchen.commit({**OLD, ".GOV/gov.just": recipes}, base)) == {}
+    other = {**OLD, ".GOV/gov.just": f"{recipes}\nmore:\n    true\n"}
+    assert kitchen.found(base, kitchen.commit(other, base)) == {".GOV/gov.just": "change_uncovered"}
 
+
+# --- reports ---
 
 REPORT = "Good.\n"
 

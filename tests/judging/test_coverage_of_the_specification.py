@@ -12,6 +12,7 @@ from judging.repositories import Tree
 from judging.test_coverage_of_changes import HELD, A, Kitchen
 from workpacket.lifecycle.policy import CoveragePolicy, LifecyclePolicy
 from workpacket.shell.judging.landed_work import landing_faults
+from workpacket.shell.work_done import described
 
 POINTER, SPEC, OTHER = ".GOV/roles_shared/SPEC_CURRENT.md", ".GOV/spec/SPEC_v1.md", ".GOV/spec/SPEC_v2.md"
 TEXT = "# Greeter\n\n## 1 Main body\n\n### 1.1 Greeting\n\nIt greets.\n\n### 1.2 Singing\n\nIt sings.\n"
@@ -109,6 +110,39 @@ def test_a_judged_wording_that_is_not_in_this_clone_is_asked_for(kitchen: Kitche
     kitchen.add("verdict.given")
     found = kitchen.found(base, kitchen.commit({**OLD, SPEC: EDITED}, base))
     assert found == {f".GOV/task_packets/{A}.md": "landed_otherwise", SPEC: "changed_after_verdict"}
+
+
+def test_a_specification_outside_of_the_folder_is_described_like_any_other_path(kitchen: Kitchen) -> None:
+    old: Tree = {POINTER: "In force: docs/SPEC.md\n", "docs/SPEC.md": TEXT}
+    kitchen.packet(A, "created", "activated", "claimed", scope="`docs/`")
+    base = kitchen.commit(old)
+    work = kitchen.commit({**old, "docs/SPEC.md": EDITED}, base)
+    digest = described(kitchen.written.stored(), base, work, ["docs/SPEC.md"])
+    kitchen.add("submitted", commit="d" * 40, changed=["docs/SPEC.md"], work={"base": base, "sha256": digest})
+    kitchen.add("verdict.given")
+    assert kitchen.found(base, kitchen.commit({**old, "docs/SPEC.md": EDITED}, base)) == {}
+    more: Tree = {**old, "docs/SPEC.md": EDITED, "docs/other.md": "nobody judged it"}
+    assert kitchen.found(base, kitchen.commit(more, base)) == {"docs/other.md": "changed_after_verdict"}
+
+
+def test_other_work_that_is_described_does_not_vouch_for_the_wording(kitchen: Kitchen) -> None:
+    kitchen.packet(A, "created", "activated", "claimed", scope="`.GOV/spec/`, `src/`")
+    base = kitchen.commit(OLD)
+    work = kitchen.commit({**OLD, "src/a.py": "2\n"}, base)
+    digest = described(kitchen.written.stored(), base, work, ["src/a.py"])
+    kitchen.add("submitted", commit="d" * 40, changed=["src/a.py", SPEC], work={"base": base, "sha256": digest})
+    kitchen.add("verdict.given")
+    found = kitchen.found(base, kitchen.commit({**OLD, "src/a.py": "2\n", SPEC: EDITED}, base))
+    assert found[f".GOV/task_packets/{A}.md"] == "landed_otherwise"
+
+
+def test_a_pointer_that_was_judged_to_go_and_stayed_did_not_land_as_it_was_judged(kitchen: Kitchen) -> None:
+    kitchen.packet(A, "created", "activated", scope="`.GOV/`, `src/`")
+    base = kitchen.commit(OLD)
+    without = {path: text for path, text in OLD.items() if path != POINTER}
+    work, _ = kitchen.judged(without, base)
+    assert kitchen.found(base, kitchen.commit(without, base, work)) == {}
+    assert kitchen.found(base, kitchen.commit(OLD, base, work)) == {POINTER: "changed_after_verdict"}
 
 
 def test_a_wording_that_landed_before_its_verdict_landed_as_it_was_judged(kitchen: Kitchen) -> None:

@@ -75,6 +75,12 @@ def test_work_is_what_its_commit_changes_since_it_left_the_base(desk: Desk) -> N
     assert (found.required, found.misdescribed) == (False, False)
 
 
+def test_a_criterion_of_several_paragraphs_is_asked_for_as_a_whole(desk: Desk) -> None:
+    desk.page = page(A) + GATE.replace("- It boils.", "- It boils.\n\n  Quickly.")
+    found = desk.asked(desk.submit(desk.commit(WORK, desk.base)))
+    assert list(found.criteria) == ["It boils. Quickly.", "It stops."]
+
+
 def test_without_a_page_nothing_is_asked_and_nothing_is_in_scope(desk: Desk) -> None:
     desk.page = None
     found = desk.asked(desk.submit(desk.commit(WORK, desk.base)))

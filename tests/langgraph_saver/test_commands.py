@@ -39,7 +39,7 @@ def test_a_thread_is_verified_followed_and_moved_and_is_no_run(place: Place, tmp
     shown = place("runtime", "runs", "show", "langgraph/t")
     assert "is a LangGraph thread, not a run" in shown.stderr
     assert "workpacket runtime runs tail langgraph/t" in shown.stderr
-    assert place("runtime", "runs", "export", "langgraph/t", "--output", "t.jsonl").returncode == 0
+    assert place("runtime", "runs", "export", "langgraph/t", "--out", "t.jsonl").returncode == 0
     bare_bones(tmp_path / "two")
     two = Place(tmp_path / "two", place.capture)
     assert "runs tail langgraph/t" in two("runtime", "runs", "import", str(place.root / "t.jsonl")).stdout

@@ -453,3 +453,13 @@ def test_a_packet_whose_log_does_not_say_so_is_not_light() -> None:
         story = Story()
         story.add(kind)
         assert fold(story.log()).light is False
+
+
+def test_a_run_that_is_closed_twice_was_closed_the_first_time() -> None:
+    story = Story()
+    story.add("created")
+    linked = story.add("run.linked")
+    first = story.add("run.closed", after=(linked,))
+    story.add("run.closed", after=(first,), events=10)
+    (run,) = fold(story.log()).runs
+    assert run.closed == first

@@ -114,7 +114,7 @@ def test_the_person_who_commissioned_it_judges_where_the_policy_says_so(
     submitted(governed)
     assert verdict(governed, "coder-2") == ["verdict_by_coder"]
     done = governed.done("verdict", NAME, "PASS", "--report", "report.md", "--as", "ann")
-    assert "judged by the person who commissioned it" in done.out
+    assert "judged by the operator of the agent that did the work" in done.out
     governed.commit("judged")
     assert errors(governed, "--base", "base") == {}
 

@@ -184,7 +184,7 @@ def test_check_finds_nothing_against_an_event_that_passed_two_gates(signed: Sign
     other = signed.approve("security", VICTOR)
     governed.done(*PASS)
     assert governed.state(NAME).history[-1].attest == tuple(sorted((right, other)))
-    assert codes_of(governed, "--base", "main", "--worktree") == set()
+    assert codes_of(governed, "--base", "main", "--uncommitted") == set()
     governed.commit("judged")
     governed.git("switch", "--quiet", "main")
     governed.git("merge", "--quiet", "--no-ff", f"wp/{NAME}")
@@ -216,7 +216,7 @@ def test_a_forged_move_past_an_added_gate_is_seen(signed: Signed) -> None:
     pending(signed, "verdict PASS")
     forged_verdict(signed, (signed.approve("verdict", VICTOR, verdict="PASS"),))
     assert "approval_missing" in codes_of(signed.governed)
-    assert "approval_missing" in codes_of(signed.governed, "--base", "main", "--worktree")
+    assert "approval_missing" in codes_of(signed.governed, "--base", "main", "--uncommitted")
 
 
 def test_a_policy_that_comes_with_the_change_takes_no_gate_away(signed: Signed) -> None:
@@ -241,7 +241,7 @@ def test_a_gate_that_was_taken_away_leaves_no_fault_behind(signed: Signed) -> No
     governed.commit("no gate any more")
     governed.git("switch", "--quiet", f"wp/{NAME}")
     governed.git("merge", "--quiet", "--message", "merged", "main")
-    assert not {"attest_unfit", "nonce_used"} & codes_of(governed, "--base", "main", "--worktree")
+    assert not {"attest_unfit", "nonce_used"} & codes_of(governed, "--base", "main", "--uncommitted")
 
 
 def test_an_event_that_asks_for_no_gate_uses_up_no_approval(signed: Signed) -> None:

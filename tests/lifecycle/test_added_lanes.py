@@ -60,7 +60,7 @@ def test_a_packet_goes_the_whole_way_through_two_added_lanes(governed: Governed)
     assert f"Quality Assurance: {NAME}" in governed.read(REGISTRY)
     assert "**Status:** QA" in governed.read(PACKET)
     governed.commit("judged")
-    assert codes_of(governed, "--base", "main", "--worktree") == set()
+    assert codes_of(governed, "--base", "main", "--uncommitted") == set()
     assert governed.done("why", NAME).next == f"workpacket packet advance {NAME}"
     assert governed.done("next").next == f"workpacket packet advance {NAME}"
     assert "[QA]" in governed.done("board", "show").out
@@ -76,7 +76,7 @@ def test_a_packet_goes_the_whole_way_through_two_added_lanes(governed: Governed)
     governed.done("packet", "advance", NAME, "--reason", "a week without a crash")
     assert lane(governed) == "VALIDATED"
     governed.commit("done")
-    assert codes_of(governed, "--base", "HEAD~3", "--worktree") == set()
+    assert codes_of(governed, "--base", "HEAD~3", "--uncommitted") == set()
     assert [event.type for event in governed.state(NAME).history if event.moves_lane][-4:] == [
         "verdict.given",
         "advanced",
@@ -126,7 +126,7 @@ def test_blocked_in_an_added_lane_it_returns_there_and_reopened_it_is_in_progres
     governed.done("packet", "reopen", NAME, "--reason", "it crashes")
     assert lane(governed) == "IN_PROGRESS"
     governed.commit("back")
-    assert codes_of(governed, "--base", "main", "--worktree") == set()
+    assert codes_of(governed, "--base", "main", "--uncommitted") == set()
 
 
 def test_a_hand_edit_out_of_an_added_lane_is_taken_over_as_a_move(governed: Governed) -> None:
@@ -166,7 +166,7 @@ def test_a_policy_that_comes_with_the_change_takes_no_lane_away(governed: Govern
     governed.done(*PASS)
     assert lane(governed) == "QA"
     forge(governed, NAME, "verdict.given", {"lane_from": "QA", "lane_to": "MERGE_PENDING", "verdict": "PASS"})
-    assert "move_illegal" in codes_of(governed, "--base", "main", "--worktree")
+    assert "move_illegal" in codes_of(governed, "--base", "main", "--uncommitted")
 
 
 def test_a_lane_that_comes_with_the_change_is_not_in_force(governed: Governed) -> None:
@@ -198,7 +198,7 @@ def test_a_packet_in_a_lane_that_was_taken_out_is_named_and_never_lost(governed:
     for words in (["next"], ["list"], ["show", NAME], ["log", "show", NAME], ["audit"], ["board", "export"]):
         assert governed(*words).status in {0, 1, 5}, words
     before = governed.read(BOARD), governed.read(REGISTRY)
-    assert f"left as it is: {NAME} is in QA" in governed.done("board", "sync").out
+    assert f"left unchanged: {NAME} is in QA" in governed.done("board", "sync").out
     assert (governed.read(BOARD), governed.read(REGISTRY)) == before
 
 
@@ -234,7 +234,7 @@ def test_with_lanes_that_do_not_hold_nothing_moves_and_nothing_is_believed(lanes
     assert "until this is fixed, no packet can move" in governed.done("policy", "show").out
     assert lane(governed) == "IN_REVIEW"
     forge(governed, NAME, "verdict.given", {"lane_from": "IN_REVIEW", "lane_to": "MERGE_PENDING", "verdict": "PASS"})
-    assert "base_lanes_unfit" in codes_of(governed, "--base", "main", "--worktree")
+    assert "base_lanes_unfit" in codes_of(governed, "--base", "main", "--uncommitted")
 
 
 def test_policy_show_tells_the_way_and_where_it_comes_from(governed: Governed) -> None:
@@ -357,11 +357,11 @@ def test_a_gate_on_the_way_out_of_an_added_lane_is_opened_by_a_real_key(signed: 
     envelope = signed.approve("tested", VICTOR)
     governed.done("packet", "advance", NAME)
     assert governed.state(NAME).history[-1].attest == (envelope,)
-    assert codes_of(governed, "--base", "main", "--worktree") == set()
+    assert codes_of(governed, "--base", "main", "--uncommitted") == set()
 
 
 def test_a_forged_advance_past_its_gate_is_seen(signed: Signed) -> None:
     in_qa(signed)
     forge(signed.governed, NAME, "advanced", {"lane_from": "QA", "lane_to": "MERGE_PENDING"}, ())
     assert "approval_missing" in codes_of(signed.governed)
-    assert "approval_missing" in codes_of(signed.governed, "--base", "main", "--worktree")
+    assert "approval_missing" in codes_of(signed.governed, "--base", "main", "--uncommitted")

@@ -56,7 +56,7 @@ def test_a_harness_is_not_guessed_from_its_variables(governed: Governed, monkeyp
     for name in ("CLAUDECODE", "CURSOR_TRACE_ID", "CODEX_HOME", "AIDER_MODEL"):
         monkeypatch.setenv(name, "1")
     governed.done("packet", "prepare", NAME, "--for", "coder")
-    governed.done("claim", NAME, "--as", "coder", "--kind", "agent")
+    governed.done("claim", NAME, "--as", "coder", "--actor-kind", "agent")
     assert "declared" not in governed.state(NAME).history[-1].data
     assert governed.done("trace", "trailers", NAME).out == f"Work-Packet: {NAME}\n"
 

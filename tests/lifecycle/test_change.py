@@ -69,7 +69,7 @@ def test_a_move_with_its_gate_is_a_change_that_holds(governed: Governed) -> None
     activated(governed)
     governed.work(NAME)
     governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
-    assert codes(governed, "--base", "main", "--worktree") == set()
+    assert codes(governed, "--base", "main", "--uncommitted") == set()
 
 
 def test_a_forged_move_is_seen(governed: Governed) -> None:
@@ -77,7 +77,7 @@ def test_a_forged_move_is_seen(governed: Governed) -> None:
     forged_move(governed, "merged", "VALIDATED", commit="d" * 40, target="main", target_commit="d" * 40, proof="tree")
     governed.done("board", "sync")
     assert codes(governed) == set()
-    assert codes(governed, "--base", "main", "--worktree") == {"move_illegal", "move_without_gate"}
+    assert codes(governed, "--base", "main", "--uncommitted") == {"move_illegal", "move_without_gate"}
     assert governed("check", "--base", "main").status == 5
 
 
@@ -87,7 +87,7 @@ def test_a_forged_activation_is_seen(governed: Governed) -> None:
     governed.commit("a stub")
     refinement: Json = {"path": f".GOV/refinements/{NAME}.md", "sha256": "a" * 64}
     forged_move(governed, "activated", "READY_FOR_DEV", refinement=refinement, checklist=[])
-    assert "move_without_gate" in codes(governed, "--base", "main", "--worktree")
+    assert "move_without_gate" in codes(governed, "--base", "main", "--uncommitted")
     # A policy that names nobody lets nobody through, and the check is asked although it says nothing of approvals.
     assert "[approvals" not in governed.read(".GOV/policy/policy.toml")
     assert "approvers_unnamed" in codes(governed)
@@ -103,23 +103,23 @@ def test_a_policy_that_comes_with_the_change_does_not_judge_it(governed: Governe
     governed.commit("tokens count now")
     refinement: Json = {"path": f".GOV/refinements/{NAME}.md", "sha256": "a" * 64}
     forged_move(governed, "activated", "READY_FOR_DEV", refinement=refinement, checklist=[])
-    assert "move_without_gate" in codes(governed, "--base", "main", "--worktree")
+    assert "move_without_gate" in codes(governed, "--base", "main", "--uncommitted")
 
 
 def test_severities_are_those_of_the_base(governed: Governed) -> None:
     activated(governed)
     governed.replace(PACKET, "TERMS: x", "TERMS: TODO")
-    strict = codes(governed, "--base", "main", "--worktree")
+    strict = codes(governed, "--base", "main", "--uncommitted")
     governed.replace(".GOV/policy/policy.toml", 'profile = "strict"', 'profile = "adopt"')
     # That the policy changes without an approval is a finding of its own.
-    assert codes(governed, "--base", "main", "--worktree") - {"approval_missing"} == strict
+    assert codes(governed, "--base", "main", "--uncommitted") - {"approval_missing"} == strict
 
 
 def test_an_end_that_was_cut_off_shows_against_the_base(governed: Governed) -> None:
     activated(governed)
     last = governed.state(NAME).history[-1]
     (governed.root / last.path).unlink()
-    assert "log_file_deleted" in codes(governed, "--base", "main", "--worktree")
+    assert "log_file_deleted" in codes(governed, "--base", "main", "--uncommitted")
     assert governed("log", "verify").status == 0
     assert governed("log", "verify", "--base", "main").status == 5
 
@@ -139,7 +139,7 @@ def test_where_packets_have_logs_nobody_is_adopted_into_the_middle_of_the_work(g
     governed.write(path, governed.read(PACKET).replace("Greeting", "Song").replace("Ready for Dev", "Validated"))
     governed.done("adopt")
     assert governed.state("WP-1-Song-v1").lane == "VALIDATED"
-    assert "move_illegal" in codes(governed, "--base", "main", "--worktree")
+    assert "move_illegal" in codes(governed, "--base", "main", "--uncommitted")
 
 
 def test_the_first_adoption_of_all_is_a_change_that_holds(governed: Governed) -> None:
@@ -148,7 +148,7 @@ def test_the_first_adoption_of_all_is_a_change_that_holds(governed: Governed) ->
     governed.commit("before the log")
     governed.done("adopt")
     governed.done("board", "sync")
-    assert not {code for code in codes(governed, "--base", "main", "--worktree") if code.startswith("move_")}
+    assert not {code for code in codes(governed, "--base", "main", "--uncommitted") if code.startswith("move_")}
 
 
 def test_a_fork_is_settled_among_the_lanes_that_it_is_about(governed: Governed) -> None:
@@ -161,7 +161,7 @@ def test_a_fork_is_settled_among_the_lanes_that_it_is_about(governed: Governed) 
     moves: list[Json] = [*sorted(move.id for move in governed.state(NAME).latest_moves)]
     forged_move(governed, "fork.resolved", "VALIDATED", moves=moves, reason="because")
     assert governed.state(NAME).lane == "VALIDATED"
-    assert "move_illegal" in codes(governed, "--base", "main", "--worktree")
+    assert "move_illegal" in codes(governed, "--base", "main", "--uncommitted")
 
 
 def test_what_the_stub_demands_may_not_vanish_from_the_packet_later(governed: Governed) -> None:
@@ -174,9 +174,9 @@ def test_what_the_stub_demands_may_not_vanish_from_the_packet_later(governed: Go
     # Files that are named are compared with nothing, unless a change is judged.
     stub = f".GOV/task_packets/stubs/{NAME}.md"
     for named in (PACKET, stub, ".GOV/task_packets"):
-        assert "scope_not_carried_over" in codes(governed, named, "--base", "main", "--worktree")
+        assert "scope_not_carried_over" in codes(governed, named, "--base", "main", "--uncommitted")
     assert "scope_not_carried_over" not in codes(governed, PACKET)
-    assert "scope_not_carried_over" not in codes(governed, ".GOV/refinements", "--base", "main", "--worktree")
+    assert "scope_not_carried_over" not in codes(governed, ".GOV/refinements", "--base", "main", "--uncommitted")
     governed.commit("it is on the base, and no better for that")
     assert "scope_not_carried_over" in codes(governed)
     governed.replace(PACKET, "It ends.", "It ends with a line feed.")
@@ -193,7 +193,7 @@ def test_a_claim_past_its_dependency_is_seen(governed: Governed) -> None:
     )
     found = [
         f["message"]
-        for f in governed.json("check", "--base", "main", "--worktree")["findings"]
+        for f in governed.json("check", "--base", "main", "--uncommitted")["findings"]
         if "without" in f["code"]
     ]
     assert [message for message in found if "was not done" in message]
@@ -210,11 +210,11 @@ def test_a_merge_that_never_was_is_seen(governed: Governed) -> None:
     commit = next(event.text("commit") for event in state.history if event.type == "submitted")
     governed.git("switch", "--quiet", "main")
     governed.git("checkout", f"wp/{NAME}", "--", ".GOV", "report.md")
-    assert codes(governed, "--base", "main", "--worktree") == set()
+    assert codes(governed, "--base", "main", "--uncommitted") == set()
     told: dict[str, Json] = {"target": "main", "target_commit": "d" * 40, "proof": "tree"}
     forged_move(governed, "merged", "VALIDATED", commit=commit, **told)
     governed.done("board", "sync")
-    found = governed.json("check", "--base", "main", "--worktree")["findings"]
+    found = governed.json("check", "--base", "main", "--uncommitted")["findings"]
     # The work that the verdict is about is not there, which coverage warns of.
     found = [one for one in found if one["severity"] == "error"]
     assert [(one["code"], "nor an equivalent change is part of this history" in one["message"]) for one in found] == [
@@ -223,7 +223,7 @@ def test_a_merge_that_never_was_is_seen(governed: Governed) -> None:
     # With the work itself on the branch, the same event is one that nothing stands against.
     governed.git("checkout", f"wp/{NAME}", "--", "src")
     governed.commit("squashed")
-    assert codes(governed, "--base", "main~1", "--worktree") == set()
+    assert codes(governed, "--base", "main~1", "--uncommitted") == set()
 
 
 def test_a_move_that_does_not_know_what_the_base_has_does_not_land(governed: Governed) -> None:
@@ -238,12 +238,12 @@ def test_a_move_that_does_not_know_what_the_base_has_does_not_land(governed: Gov
     governed.git("switch", "--quiet", "two")
     governed.git("merge", "--quiet", "--message", "second", "main")
     governed.done("packet", "resolve", NAME, "--lane", "IN_PROGRESS", "--reason", "because")
-    assert "move_beside_base" in codes(governed, "--base", "main", "--worktree")
+    assert "move_beside_base" in codes(governed, "--base", "main", "--uncommitted")
     governed.commit("settled")
     governed.git("restore", "--source=main", "--staged", "--worktree", ".GOV")
     governed.commit("taken back")
     governed.done("block", NAME, "--reason", "x", "--until", "y")
-    assert not {code for code in codes(governed, "--base", "main", "--worktree") if code.startswith("move_")}
+    assert not {code for code in codes(governed, "--base", "main", "--uncommitted") if code.startswith("move_")}
 
 
 def test_a_box_without_a_tick_is_no_yes(governed: Governed) -> None:
@@ -263,5 +263,5 @@ def test_a_box_without_a_tick_is_no_yes(governed: Governed) -> None:
     governed.replace(path, "Specific: [x] PASS", "Specific: [ ] PASS")
     refinement: Json = {"path": path, "sha256": digest((governed.root / path).read_bytes())}
     forged_move(governed, "activated", "READY_FOR_DEV", refinement=refinement, checklist=[])
-    found = governed.json("check", "--base", "main", "--worktree")["findings"]
+    found = governed.json("check", "--base", "main", "--uncommitted")["findings"]
     assert any("'Specific' is not passed" in finding["message"] for finding in found)

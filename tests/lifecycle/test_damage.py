@@ -38,7 +38,7 @@ def test_a_packet_whose_log_does_not_hold_together_is_compared_with_nothing_and_
     # Somebody moves the other one by hand: that is drawn anew, and only that.
     governed.replace(BOARD, f"**[{OTHER}]** - [STUB]", f"**[{OTHER}]** - [FAIL]")
     said = governed.done("board", "sync").out
-    assert f"{NAME} is left as it is: its log is inconsistent" in said
+    assert f"{NAME} was left unchanged: its log is inconsistent" in said
     assert governed.read(BOARD) == board
     assert governed.refused("packet", "unblock", NAME) == ["log_unsound"]
 

@@ -55,7 +55,7 @@ def test_a_settlement_names_all_of_the_latest_moves_and_no_others() -> None:
     for named in (("ann", "ready"), ("ann", "bob", "ready")):
         fork = Fork()
         event = fork.settled(fork.ann, fork.bob, moves=tuple(getattr(fork, name) for name in named))
-        assert fork.faults(event) == ["it does not name exactly the latest moves"]
+        assert fork.faults(event) == ["it must name exactly the latest moves"]
 
 
 def test_a_settlement_does_not_lead_to_a_lane_that_is_on_no_branch() -> None:
@@ -122,7 +122,7 @@ def test_a_move_rests_on_all_that_the_base_has() -> None:
     replay = LaneReplay(log)
     assert list(unseen_moves(log, replay, fork.ann, [fork.ready.id, fork.ann.id])) == []
     assert list(unseen_moves(log, replay, fork.ann, [fork.ready.id, fork.bob.id])) == [
-        f"it does not follow claimed by ann ({fork.bob.id[:12]}), which is on the base"
+        f"it was written without claimed by ann ({fork.bob.id[:12]}), which is on the base"
     ]
 
 

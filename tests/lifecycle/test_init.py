@@ -161,7 +161,7 @@ def test_line_ends_and_a_byte_order_mark_are_no_edit_and_stay(governed: Governed
 def test_an_edited_file_is_left_and_said(governed: Governed, once_shipped: None) -> None:
     governed.done("init")
     governed.write(PROTOCOL, OLDER + "And ours.\n")
-    assert f"left as it is: {PROTOCOL}" in governed.done("init").out
+    assert f"left unchanged: {PROTOCOL}" in governed.done("init").out
     assert governed.read(PROTOCOL) == OLDER + "And ours.\n"
     checked = governed.done("init", "--check")
     assert "starter_edited" in checked.out

@@ -121,6 +121,36 @@ def handed_in(governed: Governed) -> None:
     governed.done("done", NAME, "--commit")
 
 
+@pytest.mark.parametrize("command", ["show", "why", "log show", "submit --check", "done", "block --reason x"])
+def test_without_an_id_the_packet_of_the_branch_is_meant(governed: Governed, command: str) -> None:
+    begun(governed)
+    governed.done("start", NAME)
+    write_program(governed)
+    governed.commit("Greet the user")
+    words = [*command.split(), *(["--waits-for", "y"] if command.startswith("block") else [])]
+    answer = governed.json(*words)
+    assert answer["ok"]
+    assert answer["data"]["id"] == NAME
+
+
+@pytest.mark.parametrize("command", ["show", "done", "block --reason x --waits-for y"])
+def test_a_branch_without_a_packet_needs_an_id(governed: Governed, command: str) -> None:
+    begun(governed)
+    refused = governed(*command.split())
+    assert refused.status == 2
+    assert "this branch belongs to no packet: give a WP_ID (missing_argument)" in refused.err
+
+
+def test_where_the_policy_says_so_commands_commit_what_they_wrote(governed: Governed) -> None:
+    governed.done("init")
+    governed.replace(".GOV/policy/policy.toml", 'form = "light"\n', 'form = "light"\ncommit = true\n')
+    governed.commit("Governance")
+    governed.write("unrelated.txt", "not of the command\n")
+    governed.done(*NEW)
+    assert governed.git("log", "-1", "--format=%s").strip() == f"workpacket new {NAME}"
+    assert governed.git("status", "--porcelain").strip() == "?? unrelated.txt"
+
+
 @remembered
 def landed_by_commands(governed: Governed) -> None:
     handed_in(governed)
@@ -131,8 +161,8 @@ def test_every_output_says_that_nobody_judged_it(governed: Governed) -> None:
     landed_by_commands(governed)
     for words in (["show", NAME], ["why", NAME], ["log", "show", NAME], ["status"], ["list"], ["board", "show"]):
         assert "not judged" in governed(*words).out, words
-    for command in ("show", "why", "history"):
-        assert "not asked by policy" in governed(command, NAME).out, command
+    for command in ("show", "why", "log show"):
+        assert "not asked by policy" in governed(*command.split(), NAME).out, command
     assert governed("check").status == 0
     assert [packet["lanes"] for packet in governed.json("list")["data"]["work"]] == [["MERGED"]]
 

@@ -92,7 +92,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, datetime, Path
         governed.stub(NAME)
         governed.stub(OTHER)
         governed.commit("Two stubs")
-        governed.done("log", "checkpoint", "--key", str(key), "--as", "ci", "--kind", "ci")
+        governed.done("log", "checkpoint", "--key", str(key), "--as", "ci", "--actor-kind", "ci")
     return folder / "repository", clock.now, key, soft
 
 

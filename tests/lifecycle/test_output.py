@@ -13,7 +13,7 @@ NAME = "WP-1-Greeting-v1"
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "output.schema.json").read_text("utf-8"))
 
 COMMANDS = (
-    ("status",), ("next",), ("why", NAME), ("why", NAME, "--gate"), ("show", NAME), ("history", NAME),
+    ("status",), ("next",), ("why", NAME), ("why", NAME, "--exit-code"), ("show", NAME), ("history", NAME),
     ("board", "show"), ("board", "sync"), ("registry", "show"), ("registry", "sync"), ("policy", "show"),
     ("policy", "test"), ("log", "verify"), ("recover",), ("adopt",), ("create-task-packet", NAME), ("activate", NAME),
     ("claim", NAME), ("prepare", NAME), ("refine", NAME), ("init",),

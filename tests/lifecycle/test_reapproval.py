@@ -21,7 +21,7 @@ def landed(signed: Signed) -> str:
 
 
 def codes(signed: Signed) -> set[str]:
-    return codes_of(signed.governed, "--base", "main", "--worktree")
+    return codes_of(signed.governed, "--base", "main", "--uncommitted")
 
 
 def test_a_revocation_can_land_and_what_it_leaves_is_mended_by_a_new_approval(signed: Signed) -> None:

@@ -38,7 +38,7 @@ def test_a_report_that_grows_from_changes_to_pass_is_right_for_both_verdicts(gov
     judged(governed, FIRST, "CHANGES", "1. It does not greet.\n")
     governed.done("submit", FIRST, "--as", "coder", "--prove", "all=true")
     judged(governed, FIRST, "PASS", "1. It does not greet. It does now.\n")
-    assert codes(governed) == codes(governed, "--base", "before", "--worktree") == set()
+    assert codes(governed) == codes(governed, "--base", "before", "--uncommitted") == set()
 
 
 def test_a_report_about_two_packets_is_right_for_both(governed: Governed) -> None:
@@ -49,7 +49,7 @@ def test_a_report_about_two_packets_is_right_for_both(governed: Governed) -> Non
     governed.git("merge", "--quiet", "--no-ff", f"wp/{FIRST}")
     in_review(governed, SECOND)
     judged(governed, SECOND, "PASS", "Greeting: good.\nFarewell: good.\n")
-    assert codes(governed) == codes(governed, "--base", "before", "--worktree") == set()
+    assert codes(governed) == codes(governed, "--base", "before", "--uncommitted") == set()
 
 
 def test_a_report_that_no_verdict_names_any_more_was_changed(governed: Governed) -> None:
@@ -59,7 +59,7 @@ def test_a_report_that_no_verdict_names_any_more_was_changed(governed: Governed)
     governed.done("submit", FIRST, "--as", "coder", "--prove", "all=true")
     judged(governed, FIRST, "PASS", "Good.\n")
     governed.write(REPORT, "Very good.\n")
-    assert codes(governed, "--base", "before", "--worktree") == {"evidence_changed", "move_without_gate"}
+    assert codes(governed, "--base", "before", "--uncommitted") == {"evidence_changed", "move_without_gate"}
 
 
 def test_an_older_report_does_not_vouch_for_a_later_verdict(governed: Governed) -> None:
@@ -70,4 +70,4 @@ def test_an_older_report_does_not_vouch_for_a_later_verdict(governed: Governed) 
     governed.done("submit", FIRST, "--as", "coder", "--prove", "all=true")
     judged(governed, FIRST, "PASS", "Good.\n")
     governed.write(REPORT, "Bad.\n")
-    assert codes(governed, "--base", "before", "--worktree") == {"evidence_changed", "move_without_gate"}
+    assert codes(governed, "--base", "before", "--uncommitted") == {"evidence_changed", "move_without_gate"}

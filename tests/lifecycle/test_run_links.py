@@ -119,8 +119,8 @@ def test_a_verdict_after_the_run_ended_is_a_change_that_holds(governed: Governed
     ("words", "found"),
     [
         (("runtime", "run", "stop", "HANDLE"), "completed"),
-        (("runtime", "run", "stop", "HANDLE", "--reason", "verification_failed"), "stopped"),
-        (("runtime", "run", "stop", "HANDLE", "--reason", "run_cancelled"), "cancelled"),
+        (("runtime", "run", "stop", "HANDLE", "--code", "verification_failed"), "stopped"),
+        (("runtime", "run", "stop", "HANDLE", "--code", "run_cancelled"), "cancelled"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -136,7 +136,7 @@ def test_every_end_of_a_run_closes_its_link(governed: Governed, words: tuple[str
 
 def test_a_run_that_goes_on_is_linked_again(governed: Governed) -> None:
     in_progress(governed)
-    governed("runtime", "run", "stop", start(governed), "--reason", "stalled")
+    governed("runtime", "run", "stop", start(governed), "--code", "stalled")
     assert runs(governed) == [(RUN, "stopped")]
     assert start(governed) == f"{RUN}#2"
     assert runs(governed) == [(RUN, "")]
@@ -225,7 +225,7 @@ def test_a_program_is_told_of_runs_and_roles_too(governed: Governed) -> None:
     told = governed.json("packet", "release", NAME, "--as", "coder", "--reason", "ill")["data"]["notes"]
     assert [note.partition(":")[0] for note in told] == [
         f"the run {RUN} is unfinished",
-        f"the role in docs/progress/{NAME}-backend.md is open; when its writer is done",
+        f"the role in docs/progress/{NAME}-backend.md is still open; when its writer is done, run",
     ]
 
 
@@ -268,7 +268,7 @@ def test_a_run_is_shown_as_it_stands(governed: Governed) -> None:
     assert shown(governed) == set()
     handle = start(governed)
     assert shown(governed) == {"live"}
-    governed("runtime", "run", "stop", handle, "--reason", "verification_failed")
+    governed("runtime", "run", "stop", handle, "--code", "verification_failed")
     assert shown(governed) == {"blocked verification_failed"}
     start(governed, owner=gone())
     assert shown(governed) == {"stale"}
@@ -525,7 +525,7 @@ def test_a_store_that_was_put_back_does_not_reach_the_end_that_the_log_keeps(gov
 @pytest.mark.on_disk
 def test_a_run_that_went_on_or_was_removed_ended_as_the_log_says(governed: Governed) -> None:
     in_progress(governed)
-    assert governed("runtime", "run", "stop", start(governed), "--reason", "needs_confirmation").status == 15
+    assert governed("runtime", "run", "stop", start(governed), "--code", "needs_confirmation").status == 15
     handle = start(governed)
     assert ends(governed) == (0, [])
     governed.done("runtime", "run", "stop", handle)
@@ -550,7 +550,7 @@ def test_a_run_of_a_lost_machine_is_given_up_by_a_person_with_a_reason(governed:
         )
     ]
     refused = governed(
-        "runtime", "runs", "unlink", RUN, "--reason", "it is in my way", "--as", "bot", "--kind", "agent"
+        "runtime", "runs", "unlink", RUN, "--reason", "it is in my way", "--as", "bot", "--actor-kind", "agent"
     )
     assert (refused.status, "person_needed" in refused.err) == (3, True)
     assert governed("runtime", "runs", "unlink", RUN).status == 2

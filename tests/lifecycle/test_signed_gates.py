@@ -34,7 +34,7 @@ def test_signatures_open_activation_and_verdict_and_stand_in_the_events(signed: 
     events = {event.type: event for event in governed.state(NAME).history}
     assert events["verdict.given"].attest == (envelope,)
     assert len(events["activated"].attest) == 1
-    assert codes_of(governed, "--base", "main", "--worktree") == set()
+    assert codes_of(governed, "--base", "main", "--uncommitted") == set()
     governed.commit("judged")
     governed.git("switch", "--quiet", "main")
     governed.git("merge", "--quiet", "--no-ff", f"wp/{NAME}")
@@ -85,7 +85,7 @@ def test_a_signed_waiver_lifts_what_it_names_until_its_last_day(signed: Signed) 
     signed.wait(days=-8)
     governed.done("claim", NAME)
     # The claim has changed the packet; what was waived was said of the text before.
-    said = codes_of(governed, "--base", "main", "--worktree")
+    said = codes_of(governed, "--base", "main", "--uncommitted")
     assert said & {"subject_mismatch", "threshold_unmet", "move_without_gate"} == set()
 
 
@@ -106,7 +106,7 @@ def test_a_signed_waiver_lets_a_verdict_pass_an_unfinished_run_and_no_other(sign
     governed.done("runtime", "run", "stop", two)
     governed.done(*judged)
     assert [run.run for run in governed.state(NAME).open_runs] == [target]
-    assert codes_of(governed, "--base", "main", "--worktree") == set()
+    assert codes_of(governed, "--base", "main", "--uncommitted") == set()
 
 
 def forged(signed: Signed) -> None:
@@ -197,20 +197,20 @@ def activated(signed: Signed) -> Path:
     envelope = signed.approve()
     signed.governed.done("packet", "activate", NAME)
     signed.governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
-    assert codes_of(signed.governed, "--base", "main", "--worktree") == set()
+    assert codes_of(signed.governed, "--base", "main", "--uncommitted") == set()
     return signed.governed.root / f".GOV/attestations/{envelope}.dsse.json"
 
 
 def test_an_envelope_that_was_removed_is_missed(signed: Signed) -> None:
     activated(signed).unlink()
     assert {"approval_missing"} <= codes_of(signed.governed)
-    assert {"approval_missing"} <= codes_of(signed.governed, "--base", "main", "--worktree")
+    assert {"approval_missing"} <= codes_of(signed.governed, "--base", "main", "--uncommitted")
 
 
 def test_an_envelope_that_was_edited_is_seen(signed: Signed) -> None:
     path = activated(signed)
     path.write_bytes(path.read_bytes().replace(b'"payload":"e', b'"payload":"f'))
-    assert "envelope_renamed" in codes_of(signed.governed, "--base", "main", "--worktree")
+    assert "envelope_renamed" in codes_of(signed.governed, "--base", "main", "--uncommitted")
 
 
 def test_an_event_that_rests_on_an_envelope_of_another_gate_is_seen(signed: Signed) -> None:
@@ -220,7 +220,7 @@ def test_an_event_that_rests_on_an_envelope_of_another_gate_is_seen(signed: Sign
     report: Json = {"path": "report.md", "sha256": "a" * 64}
     lanes: dict[str, Json] = {"lane_from": "IN_REVIEW", "lane_to": "MERGE_PENDING"}
     forge(governed, NAME, "verdict.given", {**lanes, "verdict": "PASS", "report": report}, activation)
-    assert "approval_missing" in codes_of(governed, "--base", "main", "--worktree")
+    assert "approval_missing" in codes_of(governed, "--base", "main", "--uncommitted")
     assert "approval_missing" in codes_of(governed)
 
 
@@ -239,7 +239,7 @@ def test_a_replayed_activation_is_seen(signed: Signed) -> None:
     activated(signed)
     event = next(event for event in governed.state(NAME).history if event.type == "activated")
     forge(governed, NAME, "activated", event.data, event.attest)
-    assert "nonce_used" in codes_of(governed, "--base", "main", "--worktree")
+    assert "nonce_used" in codes_of(governed, "--base", "main", "--uncommitted")
 
 
 def contradicting_verdicts(signed: Signed) -> None:
@@ -263,7 +263,7 @@ def test_no_settlement_drops_a_signed_verdict_where_the_policy_has_no_gate_for_t
     assert governed.refused("packet", "resolve", NAME, "--lane", "FAIL", "--reason", "x") == ["approval_missing"]
     moves: list[Json] = [*sorted(move.id for move in governed.state(NAME).latest_moves)]
     forge(governed, NAME, "fork.resolved", {"lane_from": "FORKED", "lane_to": "FAIL", "moves": moves, "reason": "x"})
-    assert "move_without_gate" in codes_of(governed, "--base", "main", "--worktree")
+    assert "move_without_gate" in codes_of(governed, "--base", "main", "--uncommitted")
 
 
 def test_a_signature_at_the_gate_resolve_settles_a_fork_in_its_lane_and_no_other(
@@ -279,4 +279,4 @@ def test_a_signature_at_the_gate_resolve_settles_a_fork_in_its_lane_and_no_other
     governed.done(*settle, "FAIL")
     (settled,) = [event for event in governed.state(NAME).history if event.type == "fork.resolved"]
     assert (settled.attest, governed.state(NAME).lane) == ((envelope,), "FAIL")
-    assert codes_of(governed, "--base", "main", "--worktree") == set()
+    assert codes_of(governed, "--base", "main", "--uncommitted") == set()

@@ -14,7 +14,7 @@ COMMIT = "c" * 40
 ONE, TWO = "It greets.", "It ends with a  line feed."
 WORK = SubmittedWork((ONE, TWO), ("`src/`",), ("src/a.py",), same=frozenset({COMMIT}))
 STOPPED = "its command was stopped"
-UNSHOWN = "is called met, but neither a command nor a place shows it"
+UNSHOWN = "is marked as met, but neither a command nor a place proves it"
 MET: dict[str, Any] = {"result": "met", "command": "true", "exit_code": 0}
 
 
@@ -48,11 +48,11 @@ def test_every_criterion_with_a_command_that_succeeded_or_a_place_is_proved() ->
         ),
         (
             {"result": "met", "command": "true", "exit_code": 0, "commit": "d" * 40},
-            "was proved at dddddddddddd, which contains different work",
+            "was proved at dddddddddddd, where the work differs",
         ),
         (
             {"result": "not_applicable", "reason": "x"},
-            "is called not applicable, but the contract does not exempt it from proof",
+            "is marked as not applicable, but the contract does not exempt it from proof",
         ),
     ],
 )

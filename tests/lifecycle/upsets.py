@@ -302,7 +302,7 @@ class Upsets(RuleBasedStateMachine):
     # --- helpers of this machine ---
 
     def check(self) -> list[dict[str, Any]]:
-        result = self.governed("check", "--base", "HEAD", "--worktree", "--json")
+        result = self.governed("check", "--base", "HEAD", "--uncommitted", "--json")
         assert result.status in {0, 1, 5}, result
         # Hand edits are judged before anybody commits them, which is said of each file.
         return [one for one in json.loads(result.out)["findings"] if one["code"] != "not_committed"]

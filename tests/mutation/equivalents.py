@@ -30,6 +30,13 @@ _DESCRIBED = (
     "exempt=asked.exempt)"
 )
 _PATH = r"""_PATH: Final = lazy_pattern('[^\\s\'\\"`,;()<>]+')"""
+_LANDING = (
+    "return Landing(frozenset(changed), frozenset(otherwise), frozenset(conflicts & otherwise), brought, "
+    "frozenset((*self._reports({**differing, **changed}), *self._shipped({**differing, **changed}))), "
+    "frozenset((path for path, one in {**differing, **changed}.items() if one.new and (not "
+    "one.new.startswith(_FILE)))), frozenset((path for path, one in {**differing, **changed}.items() if "
+    "_is_document(one))))"
+)
 _TOLD = (
     "told = {_utf8(value.value) if oid == _ISSUER else value.value for oid, value in found.items() "
     "if isinstance(value, x509.UnrecognizedExtension)}"
@@ -415,6 +422,62 @@ EQUIVALENT = (
         "wanted = {path: 'A' if letter == 'D' else 'D' for path, letter in changes.items() if letter in 'AD'}",
         "wanted = {path: 'A' if letter == 'D' else 'D' for path, letter in changes.items()}",
         "a change that modifies an event is refused, whatever else it takes back",
+    ),
+    Equivalent(
+        "shell/judging/coverage.py",
+        "_Coverage._here",
+        "if submitted is None or not is_described(self.repository, submitted, self.head):",
+        "if not is_described(self.repository, submitted, self.head):",
+        "a verdict is about a submission; the condition is there for the type checker",
+    ),
+    Equivalent(
+        "shell/judging/coverage.py",
+        "_Coverage._reports",
+        "verdicts = [event for log in self.logs.values() for event in log.events if event.type == 'verdict.given']",
+        "verdicts = [event for log in self.logs.values() for event in log.events]",
+        "by the schema of events, only a verdict names a report",
+    ),
+    Equivalent(
+        "shell/judging/coverage.py",
+        "_Coverage._shipped",
+        "own = {path: _id(one.new) for path, one in differing.items() if path.startswith(f'{GOVERNANCE_FOLDER}/')}",
+        "own = {path: _id(one.new) for path, one in differing.items()}",
+        "init writes nothing outside of the folder; reading the other files takes time",
+    ),
+    Equivalent(
+        "shell/judging/coverage.py",
+        "_may_matter",
+        "return any((top in fields[0] or f'`{top}`' in text for top in tops))",
+        "return any((top in fields[0] or f'`{top}`' not in text for top in tops))",
+        "more pages are read, and none of them changes the answer",
+    ),
+    Equivalent(
+        "shell/judging/coverage.py",
+        "_Coverage._landing",
+        _LANDING,
+        _LANDING.replace(" if _is_document(one)", ""),
+        "what is left of the folder is a program, and needs a packet anyway",
+    ),
+    Equivalent(
+        "lifecycle/contract.py",
+        "contract_of",
+        "return _light(cast('Packet', document), parts)",
+        "return _light(cast('Packetx', document), parts)",
+        "only the type checker reads the name of a type",
+    ),
+    Equivalent(
+        "lifecycle/contract.py",
+        "_has_open_box",
+        "return _OPEN_BOX.search(line[:column - 1]) is not None or line[column - 1:].startswith('[ ] ')",
+        "return _OPEN_BOX.search(line[:column - 2]) is not None or line[column - 1:].startswith('[ ] ')",
+        "a box is followed by a blank, and the pattern asks for none",
+    ),
+    Equivalent(
+        "lifecycle/contract.py",
+        "_Parts.bytes_of",
+        "return b''",
+        "return None",
+        "what is empty is not pinned either way; the type checker asks for bytes",
     ),
     Equivalent(
         "approvals/event_signatures.py",

@@ -58,6 +58,7 @@ GROUPS = (
             "contract/test_contract.py::test_a_document_has_the_canonical_form_of_its_vector",
             "contract/test_drift.py",
             "contract/test_what_counts.py",
+            "contract/test_what_is_proved.py",
             "evidence/test_demands.py",
         ),
     ),

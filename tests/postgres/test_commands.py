@@ -102,14 +102,14 @@ def test_the_variable_may_name_a_file(call: Call, tmp_path: Path, monkeypatch: p
 
 def test_a_run_moves_to_a_file_and_back_with_every_byte(call: Call, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = a_run(call)
-    assert call("runtime", "runs", "export", run, "--output", "there").returncode == 0
+    assert call("runtime", "runs", "export", run, "--out", "there").returncode == 0
     monkeypatch.setenv("WORKPACKET_STORE", "moved.db")
     assert call("runtime", "runs", "import", "there").returncode == 0
     assert call("runtime", "runs", "verify").stdout == "1 run verified\n"
-    assert call("runtime", "runs", "export", run, "--output", "back").returncode == 0
+    assert call("runtime", "runs", "export", run, "--out", "back").returncode == 0
     monkeypatch.setenv("WORKPACKET_STORE", f"{url}-other")
     assert call("runtime", "runs", "import", "back").returncode == 0
-    assert call("runtime", "runs", "export", run, "--output", "again").returncode == 0
+    assert call("runtime", "runs", "export", run, "--out", "again").returncode == 0
 
     assert Path("there").read_bytes() == Path("back").read_bytes() == Path("again").read_bytes()
     assert call("runtime", "runs", "import", "again").returncode == 69  # it is there already
@@ -165,9 +165,10 @@ def test_a_clock_that_is_wrong_is_named_and_nothing_fails(call: Call, monkeypatc
 
 def test_what_is_offered_is_done_by_a_worker(call: Call) -> None:
     assert (
-        call("runtime", "queue", "offer", "double", "--key", "a", "--input", "n=4").stdout.splitlines()[0] == "double@a"
+        call("runtime", "queue", "offer", "double", "--once", "a", "--input", "n=4").stdout.splitlines()[0]
+        == "double@a"
     )
-    assert call("runtime", "queue", "offer", "bad", "--key", "b", "--tries", "1", "--priority", "-3").returncode == 0
+    assert call("runtime", "queue", "offer", "bad", "--once", "b", "--tries", "1", "--priority", "-3").returncode == 0
     assert [job["state"] for job in data(call("runtime", "queue", "list", "--json"))["jobs"]] == ["waiting", "waiting"]
 
     assert call("runtime", "worker", "jobs:TASKS", "--until-empty").stdout == "1 run done\n"
@@ -181,7 +182,7 @@ def test_what_is_offered_is_done_by_a_worker(call: Call) -> None:
 
 
 def test_a_worker_that_is_terminated_ends_at_a_boundary_and_another_goes_on(call: Call, tmp_path: Path) -> None:
-    call("runtime", "queue", "offer", "slow", "--key", "a")
+    call("runtime", "queue", "offer", "slow", "--once", "a")
     words = [sys.executable, "-c", CONSOLE, "worker", "jobs:TASKS"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
     worker = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

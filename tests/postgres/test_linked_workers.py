@@ -44,14 +44,14 @@ def runs(governed: Governed) -> dict[str, str]:
 
 def test_a_worker_links_the_runs_that_it_does(governed: Governed) -> None:
     for task in ("good", "bad"):
-        governed.done("runtime", "queue", "offer", task, "--key", "k", "--packet", NAME, "--tries", "1")
+        governed.done("runtime", "queue", "offer", task, "--once", "k", "--packet", NAME, "--tries", "1")
     assert runs(governed) == {}
     governed.done("runtime", "worker", "jobs:TASKS", "--until-empty")
     assert runs(governed) == {f"{NAME}/good@k": "completed", f"{NAME}/bad@k": "stopped"}
 
 
 def test_a_worker_does_not_begin_a_run_of_a_packet_that_is_blocked(governed: Governed) -> None:
-    governed.done("runtime", "queue", "offer", "good", "--key", "k", "--packet", NAME)
+    governed.done("runtime", "queue", "offer", "good", "--once", "k", "--packet", NAME)
     governed.done("block", NAME, "--reason", "x", "--until", "y", "--as", "coder")
     governed.done("runtime", "worker", "jobs:TASKS", "--until-empty")
     (job,) = governed.json("runtime", "queue", "list")["data"]["jobs"]

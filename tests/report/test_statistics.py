@@ -32,7 +32,7 @@ def test_the_table_ends_with_the_summary() -> None:
         " 1  info     unheard_of\n"
         "\n"
         "2 errors, 10 warnings, 1 info in 1 of 1 file; 1 can be fixed with --fix [*]; "
-        "1 more can be fixed with --unsafe-fixes, which a person should review\n"
+        "1 more can be fixed with --unsafe-fixes; a person should review the result\n"
     )
 
 

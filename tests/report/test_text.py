@@ -86,7 +86,7 @@ def test_an_unsafe_fix_is_offered_but_not_marked() -> None:
     text = render_text(outcome(finding(fix=fix(safe=False, title="take the newer row"))))
     assert "= fix: take the newer row (--unsafe-fixes)\n" in text
     assert "[*]" not in text
-    assert text.endswith("1 can be fixed with --unsafe-fixes, which a person should review\n")
+    assert text.endswith("1 can be fixed with --unsafe-fixes; a person should review the result\n")
 
 
 def test_a_clean_run_says_how_much_it_looked_at() -> None:

@@ -254,7 +254,7 @@ def test_a_check_looks_at_all_that_it_rests_on(
         ),
         (
             state(), replace(SEEN, scope=()), "scope_within", "scope_widened",
-            ("no scope, although the run had one",),
+            ("no scope was given, although the run had one",),
         ),
         (
             state(last_recorded_at=51, budget={"until": 200}), SEEN, "environment_same", "environment_changed",

@@ -289,7 +289,10 @@ def test_what_was_said_is_compared_and_restore_goes_on_behind_it(world: World) -
     with interrupted(world) as first:
         first.add("user", "one")
         first.checkpoint(state={"todo": [1]})
-    with pytest.raises(RunBlocked, match="message 1 of the session s was different before"), session(world) as second:
+    with (
+        pytest.raises(RunBlocked, match="message 1 of the session s differs from the stored one"),
+        session(world) as second,
+    ):
         second.add("user", "two")
     with session(world) as third:
         restored = third.restore()
@@ -330,7 +333,7 @@ def test_an_artifact_under_an_id_that_is_not_its_own_is_passed_over(world: World
 def test_a_decision_that_does_not_answer_the_reason_is_refused(world: World) -> None:
     with session(world):
         pass
-    with pytest.raises(RunBlocked, match="repair does not answer"):
+    with pytest.raises(RunBlocked, match="repair does not resolve"):
         operator_decides(world.runtime, STREAM, "repair")
 
 

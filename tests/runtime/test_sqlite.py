@@ -601,7 +601,7 @@ def test_an_index_entry_that_points_elsewhere_is_not_followed(path: Path) -> Non
         crc = row_crc(kind, stream, key, version, status)
         with raw(path) as connection:
             connection.execute("UPDATE entries SET version = ?, crc = ?", (version, crc))
-        with pytest.raises(LogDamaged, match="points to something else"):
+        with pytest.raises(LogDamaged, match="points to a different event"):
             SQLiteStore(path).latest("checkpoints", STREAM)
 
 

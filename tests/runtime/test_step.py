@@ -470,9 +470,9 @@ def test_a_torn_line_is_quarantined_reported_and_can_be_had_back(world: World) -
     world.block()
     with world.log.path.open("ab") as file:
         file.write(b'{"event_type": "StepCheck')
-    assert [str(damage) for damage in world.log.read().damaged] == ["line 2 was not written completely (25 bytes)"]
+    assert [str(damage) for damage in world.log.read().damaged] == ["line 2 is incomplete (25 bytes)"]
     notes = world.run().notes
-    assert notes == ["mission.events.jsonl: line 2 was not written completely (25 bytes); it is quarantined"]
+    assert notes == ["mission.events.jsonl: line 2 is incomplete (25 bytes); it is quarantined"]
     (record,) = [json.loads(line) for line in world.log.quarantine.read_text().splitlines()]
     assert (record["log"], record["base64"]) == ("mission.events.jsonl", "eyJldmVudF90eXBlIjogIlN0ZXBDaGVjaw==")
     assert world.log.read().damaged == ()

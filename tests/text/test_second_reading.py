@@ -48,7 +48,7 @@ def test_any_other_line_has_to_be_as_it_was(after: str, said: str) -> None:
         (LIST, "- one", "- ```", "in a fence"),
         (LIST, "- one", "- <!-- one", "in a block of HTML"),
         ("- a\n  ```\n  x\n  ```\n", "```\n", "~~~\n", "would be in a fence"),
-        ("> a\n> - b\n", "> a", "", "nothing would be left"),
+        ("> a\n> - b\n", "> a", "", "would be empty"),
         ("one\n\ntwo\n===\n", "two", "```", "in a fence"),
         ("a `b\nc` d\n", "`", "", "would be grouped differently"),
         ("a b\nc` d\n", "b", "`b", "would be grouped differently"),

@@ -153,7 +153,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
 
 MESSAGES = {
     "a: b: c": "a ':' starts a key where a key is not allowed",
-    "a: b\nc\nd: e\n": "this is neither 'key: value' nor part of what is above",
+    "a: b\nc\nd: e\n": "this is neither 'key: value' nor part of the value above",
     "a: @b": "a value cannot begin with this character",
     "a: 'b": "this quote is never closed",
     "a: 'b\n---\nc'": "this quote is not closed before the '---'",

@@ -1,7 +1,8 @@
 """The few exceptions of the package.
 
 A fault *in a document* is never an exception: it is a `Problem` value, because people want to see all of them at once.
-These exceptions end the command: it could not do what was requested, and the code determines the exit status.
+These exceptions mean that the command could not do what was requested: they end it, and their code determines the exit
+status.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class WorkpacketError(Exception):
         return error
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Another process gets the whole problem, not only its message."""
+        """Pickling keeps the whole problem, not only its message, for another process."""
         return WorkpacketError.of, (self.problem,)
 
     @property

@@ -2,8 +2,8 @@
 
     _DATE = lazy_pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
-A command imports more readers and rules than it uses; compiling all their patterns took an eighth of its time. A test
-compiles every pattern, so that an invalid one is noticed.
+A command imports more readers and rules than it uses; compiling all their patterns would take an eighth of its time. A
+test compiles every pattern, so that an invalid one is noticed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ TYPE_CHECKING = False  # what type checkers see; importing `typing` for it would
 
 
 class _Later:
-    """Acts as a compiled pattern whose methods are called: each method is looked up once and becomes an attribute."""
+    """A pattern that is compiled on the first use of one of its methods; each method then becomes an attribute."""
 
     def __init__(self, source: str | bytes, flags: int = 0) -> None:
         self._source = source

@@ -2,7 +2,7 @@
 
 Readers, schemas, rules and gates return problems as values, because people want to see all of them at once; a command
 that cannot continue raises one (`workpacket.errors`). A problem is identified by its `code`, a reason code of the
-catalogue. Its severity depends on the repository's settings, so it is assigned last.
+catalogue. The severity depends on the repository's settings, so it is assigned last.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ class Edit(Value):
 
 
 class Fix(Value):
-    """Edits of the problem's own file. Safe: the document keeps its meaning; unsafe: someone should review them."""
+    """Edits of the problem's own file.
+
+    If they are safe, the document keeps its meaning; otherwise someone should review them.
+    """
 
     edits: tuple[Edit, ...]
     safe: bool
@@ -34,7 +37,7 @@ class Fix(Value):
 
 
 class Location(Value):
-    """The place of a problem, as far as it is known where it was found.
+    """The place of a problem, as far as its finder knows it.
 
     `line` and `column` count from 1; 0 means the file as a whole. The end is the position after the last character. A
     reader sees one text and gives the offsets [start, end) in it; `Source.placed` adds the rest. A schema sees a value,
@@ -100,7 +103,7 @@ class Problem(Value):
         return replace(self, location=Location(path, line, column))
 
     def moved(self, by: int) -> Problem:
-        """Return the same problem for the whole file, given that its part of the file begins at offset `by`."""
+        """Return the same problem with offsets in the whole file; the part that was read begins at offset `by`."""
         return replace(self, location=Location.span(self.start + by, self.end + by), fix=None)
 
     def with_severity(self, severity: Severity) -> Problem:

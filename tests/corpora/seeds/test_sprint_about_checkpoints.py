@@ -286,7 +286,7 @@ def test_each_family_of_stop_reasons_has_a_range_of_exit_statuses_of_its_own(
     for one in registry:
         assert int(one["exit status"]) in FAMILIES[one["stop family"]], one["code"]
     run = runs.start()
-    said = runs("runtime", "run", "stop", run, "--reason", "stalled_timeout")
+    said = runs("runtime", "run", "stop", run, "--code", "stalled_timeout")
     assert said.status in FAMILIES["worker"]
     assert "stalled" in said.text
 

@@ -337,12 +337,12 @@ def test_a_work_package_that_is_listed_can_be_shown_explained_and_claimed(missio
 
 def test_implement_makes_branch_and_work_tree_from_the_base_and_moves_the_lane(mission: Repository) -> None:
     assert mission("packet", "implement", "WP07").status != 0
-    assert ".worktrees/ to .gitignore" in mission.done("packet", "implement", "WP07", "--base", "WP05").err
+    assert ".worktrees/ to .gitignore" in mission.done("packet", "implement", "WP07", "--on", "WP05").err
     tree = mission.root / ".worktrees" / "041-mission-WP07"
     assert (tree / "first.py").is_file()
     assert mission.git("-C", str(tree), "branch", "--show-current") == "041-mission-WP07"
     assert "lane: doing\n" in mission.read(f"{MISSION}/WP07-second.md")
-    mission.done("packet", "implement", "WP07", "--base", "WP05")
+    mission.done("packet", "implement", "WP07", "--on", "WP05")
     assert mission.git("worktree", "list").count("041-mission-WP07") == 2
 
 

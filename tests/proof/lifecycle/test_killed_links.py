@@ -26,7 +26,7 @@ COMMANDS = {
     "go on": ("runtime", "run", "start", "translate", "--packet", NAME),
     "start again": ("runtime", "run", "start", "translate", "--packet", NAME),
     "finish": ("runtime", "run", "stop", f"{RUN}#1"),
-    "stop": ("runtime", "run", "stop", f"{RUN}#1", "--reason", "stalled"),
+    "stop": ("runtime", "run", "stop", f"{RUN}#1", "--code", "stalled"),
     "cancel": ("cancel", RUN),
 }
 # As many as the longest of them does, and one more.
@@ -58,7 +58,7 @@ def before(governed: Governed, command: str) -> None:
         return
     handle = start(governed, owner=gone() if command in {"go on", "cancel"} else os.getpid())
     if command == "start again":
-        governed("runtime", "run", "stop", handle, "--reason", "stalled")
+        governed("runtime", "run", "stop", handle, "--code", "stalled")
 
 
 def killed(governed: Governed, number: int, when: str, *words: str) -> None:

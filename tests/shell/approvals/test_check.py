@@ -73,7 +73,7 @@ def test_an_activation_with_its_approval_is_no_finding_before_and_after_the_merg
     story.activate(envelope)
     assert found(story) == {}
     story.commit("activated")
-    assert found(story, "--base", "main", "--worktree") == {}
+    assert found(story, "--base", "main", "--uncommitted") == {}
     git(story.root, "checkout", "--quiet", "main")
     git(story.root, "merge", "--quiet", "--ff-only", "work")
     assert found(story) == {}
@@ -168,7 +168,7 @@ def test_a_revocation_is_seen_by_a_check_of_files_that_have_not_changed(story: S
 def test_against_a_base_nothing_of_the_log_may_be_gone(story: Story) -> None:
     event = next((story.root / f".GOV/log/{WP}").iterdir())
     event.unlink()
-    told = {each["code"] for each in story.json("check", "--base", "main", "--worktree")["findings"]}
+    told = {each["code"] for each in story.json("check", "--base", "main", "--uncommitted")["findings"]}
     assert "log_file_deleted" in told
 
 
@@ -177,7 +177,7 @@ def test_with_a_base_the_change_cannot_switch_its_own_judge_off(story: Story) ->
     git(story.root, "rm", "-r", "-q", "--cached", ".GOV/policy")
     for name in ("policy.toml", "allowed_signers"):
         (story.root / ".GOV/policy" / name).unlink()
-    told = {each["code"] for each in story.json("check", "--base", "main", "--worktree")["findings"]}
+    told = {each["code"] for each in story.json("check", "--base", "main", "--uncommitted")["findings"]}
     assert "approval_missing" in told
 
 
@@ -185,7 +185,7 @@ def test_severities_are_read_from_the_base(story: Story) -> None:
     story.write("spec_other.md", "x")
     story.write(REFINEMENT_PATH, story.read(REFINEMENT_PATH) + "- caf\u00e9\n")
     story.write(".GOV/policy/policy.toml", POLICY + '\n[check.severity]\nrefinement_not_ascii = "off"\n')
-    told = {each["code"] for each in story.json("check", "--base", "main", "--worktree")["findings"]}
+    told = {each["code"] for each in story.json("check", "--base", "main", "--uncommitted")["findings"]}
     here = {each["code"] for each in story.json("check")["findings"]}
     assert "refinement_not_ascii" in told
     assert "refinement_not_ascii" not in here

@@ -15,6 +15,6 @@ pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-
 
 def test_a_newcomer_gets_from_nothing_to_validated_by_what_is_said_next(tmp_path: Path) -> None:
     newcomer = newcomer_in(tmp_path / "greeter", environment_of(tmp_path))
-    screen = newcomer.follow("workpacket init", until=f"{NAME} is VALIDATED")
+    screen = newcomer.follow("workpacket init --form full", until=f"{NAME} is VALIDATED")
     assert "verdict.given by eve" in screen
     assert f"workpacket approve {NAME} --gate activation" in newcomer.typed

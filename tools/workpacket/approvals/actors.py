@@ -126,13 +126,15 @@ class Actors(Value):
         return f"{judge} and {coder}, who worked on it, have a key or a principal in common with the same person"
 
     def _traits(self, name: str) -> frozenset[str]:
-        """Return what identifies the person behind a name, including every name that shares some of it."""
+        """Return the keys, principals and persons that identify the person behind a name, including those of related
+        names.
+        """
         return next((traits for names, traits in self._people if name in names), frozenset({name}))
 
     @cached_property
     def _people(self) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
-        """Return the groups of names that must be assumed to be one person, each with its keys, principals
-        and persons.
+        """Return groups of names, where the names of a group must be assumed to be one person, each with its keys,
+        principals and persons.
         """
         people: list[tuple[frozenset[str], frozenset[str]]] = []
         for actor in {**self.former, **self.by_name}.values():

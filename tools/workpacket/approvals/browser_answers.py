@@ -100,7 +100,7 @@ def challenge_for(message: bytes) -> bytes:
 
 
 def signature_from(answer: Touched, key: PublicKey, origin: str, message: bytes) -> bytes | Problem:
-    """Return the SSHSIG blob of the key over the message."""
+    """Return the SSHSIG blob with the key's signature over the message."""
     from workpacket.approvals.primitives import ecdsa_numbers
 
     fields = Reader(answer.authenticator_data)
@@ -111,7 +111,7 @@ def signature_from(answer: Touched, key: PublicKey, origin: str, message: bytes)
     except ValueError as fault:
         return Problem(_UNFIT, f"the browser's answer is not a signature: {fault}")
     if party != hashlib.sha256(key.application.encode()).digest():
-        return Problem(_UNFIT, f"the key that answered does not belong to {key.application}")
+        return Problem(_UNFIT, f"the key that answered belongs to an application other than {key.application}")
     stated = fido.flags.to_bytes(1, "big") + fido.counter.to_bytes(4, "big")
     numbers = string(_positive(r)) + string(_positive(s))
     page = string(origin.encode()) + string(answer.client_data) + string(b"")
@@ -144,7 +144,7 @@ def key_from(answer: Registered, challenge: bytes, origin: str, *, synced: bool)
     except WireFault as fault:
         return Problem(_UNFIT, f"the browser's answer is not a new ECDSA key: {fault}")
     if party != hashlib.sha256(LOCAL.encode()).digest() or flags & _NEW_AND_TOUCHED != _NEW_AND_TOUCHED:
-        return Problem(_UNFIT, f"the browser's answer is not a key that was touched and belongs to {LOCAL}")
+        return Problem(_UNFIT, f"the browser's answer is not a touched key that belongs to {LOCAL}")
     if flags & _MAY_BE_BACKED_UP and not synced:
         return Problem("passkey_synced", "the passkey may be copied to other devices, which the policy does not accept")
     parts = (FIDO_ECDSA.encode(), b"nistp256", b"\4" + x + y, LOCAL.encode())

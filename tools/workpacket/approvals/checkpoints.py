@@ -25,8 +25,8 @@ _OUT_OF_TIME = "log_checkpoint_out_of_time"
 def judge_signature(
     message: bytes, armored: bytes, trusted: Trusted | tuple[Problem, ...], told: datetime | None, judged: datetime
 ) -> Vouching:
-    """Judge the signature. `told` is the checkpoint's own date, `judged` the time when it reached the base, or now if
-    it has not.
+    """Judge the signature. `told` is the checkpoint's own date; `judged` is when it reached the base, or the current
+    time if it has not.
     """
     signature = read_checkpoint_signature(message, armored)
     if isinstance(signature, Problem):

@@ -121,7 +121,7 @@ def _too_few(judged: list[Judged], persons: set[str], gate: GatePolicy) -> Probl
 
 
 def _judge_tokens(facts: GateFacts, gate: GatePolicy) -> list[tuple[Problem, ...]]:
-    """Return the reasons against each legacy token of this gate: a token with an empty tuple counts."""
+    """Return why each legacy token of this gate does not count; an empty tuple means that it counts."""
     here = [use for use in facts.legacy_uses if (use.packet, use.gate) == (facts.packet, facts.gate)]
     if not gate.legacy_tokens:
         refused = Problem("legacy_refused", "the policy does not accept a name and a date as a signature")
@@ -184,7 +184,7 @@ def judge_token(use: LegacyUse, history: tuple[LegacyUse, ...], now: datetime) -
         packet, gate = min(others)
         refusals.append(Problem("legacy_reused", f"{use.token[:80]!r} was also used at the gate {gate} of {packet}"))
     if use.presented_at is None:
-        refusals.append(Problem("legacy_unpresented", "there is no record of when the text was shown for review"))
+        refusals.append(Problem("legacy_unpresented", "no record says when the text was shown for review"))
     elif use.recorded_at - use.presented_at < REVIEW_PAUSE:
         minutes = REVIEW_PAUSE // timedelta(minutes=1)
         refusals.append(

@@ -129,7 +129,7 @@ class Parts(Value):
 
 
 class EnvelopeFile(Value):
-    """A file of `.GOV/attestations/`; `name` is without folders."""
+    """A file in `.GOV/attestations/`; `name` is without folders."""
 
     name: str
     data: bytes
@@ -152,7 +152,7 @@ class EnvelopeFile(Value):
 class Selection:
     """Many envelopes, read once, in the given order. `claims` has the statement of each readable one. Filtering by
     claim is safe: an approval that claims another packet would be refused anyway, and a rejection or revocation that
-    claims another one is not about this one. Unreadable envelopes claim nothing; `log verify` reports them.
+    claims another packet does not apply here. Unreadable envelopes claim nothing; `log verify` reports them.
     """
 
     def __init__(self, files: Iterable[EnvelopeFile]) -> None:

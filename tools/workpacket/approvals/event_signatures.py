@@ -135,7 +135,7 @@ class EventSignatures:
         return _refused(key, "actor_not_allowed", what) if what else WhoSigned("proven", key)
 
     def _not_allowed(self, event: LogEvent) -> str:
-        """Return why the actor, who owns the key, may not write this event; '' if they may."""
+        """Return why the owner of the key may not write this event; '' if they may."""
         name = event.actor.id
         actor = self.actors.by_name[name]
         needed = ROLE_OF.get(event.type, "")

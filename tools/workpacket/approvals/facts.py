@@ -1,7 +1,7 @@
 """A verdict, and the facts that it needs, gathered by the shell.
 
-If the event that used an approval is on the base, the facts are those as of the first base commit with that event: the
-policy and specification in force before it, and its time. Only revocation is judged by today's facts. Therefore an old
+If the event that used an approval is on the base, the facts are taken from the first base commit with that event: its
+time, and the policy and specification in force before it. Only revocation is judged by today's facts. Therefore an old
 packet does not fail because its approver left, but a stolen key fails everywhere.
 """
 
@@ -33,7 +33,8 @@ class PolicyFiles(Value):
 
 
 class PacketLog(Value):
-    """The events of the packet that the consuming event can see: their parents by id, and which of them moved the lane.
+    """The events of the packet that the consuming event can see: their parents by id, and the ids of those that moved
+    the lane.
 
     The consuming event and later ones are not included.
     """

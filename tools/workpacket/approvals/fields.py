@@ -85,7 +85,7 @@ class Fields:
         return False
 
     def texts(self, key: str, form: re.Pattern[str], what: str) -> tuple[str, ...]:
-        """Return a list of distinct strings, each of the form."""
+        """Return a list of distinct strings that all have the given form."""
         value = self._take(key)
         if isinstance(value, list) and all(isinstance(item, str) and form.fullmatch(item) for item in value):
             if len(set(value)) < len(value):

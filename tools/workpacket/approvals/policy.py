@@ -297,5 +297,6 @@ def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pi
         return pinned
     return Problem(
         "policy_rolled_back",
-        f"the base {seen.base} does not contain {pinned.base}, where the policy was last seen, and its policy differs",
+        f"the base {seen.base} does not contain {pinned.base}, where the policy was last seen, and has a different "
+        f"policy",
     )

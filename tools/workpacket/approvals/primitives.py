@@ -43,7 +43,7 @@ def ecdsa_holds(point: CurvePoint, proof: bytes, signed: bytes) -> bool:
 
 
 def ecdsa_numbers(encoded: bytes) -> tuple[int, int]:
-    """Return the two numbers in a signature in the encoding of browsers; raise `ValueError` for other bytes."""
+    """Return the two numbers of a signature as browsers encode it; raise `ValueError` for other bytes."""
     from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
     return decode_dss_signature(encoded)

@@ -48,13 +48,13 @@ class NewRoot(Value):
     def sentence(self) -> str:
         why = self.reason.rstrip(".")
         return (
-            f"the root of trust was replaced at {self.at}, and no key of the policy before approved it: {why}; "
-            "approvals from before are judged by the policy of their time"
+            f"the root of trust was replaced at {self.at} without the approval of a key in the previous policy: "
+            f"{why}; earlier approvals are judged by the policy of their time"
         )
 
 
 def is_reason(text: str) -> bool:
-    """Whether the text is one line that needs no escapes, so that the record shows exactly what people read."""
+    """Whether the text is one line that needs no escapes, so that people see exactly what is recorded."""
     return bool(_REASON.fullmatch(text))
 
 
@@ -67,7 +67,7 @@ def written(root: NewRoot) -> str:
 
 
 def read_record(data: bytes) -> tuple[NewRoot, ...] | Problem:
-    """Return the entries of the record, oldest first."""
+    """Return the record's entries, oldest first."""
     faults: list[str] = []
     try:
         fields = Fields(plain_toml(data.decode("utf-8")), "", faults)
@@ -121,11 +121,11 @@ def unfit_record(change: PolicyChange) -> Iterator[Problem]:
     root = new[-1]
     if (root.replaced, root.policy) != (change.replaced, change.policy):
         yield _unfit(
-            f"its last entry replaces the policy {root.replaced[:12]} by {root.policy[:12]}, but the base "
+            f"its last entry replaces the policy {root.replaced[:12]} with {root.policy[:12]}, but the base "
             f"has {change.replaced[:12]} and the change {change.policy[:12]}"
         )
     if root.policy in {digest for each in known for digest in (each.replaced, each.policy)}:
-        yield _unfit(f"the policy {root.policy[:12]} was in force before, and a digest counts only once")
+        yield _unfit(f"the policy {root.policy[:12]} was already in force once, and a digest counts only once")
     if root.policy not in change.named:
         what = f"the CI configuration on the base does not name the new policy: {VARIABLE}={root.policy}"
         yield Problem("reanchor_unnamed", what, Location(REANCHORED_PATH))

@@ -7,10 +7,10 @@ CI has no key of its own: an authority issues it a certificate that is valid for
 
 The bundle is Sigstore's, version 0.3: a DSSE envelope with an in-toto test result about the commit, the certificate,
 and the entry of a transparency log, which says when the signature was made. `digest` is the SHA-256 of the statement.
-What the file says of itself must agree with the bundle, and the bundle with the policy.
+What the file says about itself must agree with the bundle, and the bundle with the policy.
 
-A signature counts only if a log with the pinned key saw it while the certificate was valid, so a key that is found
-later is useless. Not verified: the inclusion proof of the log, the certificate's entry in a log of certificates, and
+A signature counts only if a log with the pinned key saw it while the certificate was valid, so a key that leaks later
+is useless. Not verified: the inclusion proof of the log, the certificate's entry in a log of certificates, and
 timestamps of other kinds.
 """
 
@@ -54,8 +54,8 @@ _NUMBER = lazy_pattern(r"0|[1-9][0-9]{0,15}")
 
 
 class TrustedCi(Value):
-    """The table `[evidence.ci]`: whose attestations count. `certificates` and `log_key` are PEM; `faults` are errors of
-    the table, with which nothing counts.
+    """The table `[evidence.ci]`: whose attestations count. `certificates` and `log_key` are PEM; `faults` are errors in
+    the table; if there are any, no attestation counts.
     """
 
     issuer: str = ""
@@ -80,7 +80,7 @@ def read_trusted_ci(table: object) -> TrustedCi:
 
 class Attested(Value):
     """A verified attestation. `result` is that of the in-toto test result: PASSED, WARNED or FAILED; `failed` are the
-    tests that it lists. `configuration` has the digests of what the statement says it is about, by name.
+    tests that it lists. `configuration` maps names to the digests of what the statement is about.
     """
 
     issuer: str
@@ -117,7 +117,7 @@ def _refuse(message: str) -> NoReturn:
 
 def attestation_file(bundle: bytes) -> bytes:
     """Return the attestation file for a bundle, with what the bundle itself says; raise WorkpacketError if it is not
-    one. Nothing is verified: that is for the reader, who knows the policy.
+    one. Nothing is verified here: readers do that, because they know the policy.
     """
     document = _json(bundle)
     read = _bundle(document)
@@ -150,8 +150,8 @@ def verify_attestation(data: bytes, trusted: TrustedCi | None) -> Attested:
     identity, issuer = _identity(bundle.leaf), _issuer(bundle.leaf)
     if (issuer, identity) != (trusted.issuer, trusted.identity):
         _refuse(
-            f"{identity} signed it, vouched for by {issuer}; the policy of the base names {trusted.identity} and "
-            f"{trusted.issuer}"
+            f"{identity} signed it, vouched for by {issuer}; the policy of the base names "
+            f"{trusted.identity} and {trusted.issuer}"
         )
     _require_signature(bundle.leaf.public_key(), bundle.signature, pae(bundle.payload), "the statement")
     found = _statement(bundle.payload)
@@ -217,7 +217,7 @@ def _logged(bundle: _Bundle, trusted: TrustedCi) -> datetime:
 def _require_same(bundle: _Bundle, body: object) -> None:
     """Require that the log entry is about this bundle.
 
-    The digest of the whole envelope is not compared: it is over bytes that the bundle does not keep.
+    The digest of the whole envelope is not compared, because it covers bytes that the bundle does not keep.
     """
     entry = _table(body, "the log entry")
     kind = entry.get("kind"), entry.get("apiVersion")
@@ -260,7 +260,9 @@ def _require_issued(leaf: x509.Certificate, trusted: TrustedCi, signed_at: datet
         rules.build_client_verifier().verify(leaf, [])
     except (VerificationError, x509.DuplicateExtension, ValueError) as fault:
         reason = str(fault).partition(" (encountered")[0]
-        _refuse(f"the certificate was not issued by an authority of the policy, or not valid at {signed_at}: {reason}")
+        _refuse(
+            f"the certificate was not issued by an authority in the policy, or was not valid at {signed_at}: {reason}"
+        )
 
 
 def _require_issuing(_policy: object, _of: x509.Certificate, usage: x509.KeyUsage) -> None:
@@ -317,7 +319,7 @@ def _statement(payload: bytes) -> _Found:
     predicate = _table(statement["predicate"], "predicate")
     result, listed, failed = (predicate.get(key) for key in ("result", "configuration", "failedTests"))
     if result not in {"PASSED", "WARNED", "FAILED"} or not isinstance(listed, list) or not isinstance(failed, list):
-        _refuse("the statement has no result, or says not what it is about")
+        _refuse("the statement has no result, or does not say what it is about")
     configuration = {}
     for row in (_table(each, "configuration") for each in listed):
         text = _table(row.get("digest"), "digest").get("sha256")
@@ -355,7 +357,7 @@ def _table(value: object, what: str) -> Mapping[str, object]:
 
 
 def _only(value: object, what: str) -> object:
-    return value[0] if isinstance(value, list) and len(value) == 1 else _refuse(f"{what} is not a list of one")
+    return value[0] if isinstance(value, list) and len(value) == 1 else _refuse(f"{what} is not a list with one item")
 
 
 def _bytes(value: object, what: str) -> bytes:

@@ -143,7 +143,7 @@ def _read(blob: bytes, wanted: str) -> SshSignature:
 
 
 def _read_proof(unproved: SshSignature, fields: Reader) -> SshSignature:
-    """Return the signature, completed from its innermost bytes."""
+    """Return the complete signature, parsed from its innermost bytes."""
     key = unproved.key
     algorithm = fields.text()
     if algorithm not in _algorithms(key, unproved.namespace):

@@ -60,7 +60,7 @@ class Spec(Value):
 
 
 class RepositoryName(Value):
-    """A repository. The name distinguishes forks, the root commit repositories with the same name."""
+    """A repository. The name tells forks apart; the root commit tells apart repositories with the same name."""
 
     name: str
     root_commit: str

@@ -47,7 +47,7 @@ class Judged(Value):
     refusals: tuple[Problem, ...]
 
     def also(self, refusal: Problem) -> Judged:
-        """Return the same with one more reason."""
+        """Return a copy with one more reason."""
         return replace(self, refusals=(*self.refusals, refusal.at(self.name)))
 
 

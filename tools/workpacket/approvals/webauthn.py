@@ -2,18 +2,17 @@
 
 They are SSHSIG of the type `webauthn-sk-ecdsa-sha2-nistp256@openssh.com` (OpenSSH, PROTOCOL.u2f). The key signs the
 digest of the client data, a JSON text written by the browser that contains the signed bytes, as the challenge, and the
-origin of the page. `ssh-keygen -Y verify` checks only the first three members of that text. This module checks all of
-it:
+origin of the page. `ssh-keygen -Y verify` checks only the first three members of that text. This module checks the
+whole text:
 
 - type, challenge, origin and crossOrigin come first, byte for byte as every browser serializes them (WebAuthn, section
   5.8.1.1); crossOrigin is false, so the page was in no frame of another site;
-- anything that browsers add after them is compact JSON in which no member appears twice, and names no site above the
-  page;
+- anything that browsers add after them is compact JSON in which no member appears twice, and names no top-level site;
 - the token's flags are touch, PIN and the two about backup; it has no extensions and registers no key;
 - the policy lists the origin and the relying party, and they belong together.
 
-The key of a page belongs to a relying party, such as `localhost`; that of `ssh-keygen` to an application that begins
-with `ssh:`. Neither can be used in place of the other.
+The key of a page belongs to a relying party, such as `localhost`; a key of `ssh-keygen` belongs to an application that
+begins with `ssh:`. Neither can be used in place of the other.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def was_asked(client_data: bytes, expected: bytes) -> bool:
 
 
 def _has_one_reading(client_data: bytes) -> bool:
-    """Whether the text is compact JSON of limited size, with each member once, and without a site above the page."""
+    """Whether the text is compact JSON of limited size in which no member appears twice or names a top-level site."""
     if len(client_data) > LONGEST_CLIENT_DATA or client_data.count(b"{") + client_data.count(b"[") > MOST_BRACKETS:
         return False
     try:

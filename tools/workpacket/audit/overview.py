@@ -70,7 +70,7 @@ def _moments(first: str, last: str) -> list[str]:
 
 
 class BaseRow(Value):
-    """One base. `active` is '' if it is unclear which revision counts. `lineage` has (later, earlier) pairs."""
+    """One base id. `active` is '' if it is unclear which revision is in force. `lineage` has (later, earlier) pairs."""
 
     base: str
     active: str
@@ -158,7 +158,7 @@ def _waits_for(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
 
 
 def waits_for(facts: AuditFacts, packet: PacketFacts) -> str:
-    """Return what a packet waits for, in a word that the page can filter by; '' if it is done or being worked on."""
+    """Return a word for what a packet waits for, by which the page can filter; '' if it is done or being worked on."""
     lane = packet.lane
     if packet.state.forked:
         return "resolve"
@@ -202,7 +202,7 @@ def _yes(facts: AuditFacts, packet: PacketFacts) -> Iterator[bool]:
 
 
 def who_acts(finding: Problem, family: Family, packet: PacketFacts | None, lanes: LaneTable) -> str:
-    """Return who can fix a finding: the maintainer for a forgery, the approver for an approval, otherwise the one who
+    """Return who can fix a finding: the maintainer for a forgery, the approver for an approval, otherwise the role that
     acts in the lane.
     """
     if family == "integrity":
@@ -229,7 +229,7 @@ def submitted_lanes(lanes: LaneTable) -> tuple[str, ...]:
 
 
 def packet_doubts(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> list[Problem]:
-    """Return everything that is doubtful about one packet."""
+    """Return all findings about one packet."""
     if packet.lane in SETTLED:
         return []
     return [
@@ -246,7 +246,7 @@ def _changed_requirements(packet: PacketFacts, traced: Trace) -> Iterator[Proble
     """
     for anchor in traced.anchors if packet.lane != "VALIDATED" else ():
         if anchor.state == "changed":
-            message = f"{anchor.name or 'the passage'} has changed since the refinement: {anchor.why}"
+            message = f"{anchor.name or 'the passage'} has changed since the refinement was written: {anchor.why}"
             path = packet.packet_path if packet.light else packet.refinement_path
             yield audit_finding("requirement_changed", path, anchor.line, message)
 
@@ -315,7 +315,7 @@ def coverage(facts: AuditFacts, traces: Mapping[str, Trace]) -> tuple[Sequence[R
 
 
 def candidates_of(packet: PacketFacts) -> list[str]:
-    """Return the passages for which a stub without anchors is planned: the work is planned but not refined."""
+    """Return the passages covered only by stubs without anchors: work that is planned but not refined."""
     stub = packet.stub
     if stub is None or packet.refinement is not None:
         return []
@@ -360,7 +360,7 @@ def requirement_rows(
 
 
 class AuditFinding(Value):
-    """A finding, with its packet ('' for none), the time since when it exists, and who must act.
+    """A finding, its packet ('' for none), when it first appeared, and who must act.
 
     `since` is '' if unknown; `pending` means that the file has changed since the last commit.
     """
@@ -384,7 +384,7 @@ class Audit(Value):
     """The whole audit. `lane_order` is that of the counts in `history`.
 
     `root` is one digest for all heads of all logs: two repositories with the same root have the same history.
-    `doubted` are the packets with an error about their approvals, their log or their evidence.
+    `doubted` are the packets with an error in their approvals, their log or their evidence.
     """
 
     facts: AuditFacts
@@ -482,7 +482,7 @@ def _is_doubt(finding: Problem, reasons: Mapping[str, Reason]) -> bool:
 
 
 def _lost(doubts: Sequence[AuditFinding], folder: str, known: Iterable[str]) -> int:
-    """Count the files with doubts that cannot be counted otherwise: they are missing, or cannot be read."""
+    """Count the doubtful files that cannot be counted in another way, because they are missing or cannot be read."""
     paths = {one.finding.path for one in doubts if one.finding.path.startswith(f"{folder}/")}
     return len({path for path in paths if path.endswith(".json")} - set(known))
 
@@ -494,8 +494,8 @@ def _gaps(
     left: Sequence[Requirement],
     doubts: Sequence[AuditFinding],
 ) -> list[Gap]:
-    """Return the categories. What belongs to a packet with a doubt is not in order, so that no number contradicts a
-    finding.
+    """Return the categories. Whatever belongs to a doubtful packet counts as not in order, so that the numbers do not
+    contradict the findings.
     """
     doubted = {matter.packet for matter in doubts}
     sound = [name for name in facts.packets if name not in doubted]
@@ -526,5 +526,5 @@ def _gaps(
         Gap("Criteria of finished work that have evidence", *proved(finished)),
         Gap("Valid signed decisions", len(valid), len(decisions) + forged),
         Gap("Events whose actor is proven; others are claimed, not proven", proven, len(events) + lost),
-        Gap("Packets with a sound log", sum(bool(facts.packets[name].lane) for name in sound), len(facts.packets)),
+        Gap("Packets with an intact log", sum(bool(facts.packets[name].lane) for name in sound), len(facts.packets)),
     ]

@@ -325,18 +325,24 @@ def trace(facts: AuditFacts, packet: PacketFacts) -> Trace:
     texts = document.done_means if document is not None else ()
     if any(DEMAND.match(text.value) for text in texts):  # most packets have none
         wanted = provable(document, packet.refinement).criteria
-        texts = tuple(text for text in texts if text.value in wanted)
+        texts = tuple(text for text in texts if any(f"{each} ".startswith(f"{text.value} ") for each in wanted))
     evidence = [*_recorded(facts, packet), *_stated(packet)]
     by_text: dict[str, list[Evidence]] = {}
     for each in evidence:
         by_text.setdefault(same(each.criterion), []).append(each)
+    known = {same(text.value): text.value for text in texts}
+    # An item goes on after its first paragraph, and so does the criterion that the evidence names.
+    for said in sorted(by_text.keys() - known.keys()):
+        begun = [text for text in known if said.startswith(f"{text} ")]
+        if len(begun) == 1:
+            by_text.setdefault(begun[0], []).extend(by_text.pop(said))
     criteria = [
         Criterion(number, text.value, document.place(text)[0], tuple(by_text.get(same(text.value), ())))
         for number, text in enumerate(texts, 1)
         if document is not None
     ]
-    known = {same(text.value) for text in texts}
-    strays = [each for each in evidence if same(each.criterion) not in known and not _of_a_passage(each)]
+    loose = by_text.keys() - known.keys()
+    strays = [each for each in evidence if same(each.criterion) in loose and not _of_a_passage(each)]
     return Trace(tuple(anchors), tuple(criteria), tuple(strays), tuple(_commits(facts, packet)))
 
 

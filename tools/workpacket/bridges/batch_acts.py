@@ -1,8 +1,8 @@
-"""Operations on a batch: start it, start and end its stages, complete it. Each operation first repairs what an earlier
-one left unfinished: it synchronizes file and log, and finishes an interrupted completion. Contradictions and changes
-stop it before anything is written. Before a batch is committed, dependencies are compared with the commit of the last
-batch, or with the one at which the log began. The policy at that commit and the options of `begin` determine which
-dependencies may change; later calls may only narrow this.
+"""Operations on a batch: start it, start and end its stages, and complete it. Each operation first repairs what an
+earlier one left unfinished: it synchronizes file and log, and finishes an interrupted completion. Contradictions and
+changes stop it before anything is written. Before a batch is committed, dependencies are compared with the commit of
+the last batch, or with the one at which the log began. The policy at that commit and the options of `begin` determine
+which dependencies may change; later calls may only narrow this.
 
 Completing a batch updates tasks.yaml and checkpoint.yaml and commits them with the work. The intent is logged before
 anything else happens, under an id that the commit carries as a trailer. If the process is killed, the next call sees
@@ -45,7 +45,7 @@ from workpacket.value import replace
 
 @dataclass(slots=True)
 class BatchDesk(CheckpointDesk[BatchFacts]):
-    """One running command on the scope `folder`."""
+    """One command that is running on the scope `folder`."""
 
     command = "batch"
 
@@ -64,7 +64,10 @@ class BatchDesk(CheckpointDesk[BatchFacts]):
         return None if found is None else found.data
 
     def write(self, done: frozenset[str] = frozenset()) -> None:
-        """Update both files from the log, or neither, and read them again. Tasks in `done` get that status."""
+        """Update both files from the log, or neither, and read them again.
+
+        Tasks listed in `done` are marked as done.
+        """
         facts = self.facts
         try:
             data = written(facts.checkpoint, facts.folder, facts.state.view, facts.words)
@@ -109,7 +112,9 @@ def require_known_dependencies(desk: BatchDesk) -> None:
 
 
 def narrowed(state: BatchState, wanted: Sequence[str]) -> tuple[str, ...]:
-    """Return the `wanted` permissions, or those of the current batch if none are wanted; refuse any that it lacks."""
+    """Return the `wanted` permissions, or those of the current batch if none are wanted; refuse any that the batch
+    lacks.
+    """
     wider = [name for name in wanted if not any(covers(given, name) for given in state.allow_deps)]
     if wider:
         message = f"the batch was started without --allow-deps {','.join(wider)}"
@@ -122,7 +127,7 @@ def _base_of(desk: BatchDesk) -> str:
     named = state.view.last_commit if state.checkpoint_commit is None else state.checkpoint_commit
     if state.checkpoint_commit is None and not named:
         raise RunBlocked(
-            f"{desk.folder}: the commit at which the work started is not recorded, so its changes are "
+            f"{desk.folder}: the log does not record the commit at which the work started, so its changes are "
             "unknown", code="check_not_run", hint="write the commit to checkpoint.yaml as last_commit, then: "
                                                   "workpacket runtime batch adopt",
         )  # fmt: skip
@@ -222,7 +227,7 @@ def _paths_of(desk: BatchDesk, tasks: Sequence[str]) -> list[str]:
     left = [e.path for e in entries if e.path not in chosen and (e.untracked or e.letters[1] != " ")]
     if left:
         more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
-        desk.said.append(f"left out of the commit: {', '.join(left[:_SHOWN])}{more}")
+        desk.said.append(f"not included in the commit: {', '.join(left[:_SHOWN])}{more}")
     return chosen
 
 

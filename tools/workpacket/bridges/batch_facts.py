@@ -119,7 +119,7 @@ def _changed(message: str) -> Stale:
 
 
 def _base(state: BatchState, scope: BatchScope, seen: BatchObservation) -> Iterator[Stale]:
-    """Report changes of the base to files of pending work; that the base advances is normal."""
+    """Report changes of the base to files of pending work; an advanced base is normal."""
     if not state.recorded.base_commit or state.recorded.base_commit == seen.base_commit:
         return
     moved = f"{seen.base or 'the base'} moved from {state.recorded.base_commit[:12]} to {seen.base_commit[:12]}"
@@ -328,7 +328,7 @@ class BatchBridge:
     name = "batch"
     lossy: tuple[str, ...] = (
         "comments",
-        "quotes around values, and their layout",
+        "quotes around values, and the layout of the file",
         "for a scope that `workpacket runtime batch` manages, keys that were edited by hand since the import",
     )
 
@@ -360,7 +360,7 @@ class BatchBridge:
         return (Foreign(self.name, stream, cast("dict[str, Json]", stated)),)
 
     def same(self, held: Foreign, found: Foreign) -> bool:
-        """Whether both agree about the work; notes, titles and reviewers belong to their writers."""
+        """Whether both checkpoints describe the same work; notes, titles and reviewers belong to their writers."""
         return not differences(_view(held), _view(found))
 
 

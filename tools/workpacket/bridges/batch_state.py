@@ -2,7 +2,7 @@
 Pure.
 
 A batch goes through three phases, and each phase has units: one per task for testers and implementers, one per reviewer
-for reviewers. The start of a unit is logged before anyone works on it, so that it is known after a crash what was in
+for reviewers. The start of a unit is logged before anyone works on it, so that after a crash the log shows what was in
 progress. The cursor is computed from the units and never stored; that keeps it correct in three cases:
 
 - a unit that failed keeps the cursor in its phase; other units that succeeded stay done;
@@ -73,7 +73,7 @@ _WAITING = Stage()
 
 
 class BatchUnderWay(Value):
-    """The batch that was started but is not complete."""
+    """The batch in progress."""
 
     label: str
     tasks: tuple[str, ...]

@@ -32,8 +32,8 @@ _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{
 
 
 def is_newer(values: Mapping[str, Any]) -> bool:
-    """Whether a version wrote it that may have changed the meaning of fields: one with a greater first number. An
-    invalid version is malformed, not newer.
+    """Whether the file's version may have changed the meaning of fields: its major number is greater. An invalid
+    version counts as malformed, not as newer.
     """
     said = values.get("schema_version")
     parts = _VERSION.match(said) if isinstance(said, str) else None
@@ -43,7 +43,7 @@ def is_newer(values: Mapping[str, Any]) -> bool:
 
 
 def _is_later(values: Mapping[str, Any]) -> bool:
-    """Whether a later version of the same form wrote it, which may have more fields."""
+    """Whether the file has a later minor version, which may have more fields."""
     said = values.get("schema_version")
     parts = _VERSION.match(said) if isinstance(said, str) else None
     return parts is not None and parts[1] == SNAPSHOT_VERSION.partition(".")[0]
@@ -91,11 +91,10 @@ def _snapshot_time(micros: int) -> str:
 class RunStateBridge:
     """Snapshots of runs, `state.json`, and their event logs, `timeline.jsonl`, as other tools keep them.
 
-    A snapshot without `schema_version` is a legacy one; it is read like one of "1.0.0" and written as one. A later
-    version with the same first number is read and written with all its fields; one with a greater first number is
-    refused, because the meaning of its fields is unknown. The events of a timeline are imported line by
-    line; their run is the one that the first event names, otherwise the folder of the file. Runs in this store are
-    written as snapshots.
+    A snapshot without `schema_version` is read and written as version "1.0.0". A later version with the same major
+    number is read and written with all its fields; a greater major number is refused, because the meaning of its fields
+    is unknown. The events of a timeline are imported line by line; their run is named by the first event, or else by
+    the folder of the file. Runs in this store are written as snapshots.
     """
 
     name = "runstate"
@@ -103,7 +102,7 @@ class RunStateBridge:
         "whether a snapshot was a legacy one, without `schema_version`",
         "spacing and the order of keys",
         "blank lines of a timeline",
-        "of a run of this store: its steps, effects and cursors",
+        "for a run in this store: its steps, effects and cursors",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
@@ -307,7 +306,7 @@ def _id_of(values: Mapping[str, Any]) -> str:
 class StepBridge:
     """`StepCheckpointed` event logs: JSON lines, one event each, `json.dumps(event, sort_keys=True)`.
 
-    Every event of the log is imported, those of a step into the stream of that step, the others into that of their
+    Every event of the log is imported, events of a step into that step's stream, the others into the stream of their
     mission: a checkpoint is judged together with its context (spent tokens, answers, the end of the step).
     """
 

@@ -1,7 +1,7 @@
-"""Checkpoint commits: their sidecars as a foreign format, and where a run can resume from them. The sources, in this
-order; but a commit that reached a higher milestone after that of the best sidecar comes first:
+"""Checkpoint commits: their sidecars as a foreign format, and where a run can resume from them. The sources, in order;
+a commit that reached a higher milestone than the best sidecar comes before it:
 
-    sidecar                `.runr/checkpoints/*.json` of this run, by time, or age where the time is missing
+    sidecar                `.runr/checkpoints/*.json` of this run, by time, or by the file's age if the time is missing
     git_log_run_specific   commits of this history whose message or log names the run
     git_log_legacy         commits that name no run: used only if the caller says that they belong to this run
     none
@@ -133,8 +133,8 @@ class CommitSelection:
         return Selected("none", skipped=tuple(self._skipped), conflicts=tuple(self._conflicts))
 
     def _candidates(self, commits: list[Commit], by_sha: dict[str, Commit]) -> list[Candidate]:
-        """Return the candidates by source; but a milestone that was reached after the one of the first sidecar comes
-        before it, so that a sidecar that is missing or broken does not turn the run back.
+        """Return the candidates by source. A milestone reached after that of the first sidecar comes before it, so that
+        a missing or broken sidecar does not set the run back.
         """
         sidecars, messages = [*self._sidecars(by_sha)], [*self._messages(commits)]
         if not sidecars:
@@ -144,7 +144,7 @@ class CommitSelection:
         return [*_highest_first([*self._logged(first.milestone_index), *later]), *sidecars, *messages]
 
     def _logged(self, after: int) -> list[Candidate]:
-        """Return the commits of higher milestones that the log of the run names."""
+        """Return the commits of higher milestones that are named in the run's log."""
         return [
             Candidate("git_log_run_specific", one.commit, index, one.tree, one.checkpoint)
             for index, one in sorted(self.known.reached.items(), reverse=True)
@@ -176,7 +176,7 @@ class CommitSelection:
                 yield candidate
 
     def _read_sidecar(self, path: str, mtime: int) -> tuple[int, datetime, int, str, Candidate] | None:
-        """Return sort key and content; None if the sidecar belongs to another run or is invalid, which is reported."""
+        """Return sort key and content; None if the sidecar belongs to another run, or is invalid and was reported."""
         try:
             data = read_bytes(str(self.repository.root), path, DATA.size)
         except OSError as error:
@@ -217,7 +217,7 @@ class CommitSelection:
         return ""
 
     def _is_of_before(self, index: int) -> bool:
-        """Whether another tool reached the milestone, in a run that goes on here under its id."""
+        """Whether another tool reached the milestone, in a run that continues here under the same id."""
         return "@" not in self.run and index < min(self.known.reached)
 
     # ---- messages ------------------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ class CommitSelection:
         yield from _highest_first(named)
         if nameless and not self.legacy:
             newest = nameless[0]
-            self._skipped.append(f"git_log_legacy {newest.sha}: the message does not name the run")
+            self._skipped.append(f"git_log_legacy {newest.sha}: the commit message does not name the run")
         elif self.legacy:
             yield from _highest_first(nameless)
 
@@ -253,13 +253,13 @@ def _instant(text: str) -> datetime:
 
 
 def _also_said(sidecar: CommitSidecar) -> tuple[str, str]:
-    """Return the tree and the trailer, if we wrote the sidecar."""
+    """Return the tree and the trailer, if workpacket wrote the sidecar."""
     tree, trailer = sidecar.text_at("tree"), sidecar.text_at("checkpoint_id")
     return (tree.value if tree else "", trailer.value if trailer else "")
 
 
 def sidecar_files(repository: Repository) -> list[tuple[str, int]]:
-    """Return the paths and ages of the sidecars; none if the folder is a symbolic link."""
+    """Return the paths and ages of the sidecars; an empty list if the folder is a symbolic link."""
     folder = os.path.join(repository.root, SIDECARS)
     if os.path.islink(folder) or os.path.islink(os.path.dirname(folder)):
         return []

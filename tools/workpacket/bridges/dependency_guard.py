@@ -45,7 +45,7 @@ NOTHING_YET = "the empty repository"
 
 
 class DependencyChanges(Value):
-    """The result of a comparison. `base` is the commit that was compared with, '' for an empty state."""
+    """The result of a comparison. `base` is the commit on the old side, '' for an empty state."""
 
     base: str
     leave: Leave

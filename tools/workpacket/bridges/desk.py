@@ -1,7 +1,7 @@
 """The common base of the checkpoints of batches and roles: a stream of the log, and a file that is a view of it. The
 log is written first, then the file. A file may therefore be *late*: its writer was killed in between, and it matches an
 earlier state of the log. Any other difference *contradicts* the log, and work stops until a person accepts the file
-(`adopt`) or has it rewritten from the log (`restore`). A file without a log is imported.
+(`adopt`) or has it rewritten from the log (`restore`). A file that has no log is imported.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ from workpacket.shell.transactions.transaction import Transaction
 
 
 class StreamRecord(NamedTuple):
-    """A stored record, without its secrets. `writer` identifies one command; `payload` is a foreign file."""
+    """A stored record, without its secrets.
+
+    `writer` identifies the command that wrote it; `payload` is a foreign file.
+    """
 
     type: str
     data: Data
@@ -151,7 +154,7 @@ F = TypeVar("F", bound=CheckpointFacts)
 
 @dataclass(slots=True)
 class CheckpointDesk(ABC, Generic[F]):
-    """One running command on one checkpoint. `caller` is the one that it works for, `said` are notes for the person."""
+    """One command that is running on a checkpoint. `caller` is who it works for; `said` are notes for the person."""
 
     command: ClassVar[str]
 
@@ -175,7 +178,7 @@ class CheckpointDesk(ABC, Generic[F]):
 
     @abstractmethod
     def take_over(self) -> None:
-        """Make the content of the file the view in the log."""
+        """Write the view in the log to the file."""
 
     @abstractmethod
     def write(self) -> None:

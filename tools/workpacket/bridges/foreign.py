@@ -115,7 +115,7 @@ class OfRuns(Protocol):
         ...
 
     def same(self, held: Foreign, found: Foreign) -> bool:
-        """Whether a file matches the state of the stream."""
+        """Whether a file matches the stream's state."""
         ...
 
 
@@ -129,7 +129,7 @@ class AmongOthers(Protocol):
 
 
 class Placed(NamedTuple):
-    """A checkpoint, the file it was read from, and its place among those of the file."""
+    """A checkpoint, the file it was read from, and its position in that file."""
 
     checkpoint: Foreign
     file: str

@@ -77,7 +77,7 @@ class MissionPackage(Value):
 
 
 def package_named(root: str, word: str) -> MissionPackage:
-    """Return the package; if there is none, or several missions have one of this short id, raise an error."""
+    """Return the package; raise an error if there is none, or if several missions have one with this short id."""
     found = _files_of(root, word)
     if not found:
         raise WorkpacketError("packet_unknown", f"there is no work package {word}", hint="workpacket list")
@@ -113,19 +113,26 @@ def _token(document: WorkPackage) -> str:
 
 
 def claim_unmet(package: MissionPackage, base: str = "", lanes: Sequence[str] = (READY,)) -> tuple[Problem, ...]:
-    """Return what keeps the package from being taken. Work on the branch of `base` need not wait for it."""
+    """Return what keeps the package from being taken.
+
+    A package that starts from the branch of `base` does not wait for `base`.
+    """
     place = Location(package.document.path)
     found = []
     if package.lane not in lanes:
         status = package.document.lane
         message = f"{package.id} is {status.value}" if status is not None else f"{package.id} has no lane in its file"
-        found.append(Problem("wrong_lane", f"{message}; it must be planned", place, f"workpacket show {package.id}"))
+        found.append(
+            Problem(
+                "wrong_lane", f"{message}; only a planned package can be taken", place, f"workpacket show {package.id}"
+            )
+        )
     for name, lane in package.waiting:
         if name != base:
             short = name.rpartition("--")[2]
-            build = f"workpacket packet implement {package.id} --base {short}"
+            build = f"workpacket packet implement {package.id} --on {short}"
             hint = f"workpacket why {name}; or build on its branch: {build}"
-            found.append(Problem("dependency_unmet", f"{name} is {lane or 'not there'}; it must be done", place, hint))
+            found.append(Problem("dependency_unmet", f"{name} is {lane or 'missing'}; it must be done", place, hint))
     return tuple(found)
 
 
@@ -162,7 +169,7 @@ def _entry(last: Plain, actor: str, now: str) -> Plain:
 
 
 def make_place(repository: Repository, package: MissionPackage, base: MissionPackage | None) -> None:
-    """Create branch and work tree, as far as they are missing: at the branch of the base, else at HEAD."""
+    """Create the branch and the work tree if they are missing, at the branch of the base or else at HEAD."""
     branches = local_branches(repository)
     if package.branch not in branches:
         start = base.branch if base is not None else "HEAD"

@@ -1,4 +1,4 @@
-"""Unfinished work of every kind in one form: where it would resume and why, or what stops it and what to do. Pure."""
+"""All kinds of unfinished work in one form: where it would resume and why, or what stops it and what to do. Pure."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from workpacket.value import Value, replace
 
 
 class UnfinishedRole(NamedTuple):
-    """A role with unfinished work. `blocked_by` are the codes of what must be settled first. `artifacts` are the files
-    that it named, with their digests at its last milestone.
+    """A role with unfinished work. `blocked_by` are the codes of the problems to settle first. `artifacts` are the
+    files that it named, with their digests at its last milestone.
     """
 
     path: str
@@ -75,10 +75,10 @@ _OF_PHASE = {
 
 
 class Resumable(Value):
-    """One item of unfinished work. `where` is the point to resume from, `why` how that is known, and `command` what
+    """One item of unfinished work. `where` is the point to resume from, `why` how it was determined, and `command` what
     resumes it. `stops` are the reasons why it does not continue by itself, and `doubts` what a person may want to check
-    first; their hints are commands. `task` is what an agent does then, and is empty for a program. `decision` is the
-    decision about a run.
+    first; their hints are commands. `task` is what an agent should then do; it is empty for a program. `decision` is
+    the decision about a run.
     """
 
     kind: Kind
@@ -98,7 +98,7 @@ class Resumable(Value):
 
     @property
     def only_waits(self) -> bool:
-        """Whether this is work of an agent that waits for other people, and that may be resumed by its id."""
+        """Whether this is an agent's work that waits for other people, and that may be resumed by its id."""
         return self.kind == "role" and bool(self.stops) and {one.code for one in self.stops} <= _WAITING_CODES
 
     def as_json(self) -> dict[str, Json]:
@@ -118,7 +118,7 @@ class Resumable(Value):
 
 
 def kept_back(work: Resumable, by_packet: Problem | None) -> Resumable:
-    """Add objections that follow from the lane of its packet, and the choices."""
+    """Add the objections that follow from the lane of the run's packet, and the choices."""
     if by_packet is None:
         return work
     choice = f"{by_packet.hint}; or end the run: workpacket runtime cancel {work.id}"
@@ -205,7 +205,7 @@ def _unfinished(facts: BatchFacts) -> tuple[str, str, tuple[str, ...]] | None:
 _WAITING = {
     "blocked": (
         "worker_blocked",
-        "It waits for an obstacle to go. When it is gone: workpacket runtime progress claimed {names} 'What changed'",
+        "It waits for an obstacle to be removed. Then: workpacket runtime progress claimed {names} 'What changed'",
     ),
     "awaiting_review": (
         "check_not_run",
@@ -233,7 +233,7 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
         waits_for = f"{waits_for.format(names=names)}\n"
     task = (
         f"You are {fields.agent} of the team {fields.team}, in the feature {fields.feature}, phase {fields.phase}.\n"
-        f"The last thing done: {fields.last_action}. Read {role.path} and continue from there.\n"
+        f"Last action: {fields.last_action}. Read {role.path} and continue from there.\n"
         f"{waits_for}At each milestone: workpacket runtime progress MILESTONE {names}"
     )
     where = f"{fields.phase}: {fields.last_action}"
@@ -257,6 +257,10 @@ def of_commits(run: str, selected: Selected) -> Resumable:
         message = "; ".join(selected.skipped) or "it has no checkpoint in this history"
         stops = [Problem("git_diverged", message, hint="git log")]
     where = f"after milestone {selected.milestone_index}, commit {selected.sha[:12]}" if found else "nowhere"
-    why = f"{selected.source}: its checkpoint is {selected.relation}" if found else "its sidecars name other commits"
+    why = (
+        f"{selected.source}: its checkpoint is {selected.relation}"
+        if found
+        else "its sidecars name commits outside this history"
+    )
     command = f"start its program again, or continue it here: workpacket runtime run start NAME --run {run}"
     return Resumable("commit", f"commit/{run}", where, why, command, tuple(stops))

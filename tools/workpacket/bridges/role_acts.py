@@ -1,5 +1,5 @@
-"""The milestones of a role: each is one record and one line of its file. Every operation starts by synchronizing file
-and log. Contradictions, and files held by another writer, stop it before anything is written.
+"""The milestones of a role: each is one record in the log and one line in the role's file. Every operation starts by
+synchronizing file and log. Contradictions, and files held by another writer, stop it before anything is written.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ class RoleKey(Value):
 
 class RoleFacts(Value):
     """The facts about one role. `names` are feature, team and agent. `contradictions` are the differences between file
-    and log. `late` means that the writer of the file was killed. `closed_by` is what declares the feature complete,
+    and log. `late` means that the writer of the file was killed. `closed_by` is what declares the feature complete;
     `twins` are other files of the same role.
     """
 
@@ -207,9 +207,7 @@ class RoleFacts(Value):
 
 
 def read_folder(names: Names, read: Read, *, about: str = "") -> dict[str, RoleProgress]:
-    """Return every note in the folder by path, or only those that contain the word `about`, because reading takes
-    time.
-    """
+    """Return every note in the folder by path, or only those that contain the word `about`, which saves time."""
     word = about.casefold().encode()
     found: dict[str, RoleProgress] = {}
     for name in sorted(names(FOLDER)):
@@ -247,7 +245,7 @@ def facts_of(key: RoleKey, runtime: Runtime, notes: Mapping[str, RoleProgress], 
     if document is not None:
         _require_identity(key, document)
     elif twins:
-        message = f"{twins[0]} is the checkpoint of {key.agent} in {key.feature}, but has a different name"
+        message = f"{twins[0]} is the checkpoint of {key.agent} in {key.feature}, but has an unexpected file name"
         raise WorkpacketError("role_identity_mismatch", message, path=twins[0], hint=f"rename it to {key.path}")
     stated = document.team.value if document is not None and document.team is not None else ""
     team = key.team or stated or _team_in_log(key, runtime)
@@ -414,7 +412,7 @@ class RoleBridge:
         "the digests of the files that a role named",
         "comments, quotes and layout of the front matter, and the order of keys after the seven",
         "a byte order mark",
-        "of a role that `workpacket runtime progress` manages: text written by hand since it was imported",
+        "for a role that `workpacket runtime progress` manages: text written by hand since the import",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
@@ -426,7 +424,7 @@ class RoleBridge:
         return faults or (foreign_of(document),)
 
     def other_kind(self, path: str, data: bytes) -> str:
-        """Describe the file, but not `other` or an older form: those may be broken checkpoints, and are refused."""
+        """Describe the file; '' for `other` or an older form, which may be broken checkpoints and are refused."""
         document = RoleProgress(Source.from_bytes(path, data))
         return "" if unreadable_bytes(document) is not None else _BESIDE.get(document.note, "")
 
@@ -449,7 +447,7 @@ class RoleBridge:
 
 
 def foreign_of(document: RoleProgress) -> Foreign:
-    """Return the checkpoint in a checkpoint file."""
+    """Return the checkpoint in a file."""
     front = front_of(document)
     feature, team, agent = fields_of(front)[:3]
     return Foreign(FORM, stream_of(feature, team, agent), _values(front, body_of(document)))

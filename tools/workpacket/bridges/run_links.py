@@ -4,7 +4,8 @@ an attempt is recorded in the log first, its end in the store first. A process k
 which `disagreements` finds and `settle` fixes; the log has every active run.
 
 `run.closed` contains the hash that the stream had when the run ended. Anyone who can write to the store can recompute
-all its hashes, but not the log in git, which therefore reveals that, or a store that was restored from a backup.
+all its hashes, but cannot change the log in git. The log therefore reveals such a change, and a store that was restored
+from a backup.
 
 Links are read, made and closed one packet at a time, under the lock of all writers.
 """
@@ -84,8 +85,8 @@ class RunLinks:
 
     def ended(self, store: Store, stream: str, packet: str) -> None:
         def ending() -> Ending | None:
-            """Return the end of the run; None while another process holds it, because that is about to start another
-            attempt.
+            """Return the end of the run; None while another process holds the run, because that process is about to
+            start another attempt.
             """
             lease, last = store.lease(stream), store.latest("runs", stream)
             if lease is not None and not is_certainly_dead(lease.holder) and (not last or last.fence != lease.token):
@@ -95,7 +96,7 @@ class RunLinks:
         self._close(store, stream, packet, ending)
 
     def never_began(self, store: Store, stream: str, packet: str) -> None:
-        """Close the link of a run that the store does not have, unless the run is just being started."""
+        """Close the link of a run that is not in the store, unless the run is just being started."""
 
         def ending() -> Ending | None:
             lease = store.lease(stream)
@@ -132,7 +133,7 @@ def governed_runtime(where: str | Path | None = None, settings: Settings | None 
 
 
 def disagreements(repository: Repository, runtime: Runtime) -> Iterator[Disagreement]:
-    """Yield all differences between the local logs and the local store."""
+    """Yield every difference between the local logs and the local store."""
     store = runtime.store
     identity = store.identity
     lines = {line.id: line for line in runtime.runs() if line.packet}
@@ -158,7 +159,7 @@ def _about(store: Store, identity: str, packet: str, run: LinkedRun) -> Iterator
 def _unlinked(repository: Repository, identity: str, line: RunLine) -> Iterator[Disagreement]:
     state = state_here(repository, line.packet)
     if state.history and not any((run.run, run.store) == (line.id, identity) for run in state.open_runs):
-        message = f"{line.id} is {line.liveness}, but the log of {line.packet} here has no open link to it"
+        message = f"{line.id} is {line.liveness}, but the local log of {line.packet} has no open link to it"
         yield Disagreement(line.id, line.packet, "unlinked", message)
 
 
@@ -250,7 +251,7 @@ def close(
     is_it: Callable[[LinkedRun], bool],
     ending: Callable[[], Ending | None],
 ) -> tuple[LinkedRun, ...]:
-    """Close the matching open links if the run has still ended when checked under the lock; return the closed runs."""
+    """Close the matching open links of runs that have still ended when checked under the lock; return those runs."""
     if not any(map(is_it, state_here(repository, packet).open_runs)):
         return ()
     with writing(repository, "run") as transaction:

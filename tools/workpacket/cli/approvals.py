@@ -13,7 +13,7 @@ from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.facts import Verdict
 from workpacket.approvals.statement import Statement
 from workpacket.cli.approve import BASE_OPTION, BROWSER_OPTION, KEY_OPTION
-from workpacket.cli.check import WORKTREE_OPTION
+from workpacket.cli.check import UNCOMMITTED_OPTION
 from workpacket.cli.checking import render, style_of
 from workpacket.cli.options import Arguments, Command, Option, chosen
 from workpacket.cli.read_only import all_facts
@@ -46,7 +46,7 @@ def verify_approvals(arguments: Arguments) -> int:
     with open_approvals(find_repository(Path.cwd()), arguments.value("base") or None, moment()) as approvals:
         wanted = [require_id(word) for word in arguments.words[1:]]
         findings = [*check_approvals(approvals, NO_CACHE), *contracts_changed(approvals)]
-        worktree = arguments.flag("worktree") or not arguments.value("base")
+        worktree = arguments.flag("uncommitted") or not arguments.value("base")
         if arguments.value("base"):
             findings += judge_merged(approvals.repository, approvals.base.commit, worktree=worktree)
         if approvals.base.commit:
@@ -109,7 +109,7 @@ def list_approvals(arguments: Arguments) -> int:
 
 
 def _envelopes(approvals: Approvals, packet: str, verdict: Verdict) -> Iterator[tuple[str, Statement, list[str]]]:
-    """Yield every decision at this gate, with the codes of its objections."""
+    """Yield every decision at this gate, with the codes of the reasons why it does not count."""
     judged = {each.name: [refusal.code for refusal in each.refusals] for each in verdict.judged}
     used = {digest for event in approvals.log(packet).events for digest in event.attest}
     for name, said in sorted(approvals.claims.items(), key=lambda item: (item[1].issued_at, item[0])):
@@ -180,7 +180,7 @@ APPROVALS = Command(
 `list` shows every decision, and for each gate whether it would open now or what is missing. `verify` is for CI: every
 envelope is sound, everything that rests on an approval has one under the policy of the base, and nothing in the log and
 attestations of the base was changed or deleted. Reading does not need ssh-keygen.""",
-    options=(BASE_OPTION, WORKTREE_OPTION),
+    options=(BASE_OPTION, UNCOMMITTED_OPTION),
     examples=(
         "workpacket approvals list",
         "workpacket approvals list WP-1-Parser-v1 --json",
@@ -200,7 +200,7 @@ REVOKE = Command(
     _revoke,
     arguments="ENVELOPE",
     description="""
-ENVELOPE is the digest of the envelope, or its beginning, as `workpacket approvals list` shows it. A revocation comes
+ENVELOPE is the digest of the envelope, or a prefix of it, as `workpacket approvals list` shows it. A revocation comes
 from the approver, someone with a role at the gate, or an operator, and cannot itself be revoked.""",
     options=(
         KEY_OPTION,

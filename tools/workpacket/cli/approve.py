@@ -81,7 +81,7 @@ def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written |
 
 
 def unmet_at_the_gate(approvals: Approvals, wish: Wish) -> tuple[Problem, ...]:
-    """Return the conditions of the activation gate that a signature cannot meet."""
+    """Return the unmet conditions of the activation gate that a signature would not meet."""
     if wish.gate not in ACTIVATING or wish.decision != "approve":
         return ()
     facts = gather(approvals.repository, [wish.packet], NOBODY)
@@ -99,7 +99,7 @@ def approve(arguments: Arguments) -> int:
         if arguments.value("attach"):
             return _attach(arguments, approvals, now)
         if len(arguments.words) != 1:
-            what = "give one packet or `policy`, and nothing else: ssh-keygen makes the signature, it is not typed"
+            what = "give one packet or `policy`, and nothing else: the signature is made by ssh-keygen, not typed"
             raise usage(arguments.command, "missing_argument", what)
         key = _key(arguments)
         wish = _wish(arguments, key)
@@ -162,7 +162,7 @@ def _wish(arguments: Arguments, key: OwnKey) -> Wish:
 
 
 def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
-    """Return all terms of the gate, and no others."""
+    """Return the terms that the gate has, in full."""
     wanted = TERMS.get(gate, {})
     for name in ("verdict", "report", "lane", "rule", "until", "reason", "target"):
         if name in OPTIONAL and name in wanted:
@@ -225,7 +225,7 @@ USUAL_WIDTH = 80
 
 
 def _show(approvals: Approvals, draft: StatementDraft, screen: TextIO, style: Style) -> None:
-    """Show the text row by row: a line wrapped by the terminal would continue without the bar."""
+    """Show the text row by row, because a line that the terminal wraps would continue without the bar."""
     said = draft.statement
     told = os.environ.get("COLUMNS", "")
     style = style._replace(width=style.width or (int(told[:4]) if told.isascii() and told.isdigit() else USUAL_WIDTH))
@@ -380,7 +380,7 @@ def run(arguments: Arguments) -> int:
 
 
 KEY_OPTION = Option("key", "the key to sign with: a private key, or a .pub file of an agent or token", value="PATH")
-BROWSER_OPTION = Option("browser", "ask in a page on this machine; touching a security key or passkey signs")
+BROWSER_OPTION = Option("browser", "ask on a page served on this machine; touching a security key or passkey signs")
 BASE_OPTION = Option("base", "the revision whose policy is in force", value="REV")
 
 COMMAND = Command(
@@ -400,14 +400,18 @@ elsewhere, and `--attach` takes it back together with the FILE.sig that ssh-keyg
         Option("decision", "the decision (default: approve)", choices=("approve", "reject")),
         KEY_OPTION,
         BROWSER_OPTION,
-        Option("role", "the role to act in, where the gate accepts several", value="ROLE"),
+        Option("role", "the role to act in, if the gate accepts several", value="ROLE"),
         Option("verdict", "at the gate verdict: the verdict", choices=VERDICTS),
-        Option("report", "and the report on which it rests, which cannot be another one then", value="FILE"),
+        Option("report", "the report that the verdict is based on; `verdict` then accepts no other", value="FILE"),
         Option("lane", "at the gate resolve: the lane in which to settle the fork", value="LANE"),
         Option("rule", "at the gates waiver and override: the code of the condition to lift", value="CODE"),
-        Option("until", "waiver and override: when it ends, such as 2026-01-31T12:00:00Z", value="INSTANT"),
-        Option("reason", "waiver and override: the reason, as recorded in the event", value="TEXT"),
-        Option("target", "waiver and override: limit it to one target, such as a dependency", value="TEXT"),
+        Option(
+            "until", "at the gates waiver and override: when it ends, such as 2026-01-31T12:00:00Z", value="INSTANT"
+        ),
+        Option("reason", "at the gates waiver and override: the reason, as recorded in the event", value="TEXT"),
+        Option(
+            "target", "at the gates waiver and override: one target to limit it to, such as a dependency", value="TEXT"
+        ),
         Option("days", "how long the approval stays valid: 1 to 30 days (default: 14)", value="N"),
         Option("statement-out", "write the statement to FILE without signing it", value="FILE"),
         Option("attach", "attach a statement that was signed elsewhere, as FILE and FILE.sig", value="FILE"),

@@ -163,7 +163,7 @@ def _wanted_id(arguments: Arguments, governed: GovernedFiles) -> WorkPacketId:
             known = [WorkPacketId.parse(name) for name in governed.known]
             return next_revision(WorkPacketId.parse(base).base, known)
         if len(arguments.words) != 1:
-            raise usage(arguments.command, "missing_argument", "give one WP_ID, or --next BASE")
+            raise usage(arguments.command, "missing_argument", "give either a WP_ID or --next BASE")
         wp_id = WorkPacketId.parse(arguments.words[0])
     except InvalidId as error:
         raise usage(arguments.command, "invalid_value", f"{base or arguments.words[0]!r} {error}") from error
@@ -201,7 +201,7 @@ def _intent(arguments: Arguments, governed: GovernedFiles, wp_id: WorkPacketId) 
 
 
 def _last_day(arguments: Arguments) -> str:
-    """Return the given day, at most a year from now; by default, 90 days from now."""
+    """Return the given day, which may be at most a year away; the default is 90 days from now."""
     today = date.fromisoformat(moment().now[:10])
     said = arguments.value("until")
     if not said:
@@ -238,7 +238,7 @@ def _from_stub(wp_id: WorkPacketId, name: str, stub: Stub, what: str, why: str) 
 
 
 def _from_packet(wp_id: WorkPacketId, name: str, packet: Packet, what: str, why: str) -> NewStub:
-    """Return a stub that says what a packet without one says: so a light packet is raised to the full form."""
+    """Return a stub with the content of a packet that has none, to convert a light packet to the full form."""
     contract = stated(packet, None)
     if isinstance(contract, str):
         raise WorkpacketError("contract_unreadable", contract, path=packet.path)
@@ -294,10 +294,12 @@ spec-kitty mission, any other file is a Markdown list of tasks, or the text of o
         Option("anchor", "light form: the section of the specification that requires it", value="HEADING"),
         Option("requirement", "light form: a requirement to add to the specification", value="TEXT|FILE|-"),
         Option("depends", "light form: a packet that must be done first", value="WP_ID", many=True),
-        Option("form", "the form of the packet (default for a title: that of the policy)", choices=("light", "full")),
+        Option("form", "the form of the packet (default for a title: as the policy says)", choices=("light", "full")),
         Option("next", "the next revision of this base", value="BASE_WP_ID"),
         Option(
-            "from", "the stub or the issue that it is made from; alone, packets of all open issues", value="WP_ID|FILE"
+            "from",
+            "the stub or issue that it is made from; without an id, make packets of all open issues",
+            value="WP_ID|FILE",
         ),
         Option("what", "what to do, on one line", value="TEXT"),
         Option("why", "why, on one line", value="TEXT"),
@@ -337,7 +339,7 @@ _REFINE = Command(
     arguments="WP_ID",
     description="""
 Writes a scaffold that pins the specification in force by its digest. Run again, it pins the current version. With
---present, it prints the block to show to the user, and records that.""",
+--present, it prints the block to show to the user, and records that it was shown.""",
     options=(
         Option("present", "print the block for the user and record its digest"),
         Option("refinement", "light form: the refinement, as text, a file or -", value="TEXT|FILE|-"),
@@ -371,10 +373,10 @@ _ADOPT = Command(
     _run_adopt,
     arguments="[WP_ID...]",
     description="""
-No document is rewritten. Packets whose board entry and file contradict each other are listed and skipped until --prefer
-says which one to believe.""",
+No document is rewritten. Packets whose board entry and file contradict each other are listed and skipped until
+--prefer says which one is right.""",
     options=(
-        Option("prefer", "which one to believe where they contradict each other", choices=("board", "packet")),
+        Option("prefer", "which one is right if they contradict each other", choices=("board", "packet")),
         *ACTING,
     ),
     examples=("workpacket adopt", "workpacket adopt WP-1-Parser-v1 --prefer board"),

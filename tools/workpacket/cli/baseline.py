@@ -39,9 +39,7 @@ from workpacket.value import replace
 def without_known(
     arguments: Arguments, workspace: Workspace, reasons: Mapping[str, Reason], line: SourceLine
 ) -> Callable[[Sequence[Problem]], Reported]:
-    """Return the function that leaves out known findings (those of the baseline, or of a revision) and reports their
-    number.
-    """
+    """Return the function that leaves out known findings (of the baseline or a revision) and reports how many."""
     since = arguments.value("new-since")
     if since:
         return _new_since(since, workspace, reasons, line)
@@ -68,8 +66,8 @@ def without_known(
 def _new_since(
     revision: str, workspace: Workspace, reasons: Mapping[str, Reason], line: SourceLine
 ) -> Callable[[Sequence[Problem]], Reported]:
-    """Return the function that leaves out findings that this revision had. Its files are checked like these, in a
-    scratch folder, because a change of one file can cause or end findings in another.
+    """Return the function that leaves out findings that this revision already had. The revision's files are checked in
+    the same way, in a temporary folder, because a change in one file can cause or remove findings in another.
     """
     repository = here()
     commit = readable_commit(repository, commit_of(repository, revision))
@@ -98,7 +96,7 @@ def write_baseline(
     reasons: Mapping[str, Reason],
     line: SourceLine,
 ) -> Output:
-    """Record today's findings or, with `--prune`, remove the entries without a finding."""
+    """Record today's findings or, with `--prune`, remove entries that no longer match a finding."""
     before = _data_here(workspace)
     if arguments.flag("prune"):
         command = "check --prune"
@@ -127,10 +125,9 @@ def write_baseline(
 
 
 def _data_in_force(arguments: Arguments, workspace: Workspace) -> bytes | None:
-    """Return the baseline that counts.
-
-    With a base, the baseline there decides, so that a change cannot declare its own findings known. The file of the
-    change counts only if the base has none, or if the policy of the base mentions approvals: additions then need one.
+    """Return the baseline to use. With a base, it is the one on the base, so that a change cannot declare its own
+    findings known. The baseline in the change is used only if the base has none, or if the policy of the base has
+    approvals: additions to it then require one.
     """
     base = arguments.value("base")
     if not base:

@@ -1,4 +1,4 @@
-"""`workpacket runtime batch`: takes batches of tasks through their three phases, with a checkpoint after each."""
+"""`workpacket runtime batch`: take batches of tasks through their three phases, with a checkpoint after each."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _progress(facts: BatchFacts) -> str:
     lines = [f"{facts.name}: {done} of {total} tasks done, last batch {view.last_batch or 'none'}"]
     if state.completing is not None:
         lines.append(
-            f"batch {state.completing.label}: its completion was interrupted; run `batch complete` to finish it"
+            f"the completion of batch {state.completing.label} was interrupted; run `batch complete` to finish it"
         )
     elif state.batch is not None:
         batch = state.batch
@@ -152,7 +152,7 @@ def _sentence(issue: Json) -> str:
 def _then(facts: BatchFacts) -> str:
     state = facts.state
     if facts.contradictions:
-        return f"workpacket runtime batch restore {facts.folder}, or batch adopt {facts.folder}"
+        return f"workpacket runtime batch restore {facts.folder}, or workpacket runtime batch adopt {facts.folder}"
     if state.completing is not None:
         return f"workpacket runtime batch complete {facts.folder}"
     if state.batch is None:
@@ -199,7 +199,7 @@ updates tasks.yaml, writes checkpoint.yaml and commits both with the staged chan
 `adopt` accepts a checkpoint.yaml that contradicts the log, `restore` rewrites it from the log.""",
     options=(
         Option("phase", "complete: the phase whose stages ended", choices=("testers", "implementers", "reviewers")),
-        Option("task", "complete --phase: only this task; on rejection, the rejected one", value="ID", many=True),
+        Option("task", "complete --phase: only this task; with a rejection, the rejected task", value="ID", many=True),
         Option("reviewer", "complete --phase reviewers: this reviewer only", value="NAME", many=True),
         Option("outcome", "complete --phase: the outcome", choices=("ok", "failed", "rejected", "timed_out")),
         Option("note", "complete --phase: a comment to store", value="TEXT"),
@@ -207,8 +207,10 @@ updates tasks.yaml, writes checkpoint.yaml and commits both with the staged chan
         Option("resolved", "complete: the number of a deferred issue that is resolved", value="NUMBER", many=True),
         Option("message", "complete: the first line of the commit message", value="TEXT"),
         Option("label", "begin: the label of the batch, such as 5a", value="LABEL"),
-        Option("accept", "continue despite a change of branch, commit, tasks, base or config; `holder`: although the "
-            "holder is alive", value="ASPECT", many=True),
+        Option(
+            "accept", "continue despite a changed branch, commit, tasks, base or config, or a living `holder`",
+            value="ASPECT", many=True,
+        ),
         Option("allow-deps", "begin: dependencies that may change; `*` matches any characters", value="NAME",
                many=True),
         Option("owner", "begin: the process that does the work (default: the caller and its parents)",

@@ -141,8 +141,8 @@ def kind_given(arguments: Arguments) -> str:
 
 
 def _say_what_is_not_checked(words: list[str], *, alone: bool) -> None:
-    """Report files that are not checked. A list of changed files contains more than documents, but if none of them is
-    one, nothing is checked.
+    """Report files that are not checked. A list of changed files may include other files, but it is an error if none of
+    them is a document.
     """
     from workpacket.report.escape import escape
 
@@ -153,7 +153,7 @@ def _say_what_is_not_checked(words: list[str], *, alone: bool) -> None:
         raise WorkpacketError("nothing_to_check", message, hint="name its --kind")
 
 
-WORKTREE_OPTION = Option("worktree", "with --base: judge the files below .GOV in the work tree, unlike CI")
+UNCOMMITTED_OPTION = Option("uncommitted", "with --base: judge .GOV as it is in the work tree, unlike CI")
 
 COMMAND = Command(
     "check",
@@ -189,7 +189,7 @@ recorded. With `--base`, what a change adds to the baseline needs the approval t
         Option("statistics", "count the findings of each code instead of listing them"),
         Option("watch", "check again whenever a file changes, until interrupted"),
         Option("base", "also check the changes since this revision, by its policy and settings", value="REV"),
-        WORKTREE_OPTION,
+        UNCOMMITTED_OPTION,
         Option("stdin-filename", "check the text of standard input as if it were this file", value="PATH"),
         Option("kind", "the document kind of the given files: the name of a schema", value="KIND"),
         Option("no-cache", "do not use the cache"),

@@ -37,7 +37,7 @@ from workpacket.value import replace
 Files = Sequence[Found]
 Choose = Callable[[], Files]
 
-_ALONE = "each file was checked on its own; `workpacket check` without paths also compares them"
+_ALONE = "each file was checked on its own; `workpacket check` without paths also compares files with each other"
 
 
 _NO_CHANGE = "HEAD is the base, so there is no change to judge"
@@ -65,7 +65,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     if arguments.flag("diff"):
         return _diff(workspace, kinds, findings, unsafe=unsafe, style=style)
     notes = [_ALONE] if arguments.words else []
-    if base and not arguments.flag("worktree") and _is_head(base):
+    if base and not arguments.flag("uncommitted") and _is_head(base):
         notes.append(_NO_CHANGE)
     repaired: Repaired | None = None
     if wanted:
@@ -146,7 +146,7 @@ def _examined(
     findings = [*checked.findings, *_left_between_files(workspace)]
     base = arguments.value("base")
     if base:
-        findings += _of_the_change(base, worktree=arguments.flag("worktree"))
+        findings += _of_the_change(base, worktree=arguments.flag("uncommitted"))
         if arguments.words:  # for a whole repository this was checked with everything else
             kinds = {found.path: found.kind for found in files}
             findings += grade(_left_behind(workspace, kinds, cache), reasons, settings)[0]
@@ -155,7 +155,7 @@ def _examined(
 
 
 class Reported(NamedTuple):
-    """The findings to report, and what to say about the others."""
+    """The findings to report, and notes about the others."""
 
     findings: list[Problem]
     notes: tuple[str, ...] = ()
@@ -185,7 +185,7 @@ def _diff(
 
     shown, refused = show_fixes(workspace.root, kinds, findings, unsafe=unsafe, style=style)
     if not kinds:
-        raise WorkpacketError("nothing_to_check", "no governance document found")
+        raise WorkpacketError("nothing_to_check", "no governance documents found")
     said = "".join(f"error: {escape(one.path)}: {escape(one.message)} ({one.code})\n" for one in refused)
     return Output(said + shown, exits.FINDINGS if said or shown else exits.OK, RestsOn(unnamed=True))
 
@@ -311,7 +311,10 @@ def _of_the_change(base: str, *, worktree: bool) -> list[Problem]:
 
 
 def _is_head(base: str) -> bool:
-    """Whether nothing lies between the base and HEAD: with such a base, by mistake, whatever is committed passes."""
+    """Whether there are no commits between the base and HEAD.
+
+    Such a base is probably a mistake, and would let every committed change pass.
+    """
     from workpacket.git.revisions import commit_of, head_commit
     from workpacket.shell.governing.execution import here
 
@@ -320,7 +323,7 @@ def _is_head(base: str) -> bool:
 
 
 def _left_behind(workspace: Workspace, kinds: Mapping[str, str], cache: Cache) -> list[Problem]:
-    """Report requirements of stubs that their packets lack, for the given files."""
+    """Report requirements of stubs that are missing from their packets, for the given files."""
     from workpacket.shell.checking.whole import activated_among, not_carried_over
 
     return not_carried_over(workspace.root, activated_among(workspace.root, kinds), cache)

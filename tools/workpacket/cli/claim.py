@@ -1,9 +1,9 @@
 """Commands that decide who does the work: `prepare` and `claim`. A claim is visible in all clones if the policy names a
-store: a lease there is taken before the log is written.
+store: a lease is taken there before the log is written.
 
 The log in git remains authoritative and records who holds what, but a clone sees the log of another one only after a
-merge, when two people may already have done the same work. The store knows at once. If it cannot be reached, the claim
-is still made, with a note that it may not be exclusive.
+merge, when two people may already have done the same work. The store shows a claim at once. If it cannot be reached,
+the claim is still made, with a note that it may not be exclusive.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _run_prepare(arguments: Arguments) -> int:
     root = str(repository.root)
     name = packet_called(root, words_of(arguments, 1, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
-    base_packet = packet_called(root, arguments.value("base")).text if arguments.flag("base") else ""
+    base_packet = packet_called(root, arguments.value("on")).text if arguments.flag("on") else ""
     facts = facts_before(repository, [name, *([base_packet] if base_packet else [])], actor)
     unmet = prepare_unmet(facts, facts.packets[name])
     if unmet:
@@ -128,7 +128,7 @@ _PREPARE = Command(
         Option("for", "who will do the work", value="NAME"),
         Option("branch", "the branch (default: named by the policy)", value="BRANCH"),
         Option("worktree", "create a work tree there", value="FOLDER"),
-        Option("base", "start from the work of another packet", value="WP_ID"),
+        Option("on", "start from the work of another packet", value="WP_ID"),
         *ACTING,
     ),
     examples=("workpacket packet prepare WP-1-Parser-v1 --for coder-1 --worktree ../parser",),
@@ -153,10 +153,10 @@ _CLAIM = Command(
     "claim",
     _run_claim,
     arguments="WP_ID",
-    description="The first claim wins; later ones are refused and say who holds the packet, and until when.",
+    description="The first claim wins; later ones are refused, with the name of the holder and the end of the lease.",
     options=(
         Option("renew", "extend the lease instead"),
-        Option("branch", "the branch for the work, if none was prepared", value="BRANCH"),
+        Option("branch", "the branch for the work, if none has been prepared", value="BRANCH"),
         Option("worktree", "the work tree for the work", value="FOLDER"),
         *DECLARING,
         *ACTING,
@@ -222,16 +222,16 @@ def _activate_stub(repository: Repository, name: str, actor: Actor) -> tuple[Pro
 
 
 def _elsewhere(repository: Repository, facts: Facts, branch: str) -> tuple[Problem, ...]:
-    """Return why the branch of the work cannot begin here: there is no commit, or another packet's branch is checked
+    """Return why the packet's branch cannot be started here: there is no commit, or another packet's branch is checked
     out.
     """
     now, target = branch_here(repository), facts.target_branch.removeprefix("origin/")
     if head_commit(repository) is None:
-        message = "there is no commit yet at which the branch could begin"
+        message = "there is no commit yet from which the branch could start"
         return (Problem("work_branch_missing", message, hint="git add .GOV && git commit -m 'Governance'"),)
     if now in {branch, target} or not target:
         return ()
-    message = f"{now or 'a detached HEAD'} is checked out, but the work begins on {target}"
+    message = f"{now or 'a detached HEAD'} is checked out, but the work starts from {target}"
     return (Problem("other_work_branch", message, hint=f"git switch {target}"),)
 
 
@@ -240,8 +240,8 @@ _START = Command(
     _run_start,
     arguments="WP_ID",
     description="""
-If anything keeps the packet from being activated and claimed, it is listed, and nothing is written. The branch begins
-at the commit that is checked out; uncommitted files come along.""",
+If anything keeps the packet from being activated and claimed, it is listed, and nothing is written. The branch starts
+at the commit that is checked out; uncommitted files are kept.""",
     options=(
         Option("branch", "the branch (default: named by the policy)", value="BRANCH"),
         SIGN,
@@ -312,7 +312,7 @@ def _sync(arguments: Arguments, store: Store, hours: int) -> None:
     except LeaseHeld as other:
         said = f"{other.details['holder']} holds {state.packet} in another clone, while {holder} holds it in this one"
         sys.stderr.write(
-            f"note: {escape(said)}; agree on who continues, and have the other one run `workpacket packet release`\n"
+            f"note: {escape(said)}; agree on who continues, and have the other run `workpacket packet release`\n"
         )
 
 

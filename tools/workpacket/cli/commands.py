@@ -66,7 +66,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         "Check and audit",
         (
             ("check", "check", "find everything that is wrong in the governance documents"),
-            ("fmt", "fmt", "bring documents to their canonical form"),
+            ("fmt", "fmt", "rewrite documents in their canonical form"),
             ("audit", "trace", "verify the whole repository, and report what is wrong, since when, and who must act"),
             ("audit deps", "deps", "find dependencies that changed without permission"),
             ("audit justfile", "lint_justfile", "find parameters that a justfile inserts into a command line unquoted"),
@@ -118,7 +118,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             (
                 "runtime session",
                 "session",
-                "show sessions with a model, decide about stopped ones, continue imported ones",
+                "show sessions with a model, decide about stopped ones, and continue imported ones",
             ),
             ("runtime queue", "run_command", "offer runs to workers, and show the queue"),
             ("runtime worker", "run_command", "execute the runs offered in a queue"),
@@ -173,7 +173,7 @@ OTHER_NAMES = {
 
 
 def resolve(words: list[str] | tuple[str, ...]) -> tuple[str, int]:
-    """Return the name of the command that `words` begin with, and how many of them spell it; ("", 0) if none does."""
+    """Return the name of the command with which `words` begin, and how many words it has; ("", 0) without one."""
     for count in range(min(len(words), 2), 0, -1):
         spelled = " ".join(words[:count])
         if MODULES.get(spelled):
@@ -184,5 +184,5 @@ def resolve(words: list[str] | tuple[str, ...]) -> tuple[str, int]:
 
 
 def below(word: str) -> tuple[tuple[str, str], ...]:
-    """Return the second words that a command or family has rows for, with their summaries."""
+    """Return the second words that a command or family can have, with their summaries."""
     return tuple((typed.partition(" ")[2], summary) for typed, _, summary in _ROWS if typed.startswith(f"{word} "))

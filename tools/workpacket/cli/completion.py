@@ -1,4 +1,5 @@
-"""`workpacket help completion`: the scripts that shells load to complete our command lines, and the answers to them.
+"""`workpacket help completion`: the scripts that shells load to complete command lines, and the completions that these
+scripts request.
 
 Each request reads the declarations of the commands, so completions always match the installed version. Placeholders are
 completed from the current repository.
@@ -35,7 +36,7 @@ def _bases() -> Iterable[str]:
 
 
 def _ids() -> Iterable[WorkPacketId]:
-    """Read ids from file names only, so that a packet whose file cannot be read can still be named."""
+    """Read ids from file names only, so that a packet with an unreadable file can still be completed."""
     for found in find_documents(open_workspace().root):
         if found.kind not in {"stub", "packet"}:
             continue
@@ -64,7 +65,7 @@ def _kinds() -> Iterable[str]:
 
 
 def _branches() -> Iterable[str]:
-    """Return only branches, because no one completes a hash."""
+    """Return only branches, because completing a hash is rarely useful."""
     from pathlib import Path
 
     from workpacket.git.repository import find_repository
@@ -167,8 +168,8 @@ def _arguments(declared: str, given: Sequence[str], words_for: Words) -> list[Co
 
 
 def _standing_for(names: Sequence[str], words_for: Words) -> list[Completion]:
-    """Return the values of the given words. Placeholders are known by name; any other word, such as PASS in
-    `PASS|FAIL`, is literal.
+    """Return the values that the given words stand for. Known placeholders have several values; any other word, such as
+    PASS in `PASS|FAIL`, is literal.
     """
     found: list[Completion] = []
     for name in names:

@@ -44,9 +44,10 @@ def _run_contract(arguments: Arguments) -> int:
         print("it is the approved contract")
     elif held:
         sys.stdout.write(_changes(repository, packet, contract, style))
-        print(f"next: restore the approved contract, or: workpacket approve {packet.id} --gate {AMENDMENT_GATE}")
-    else:
-        print(covered(packet.log) or f"next: workpacket approve {packet.id}")
+        print(f"restore the approved contract, or: workpacket approve {packet.id} --gate {AMENDMENT_GATE}")
+    elif words := covered(packet.log):
+        print(words)
+    print(f"next: workpacket why {packet.id}")
     return exits.OK
 
 

@@ -66,7 +66,7 @@ def _commit_of_checkpoint(repository: Repository, checkpoint: str) -> str:
 
 
 def _where_the_branch_left(repository: Repository) -> str:
-    """Return the last commit that this branch shares with the default branch; on the default branch, the last one."""
+    """Return the last commit that this branch shares with the default branch, or the last one of the default branch."""
     head, branch = head_commit(repository), default_branch(repository)
     if head is None:
         return ""

@@ -93,7 +93,7 @@ def _rows(path: Path, *, accept_rollback: bool) -> Iterator[CheckRow]:
 
 
 def _on_server() -> tuple[str, list[CheckRow]]:
-    """Return the same rows for a server, as far as possible. The address is shown without its password."""
+    """Return the rows that also apply to a server. The address is shown without its password."""
     with open_runtime() as runtime:
         from workpacket.runtime.stores.postgres.health import examine_server
         from workpacket.runtime.stores.postgres.store import PostgresStore
@@ -135,7 +135,7 @@ def _row(name: str, problems: list[tuple[str, str]], well: str = "") -> CheckRow
 
 
 def _ignored() -> list[tuple[str, str]]:
-    """Check that a store inside the work tree, from before the repository existed, is ignored; otherwise git would
+    """Check that git ignores a store inside the work tree, created before the repository existed; otherwise git would
     commit it.
     """
     tree = work_tree_of(Path.cwd())
@@ -147,8 +147,8 @@ def _ignored() -> list[tuple[str, str]]:
 
 
 def _sidecars_ignored() -> CheckRow:
-    """Check that sidecars are ignored: a committed view becomes outdated. A run never commits its own, but people
-    might.
+    """Check that sidecars are ignored: a committed view becomes outdated. A run never commits its own sidecars, but
+    people might.
     """
     name = "sidecars ignored by git"
     tree = work_tree_of(Path.cwd())
@@ -165,7 +165,7 @@ def _sidecars_ignored() -> CheckRow:
 
 
 def _orphans(store: Store) -> list[str]:
-    """Return programs that still work for a run without a holder."""
+    """Return programs that are still working for a run that has no holder."""
     held = {lease.stream for lease in store.leases()}
     found: list[str] = []
     for stream, last in store.newest("runs"):
@@ -178,9 +178,7 @@ def _orphans(store: Store) -> list[str]:
 
 
 def _secrets(store: Store) -> list[str]:
-    """Return records that contain a secret according to the current rules and environment, but not according to earlier
-    ones.
-    """
+    """Return records with a secret that only the current rules and environment recognize."""
     redactor = Redactor.from_environment(os.environ)
     found: list[str] = []
     for head in store.heads():

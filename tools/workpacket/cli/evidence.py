@@ -46,7 +46,7 @@ def publish(arguments: Arguments) -> int:
     if not ends:
         message = f"this clone has no output of the proofs of {name}"
         hint = (
-            f"publish it in the clone in which they were run, or run them again: workpacket submit {name} "
+            f"publish it from the clone in which they were run, or run them again: workpacket submit {name} "
             "--prove N=COMMAND"
         )
         raise WorkpacketError("evidence_not_kept", message, hint=hint)
@@ -111,7 +111,7 @@ def _write(arguments: Arguments, word: str, decide: Decide) -> int:
 
 
 def replay(arguments: Arguments) -> int:
-    """Run the proofs of the latest submission of one packet, or of all submissions in a change, again, and compare the
+    """Run the proofs again, of one packet's latest submission or of all submissions in a change, and compare the
     results.
     """
     account = _account(arguments)
@@ -162,7 +162,7 @@ def _replay(arguments: Arguments, name: str, account: Account | None) -> int:
 
 
 def _state(folder: str, packet: PacketFacts, differences: Sequence[str]) -> None:
-    """Write what the replay found as a statement for CI to sign."""
+    """Write the result of the replay as a statement for CI to sign."""
     from workpacket.lifecycle.attestations import AttestedPacket, replay_of
 
     statement = replay_of(AttestedPacket(packet.state), packet.id.text, differences)
@@ -170,7 +170,7 @@ def _state(folder: str, packet: PacketFacts, differences: Sequence[str]) -> None
 
 
 def attest(arguments: Arguments) -> int:
-    """Write the attestation file for a bundle. It needs neither a repository nor anything of the change."""
+    """Write the attestation file for a bundle. It needs neither a repository nor any part of the change."""
     from workpacket.approvals.sigstore import attestation_file
 
     target = arguments.value("out")
@@ -203,7 +203,7 @@ def verify(arguments: Arguments) -> int:
 
 
 def record(arguments: Arguments) -> int:
-    """Verify an attestation of CI, and record it with what it says."""
+    """Verify an attestation of CI, and record it with its result."""
     from workpacket.lifecycle.proofs import record_replay
 
     name, _, found, text = _attested(arguments, actor_of(arguments, here()))
@@ -225,7 +225,7 @@ def _attested(arguments: Arguments, actor: Actor) -> tuple[str, str, Attested, s
 
 
 def _differences(found: Attested) -> list[Json]:
-    listed: list[Json] = [line[:500] for line in found.failed[:MOST_EVIDENCE]] or ["CI does not say which"]
+    listed: list[Json] = [line[:500] for line in found.failed[:MOST_EVIDENCE]] or ["CI does not say which ones"]
     return listed if found.result == "FAILED" else []
 
 
@@ -291,12 +291,12 @@ Read the text before you paste it: published text cannot be taken back.""",
     options=(
         Option("out", "publish, attest: write to this new file", value="FILE"),
         Option("command", "demand: the command to run", value="COMMAND"),
-        Option("tests", "demand: the ids of the tests that must run and pass", value="A,B"),
+        Option("tests", "demand: the ids of tests that must run and pass", value="A,B"),
         Option("paths", "demand: the files or folders of these tests", value="A,B"),
-        Option("exempt", "demand: why no test has to fail without the work", value="REASON"),
+        Option("exempt", "demand: why no test needs to fail without the work", value="REASON"),
         Option("yes", "replay: run the commands without asking"),
         Option("record", "replay: record the result"),
-        Option("base", "replay: every submission that this commit does not have", value="REV"),
+        Option("base", "replay: every submission that is missing from this commit", value="REV"),
         Option("commands-as", "replay: the account that runs the commands; only for root", value="USER"),
         Option("statements", "replay: write what was found into this existing folder, for CI to sign", value="FOLDER"),
         *ACTING,

@@ -81,7 +81,7 @@ def _run_schema(arguments: Arguments) -> int:
     if name not in names:
         raise WorkpacketError("invalid_value", f"unknown schema: {name!r}", hint=f"one of: {', '.join(names)}")
     if arguments.flag("draft-07") and name not in kinds:
-        raise usage(arguments.command, "conflicting_options", "only schemas of documents have a draft-07 version")
+        raise usage(arguments.command, "conflicting_options", "only document schemas have a draft-07 version")
     parts = [folder, "draft-07"] if arguments.flag("draft-07") else [folder]
     with open(os.path.join(*parts, name + _ENDING), encoding="utf-8") as stream:
         text = stream.read()

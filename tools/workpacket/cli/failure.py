@@ -39,7 +39,7 @@ def _unexpected(error: Exception, words: list[str]) -> WorkpacketError:
     not bugs.
     """
     if isinstance(error, OSError) and error.errno in _REFUSED_OUTPUT and error.filename is None:
-        message = f"the output cannot be written: {error.strerror}"
+        message = f"cannot write the output: {error.strerror}"
         # Otherwise Python would try to write the rest at exit, and fail again.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it stays open until the process ends
         return WorkpacketError("file_unwritable", message, hint="free some space, or write to another place")
@@ -58,7 +58,7 @@ def _unexpected(error: Exception, words: list[str]) -> WorkpacketError:
 
 
 def _nowhere() -> bool:
-    """Whether the current directory was deleted. A deleted one can still be read as `.`."""
+    """Whether the current directory was deleted. A deleted directory can still be read as `.`."""
     try:
         os.getcwd()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""`workpacket fmt`: bring documents to their canonical form without changing their content.
+"""`workpacket fmt`: rewrite documents in their canonical form without changing their content.
 
 Also `check --fix`, `--unsafe-fixes` and `--diff`, and the repairs of `fmt`.
 """
@@ -127,7 +127,7 @@ def _report(arguments: Arguments, repairs: Repairs, upgrades: list[str], files: 
     for finding in repairs.refused:
         sys.stderr.write(f"error: {escape(finding.path)}: {escape(finding.message)} ({finding.code})\n")
     if not files:
-        sys.stderr.write("error: no governance document found (nothing_to_check)\n")
+        sys.stderr.write("error: no governance documents found (nothing_to_check)\n")
     if not files or arguments.flag("diff"):
         return
     for path in changed:
@@ -177,7 +177,7 @@ class Repairs(NamedTuple):
         return f"{verb} {by_code} in {counted(len(self.changed), 'file')}"
 
     def done(self) -> Repaired:
-        """Return the same data for a report."""
+        """Return the counts as data for a report."""
         return Repaired(tuple(before.path for before, _ in self.changed), dict(sorted(self.codes.items())))
 
 
@@ -253,7 +253,7 @@ def refuse_unreadable(files: Sequence[Found]) -> None:
 
 def refusal_of(path: str, refused: RepairRefused) -> Problem:
     """Return the finding for a file that a fix would have changed too much."""
-    message = f"not fixed, nothing was written: {refused}"
+    message = f"not fixed, and nothing was written: {refused}"
     return Problem("repair_refused", message, Location(path), catalogue()["repair_refused"].remedy)
 
 

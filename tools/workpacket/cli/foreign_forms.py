@@ -1,4 +1,5 @@
-"""`workpacket log import` and `workpacket log export`: checkpoints in foreign formats, into the log and out of it.
+"""`workpacket log import` and `workpacket log export`: read checkpoints in foreign formats into the log, and write them
+from it.
 
 `workpacket log export attestations`: the log and the approvals, as statements that other tools can verify.
 """
@@ -100,8 +101,8 @@ def _bytes_of(path: str) -> bytes:
 
 
 def _passed_over(bridge: Bridge, files: Mapping[str, bytes]) -> dict[str, str]:
-    """Return the files of other kinds, with their kind: a whole folder may be given. If there are only such files,
-    refuse each of them.
+    """Return the files of other kinds, with their kinds, because a whole folder may be given. If there are only such
+    files, refuse each of them.
     """
     if not isinstance(bridge, AmongOthers):
         return {}
@@ -203,8 +204,8 @@ beginning of one up to a '/', everything that came from one file is written. --j
 what a format cannot represent.""",
     options=(
         Option("out", "write to this file, which must not exist yet", value="FILE"),
-        Option("key", "attestations: the machine's private key in PEM format, Ed25519 or ECDSA P-256", value="FILE"),
-        Option("resource", "attestations: the URI of the repository (default: that of origin)", value="URI"),
+        Option("key", "attestations: the machine's private key in PEM format, Ed25519 or ECDSA P-256", value="PATH"),
+        Option("resource", "attestations: the URI of the repository (default: the URL of origin)", value="URI"),
         Option("verifier", "attestations: the URI of the verifier (default: derived from the key)", value="URI"),
         BASE_OPTION,
     ),

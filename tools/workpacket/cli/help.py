@@ -1,4 +1,7 @@
-"""The texts of `--help`: of everything, of a family such as `packet`, and of one command. All fit the terminal."""
+"""The texts of `--help`: of the whole program, of a family such as `packet`, and of one command.
+
+All fit the width of the terminal.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def overview(columns: int | None = None) -> str:
 
 
 def family_help(word: str, columns: int | None = None) -> str:
-    """Return the help of a first word that needs a second one."""
+    """Return the help for a first word that requires a second one."""
     lines = [
         *_wrapped(f"workpacket {word}: {SUMMARIES[word]}", columns),
         "",

@@ -90,12 +90,12 @@ def _run_history(arguments: Arguments) -> int:
     )
     if approval_words(facts, packet):
         print(f"approval: {approval_words(facts, packet)}")
-    print(f"next: workpacket {'why' if events else 'adopt'}{f' {packet.id}' if events else ''}")
+    print(f"next: workpacket {f'why {packet.id}' if events else 'help adopt'}")
     return exits.OK
 
 
 def approval_words(facts: Facts, packet: PacketFacts) -> str:
-    """Return what is said of an approval that the policy does not ask for; '' for any other packet."""
+    """Return the note about an approval that the policy does not require; '' if there is none."""
     if not packet.light:
         return ""
     from workpacket.lifecycle.forms import unasked  # most packets are not in the light form
@@ -114,7 +114,7 @@ def _line(event: LogEvent) -> str:
 _HISTORY = Command(
     "history",
     _run_history,
-    arguments="WP_ID",
+    arguments="[WP_ID]",
     examples=("workpacket log show WP-1-Parser-v1", "workpacket log show WP-1-Parser-v1 --json"),
 )
 
@@ -129,7 +129,7 @@ def _run_why(arguments: Arguments) -> int:
     runs = runs_of({standing.id: packet.state}).get(standing.id, ())
     listed: list[Json] = [run.as_json() for run in runs]
     moved = _moved_by(facts, packet)
-    if arguments.flag("gate") and standing.unmet:
+    if arguments.flag("exit-code") and standing.unmet:
         return refuse(
             arguments, standing.id, standing.unmet, {"lane": standing.lane, "runs": listed, "moved_by": moved}
         )
@@ -160,8 +160,8 @@ def _moved_by(facts: Facts, packet: PacketFacts) -> list[Json]:
 _WHY = Command(
     "why",
     _run_why,
-    arguments="WP_ID",
-    options=(Option("gate", "exit with 3 if any condition is unmet"), *ACTING),
+    arguments="[WP_ID]",
+    options=(Option("exit-code", "exit with 3 if any condition is unmet"), *ACTING),
     examples=("workpacket why WP-1-Parser-v1", "workpacket why WP-1-Parser-v1 --json"),
 )
 
@@ -184,7 +184,7 @@ def runs_of(states: Mapping[str, PacketState], *, ask_store: bool = True) -> dic
 
 
 def _with_store(states: Mapping[str, PacketState]) -> dict[str, tuple[PacketRun, ...]] | None:
-    """Return None if there is no store."""
+    """Open the store for reading; return None if there is none."""
     from workpacket.bridges.packet_runs import with_store
 
     store = _store()
@@ -220,8 +220,8 @@ def _store() -> Store | None:
 
 def cache_dependencies(shown: Mapping[str, tuple[PacketRun, ...]]) -> tuple[bool, list[str]]:
     """Return whether the output stays correct until a file changes, and the files that it depends on besides the log.
-    With a live run it does not stay correct, because the process may end at any time. Runs that are not live change
-    only in the store.
+    It does not if a run is live, because the process may end at any time. Runs that are not live change only in the
+    store.
     """
     states = {run.state for runs in shown.values() for run in runs}
     if states <= {"blocked"}:

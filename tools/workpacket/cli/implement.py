@@ -35,7 +35,7 @@ def show(arguments: Arguments) -> int:
 def why(arguments: Arguments) -> int:
     _, package = _package(arguments)
     unmet = claim_unmet(package)
-    if unmet and arguments.flag("gate"):
+    if unmet and arguments.flag("exit-code"):
         return refuse(arguments, package.id, unmet)
     return _say(arguments, package, _command(package, unmet), unmet, brief=True)
 
@@ -51,7 +51,7 @@ def claim(arguments: Arguments) -> int:
 
 
 def _run(arguments: Arguments) -> int:
-    """Take the package, unless someone has, and create the place of the work."""
+    """Take the package, unless someone else has it, and create its branch and work tree."""
     repository, package = _package(arguments)
     base = _base(arguments, repository, package)
     unmet = claim_unmet(package, base.id if base is not None else "", (READY, UNDER_WAY))
@@ -72,7 +72,7 @@ def _package(arguments: Arguments) -> tuple[Repository, MissionPackage]:
 
 
 def _base(arguments: Arguments, repository: Repository, package: MissionPackage) -> MissionPackage | None:
-    word = arguments.value("base")
+    word = arguments.value("on")
     if not word:
         return None
     if not is_package_id(word):
@@ -118,6 +118,6 @@ COMMAND = Command(
 For work packages of spec-kitty, below `kitty-specs/`: claims the package, unless that was done, and creates its branch
 and its work tree in `.worktrees/`. With --base they begin at the branch of the package that it builds on, which need
 not be done. Repeated, it creates what is missing.""",
-    options=(Option("base", "begin at the branch of this work package", value="WP_ID"), *ACTING),
-    examples=("workpacket packet implement WP07 --base WP05",),
+    options=(Option("on", "start from the branch of this work package", value="WP_ID"), *ACTING),
+    examples=("workpacket packet implement WP07 --on WP05",),
 )

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Final, cast
 
+from workpacket import __version__
 from workpacket.cli.commands import SUMMARIES, resolve
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import COMMIT, conclude
@@ -80,12 +81,12 @@ class Skill(Value):
 _SECTION = (
     Step("Where everything stands", "status"),
     Step("What is ready", "next"),
-    Step("What a packet is waiting for, and the commands that supply it", "why WP_ID"),
-    Step("Claim a packet before you touch a file", "claim WP_ID"),
+    Step("See what a packet is waiting for, and the commands that supply it", "why WP_ID"),
+    Step("Claim a packet before you change a file", "claim WP_ID"),
     Step("After an interruption", "resume"),
     Step("Before you commit", "check"),
     Step("When the work is done, for each line of DONE_MEANS", "submit WP_ID --prove N=COMMAND"),
-    Step("When you cannot continue", "block WP_ID --reason TEXT --until TEXT"),
+    Step("When you cannot continue", "block WP_ID --reason TEXT --waits-for TEXT"),
 )
 
 _CONTINUE = Skill(
@@ -123,7 +124,7 @@ _CHECKPOINT = Skill(
         Step("Work ends; the packet cannot get a verdict before that", "run stop HANDLE"),
         Step("Milestone: review requested", "submit WP_ID --prove N=COMMAND"),
         Step("Milestone: review approved and merged", "merged WP_ID"),
-        Step("Milestone: blocked", "block WP_ID --reason TEXT --until TEXT"),
+        Step("Milestone: blocked", "block WP_ID --reason TEXT --waits-for TEXT"),
         Step("In a team, each milestone of your role in a feature", f"progress {PROGRESS[0]} FEATURE AGENT TEXT"),
     ),
     (
@@ -154,10 +155,10 @@ _RESUME = Skill(
         Step("See the decision with every check, without writing anything", "resume ID --plan"),
         Step("Resume what can be resumed; then do what is printed", "resume --yes"),
         Step("Only the roles of your team", "resume --team TEAM"),
-        Step("An effect has an unknown outcome, and you found that it happened", "resume ID --mark-done STEP"),
+        Step("You found that an effect with an unknown outcome happened", "resume ID --mark-done STEP"),
         Step("You found that it did not happen", "resume ID --retry STEP"),
-        Step("A stop reason that you do not know", "explain CODE"),
-        Step("A write was interrupted between files", "recover"),
+        Step("You do not know a stop reason", "explain CODE"),
+        Step("A command was interrupted between writing two files", "recover"),
         Step("A batch was interrupted", "batch status SPEC"),
     ),
     (
@@ -181,7 +182,7 @@ _STUB = Skill(
     (
         "A stub needs neither a refinement nor a signature, and no one may work from it.",
         "Its id is never reused: the next version is a revision, with `workpacket new --next BASE_WP_ID`.",
-        f"Activation requires the following, derived from evidence and not from ticked boxes: {', '.join(ITEMS)}.",
+        f"Activation requires the following, derived from evidence instead of ticked boxes: {', '.join(ITEMS)}.",
     ),
 )
 _BATCHES = Skill(
@@ -284,7 +285,9 @@ def run(arguments: Arguments) -> int:
     with writing(repository, "init") as transaction:
         seen = look_around(str(repository.root), paths)
         items = compare(package, seen, wanted, dialect, _policy(seen), requirement, form)
-        planned = init(items, moment(), has_key=default_path().exists(), commits=arguments.flag("commit"))
+        written = next((item.after for item in items if item.path == POLICY_PATH and item.after is not None), None)
+        light = written is not None and lifecycle_of(written).packets.form == "light"
+        planned = init(items, moment(), has_key=default_path().exists(), commits=arguments.flag("commit"), light=light)
         if arguments.flag("skills"):
             planned = also_hooking(planned, skills_of_teams(str(repository.root)), hook=arguments.flag("hook"))
         planned = also_ignoring(planned, *not_ignored(repository))
@@ -339,7 +342,7 @@ Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane
         Option("form", "the form of new packets (default: light, unless there are packets)", choices=("light", "full")),
         Option("check", "write nothing; fail if something is missing or out of date"),
         Option("skills", "also write skills for agents, below .agents/skills and .claude/skills"),
-        Option("hook", "with --skills: add a line to the skills of teams that makes them resume unfinished work"),
+        Option("hook", "with --skills: add a line to existing team skills that makes them resume unfinished work"),
         Option("pre-commit", "also write .pre-commit-config.yaml, without installing the hook"),
         Option("workflow", "also write .github/workflows/workpacket.yml"),
         Option("from", "what the workflow and hooks install (default: the running version)", value="REQUIREMENT"),
@@ -350,6 +353,6 @@ Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane
         "workpacket init",
         "workpacket init --dialect plain --skills",
         "workpacket init --check",
-        "workpacket init --workflow --from workpacket==0.1.0",
+        f"workpacket init --workflow --from workpacket=={__version__}",
     ),
 )

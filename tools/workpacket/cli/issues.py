@@ -45,7 +45,10 @@ IdOf = Callable[[str], WorkPacketId]
 
 
 def make_packets(arguments: Arguments, repository: Repository, governed: GovernedFiles, form: str, id_of: IdOf) -> int:
-    """Make a packet of each open issue that has none. Each is a transaction of its own, so a second call goes on."""
+    """Make a packet of each open issue that has none.
+
+    Each is a separate transaction, so a second call continues where the first one stopped.
+    """
     issues = _issues(arguments)
     known = _links(governed)
     made: list[tuple[str, Issue]] = []
@@ -72,7 +75,7 @@ def make_packets(arguments: Arguments, repository: Repository, governed: Governe
     for name, issue in made:
         print(f"{name}  {escape(issue.title)}")
         print(f"  - from {escape(issue.link)}")
-    print(f"{counted(len(made), 'packet')} made, {len(before)} made before, {ended} done elsewhere")
+    print(f"{counted(len(made), 'packet')} made, {len(before)} already made, {ended} already closed at the source")
     print(next_line(then))
     return exits.OK
 
@@ -178,7 +181,7 @@ def _source(path: str, limit: int) -> Source:
 
 
 def _asked(arguments: Arguments, forge: str, rest: str) -> bytes:
-    """Ask the forge's own program, with its user's account."""
+    """Run the forge's own program, which uses the account of its user."""
     before, after, other = _FORGES[forge]
     place, hash_sign, number = rest.rpartition("#")
     if not number.isdecimal() or place.startswith("-"):
@@ -190,7 +193,7 @@ def _asked(arguments: Arguments, forge: str, rest: str) -> bytes:
     except FileNotFoundError as error:
         raise WorkpacketError("tool_missing", f"{forge} is not installed", hint=f"install {forge}") from error
     except subprocess.TimeoutExpired as error:
-        raise WorkpacketError("tool_failed", f"{' '.join(command)} did not end in {_SECONDS} s") from error
+        raise WorkpacketError("tool_failed", f"{' '.join(command)} did not end within {_SECONDS} s") from error
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise WorkpacketError("tool_failed", f"{' '.join(command)} failed: {said[-1] if said else 'without a message'}")

@@ -132,13 +132,13 @@ def doctor(arguments: Arguments) -> int:
         lines.append("note: the base has no allowed_signers yet, so every key found counts as an approval key")
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.write(
-        f"Next: {'do the first step above' if findings else 'nothing to do; run it again when keys change'}\n"
+        f"Next: {'do the first step above' if findings else 'nothing to do; run this again when keys change'}\n"
     )
     return status
 
 
 def list_keys(arguments: Arguments) -> int:
-    """List whom the policy of the base trusts, and for what."""
+    """List whom the policy of the base trusts, and what for."""
     with open_approvals(_repository(), arguments.value("base") or None, moment()) as approvals:
         trusted = trusted_or_error(approvals)
     rows = [
@@ -169,7 +169,9 @@ def _row(trusted: Trusted, blob: bytes) -> dict[str, Json]:
 
 
 def _approving(arguments: Arguments) -> frozenset[bytes] | None:
-    """Return the keys that may approve under the policy of the base; None without a repository or a readable policy."""
+    """Return the keys that may approve under the policy of the base; None without a repository or with an unreadable
+    policy.
+    """
     trusted = _trusted(arguments)
     if trusted is None:
         return None
@@ -219,7 +221,7 @@ signs events and opens no gate: it has no passphrase, and commands use it automa
 rogue program would, and reports whether one could approve. `list` shows whom the policy of the base trusts.""",
     options=(
         Option("event", "init: a key without a passphrase, for signing your events"),
-        Option("agent", "init: the same for an agent with this name", value="NAME"),
+        Option("agent", "init: such a key for the agent with this name", value="NAME"),
         Option(
             "as", "init --event: the owner of the key (default: WORKPACKET_ACTOR, else git's user.name)", value="NAME"
         ),

@@ -26,8 +26,12 @@ _LONGEST_NOTE: Final = 4000
 _FOLDER = "docs/progress"
 
 
+# Options that are called otherwise in plans and events.
+_IN_PLANS = {"waits-for": "until"}
+
+
 class _WordedMove(Value):
-    """The arguments of a move, under the names that its plan uses, and what else the move may change."""
+    """The options of a move that are arguments of its plan, and what else the move may change."""
 
     plan: Callable[..., Answer]
     required: tuple[str, ...] = ()
@@ -38,7 +42,7 @@ class _WordedMove(Value):
 
 
 def _moves() -> Mapping[str, _WordedMove]:
-    """Return the moves that need only text arguments."""
+    """Return the declarations of moves that need only text arguments."""
     from workpacket.lifecycle.claims import release
     from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, unblock
 
@@ -47,7 +51,7 @@ def _moves() -> Mapping[str, _WordedMove]:
         "handover": _WordedMove(release, ("reason", "to"), leaves_work=True),
         "advance": _WordedMove(advance, (), ("to", "reason")),
         "reopen": _WordedMove(reopen, ("reason",), syncs_claim=True),
-        "block": _WordedMove(block, ("reason", "until"), syncs_claim=True),
+        "block": _WordedMove(block, ("reason", "waits-for"), syncs_claim=True),
         "unblock": _WordedMove(unblock, (), ("reason",), syncs_claim=True),
         "abandon": _WordedMove(abandon, ("reason",), leaves_work=True),
     }
@@ -55,7 +59,7 @@ def _moves() -> Mapping[str, _WordedMove]:
 
 def _move(arguments: Arguments) -> int:
     row = _moves()[arguments.command.name]
-    given = {name: required(arguments, name) for name in row.required}
+    given = {_IN_PLANS.get(name, name): required(arguments, name) for name in row.required}
     given |= {name: arguments.value(name) for name in row.optional}
 
     def decide(facts: Facts, packet: PacketFacts) -> Answer:
@@ -81,7 +85,7 @@ def _merged(arguments: Arguments) -> int:
     repository = here()
 
     def decide(facts: Facts, packet: PacketFacts) -> Answer:
-        target = arguments.value("target") or facts.target_branch
+        target = arguments.value("target-branch") or facts.target_branch
         found = containment(repository, packet, target)
         faults = merge_faults(repository, found.target_commit, packet.log, facts.policy) if found.proof else ()
         return tuple(faults) or merged(facts, packet, found)
@@ -153,7 +157,7 @@ def _note(arguments: Arguments) -> int:
 
     text = " ".join(words_of(arguments, 2, "WP_ID and the text of the note")[1].split())
     if not 1 <= len(text) <= _LONGEST_NOTE:
-        what = f"a note has 1 to {_LONGEST_NOTE} characters, not {len(text)}"
+        what = f"a note must have 1 to {_LONGEST_NOTE} characters, but this one has {len(text)}"
         raise usage(arguments.command, "invalid_value", what)
     return packet_command(arguments, lambda facts, packet: note(facts, packet, text), words=2)
 
@@ -191,7 +195,7 @@ def _waiver(name: str) -> Command:
         _waive,
         arguments="WP_ID CODE",
         description="""
-Someone with a role at its gate must approve it first, by signing the same rule, end and reason.""",
+Someone with a role at the gate must first approve it, by signing the same rule, end and reason.""",
         options=(
             Option("until", "the last day on which it applies", value="YYYY-MM-DD"),
             Option("target", "only for this item, such as one dependency", value="TEXT"),
@@ -238,8 +242,8 @@ _ALL: Final = (
         "merged",
         _merged,
         arguments="WP_ID",
-        description="Finds the commit itself, the same change (after a squash), or the same files (after a rebase).",
-        options=(Option("target", "the branch (default: named by the policy)", value="BRANCH"), *ACTING),
+        description="Finds the commit itself, the same change (after a squash) or the same files (after a rebase).",
+        options=(Option("target-branch", "the branch (default: named by the policy)", value="BRANCH"), *ACTING),
         examples=("workpacket merged WP-1-Parser-v1",),
     ),
     Command(
@@ -269,9 +273,9 @@ have their own commands.""",
     Command(
         "block",
         _move,
-        arguments="WP_ID",
-        options=(Option("until", "what would unblock it", value="TEXT"), REASON, *ACTING),
-        examples=('workpacket block WP-1-Parser-v1 --reason "no test data" --until "the samples arrive"',),
+        arguments="[WP_ID]",
+        options=(Option("waits-for", "what would unblock it", value="TEXT"), REASON, *ACTING),
+        examples=('workpacket block WP-1-Parser-v1 --reason "no test data" --waits-for "the samples arrive"',),
     ),
     Command(
         "unblock",
@@ -299,7 +303,7 @@ have their own commands.""",
         _note,
         arguments="WP_ID TEXT",
         description="""
-The log is never changed, so a mistake in it is corrected by a note. A note moves nothing and opens no gate.""",
+The log is never changed, so a mistake in it is corrected by a note. A note never moves a packet or opens a gate.""",
         options=ACTING,
         examples=('workpacket note WP-1-Parser-v1 "The report names the wrong commit; 4f2a91c was judged."',),
     ),
@@ -336,7 +340,7 @@ DECLARED: Final[Mapping[str, Command]] = {command.name: command for command in _
 
 
 def noting_roles(repository: Repository, decide: Decide) -> Decide:
-    """Return the same decision, with a note on each open role of the packet. Only the role's writer can close it."""
+    """Return the decision, with a note on each open role of the packet. Only the role's writer can close it."""
 
     def noted(facts: Facts, packet: PacketFacts) -> Answer:
         answer = decide(facts, packet)
@@ -357,6 +361,6 @@ def _notes(root: str, features: tuple[str, ...]) -> tuple[str, ...]:
     notes = notes_here(root, about=features[-1])
     found = {path: names[0] for feature in features for path, names in open_roles(notes, feature).items()}
     return tuple(
-        f"the role in {path} is open; when its writer is done: workpacket runtime progress close {feature}"
+        f"the role in {path} is still open; when its writer is done, run: workpacket runtime progress close {feature}"
         for path, feature in sorted(found.items())
     )

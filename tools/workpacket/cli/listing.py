@@ -73,7 +73,7 @@ def _read(root: str, files: Sequence[Found], cache: Cache, table: LaneTable) -> 
 
 
 def _read_lanes_of_log(entries: Sequence[Entry]) -> RestsOn:
-    """Fill in the lanes of light packets, whose documents name none; return what the lanes depend on."""
+    """Fill in the lanes of light packets, whose documents name none; return the files that the lanes depend on."""
     if not any(work["form"] == LIGHT_FORM for kind, _, work in entries if kind == "packet"):
         return RestsOn()
     from workpacket.cli.read_only import all_facts, output
@@ -89,7 +89,7 @@ def _read_lanes_of_log(entries: Sequence[Entry]) -> RestsOn:
 
 
 def _limited(arguments: Arguments, chosen: Sequence[T]) -> tuple[Sequence[T], int]:
-    """Return the first of them, as many as requested, and the number of the others."""
+    """Return as many of them as requested, and the number of the others."""
     text = arguments.value("limit")
     if not text:
         return chosen, 0
@@ -215,7 +215,7 @@ def _cut(text: str, words: tuple[str, ...]) -> str:
 
 
 def _once(arguments: Arguments, entries: Sequence[Entry]) -> list[Entry]:
-    """Leave out stubs from which packets were made, unless stubs are asked for: a packet is in one lane."""
+    """Leave out stubs that became packets, unless stubs are requested: a packet is in only one lane."""
     if arguments.value("kind") == "stub":
         return list(entries)
     packets = {work["id"] for kind, _, work in entries if kind != "stub"}
@@ -240,7 +240,7 @@ def _fits(arguments: Arguments, entry: Entry, lanes: frozenset[str]) -> bool:
         (not arguments.words or any(fnmatchcase(work["id"], pattern) for pattern in arguments.words))
         and (not lanes or not lanes.isdisjoint(work["lanes"]))
         and arguments.value("kind", kind) == kind
-        and arguments.value("base", work["base"]) == work["base"]
+        and arguments.value("revisions-of", work["base"]) == work["base"]
         and arguments.value("risk", work["risk"]).casefold() == work["risk"].casefold()
         and _depends_on(work, arguments.value("depends-on"))
     )

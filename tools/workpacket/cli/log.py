@@ -142,7 +142,7 @@ def row_json(row: Reach) -> Json:
 
 
 def exit_of(findings: Sequence[Problem]) -> int:
-    """Return the most severe exit status of the errors; forks are neither damage nor errors of the log."""
+    """Return the most severe exit status of the errors. Forks count as neither damage nor errors."""
     errors = [catalogue()[one.code].exit_code for one in findings if one.severity == "error"]
     return max(errors, default=exits.OK)
 
@@ -159,7 +159,7 @@ of the base that are missing or were replaced: nothing on the base may be change
 `checkpoint` records the heads of all logs at HEAD, and signs them. It is intended for CI on the protected branch: the
 key must be in allowed_signers for workpacket-checkpoint@v1, and its owner must have the role `ci`.""",
     options=(
-        Option("base", "compare with this revision, and take the policy from it", value="REV"),
+        Option("base", "compare with this revision, and use its policy", value="REV"),
         Option(
             "signatures", "verify: also verify the signature of every event, with the keys in the policy of the base"
         ),
@@ -189,7 +189,7 @@ def _recover(arguments: Arguments) -> int:
     for one in done:
         print(f"{escape(one.command)} ({one.tx}) was " + ("finished" if one.way == "new" else "undone"))
         for path in one.set_aside:
-            print(f"  set aside below the git directory: {escape(path)}")
+            print(f"  saved in the git directory: {escape(path)}")
     print(f"{len(done)} interrupted commands")
     print("next: workpacket check")
     return exits.OK
@@ -219,7 +219,7 @@ def _show_unfinished(arguments: Arguments, left: list[tuple[str, str, tuple[str,
 _RECOVER = Command(
     "recover",
     _recover,
-    description="Without an option, shows what is unfinished. Versions that changed since then are set aside first.",
+    description="Without an option, shows what is unfinished. Files that were changed since then are saved first.",
     options=(Option("forward", "finish it"), Option("back", "undo it")),
     examples=("workpacket log recover", "workpacket log recover --forward"),
 )

@@ -89,7 +89,7 @@ def _run(words: list[str]) -> int:
 
 
 def _without_command(words: list[str]) -> int:
-    """Print the version or the help of everything or of a family; anything else is an unknown command."""
+    """Print the version, or the help of the program or of a family; anything else is an unknown command."""
     if words[:1] in (["-V"], ["--version"]):
         print(f"workpacket {__version__}")
         return 0
@@ -111,7 +111,7 @@ def _columns() -> int | None:
 
 
 def _say_what_is_typed_now(spelling: list[str], own: Sequence[str]) -> None:
-    """Tell a person who typed an old spelling the present one."""
+    """Tell a person who typed an old spelling what the current one is."""
     spelled = " ".join(spelling)
     if spelled in FORMER and spelled not in SILENT and "--json" not in own:
         sys.stderr.write(f"note: `workpacket {spelled}` is now `workpacket {FORMER[spelled]}`\n")

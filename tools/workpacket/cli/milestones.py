@@ -1,4 +1,4 @@
-"""Milestones of `run`: a commit per milestone."""
+"""Milestones of `run`: one commit for each milestone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def reach(arguments: Arguments, session: Session, cursor: Json) -> int:
                if event.type == "lockfile_changed"]  # fmt: skip
     told = [line for event in changed for line in told_of_dependencies(event.values())]
     if left:
-        told.append(f"not committed, because milestone {point.milestone_index} was reached before: {', '.join(left)}")
+        told.append(
+            f"not committed, because milestone {point.milestone_index} had already been reached: {', '.join(left)}"
+        )
     for line in told:
         sys.stderr.write(f"{escape(line)}\n")
     data: dict[str, Json] = {

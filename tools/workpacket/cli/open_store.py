@@ -1,4 +1,4 @@
-"""Shared by the commands about runs: open the store, find runs by a prefix of their id, answer as text or JSON."""
+"""Shared by the commands about runs: open the store, find runs by an id prefix, and answer as text or JSON."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _repository(*, needed: bool) -> Repository | None:
 
 
 def _witness(repository: Repository | None) -> Witness | None:
-    """Return the witness that informs the logs, if there are any."""
+    """Return the witness that records runs in the logs, if there are any logs."""
     if repository is None or not os.path.isdir(os.path.join(repository.root, LOG_FOLDER)):
         return None
     return CommandLinks(repository)
@@ -169,8 +169,8 @@ def answer(arguments: Arguments, text: str, data: Mapping[str, Json], *, status:
 
 
 def refuse(arguments: Arguments, fault: RuntimeFault) -> int:
-    """Print a stop reason as the answer (what stopped, the facts, the usual choice), and return the exit status of its
-    code.
+    """Print a stop reason as the answer (what stopped, the facts, and the usual choice), and return the exit status of
+    its code.
     """
     reason = catalogue()[fault.code]
     hint = fault.hint or reason.remedy

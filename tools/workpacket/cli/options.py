@@ -5,9 +5,11 @@ for completeness.
 
 from __future__ import annotations
 
+import sys
+
 from workpacket.cli.commands import SUMMARIES
 from workpacket.errors import WorkpacketError
-from workpacket.model.wording import typed_as
+from workpacket.model.wording import FORMER_OPTIONS, SILENT, typed_as
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ class Command:
 
     @property
     def typed(self) -> str:
-        """Return what is typed for it; the name is that in JSON answers, schemas and the log."""
+        """Return the command as it is typed; `name` is used in JSON answers, schemas and the log."""
         return typed_as(self.name)
 
 
@@ -116,6 +118,7 @@ def parse(command: Command, words: Sequence[str]) -> Arguments:
     """Parse `words` by the declaration of `command`; invalid input raises an error with a usage code."""
     given = Arguments(command, words)
     known = {f"--{option.name}": option for option in command.options}
+    former = {f"--{FORMER_OPTIONS[one.name]}": one for one in command.options if one.name in FORMER_OPTIONS}
     known |= {f"-{option.short}": option for option in command.options if option.short}
     waiting = list(reversed(words))
     while waiting:
@@ -127,9 +130,11 @@ def parse(command: Command, words: Sequence[str]) -> Arguments:
             given.words.append(word)
             continue
         name, equals, value = word.partition("=")
-        option = known.get(name)
+        option = known.get(name) or former.get(name)
         if option is None:
             raise _unknown(command, name, known)
+        if name not in known and option.name not in SILENT and "--json" not in own_words(words):
+            sys.stderr.write(f"note: `{name}` is now `--{option.name}`\n")
         _take(given, option, value if equals else None, waiting)
     if given.words and not command.arguments:
         raise usage(command, "unexpected_argument", f"unexpected argument: {given.words[0]!r}")
@@ -158,12 +163,12 @@ def chosen(arguments: Arguments, known: Sequence[str]) -> str:
 
 
 def own_words(words: Sequence[str]) -> Sequence[str]:
-    """Return our own words: those after `--` belong to another program."""
+    """Return the words before `--`; those after it belong to another program."""
     return words[: words.index("--")] if "--" in words else words
 
 
 def usage(command: Command, code: str, what: str) -> WorkpacketError:
-    """Return the error for an invalid command line; `code` gives the reason."""
+    """Return the error for an invalid command line; `code` is its reason code."""
     return WorkpacketError(code, f"workpacket {command.typed}: {what}", hint=f"workpacket {command.typed} --help")
 
 

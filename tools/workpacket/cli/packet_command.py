@@ -35,10 +35,10 @@ Decide: TypeAlias = Callable[[Facts, PacketFacts], Answer]
 
 ACTING = (
     Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
-    Option("kind", "the kind of actor", choices=KINDS),
+    Option("actor-kind", "the kind of actor", choices=KINDS),
 )
-COMMIT = Option("commit", "commit what the command writes (default: that of the policy)")
-SIGN = Option("sign", "approve it first, at this terminal, as `workpacket approve` does")
+COMMIT = Option("commit", "commit what the command writes (default: as the policy says)")
+SIGN = Option("sign", "have a person approve it first, at this terminal, as `workpacket approve` does")
 REASON = Option("reason", "the reason, as text", value="TEXT")
 DECLARING = (
     Option("harness", "the program that the agent runs in (or: WORKPACKET_HARNESS)", value="NAME"),
@@ -50,13 +50,13 @@ _LONGEST_DECLARED = 200
 
 
 def actor_of(arguments: Arguments, repository: Repository) -> Actor:
-    return acting(repository, arguments.value("as"), arguments.value("kind"))
+    return acting(repository, arguments.value("as"), arguments.value("actor-kind"))
 
 
 def declared(arguments: Arguments) -> Declared | None:
     """Return what the session declares about itself, on the command line or in variables that only users set.
 
-    Variables of harnesses are not read: they say where a shell runs, not who does the work.
+    Variables set by harnesses are ignored: they say where a shell runs, not who does the work.
     """
     said: dict[str, str] = {}
     for option in DECLARING:
@@ -90,6 +90,26 @@ def words_of(arguments: Arguments, count: int, what: str) -> list[str]:
     return arguments.words
 
 
+def named_packet(arguments: Arguments, repository: Repository, words: int = 1) -> str:
+    """Return the id of the packet that the first word names. A command that declares `[WP_ID]` takes the packet of the
+    current branch if there is no word.
+    """
+    if not arguments.words and arguments.command.arguments.startswith("[WP_ID]"):
+        arguments.words.append(_packet_of_branch(arguments, repository))
+    return packet_called(str(repository.root), words_of(arguments, words, "WP_ID")[0]).text
+
+
+def _packet_of_branch(arguments: Arguments, repository: Repository) -> str:
+    from workpacket.cli.read_only import all_facts
+    from workpacket.lifecycle.moves import whose_branch
+
+    facts = all_facts(repository)
+    name = whose_branch(facts, current_branch(repository) or "")
+    if name not in facts.packets:
+        raise usage(arguments.command, "missing_argument", "this branch belongs to no packet: give a WP_ID")
+    return name
+
+
 def packet_command(
     arguments: Arguments,
     decide: Decide,
@@ -102,7 +122,7 @@ def packet_command(
     gate asks about approvals.
     """
     repository = here()
-    name = packet_called(str(repository.root), words_of(arguments, words, "WP_ID")[0]).text
+    name = named_packet(arguments, repository, words)
     actor = actor_of(arguments, repository)
     command, branch = arguments.command.name, current_branch(repository) or ""
 
@@ -137,9 +157,9 @@ def conclude(arguments: Arguments, carried: Carried, packet: str = "") -> int:
     answer = carried.answer
     if not isinstance(answer, Planned):
         return refuse(arguments, packet, answer)
-    # `submit --commit REV` names the commit to judge.
-    if carried.commit or (arguments.flag("commit") and not arguments.value("commit")):
+    if carried.commit or arguments.flag("commit"):
         answer = _committed(arguments, carried, answer, packet)
+    answer = _told(carried, answer)
     if arguments.flag("json"):
         from workpacket.report.json_report import render_envelope
 
@@ -157,6 +177,16 @@ def conclude(arguments: Arguments, carried: Carried, packet: str = "") -> int:
         print(f"  - {escape(note)}")
     _say_next(answer)
     return exits.OK
+
+
+def _told(carried: Carried, answer: Planned) -> Planned:
+    """Tell people what they are needed for, if the policy or the environment says so."""
+    if not answer.plan.events or not (carried.webhook or "WORKPACKET_NOTIFY" in os.environ):
+        return answer
+    from workpacket.shell.notify import needs_of, tell
+
+    needs = list(needs_of(answer.plan.events, approvals=carried.approvals))
+    return replace(answer, notes=(*answer.notes, *tell(carried.webhook, needs, os.environ)))
 
 
 def _committed(arguments: Arguments, carried: Carried, answer: Planned, packet: str) -> Planned:
@@ -182,7 +212,11 @@ def signed_first(arguments: Arguments, packet: str, *words: str) -> int:
     if not arguments.flag("sign"):
         return exits.OK
     if arguments.flag("json"):
-        raise usage(arguments.command, "conflicting_options", "--sign shows a text to a person: leave out --json")
+        raise usage(
+            arguments.command,
+            "conflicting_options",
+            "--sign shows a text to a person, so it cannot be combined with --json",
+        )
     from workpacket.cli.approve import COMMAND, approve  # needed for a signature only
 
     return approve(parse(COMMAND, [packet, *words]))

@@ -74,10 +74,8 @@ def trust(arguments: Arguments) -> int:
 
 def _own_actors(named: str) -> tuple[str, tuple[OwnActor, ...]]:
     """Return the person who uses this account, and the actors that have keys here: this person, then the agents by
-    name.
-
-    The person is `named`, unless there is exactly one key of a person and it has another name. A key without the
-    comment of an event key is ignored.
+    name. The person is the one who is `named`, unless exactly one person has a key here and it bears another name. A
+    key without the comment of an event key is ignored.
     """
     found = [actor for path in sorted(keys_folder().glob("*.pub")) if (actor := _own_actor(path))]
     people = [actor.name for actor in found if not actor.agent]
@@ -113,7 +111,7 @@ def re_anchor(arguments: Arguments) -> int:
             raise WorkpacketError.of(trusted[0])
         root = NewRoot(now.now, reason, policy_digest(approvals.base.policy), policy_digest(files))
         if root.policy == root.replaced:
-            what = "the policy of the work tree equals that of the base; change it first"
+            what = "the policy in the work tree is the same as on the base; change it first"
             raise WorkpacketError("invalid_value", what, hint="workpacket policy trust")
         before = approvals.base.policy_files.get(REANCHORED_PATH)
         planned = plan_reanchor(now, before, read(REANCHORED_PATH), root)
@@ -163,7 +161,9 @@ def _show(arguments: Arguments, policy: BasePolicy) -> int:
         f"{'proofs':<18}time limit {proofs.timeout_seconds} s; the first {proofs.output_bytes} bytes of "
         f"output are searched; extra environment variables: {escape(given)}"
     )
-    print(f"next: {'workpacket policy test' if policy.anchored else ANCHORING}")
+    if not policy.anchored:
+        print(f"the base has no policy yet; to add this one: {ANCHORING}")
+    print("next: workpacket policy test")
     return exits.OK
 
 
@@ -228,7 +228,7 @@ def _plain(value: object) -> Json:
 
 
 def _test(arguments: Arguments, root: str) -> int:
-    """Test whether the policy in the work tree, which would be the next one, is valid."""
+    """Test whether the policy in the work tree is valid; it would be the next one."""
     findings = load_findings(POLICY_PATH, examine_file(root, POLICY_PATH, "policy").findings)
     if arguments.flag("json"):
         rows: list[Json] = [{"code": one.code, "line": one.line, "message": one.message} for one in findings]

@@ -71,9 +71,7 @@ def desk_of(
 
 
 def lanes_for(root: str, features: tuple[str, ...]) -> Mapping[str, str]:
-    """Return the lanes of packets. The logs are read only if a feature could be a packet id, because that
-    takes time.
-    """
+    """Return the lanes of packets. The logs are read only if a feature could be a packet id, which saves time."""
     return look_at_logs(root).lanes if any(feature.casefold().startswith("wp") for feature in features) else {}
 
 

@@ -40,13 +40,18 @@ from workpacket.text.source import Source
 
 
 def _run(arguments: Arguments) -> int:
-    if chosen(arguments, ("pr", "requirements")) == "requirements":
+    action = chosen(arguments, ("pr", "requirements", "waiting"))
+    if action == "waiting":
+        from workpacket.cli.overview import waiting_report
+
+        return waiting_report(arguments)
+    if action == "requirements":
         return _requirements(arguments)
     base = arguments.value("base")
     if not base:
         raise usage(arguments.command, "missing_argument", "--base REV is required: the commit to merge into")
     workspace = open_workspace()
-    checking = parse(CHECK, ["--base", base, *(["--worktree"] if arguments.flag("worktree") else [])])
+    checking = parse(CHECK, ["--base", base, *(["--uncommitted"] if arguments.flag("uncommitted") else [])])
     outcome = outcome_of(checking, workspace, Cache(None, workspace.fingerprint))
     repository = open_for_reading()
     commit = readable_commit(repository, commit_of(repository, base))
@@ -152,8 +157,11 @@ def _contract_on_base(repository: Repository, base: str, packet: PacketFacts) ->
 COMMAND = Command(
     "report",
     _run,
-    arguments="pr | requirements",
+    arguments="pr | requirements | waiting",
     description="""
+`waiting` says what waits for a person, how long, and which leases end soon. With --notify, it also tells the webhook of
+the policy and the command in WORKPACKET_NOTIFY, for example once a day.
+
 `requirements` prints the requirements of the specification in force as CSV, with their packets, criteria and evidence.
 Text that a spreadsheet would run as a formula has an apostrophe in front.
 
@@ -163,12 +171,15 @@ and what it waits for. Text from the change itself is shown as code. The first l
 the comment to replace it.""",
     options=(
         Option("base", "pr: the commit to merge into", value="REV"),
-        Option("worktree", "pr: judge the files below .GOV in the work tree, unlike CI"),
+        Option("uncommitted", "pr: judge .GOV as it is in the work tree, unlike CI"),
         Option("out", "write to this file, which must not exist yet", value="FILE"),
+        Option("within", "waiting: leases that end within this time (default: 24)", value="HOURS"),
+        Option("notify", "waiting: tell the webhook and the command"),
     ),
     examples=(
         "workpacket report pr --base origin/main",
         "workpacket report pr --base origin/main --out comment.md",
         "workpacket report requirements --out requirements.csv",
+        "workpacket report waiting --notify",
     ),
 )

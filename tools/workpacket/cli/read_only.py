@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from workpacket.cli.cached_output import Output
 from workpacket.cli.options import Arguments
-from workpacket.cli.packet_command import actor_of, packet_of, words_of
+from workpacket.cli.packet_command import actor_of, named_packet, packet_of
 from workpacket.cli.workspace import progress_bar
 from workpacket.documents.places import PLACES
 from workpacket.errors import WorkpacketError
@@ -23,7 +23,7 @@ from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.cache import MANY, RestsOn
-from workpacket.shell.governed_files import LOG_STATE, packet_called
+from workpacket.shell.governed_files import LOG_STATE
 from workpacket.shell.governing.execution import Question, gather, here
 from workpacket.shell.held import note
 from workpacket.shell.transactions import JOURNAL_FOLDER
@@ -64,7 +64,7 @@ def reader_identity(arguments: Arguments, repository: Repository) -> Actor:
 def packet_facts(arguments: Arguments, *, questions: Sequence[Question] = ()) -> tuple[Repository, Facts, PacketFacts]:
     """Return the first packet, with everything that belongs to it."""
     repository = open_for_reading()
-    name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
+    name = named_packet(arguments, repository)
     facts = gather(repository, [name], reader_identity(arguments, repository), questions)
     return repository, facts, packet_of(facts, name)
 
@@ -85,7 +85,7 @@ def all_facts(repository: Repository) -> Facts:
 
 
 def facts_from_summaries(repository: Repository) -> Facts:
-    """Return the same with the dependencies of each packet; if there are many packets, unchanged files are not read
+    """Return the facts with the dependencies of each packet; if there are many packets, unchanged files are not read
     again.
     """
     facts = all_facts(repository)
@@ -102,8 +102,8 @@ def facts_from_summaries(repository: Repository) -> Facts:
 
 
 def output(repository: Repository, text: str, *, lasts: bool = True, also: Sequence[str] = ()) -> Output:
-    """Return the output. `lasts` says whether it is independent of the time; `also` are other files that it depends on.
-    Unfinished writes are reported every time until they are recovered.
+    """Return the output. `lasts` says whether it stays correct as time passes; `also` are other files that it depends
+    on. Unfinished writes are reported every time until they are recovered.
     """
     places = [
         repository.common_dir / "packed-refs",

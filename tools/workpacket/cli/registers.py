@@ -39,7 +39,7 @@ def sync_board(arguments: Arguments) -> int:
 
 
 def to_go_on(repository: Repository, carried: Carried) -> Carried:
-    """During a merge, make finishing the merge the next step."""
+    """During a merge, say that the next step is to finish the merge."""
     waiting = unmerged(repository)
     if waiting is None or not isinstance(carried.answer, Planned):
         return carried
@@ -118,7 +118,7 @@ def _show(arguments: Arguments) -> int:
         return show_json(arguments, {"bases": listed})
     for row in rows:
         print(f"{row.base}  {row.id}  {row.lane.token}  {row.path}")
-    print("next: workpacket board registry sync")
+    print("next: workpacket board registry audit")
     return exits.OK
 
 

@@ -76,7 +76,7 @@ STEP_LOGS = ".events.jsonl"
 
 def scan(runtime: Runtime, team: str, caller: Callable[[str], Caller]) -> list[Resumable]:
     """Return the unfinished items: resumable ones first, then stopped ones. With a team, only its roles. `caller` maps
-    a role ('' for a batch) to the caller, whose own work does not count as busy.
+    a role ('' for a batch) to the caller; the caller's own work does not count as busy.
     """
     try:
         repository = find_repository(Path.cwd())
@@ -190,7 +190,10 @@ def _steps(repository: Repository) -> Iterator[Resumable]:
 
 
 def _answer_of_step(arguments: Arguments, work: Resumable) -> list[str]:
-    """Answer the question that a person denied before; the step continues, or not, when its pipeline is started."""
+    """Change the answer to a question that a person denied before.
+
+    It takes effect when the pipeline of the step is started.
+    """
     repository = here()
     path, _, _ = work.why.partition(":")
     log = StepLog(os.path.join(repository.root, path))
@@ -206,7 +209,7 @@ def _answer_of_step(arguments: Arguments, work: Resumable) -> list[str]:
 
 
 def _commits(repository: Repository, runtime: Runtime) -> Iterator[Resumable]:
-    """Yield the run of another program that has the newest sidecar; a sidecar does not say whether its run is done."""
+    """Yield the newest run that another program left a sidecar for. A sidecar does not say whether its run is done."""
     newest: tuple[str, str] = ("", "")
     for path, _ in sidecar_files(repository):
         try:
@@ -222,7 +225,7 @@ def _commits(repository: Repository, runtime: Runtime) -> Iterator[Resumable]:
 
 
 def carry_on(arguments: Arguments) -> int:
-    """List everything or the given item, or resume it if `--yes` is given or the person says so."""
+    """List all items or the given one; resume it if `--yes` is given or the person agrees."""
     with open_runtime() as runtime:
         found = scan(
             runtime,
@@ -303,7 +306,10 @@ def _work_row(one: Resumable) -> WorkRow:
 
 
 def _do(arguments: Arguments, one: Resumable) -> list[str]:
-    """Resume an item and report it. Programs resume their own work; an agent's work is leased and recorded here."""
+    """Resume an item and report it.
+
+    A program resumes its own work; the work of an agent is leased and recorded here.
+    """
     if one.kind not in {"batch", "role"}:
         return []
     repository = here()
@@ -351,7 +357,7 @@ def _require_no_question(arguments: Arguments) -> None:
 
 def _one(arguments: Arguments, runtime: Runtime) -> int:
     if len(arguments.words) > 2:
-        raise usage(arguments.command, "unexpected_argument", "expected one run, and at most one of its questions")
+        raise usage(arguments.command, "unexpected_argument", "expected one run and at most one of its questions")
     run = run_named(runtime, arguments.words[0])
     _require_work(runtime, run)
     decision, questions = runtime.waiting(run)
@@ -484,9 +490,7 @@ def _answered_at_terminal(
 def _settle_steps(
     arguments: Arguments, runtime: Runtime, run: str, named: list[tuple[str, str]], value: Json | NoValue
 ) -> None:
-    """Settle `--mark-done STEP`: any effect with an unknown outcome or result, even one that its program
-    could settle.
-    """
+    """Settle `--mark-done STEP`: any effect whose outcome or result is unknown, even if its program could settle it."""
     state = runtime.state(run)
     open_effects = {record.step: record.effect for record in (*state.unknown_effects, *state.open_receipts)}
     for option, step in named:
@@ -544,7 +548,7 @@ and a digest. QUESTION is that id; it may be omitted if only one is open. --yes 
 shown: a terminal shows it in the same call, elsewhere --confirm must give its digest. Then the run resumes the way it
 began: by its program, or by `workpacket runtime run start NAME`.""",
     options=(
-        Option("team", "without an id: only the roles of this team", value="TEAM"),
+        Option("team", "without an id: list only the roles of this team", value="TEAM"),
         Option("owner", "the process that does an agent's work (default: the caller)", value="PID"),
         Option("instance", "the writer, if several have the role (default: that process)", value="NAME"),
         Option("plan", "show the decision and every check, without writing anything"),

@@ -18,6 +18,7 @@ from workpacket.cli.packet_command import (
     actor_of,
     conclude,
     declared,
+    named_packet,
     packet_command,
     refuse,
     signed_first,
@@ -38,7 +39,6 @@ from workpacket.lifecycle.transitions import choices
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.report.escape import escape
-from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.contract_proofs import asked_of
 from workpacket.shell.governing.execution import carry_out, facts_before, gather, here, verdict_question
 from workpacket.shell.work_done import branch_here, proof_base, relative_place, submission_doubt, work_done
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 def _run_submit(arguments: Arguments) -> int:
     repository = here()
-    name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
+    name = named_packet(arguments, repository)
     actor, said = actor_of(arguments, repository), declared(arguments)
     # Proof commands may take long, so they run without the lock.
     facts = facts_before(repository, [name], actor)
@@ -65,7 +65,7 @@ def _run_submit(arguments: Arguments) -> int:
         packet = facts.packets[name]
         if arguments.flag("record-only"):
             return record_evidence(facts, packet, evidence, uncommitted)
-        work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
+        work = work_done(repository, packet, facts.target_branch, arguments.value("revision"))
         return submit(facts, packet, work, evidence, said)
 
     carried = carry_out(repository, arguments.command.name, [name], actor, decide)
@@ -75,7 +75,7 @@ def _run_submit(arguments: Arguments) -> int:
 def _say_whether(arguments: Arguments, repository: Repository, facts: Facts, name: str, evidence: Proofs) -> int:
     """Report what prevents the packet from being submitted with this evidence, without writing anything."""
     packet = facts.packets[name]
-    work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
+    work = work_done(repository, packet, facts.target_branch, arguments.value("revision"))
     unmet = submit_refusal(facts, packet, work, evidence)
     if unmet:
         return refuse(arguments, name, unmet)
@@ -92,7 +92,7 @@ def _run_done(arguments: Arguments) -> int:
     repository = here()
     if result != exits.OK or status(repository):
         return result
-    name = packet_called(str(repository.root), arguments.words[0]).text
+    name = named_packet(arguments, repository)
     facts = gather(repository, [name], actor_of(arguments, repository))
     target, branch = facts.target_branch.removeprefix("origin/"), branch_here(repository)
     elsewhere = {each.branch for each in list_worktrees(repository)}
@@ -105,7 +105,7 @@ def _run_done(arguments: Arguments) -> int:
 
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
-    """Return the proofs that were run now, and uncommitted files that prevented others."""
+    """Return the proofs that were run now, and the uncommitted files that prevented the others."""
     from workpacket.lifecycle.contract import provable
     from workpacket.runtime.records.redaction import Redactor
     from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
@@ -123,7 +123,7 @@ def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: 
     came_to: dict[str, str] = {}
     prover = None
     if to_prove:
-        prover = Prover(repository, facts.policy.evidence, redactor, os.environ, arguments.value("commit"))
+        prover = Prover(repository, facts.policy.evidence, redactor, os.environ, arguments.value("revision"))
         for (criterion, _), proved in zip(to_prove, prover.prove(to_prove), strict=True):
             rows.append(dict(proved.row))
             came_to |= {criterion: proved.said} if proved.said else {}
@@ -171,7 +171,7 @@ def _with_contract_proofs(
     from workpacket.runtime.records.redaction import Redactor
     from workpacket.shell.governing.contract_proofs import ContractProver
 
-    work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
+    work = work_done(repository, packet, facts.target_branch, arguments.value("revision"))
     waiting = Proofs([*evidence.rows, *({"criterion": one, "result": "met"} for one, _ in asked)], evidence.came_to)
     ours = {*PROOF_CODES, "evidence_missing"}
     if any(one.code not in ours for one in submit_refusal(facts, packet, work, waiting)):
@@ -195,12 +195,12 @@ def _with_contract_proofs(
 _LATER: Final = "was not run: other conditions must be met first"
 _PROVING: Final = (
     Option("prove", "a command, or a place in the code, that proves line N", value="N=COMMAND", many=True),
-    Option("not-applicable", "why line N, which the contract exempts, does not apply", value="N=REASON", many=True),
+    Option("not-applicable", "why line N does not apply; the contract must exempt it", value="N=REASON", many=True),
 )
 _SUBMIT = Command(
     "submit",
     _run_submit,
-    arguments="WP_ID",
+    arguments="[WP_ID]",
     description="""
 Each line of DONE_MEANS, counted from 1, needs a proof. If the contract requires a proof, its tests are run at the
 submitted commit and again where the work left the target branch: one of them must fail there, without the work. For the
@@ -210,7 +210,7 @@ the policy. Its exit code, and the length and digest of its output, are recorded
 secrets, stays in this clone, where `workpacket trace` shows it.""",
     options=(
         *_PROVING,
-        Option("commit", "the commit to judge (default: HEAD)", value="REV"),
+        Option("revision", "the commit to judge (default: HEAD)", value="REV"),
         Option("check", "run the proofs and report what is missing, without writing anything"),
         Option("record-only", "record the proofs without submitting"),
         *DECLARING,
@@ -261,7 +261,7 @@ def _run_verdict(arguments: Arguments) -> int:
 
 
 def report_at(path: str) -> Json:
-    """Return the validator's current report."""
+    """Return the validator's report as it is now."""
     if not path:
         return None
     repository = here()
@@ -284,7 +284,7 @@ _VERDICT = Command(
     ),
     options=(
         Option("report", "the validator's report, a file in the repository", value="FILE"),
-        Option("reference", "where the requested changes are described", value="PLACE"),
+        Option("reference", "the place that describes the requested changes", value="PLACE"),
         REASON,
         SIGN,
         COMMIT,
@@ -300,7 +300,7 @@ _VERDICT = Command(
 _DONE = Command(
     "done",
     _run_done,
-    arguments="WP_ID",
+    arguments="[WP_ID]",
     description="""
 Runs the proofs that the packet names, and submits the commit. If the policy does not require a judge, the work counts
 as MERGED (not judged) once it is on the target branch, which is checked out if everything is committed. Otherwise,

@@ -94,8 +94,8 @@ def _start(arguments: Arguments, runtime: Runtime) -> int:
     if packet:
         require_packet(packet)
     request = RunRequest(packet=packet, inputs=inputs_of(arguments), fresh=arguments.flag("fresh"))
-    if arguments.value("key"):
-        request["key"] = arguments.value("key")
+    if arguments.value("once"):
+        request["key"] = arguments.value("once")
     if arguments.value("run"):
         request["begun_as"] = arguments.value("run")
     if arguments.flag("scope"):
@@ -142,7 +142,7 @@ def inputs_of(arguments: Arguments) -> dict[str, Json]:
 
 
 def require_packet(packet: str) -> None:
-    """Require a packet, because work cannot start from a stub."""
+    """Refuse a stub, because work can only start from a packet."""
     root = open_workspace().root
     folder = os.path.join(root, GOVERNANCE_FOLDER)
     if not os.path.isdir(folder):
@@ -201,7 +201,7 @@ def _json(arguments: Arguments, option: str) -> Json:
 
 
 def _stop(arguments: Arguments, session: Session) -> int:
-    word = arguments.value("reason")
+    word = arguments.value("code")
     code = reason_of(word).code if word else ""
     if word and code == "unregistered" and word != code:
         from workpacket.report.explain import nearest_codes
@@ -238,11 +238,11 @@ explain CODE`.
 """,
     options=(
         Option("packet", "start: the work packet that the run belongs to", value="WP_ID"),
-        Option("key", "start: an idempotency key for the run", value="KEY"),
-        Option("run", "start: continue a run that another tool began, under its id", value="ID"),
+        Option("once", "start: a key; a run with the same key is not started twice", value="KEY"),
+        Option("run", "start: continue, under its id, a run that another tool began", value="ID"),
         Option("input", "start: an input that the results depend on", value="NAME=VALUE", many=True),
         Option("scope", "start: a path that the run may change", value="PATH", many=True),
-        Option("code-version", "start: the version of the script; a change must be confirmed", value="TEXT"),
+        Option("code-version", "start: the version of the script; a changed version must be confirmed", value="TEXT"),
         Option("from", "start: resume only from this checkpoint", value="CHECKPOINT"),
         Option("retry-token", "start: the token of a checkpoint, valid for one attempt", value="TOKEN"),
         Option(
@@ -263,7 +263,7 @@ explain CODE`.
         ),
         Option("legacy", "milestone: treat commit messages that name no run as this run's"),
         Option("token", "checkpoint: also print a token that starts one retry from here"),
-        Option("reason", "stop: the reason for stopping early; without it, the run is finished", value="CODE"),
+        Option("code", "stop: the reason for stopping early; without it, the run is finished", value="CODE"),
         Option("note", "stop: a comment to store with the reason", value="TEXT"),
     ),
     examples=(
@@ -272,7 +272,7 @@ explain CODE`.
         'workpacket runtime run checkpoint "$run" --cursor \'{"page": 7}\'',
         'workpacket runtime run checkpoint "$run" --commit --milestone 0 --name "Read front matter"',
         'workpacket runtime run stop "$run"',
-        'workpacket runtime run stop "$run" --reason verification_failed',
+        'workpacket runtime run stop "$run" --code verification_failed',
     ),
 )
 
@@ -297,11 +297,11 @@ def _offer(arguments: Arguments) -> int:
         offer = Offer(
             arguments.words[0],
             packet=arguments.value("packet"),
-            key=arguments.value("key"),
+            key=arguments.value("once"),
             inputs=inputs_of(arguments),
             priority=int(priority),
             delay=number_of(arguments, "delay", 0),
-            lane=arguments.value("lane") or None,
+            lane=arguments.value("pool") or None,
             limit=int(number_of(arguments, "limit", 1)),
             max_tries=int(number_of(arguments, "tries", 5)),
         )
@@ -358,16 +358,16 @@ kept, with the reason, until they are revived.""",
     options=(
         Option("queue", "the name of the queue", value="QUEUE"),
         Option("packet", "offer: the work packet that the run belongs to", value="WP_ID"),
-        Option("key", "offer: an idempotency key; a run that is offered again is not executed twice", value="KEY"),
+        Option("once", "offer: a key; a run that is offered again with it is not executed twice", value="KEY"),
         Option("input", "offer: an input that the results depend on", value="NAME=VALUE", many=True),
         Option("priority", "offer: runs with a higher number come first (default: 0)", value="N"),
         Option("delay", "offer: wait at least this many seconds", value="SECONDS"),
-        Option("lane", "offer: the lane of the run; at most --limit runs of a lane are active at a time", value="LANE"),
-        Option("limit", "offer: the limit of the lane (default: 1)", value="N"),
+        Option("pool", "offer: the pool of the run; at most --pool-size runs of it are active at a time", value="NAME"),
+        Option("pool-size", "offer: the size of the pool (default: 1)", value="N"),
         Option("tries", "offer: the number of failures after which the job is dead (default: 5)", value="N"),
     ),
     examples=(
-        "workpacket runtime queue offer import --key 2026-10 --input month=10 --lane bank --limit 2",
+        "workpacket runtime queue offer import --once 2026-10 --input month=10 --pool bank --pool-size 2",
         "workpacket runtime queue list",
         "workpacket runtime queue revive 17",
     ),
@@ -432,7 +432,7 @@ current folder. SIGTERM or Ctrl-C stops the worker at the next boundary of its r
 immediately; a second signal stops it in the middle of a step.""",
     options=(
         Option("queue", "the name of the queue", value="QUEUE"),
-        Option("lease", "how long a silent worker keeps its run, in seconds (default: 30)", value="SECONDS"),
+        Option("lease", "how many seconds a silent worker keeps its run (default: 30)", value="SECONDS"),
         Option("idle", "seconds to wait before checking an empty queue again (default: 1)", value="SECONDS"),
         Option("until-empty", "exit when the queue is empty"),
     ),

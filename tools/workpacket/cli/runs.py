@@ -75,6 +75,7 @@ _SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "wait.begun": ("wait", ("step",)),
     "wait.ended": ("done", ("step",)),
     "signal.received": ("mark", ("signal", "by")),
+    "patch.applied": ("mark", ("patch",)),
     "retry_token.consumed": ("mark", ("checkpoint",)),
     "cancel.requested": ("wait", ("reason", "by")),
     "run.blocked": ("wait", ("code",)),
@@ -129,7 +130,7 @@ def _export(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _raw_lines() -> Iterable[str]:
-    """Yield the file as SQL, read by SQLite itself, in case our own reader refuses the file."""
+    """Yield the file as SQL, read by SQLite itself, in case the store's own reader refuses the file."""
     import sqlite3
     from contextlib import closing
 
@@ -144,7 +145,7 @@ def _raw_lines() -> Iterable[str]:
 
 
 def _write(arguments: Arguments, lines: Iterable[str], data: dict[str, Json]) -> int:
-    target = arguments.value("output")
+    target = arguments.value("out")
     if not target:
         if arguments.flag("json"):
             return answer(arguments, "", {**data, "lines": list(lines)})
@@ -166,7 +167,7 @@ def _import(arguments: Arguments, runtime: Runtime) -> int:
     try:
         run = import_lines(runtime.store, lines)
     except VersionConflict as conflict:
-        hint = "import it into another store: the name of a pruned run is not reused"
+        hint = "import it into another store: names of pruned runs are not reused"
         raise RuntimeFault(conflict.message, code="view_conflict", hint=hint) from None
     show = "tail" if run.startswith(THREADS) else "show"
     return answer(arguments, f"{escape(run)} taken over\n", {"run": run}, then=f"workpacket runtime runs {show} {run}")
@@ -282,7 +283,7 @@ def _tail(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _arriving(runtime: Runtime, run: str, lines: int, *, follow: bool) -> Iterator[list[Event]]:
-    """Yield the last events, then new ones, until the run has ended."""
+    """Yield the last events, then new ones until the run ends."""
     head = runtime.store.head(run)
     version = max(head.version - lines, 0) if head is not None else 0
     with following(runtime.store, run) as wait:
@@ -308,7 +309,7 @@ def _diff(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _differences(one: RunState, two: RunState) -> Iterator[tuple[str, str, str]]:
-    """Yield what was requested, what was done and what resulted: by hash, as in the log."""
+    """Yield each request, action and result as hashes, as in the log."""
     for name in ("status", "packet", "code_version", "scope", "attempt"):
         old, new = str(getattr(one, name)), str(getattr(two, name))
         if old != new:
@@ -368,7 +369,7 @@ def _as_json(one: Disagreement) -> Json:
 
 def _unlink(arguments: Arguments, runtime: Runtime) -> int:
     """Record a person's declaration that a run will never end by itself, because its store is gone. The log records who
-    and why.
+    declared it and why.
     """
     if len(arguments.words) != 1 or "/" not in arguments.words[0]:
         raise usage(
@@ -384,7 +385,7 @@ def _unlink(arguments: Arguments, runtime: Runtime) -> int:
         )
     found = [one for one in state_here(repository, packet).open_runs if one.run == run]
     if not found:
-        raise WorkpacketError("checkpoint_missing", f"the log of {packet} has no open link of {run}",
+        raise WorkpacketError("checkpoint_missing", f"the log of {packet} has no open link to {run}",
                               hint=f"workpacket show {packet}")  # fmt: skip
     for one in disagreements(repository, runtime):
         if one.run == run and one.what in {"late", "not_begun"}:
@@ -438,7 +439,7 @@ def signal(arguments: Arguments) -> int:
         start, name = words_of(arguments, 2, "the id of a run and the name of a signal")
         run = run_named(runtime, start)
         value = json_value(arguments)
-        runtime.signal(run, name, None if isinstance(value, NoValue) else value, key=arguments.value("key"))
+        runtime.signal(run, name, None if isinstance(value, NoValue) else value, key=arguments.value("once"))
         text = f"{run} has the signal {name}\n"
         then = f"workpacket runtime runs show {run}"
         return with_links(runtime, answer(arguments, text, {"run": run, "signal": name}, then=then))
@@ -463,8 +464,8 @@ knows; for a run whose store is gone, a person declares with `unlink` that it is
         Option("follow", "tail: wait for more, until the run ends"),
         Option("format", "export: as CloudEvents 1.0, without payloads, instead of the stored form",
                choices=("cloudevents",)),
-        Option("output", "export: write to this file", value="FILE"),
-        Option("raw", "export: the whole store as SQL, without interpreting it; also for newer versions"),
+        Option("out", "export: write to this file", value="FILE"),
+        Option("raw", "export: the whole store as SQL, without interpreting it, even one from a newer version"),
         Option("older-than", "prune: days without an event (default: 30)", value="DAYS"),
         Option("yes", "prune: remove the runs, instead of listing them"),
         Option("reason", "unlink: why the run will never be finished", value="TEXT"),
@@ -474,7 +475,7 @@ knows; for a run whose store is gone, a person declares with `unlink` that it is
         "workpacket runtime runs list --state interrupted",
         "workpacket runtime runs show nightly@00000003",
         "workpacket runtime runs tail nightly@00000003 --follow",
-        "workpacket runtime runs export nightly@00000003 --output nightly.jsonl",
+        "workpacket runtime runs export nightly@00000003 --out nightly.jsonl",
         "workpacket runtime runs export nightly@00000003 --format cloudevents",
         "workpacket runtime runs prune --older-than 90 --yes",
         "workpacket runtime runs verify",
@@ -505,7 +506,7 @@ The next `run.wait_for(SIGNAL)` of the run returns the value. Signals of one nam
 they were sent, each by one wait; a signal that comes before its wait is kept.""",
     options=(
         Option("value", "what the program receives, as JSON (default: null)", value="JSON"),
-        Option("key", "send it only once, however often the command is repeated with this key", value="KEY"),
+        Option("once", "send it only once, however often the command is repeated with this key", value="KEY"),
     ),
     examples=(
         "workpacket runtime signal order@00000003 paid --value '{\"amount\": 100}'",

@@ -49,7 +49,7 @@ def _run_show(arguments: Arguments) -> int:
 
 
 def _show_as_of(arguments: Arguments, at: str) -> int:
-    """Show what the log said then. Documents are left out: git has their old versions."""
+    """Show what the log said at an earlier time. Documents are left out: git has their old versions."""
     repository, facts, packet = packet_facts(arguments)
     state = fold(log_at(arguments, repository, packet.log, at))
     view = PacketView(
@@ -112,7 +112,7 @@ _RESULTS = {"met": "proved", "not_met": "failed", "not_applicable": "not applica
 
 
 def _proofs(packet: PacketFacts) -> dict[str, CriterionView]:
-    """Return, by the text of the criterion, the last proof since the packet was last claimed: earlier ones are about
+    """Return, by the text of the criterion, the last proof since the packet was last claimed: earlier proofs are about
     other work.
     """
     claimed = max((event.clock for event in packet.state.history if event.type == "claimed"), default=0)
@@ -171,7 +171,7 @@ def _recent(history: Sequence[LogEvent]) -> tuple[str, ...]:
 def _as_json(
     facts: Facts, packet: PacketFacts, view: PacketView, runs: Sequence[PacketRun], state: PacketState | None = None
 ) -> dict[str, Json]:
-    """Return the packet as JSON. If `state` is that of an earlier time, nothing current is included."""
+    """Return the packet as JSON. If `state` is from an earlier time, current facts are left out."""
     then = state or packet.state
     proven = proven_events(facts.policy.actors, [packet])
     lease, assignment = then.lease, then.assignment
@@ -204,7 +204,7 @@ def _as_json(
 COMMAND = Command(
     "show",
     _run_show,
-    arguments="WP_ID",
+    arguments="[WP_ID]",
     description="""
 Shows what to do and why, the criteria and their proofs, where to work, who holds the packet, what happened last, and
 what is missing for the next lane. Without --full, long lists are truncated. With --at, shows only what the log said

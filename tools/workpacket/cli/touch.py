@@ -47,16 +47,19 @@ _DONE = {"approve": "Approved", "reject": "Rejected", "revoke": "Revoked"}
 
 
 def chosen_key(arguments: Arguments) -> OwnKey:
-    """Return the given key, or the default one. A key of a page can sign only on a page, and no other key can."""
+    """Return the given key, or the default one.
+
+    A key registered on a page can sign only on a page, and other keys cannot sign there.
+    """
     browser = arguments.flag("browser")
     if browser and arguments.value("statement-out"):
         raise usage(arguments.command, "conflicting_options", "--browser and --statement-out exclude each other")
     key = find_key(arguments.value("key") or (str(touch_key_path()) if browser else ""))
     if browser and key.public.application != LOCAL:
-        what = f"{key.path} is not a key for pages of {LOCAL}, so no page here can use it"
+        what = f"{key.path} does not belong to {LOCAL}, so no page on this machine can use it"
         raise WorkpacketError("signing_key_unfit", what, hint="workpacket key init --browser", path=key.path)
     if key.public.signs_in_pages and not browser and not arguments.value("statement-out"):
-        what = f"{key.path} is a key for pages, which ssh-keygen cannot use"
+        what = f"{key.path} belongs to web pages, so ssh-keygen cannot use it"
         raise WorkpacketError("signing_key_unfit", what, hint="add --browser", path=key.path)
     return key
 
@@ -157,7 +160,7 @@ def _port(trusted: Trusted) -> int:
     if pages is None or not pages.port:
         raise WorkpacketError(
             "webauthn_not_accepted",
-            "the policy on the base sets no port for pages on this machine, so nothing can be approved on a page",
+            "the policy on the base sets no port for pages on this machine, so approvals cannot be given on a page",
             hint="workpacket policy trust --key FILE.pub adds [approvals.webauthn] for such a key",
         )
     return pages.port

@@ -105,7 +105,7 @@ def _as_json(matters: Sequence[AuditFinding]) -> list[Json]:
 
 
 def _logs(made: Audit, names: Sequence[str]) -> dict[str, str]:
-    """Return, by digest, the end of the output of these packets' proofs, if it is in this clone."""
+    """Return the last output of these packets' proofs by digest, if this clone has it."""
     every = [one for name in names for criterion in made.traces[name].criteria for one in criterion.evidence]
     digests = {one.log_sha256: one.log_tail for one in every if one.log_sha256}
     repository = here()
@@ -160,9 +160,7 @@ def _run_impact(arguments: Arguments) -> int:
     asked = arguments.words[0]
     rows = impact(made.facts, made.traces, asked)
     if not rows and not _is_there(place_in(asked)[0]):
-        what = (
-            f"{told(asked)} is not a file in this repository, and no packet depends on a file or an anchor of that name"
-        )
+        what = f"{told(asked)} is not a file in this repository, and no packet depends on a file or anchor of that name"
         raise WorkpacketError(
             "path_not_found", what, hint="give the path from the top of the repository, as `trace` shows it"
         )
@@ -270,7 +268,7 @@ def _report(arguments: Arguments) -> int:
 
 
 def _form(arguments: Arguments, target: str) -> str:
-    """Return the requested format, or else that of the file name, or else text."""
+    """Return the requested format, or else the one that the file name implies, or else text."""
     if arguments.flag("json"):
         if arguments.flag("format") and arguments.value("format") != "json":
             raise usage(arguments.command, "conflicting_options", "--format and --json exclude each other")
@@ -374,7 +372,10 @@ def _run_trailers(arguments: Arguments) -> int:
 
 
 def _asked(arguments: Arguments, root: str, facts: Facts, branch: str) -> str:
-    """Return the given packet, or that of this branch. With --into, there may be none: a hook must not stop commits."""
+    """Return the given packet, or that of this branch.
+
+    With --into, the packet may be missing, because a hook must not stop commits.
+    """
     if arguments.words:
         name = packet_called(root, arguments.words[0]).text
         if name not in facts.packets:

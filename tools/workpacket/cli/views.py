@@ -28,7 +28,7 @@ _NEXT = Command(
     "next",
     _show_all,
     options=(
-        Option("for", "include packets held by this actor, and leave out those assigned to others", value="NAME"),
+        Option("for", "include packets held by this actor, and leave out packets assigned to others", value="NAME"),
     ),
     description="Sorted by the number of waiting packets, then by risk, then by age.",
     examples=("workpacket next", "workpacket next --for coder-1"),
@@ -70,8 +70,8 @@ _LIST = Command(
     options=(
         Option("lane", "only packets in this lane", value="LANE", many=True),
         Option("kind", "only this kind", choices=WORK_KINDS),
-        Option("base", "only revisions of this base id", value="BASE_WP_ID"),
-        Option("risk", "only this risk tier", value="TIER"),
+        Option("revisions-of", "only revisions of this base id", value="BASE_WP_ID"),
+        Option("risk", "only packets with this risk tier", value="TIER"),
         Option("depends-on", "only packets that depend on this one", value="WP_ID"),
         Option("holder", "only packets that this actor holds", value="NAME"),
         Option("mine", "only packets that you hold"),
@@ -135,7 +135,7 @@ packets as CSV or JSON. In CSV, text that a spreadsheet would run as a formula h
         Option("format", "export: the format (default: that of the file name, else html)", choices=EXPORTS),
         Option("reason", "the reason, as text", value="TEXT"),
         Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
-        Option("kind", "the kind of actor", choices=_KINDS),
+        Option("actor-kind", "the kind of actor", choices=_KINDS),
     ),
     examples=(
         "workpacket board show",

@@ -50,7 +50,10 @@ ISSUE_FIELDS = frozenset(
 
 
 class Task(Value):
-    """One task. `files` are the paths that it changes, as written; `phase` is '' if the scope has no phases."""
+    """One task.
+
+    `files` are the paths that it changes, as written in the file; `phase` is '' if the scope has no phases.
+    """
 
     id: str
     status: str = "pending"
@@ -133,7 +136,7 @@ def _entry(item: Node) -> Iterator[TaskEntry]:
 
 
 def texts_in(node: Node | None) -> tuple[Text, ...]:
-    """Return a text, or the texts of a list."""
+    """Return the texts in a value, which may be one text or a list of texts."""
     if node is None:
         return ()
     found = [as_text(item) for item in (node.items if isinstance(node.value, list) else [node])]
@@ -277,13 +280,13 @@ _ABOUT_THE_FILE = frozenset(
 
 class BatchDependencies(BatchDocument):
     """`dependencies.yaml` in one of its forms: a mapping of tasks to their dependencies (`edges`, `nodes`, `tasks`,
-    `dependencies`, or the file itself), the same as a list of mappings, phases with tasks, or batches in order.
+    `dependencies`, or the file itself), a list of such mappings, phases with tasks, or batches in order.
     """
 
     kind = "batch_dependencies"
 
     def is_text(self, path: NodePath) -> bool:
-        """Whether the value is always text: task ids are, below every key."""
+        """Whether the value is always text, as task ids are below every key."""
         last = path[-1] if path else ""
         return super().is_text(path) or not isinstance(last, str) or path[0] not in (*_FORMS, *_ABOUT_THE_FILE)
 
@@ -315,7 +318,9 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def unread(self) -> tuple[Text, ...]:
-        """Return the keys whose values are in an unknown form; in a file without known keys, those of no task."""
+        """Return the keys whose values are in an unknown form; in a file without known keys, the keys that are not
+        tasks.
+        """
         root = self.root
         if root is None or not root.keys or set(root.mapping) <= _ABOUT_THE_FILE:
             return ()
@@ -348,7 +353,7 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def named_tasks(self) -> tuple[Text, ...]:
-        """Return every mention of a task, except as a dependency."""
+        """Return every mention of a task other than as a dependency."""
         found = [one for one, _ in self.dependencies]
         for holder in self._holders:
             keys = holder.keys or {}

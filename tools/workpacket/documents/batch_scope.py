@@ -1,13 +1,13 @@
 """One scope of batches as a whole: `tasks.yaml` and `dependencies.yaml` combined, and the next tasks. A task waits for
 everything that either file names: its own `depends_on`, the edges, and the dependencies of its phase. A pair `{from,
-to}` counts in the direction that `tasks.yaml` confirms; if it confirms neither, the pair is `undecided`.
+to}` counts in the direction that `tasks.yaml` confirms; if it confirms neither direction, the pair is `undecided`.
 
 The next tasks are computed from ids, states, dependencies and files. A task is *satisfied* when no other task must wait
 for it any more: it is done, completed or descoped. A deferred task is not satisfied. A pending task whose dependencies
 are all satisfied is *ready*. The next batch takes ready tasks in the order of the file, as long as no two of them
-change the same files; a task that names no files might change any, so it gets a batch alone. With the policy `barrier`,
-a phase starts only when the earlier phases are finished. Problems that make a plan impossible are reported first, each
-with its own code; then no batch is proposed.
+change the same files; a task that names no files might change any, so it is a batch of its own. With the policy
+`barrier`, a phase starts only when the earlier phases are finished. Problems that make a plan impossible are reported
+first, each with its own code; then no batch is proposed.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def structural_problems(tasks: Sequence[Task]) -> Iterator[PlanProblem]:
 
 
 def is_elsewhere(name: str) -> bool:
-    """Whether a dependency is on a task of another scope, such as `storage:T4`; its state is unknown."""
+    """Whether a dependency is on a task of another scope, such as `storage:T4`; the task's state is unknown here."""
     return any(mark in name for mark in ":/#")
 
 
@@ -174,7 +174,7 @@ class BatchScope(Value):
         return {task.id: task.status for task in self.tasks}
 
     def with_done(self, done: frozenset[str] | set[str]) -> BatchScope:
-        """Return the scope as it will be once these tasks are done too."""
+        """Return the scope as it will be when these tasks are done."""
         tasks = tuple(replace(task, status="done") if task.id in done else task for task in self.tasks)
         return replace(self, tasks=tasks)
 
@@ -199,8 +199,8 @@ def _group(task: Task, under_way: tuple[str, ...]) -> str:
 def scope_of(
     tasks: BatchTasks, dependencies: BatchDependencies | None, files: Mapping[str, tuple[str, ...]] = NOTHING
 ) -> BatchScope:
-    """Return the scope. The files that a task changes are those in `tasks.yaml`, or else in dependencies.yaml, or else
-    in `files`.
+    """Return the scope. The files that a task changes are named in tasks.yaml, or else in dependencies.yaml, or else in
+    `files`.
     """
     own = {task.id: task for task in tasks.tasks()}
     waits: dict[str, list[str]] = {name: list(task.depends_on) for name, task in own.items()}

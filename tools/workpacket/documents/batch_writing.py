@@ -36,7 +36,7 @@ class NextBatch(Value):
 
 
 class BatchView(Value):
-    """The part of a checkpoint that is a view of the log. `groups` is empty in files of the newer form, where
+    """The part of a checkpoint that is a view of the log. `groups` is empty in files of the newer form, because
     tasks.yaml has the states. `phase` is '' between batches.
     """
 
@@ -86,7 +86,7 @@ def view_of_json(stored: Mapping[str, Json]) -> BatchView:
 
 
 def view_of(document: BatchCheckpoint) -> BatchView:
-    """Return the view stated in the file."""
+    """Return the view that the file states."""
     groups: dict[str, tuple[str, ...]] = {}
     for name, entries in document.groups.items():
         known = _GROUP_NAMES.get(name, name)
@@ -174,8 +174,8 @@ _NUMBERS = (("last_batch",), ("next_batch", "number"))
 
 
 def with_numbers(values: Plain, stated: Plain = None) -> Plain:
-    """Return the values of a checkpoint with batch numbers as integers, except where `stated`, the values in the file,
-    has the same number as text.
+    """Return the values of a checkpoint. Batch numbers are integers, except where `stated`, the values in the file, has
+    the same number as text.
     """
     checkpoint = values.get("checkpoint") if isinstance(values, dict) else None
     if not isinstance(values, dict) or not isinstance(checkpoint, dict):
@@ -219,7 +219,7 @@ def written(document: BatchCheckpoint | None, folder: str, view: BatchView, word
         return canonical(brought_up(None, folder, view, words))
     plain = document.root.plain() if document.root is not None else None
     if not isinstance(plain, dict) or not isinstance(plain.get("checkpoint"), dict):
-        raise CannotEdit(f"{document.path}:1:1: there is no checkpoint here")
+        raise CannotEdit(f"{document.path}:1:1: the file has no checkpoint")
     wanted = brought_up(plain, folder, view, words)
     if is_canonical(document.source, plain):
         return canonical(wanted)
@@ -279,8 +279,8 @@ def _wanted(stated: Values, view: BatchView, words: Words) -> Values:
 
 
 def _entries(stated: Values) -> tuple[dict[str, Values], dict[str, Values]]:
-    """Return the tasks that the file writes as mappings, by id, with all their keys: those in the groups, and those in
-    the next batch.
+    """Return the tasks that are mappings in the file, by id and with all their keys, from the groups and the next
+    batch.
     """
     groups, following = stated.get("tasks"), stated.get("next_batch")
     lists = list(groups.values()) if isinstance(groups, dict) else []
@@ -324,7 +324,7 @@ def _next(stated: Values, view: BatchView, entries: Mapping[str, Values], words:
 
 
 def _entry(task: str, entries: Mapping[str, Values], words: Words, *, with_files: bool) -> Plain:
-    """Return a task in the style of this file: its id alone, or with its name."""
+    """Return a task in the style of this file: its id, alone or with its name."""
     if not entries:
         return task
     files = words.files.get(task, ())

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Text:
-    """A string in a document, with its place."""
+    """A string in a document and its place."""
 
     __slots__ = ("end", "start", "value")
 
@@ -53,7 +53,7 @@ class Text:
 
 
 class Document:
-    """A file that was read. `root` is None if it could not be parsed; then `faults` say why."""
+    """A file that was read. `root` is None if it could not be parsed; `faults` then say why."""
 
     kind: ClassVar[str]
     # The lanes that its text may name, set by the reader for a repository.
@@ -229,7 +229,7 @@ class SectionSpec(Value):
 class Layout(Value):
     """The sections of a kind, in the order of its template. Only headings of `levels` begin sections; the first level
     is canonical. `extra` sections are allowed anywhere. `older` sections belong to earlier forms of the kind; they are
-    read and reported. `frames` are keys of headings that only group sections.
+    read and reported. `frames` are the keys of headings that only group sections.
     """
 
     levels: tuple[int, ...]

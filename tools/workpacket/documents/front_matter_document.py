@@ -45,7 +45,7 @@ class FrontMatter(Value):
 
 
 def read_front_matter(source: Source, limits: Limits = DATA) -> FrontMatter:
-    """Return the front matter of `source`; its faults explain why an intended block is missing."""
+    """Return the front matter of `source`; its faults explain why a block that was intended is missing."""
     text = source.text
     opening = _OPENING.match(text)
     if opening is None:
@@ -95,7 +95,7 @@ class FrontMatterDocument(Document):
         self.outline = outline(source, blocks, front.body)
 
     def sections(self) -> Iterator[Section]:
-        """Yield every section that has a heading."""
+        """Yield the sections that have a heading."""
         return (section for section in self.outline.walk() if section.heading is not None)
 
 

@@ -2,7 +2,7 @@
 
 `ORCHESTRATOR_GATES.json` lists the gates that the orchestrator recorded for each packet, oldest first.
 `validator_gates/<WP_ID>.json` records the validation of one packet. Its sessions are in a mapping by packet
-(`validation_sessions`) or in lists (`sessions`, `archived_sessions`), or the file itself is one session. Each has a
+(`validation_sessions`) or in lists (`sessions`, `archived_sessions`), or the file is itself one session. Each has a
 list of gates, oldest first.
 """
 
@@ -111,7 +111,7 @@ class ValidatorGates(GateDocument):
                 yield name, "verdict", verdict
 
     def packet_texts(self) -> Iterator[Text]:
-        """Yield the ids in the sessions, and the key of a session that has no id or a different one."""
+        """Yield the ids in the sessions, and the key of a session whose id is missing or different."""
         yield from (stated for session in self.sessions if (stated := packet_of(session)) is not None)
         keyed = self.at("validation_sessions")
         if keyed is None or keyed.keys is None:

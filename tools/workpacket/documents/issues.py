@@ -1,8 +1,8 @@
 """Issues of other tools, from which `new --from` makes packets: each with a title, a link, a text and its criteria.
 
 - JSON of GitHub (`gh issue view --json number,title,body,url`) and of GitLab (`glab issue view --output json`)
-- beads: one JSON object a line
-- Backlog.md: a Markdown file a task, with front matter
+- beads: one JSON object per line
+- Backlog.md: one Markdown file per task, with front matter
 - spec-kitty: a work package of a mission
 - a Markdown list of tasks: each open item is an issue
 """
@@ -25,7 +25,7 @@ _LONGEST_WHY = 400
 
 
 class Issue(Value):
-    """`link` names it for ever: an address, or a path and an id."""
+    """`link` identifies it permanently: an address, or a path and an id."""
 
     link: str
     title: str
@@ -110,7 +110,10 @@ def _of_forge(node: Node) -> Issue:
 
 
 def _checked(source: Source, issues: list[Issue]) -> list[Issue] | Problem:
-    """Return the issues, if each has a title, on one line, and a link: without one, it would be made again."""
+    """Return the issues.
+
+    Each must have a one-line title and a link; without a link, the next call would make its packet again.
+    """
     if not issues:
         return Problem("field_missing", "it contains no issue", Location(source.path))
     for issue in issues:
@@ -121,7 +124,7 @@ def _checked(source: Source, issues: list[Issue]) -> list[Issue] | Problem:
 
 
 def _criteria(body: str) -> tuple[str, ...]:
-    """Return the items below a heading for criteria; without one, the items with boxes."""
+    """Return the items below a heading for criteria; without such a heading, the items with boxes."""
     lines = _COMMENT.sub("", body).splitlines()
     start = next((index for index, line in enumerate(lines) if _CRITERIA.match(line)), None)
     if start is None:

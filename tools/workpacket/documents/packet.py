@@ -2,7 +2,8 @@
 
 Two generations are read. The current one has METADATA and QUALITY_GATE; an older one has separate sections for risk
 tier, test plan and done criteria. Only METADATA describes the packet itself: reports further down quote other packets
-and states. A new task packet is written from its stub and refinement; anything still undecided becomes a named TODO.
+and states. A new task packet is written from its stub and refinement; everything that is undecided becomes a named
+TODO.
 
 A packet in the light form is its own stub and refinement: one file with a scope, criteria and a section REFINEMENT. It
 has no status, because only the log has its lane. Therefore its file changes only when its contract does.
@@ -144,7 +145,7 @@ class SpecAnchor(Value):
 
 
 def scope_pieces(entry: str) -> list[str]:
-    """Return the paths of an entry of a light packet: those in backticks, if there are several on one line."""
+    """Return the paths in an entry of a light packet: the whole text, or those in backticks if there are several."""
     quoted: list[str] = _QUOTED.findall(entry)
     return quoted if len(quoted) > 1 else [entry]
 
@@ -267,7 +268,7 @@ _LONGEST_LIST: Final = 100
 
 class PacketText(Value):
     """The content of the packet. Lists contain the Markdown of one item each; `acceptance` is a list as in the stub.
-    `coordination` is the text of the stub about other work, with the dependencies.
+    `coordination` is what the stub says about other work, with the dependencies.
     """
 
     wp_id: WorkPacketId
@@ -406,7 +407,7 @@ class LightText(Value):
 
 
 def render_light(text: LightText) -> str:
-    """Return the file. Parts that were not given have no line and no section."""
+    """Return the file. Parts that are empty are left out."""
     head = ["- FORM: light"]
     head += [f"- {key}: {said}" for key, said in (("Why", text.why), ("RISK_TIER", text.risk)) if said]
     head += [f"- DEPENDENCIES: {', '.join(text.dependencies)}"] if text.dependencies else []
@@ -427,7 +428,7 @@ def light_refinement(text: str, anchor: SpecAnchor | None) -> str:
 
 
 def _paths(key: str, entries: Sequence[str]) -> list[str]:
-    """Return paths on one line, as far as there is room for them."""
+    """Return as many paths as fit on one line."""
     joined = ", ".join(entries)
     if len(joined) <= _LONGEST_LIST and all(entry.startswith("`") for entry in entries):
         return [f"- {key}: {joined}"] if entries else []

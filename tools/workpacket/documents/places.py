@@ -1,4 +1,4 @@
-"""The paths of each kind of document. Data only: it is read at every start, before anything large is imported."""
+"""The paths of each kind of document. Data only: it is imported at every start, before anything large."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Technical refinements: the findings before a packet may be activated, and the person's approval. The approval fields
-are filled in before signing, because the signed text must say that it was approved. The token is the old name with a
-date, for programs that look for it; it proves nothing by itself. The envelope, which covers exactly these bytes, is the
-proof. Each packet needs a different token, so approvals within one minute use the next free minutes. There are only a
-few possible tokens for an approver and a time, so a statement signed elsewhere can be attached to the same bytes later.
-The scaffold of a refinement is complete in form, with every open item marked as a TODO.
+are filled in before signing, because the signed text must say that it was approved. The token is the older form of a
+signature, a name with a date, for programs that look for it. It proves nothing by itself: the proof is the envelope,
+which covers exactly these bytes. Each packet needs a different token, so approvals within one minute use the next free
+minutes. An approver has only a few possible tokens at a given time, so a statement signed elsewhere can be attached to
+the same bytes later. The scaffold of a refinement is complete in form, with every open item marked as a TODO.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ class Refinement(StructuredDocument):
 
     @property
     def open_points(self) -> list[tuple[str, Text]]:
-        """Return the points of the checklist that are not passed, including those with an unticked box, whatever word
-        follows it.
+        """Return the points of the checklist that are not passed, including those with an unticked box, whatever
+        follows the box.
         """
         said = ((point, self.text_at("clearly_covers", normal_key(point))) for point in COVERAGE_POINTS)
         return [(point, text) for point, text in said if text is not None and _NOT_PASSED.match(text.value)]
@@ -211,7 +211,7 @@ class Refinement(StructuredDocument):
 
 
 def anchor_node(source: Source, section: Section) -> Node:
-    """Return one anchor: its fields; the excerpt is the content of its fence."""
+    """Return the fields of one anchor; the excerpt is the content of its fence."""
     known = {spec.key for spec in ANCHOR_FIELDS}
     entries: dict[str, Node] = {}
     keys: dict[str, tuple[int, int]] = {}
@@ -237,8 +237,11 @@ OPEN = "<fill in>"
 
 
 class RefinementText(Value):
-    """What is known when a refinement is started. `anchors` are the candidates in the stub; `passage` is the section of
-    the specification that somebody named, which then is the one anchor."""
+    """What is known when a refinement is started.
+
+    `anchors` are the candidates in the stub; `passage` is a section of the specification that was named on the command
+    line, and is then the only anchor.
+    """
 
     wp_id: WorkPacketId
     created_at: str
@@ -338,7 +341,9 @@ _MINUTES = 60
 
 
 def tokens_of(approver: str, at: datetime) -> Iterator[str]:
-    """Yield `ann310120261200` for ann@example.org, in UTC, followed by those of the next minutes."""
+    """Yield tokens such as `ann310120261200` for ann@example.org, in UTC: that of this minute, then those of the next
+    ones.
+    """
     name = re.sub(r"[^a-z]", "", approver.partition("@")[0].casefold())[:_LONGEST_NAME] or "approver"
     return (f"{name}{at + timedelta(minutes=later):%d%m%Y%H%M}" for later in range(_MINUTES))
 
@@ -355,7 +360,7 @@ def fill(source: Source, packet: str, token: str) -> Source | str:
         fields = _fields(Refinement(source))
         missing = [label for label, value in fields.items() if value is None]
     if missing:
-        return f"METADATA has no field {', no '.join(missing)} to fill in"
+        return f"METADATA lacks the field {' and '.join(missing)}, which must be filled in"
     long = [label for label, value in fields.items() if value and "\n" in source.text[slice(*value[1])]]
     if long:
         return f"its METADATA field {long[0]} spans several lines; everything after its first line would be lost"
@@ -368,7 +373,7 @@ def fill(source: Source, packet: str, token: str) -> Source | str:
 
 
 def _fields(document: Refinement) -> dict[str, tuple[str, tuple[int, int]] | None]:
-    """Return values with their spans, including those of empty fields, which a typed document does not have."""
+    """Return values with their spans, including empty values, which a typed document lacks."""
     placed = document.placed_section("metadata")
     found = {field.name: (field.value, field.value_span) for field in reversed(placed.fields)} if placed else {}
     return {label: found.get(normal_key(label)) for label in LABELS}

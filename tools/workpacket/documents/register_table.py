@@ -1,18 +1,18 @@
 """The table of a register, found by the names of its columns and read row by row.
 
-A register may contain other tables, and its own can be broken: by a blank line between two rows, a missing separator
-line, or text in between. Markdown then shows half of the table. Here all rows are still read, and each records what
-separates it.
+A register may contain other tables, and its own table can be broken by a blank line between two rows, a missing
+separator line, or text in between. Markdown then shows only part of the table. Here all rows are still read, and each
+records what separates it from the previous one.
 
 An excerpt is a register without most of its lines, for a command that moves one packet out of ten thousand: nine tenths
-of a move used to be spent on lines about other packets. Irrelevant lines are left out before reading: in a long run of
-canonical entries or rows, all but the first, the last, and those that contain one of the names in question. Such lines
-do not begin or end a section or table, so the excerpt has the same sections, tables and insertion points, the same
-entries for the packets in question, and all prose. The edits are then mapped back to the whole text.
+of a move used to be spent on lines about other packets. Irrelevant lines are left out before reading: of a long run of
+canonical entries or rows, only the first, the last, and those that contain one of the names in question are kept. Such
+lines do not begin or end a section or table, so the excerpt has the same sections, tables and insertion points, the
+same entries for the packets in question, and all prose. The edits are then mapped back to the whole text.
 
-In doubtful cases the excerpt is the whole register: with a fence or a comment, which may hide lines; with a carriage
-return; with entries in another form, or a table with another header. Tests prove that both ways result in the same
-edits. This module also writes empty task boards and registries, and single lines of each.
+In doubtful cases the excerpt is the whole register: if it has a fence or a comment, which may hide lines, a carriage
+return, entries in another form, or a table with another header. Tests prove that both ways result in the same edits.
+This module also writes empty task boards and registries, and single lines of each.
 
 Board, registry and audit are read line by line, as every tool that edits them does: an entry or a row is one line, and
 ten thousand of them are read quickly. Only visible lines count: lines in a fence or an HTML comment are examples or
@@ -64,7 +64,7 @@ def visible_lines(source: Source) -> Iterator[SourceLine]:
 
 
 def one_line_comments(source: Source) -> Iterator[SourceLine]:
-    """Yield the lines that are nothing but a comment, in order."""
+    """Yield the lines that consist only of a comment, in order."""
     for span in _hidden_spans(source):
         text = source.line(span.start).rstrip("\r\n") if len(span) == 1 else ""
         if text.lstrip(" ").startswith(_COMMENT_START):
@@ -91,7 +91,7 @@ def _hidden_spans(source: Source) -> Iterator[range]:
 
 
 def _fence_ends(lines: list[str]) -> dict[int, int]:
-    """Return, for each line that may open a fence, the line that would close it; both as indexes. It works backwards,
+    """Map the index of each line that may open a fence to that of the line that would close it. It works backwards,
     so that a file full of unclosed fences is read in one pass: `closing` contains the lines that may close a fence,
     nearest last, and only those longer than all nearer ones.
     """
@@ -150,7 +150,7 @@ class Row(NamedTuple):
 
 class Table:
     """One table. `columns` are the keys of the header cells, `has_dashes` says whether the separator line follows.
-    `spacers` are the lines of rows without a word, which only keep other rows apart.
+    `spacers` are the lines of empty rows, which only separate other rows.
     """
 
     __slots__ = ("columns", "end", "has_dashes", "header", "rows", "spacers")
@@ -178,7 +178,7 @@ class RegisterDocument(Document):
         self.tables: list[Table] = []
 
     def values_of(self, rows: Sequence[Node]) -> Node:
-        """Return the tree of a register: its rows in order."""
+        """Return the tree of a register, which is a list of rows."""
         listed = Node(list(rows), 0, len(self.source.text))
         return Node({"rows": listed}, 0, len(self.source.text), {"rows": (0, 0)})
 
@@ -196,9 +196,8 @@ def rows_of(
 
 
 def read_tables(source: Source, required: Sequence[Sequence[str]], row_start: re.Pattern[str]) -> list[Table]:
-    """Return the tables whose header has every column of `required`, each given by its possible keys.
-
-    Separated rows are recognized by `row_start`, which their first cell matches.
+    """Return the tables whose header has all `required` columns, each given as its possible keys. A separated row is
+    recognized by its first cell, which must match `row_start`.
     """
     tables: list[Table] = []
     current: Table | None = None

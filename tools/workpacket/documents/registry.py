@@ -98,7 +98,7 @@ class RegistryRow:
 
     @property
     def board_place(self) -> tuple[LaneSection | None, str]:
-        """Return the section and the id in the Task Board cell; None and '' if missing."""
+        """Return the section and the id in the Task Board cell; None and '' if they are missing."""
         return self._values.section, self._values.board_id
 
     @property
@@ -286,7 +286,7 @@ def _audit_row_node(row: AuditRow) -> Node:
 
 
 def with_row(source: Source, token: str, packet: str, spec: str, envelope: str, at: datetime) -> Source:
-    """Return the audit with one more row at the top; unchanged if it has no table or already has the token."""
+    """Return the audit with one more row at the top, or unchanged if it has no table or already has the token."""
     audit = SignatureAudit(source)
     table = next((table for table in audit.tables if table.has_dashes), None)
     if table is None or any(row.signature is not None and row.signature.value == token for row in audit.rows):

@@ -1,8 +1,8 @@
 """Progress files of roles: `docs/progress/<feature>-<role>.md`, and other files in their folder. A checkpoint records
 the state of one role in one feature, in seven fields. Cost summaries, feature summaries, templates and other notes in
-the same folder are recognized, but nothing is resumed from them. New checkpoints are written in the canonical form,
-that of the published format: the seven fields in order and in double quotes, then other keys, then the text. In an
-existing file, only changed values are replaced and one note is added; every other byte, including comments, is kept.
+the same folder are recognized, but nothing is resumed from them. New checkpoints are written as the published format
+prescribes: the seven fields in order and in double quotes, then other keys, then the text. In an existing file, only
+changed values are replaced and one note is added; every other byte, including comments, is kept.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class RoleProgress(FrontMatterDocument):
 
 
 def closing_of(feature: str, finishing: Iterable[tuple[str, str]], lanes: Mapping[str, str]) -> str:
-    """Return what declares the feature complete: a summary, or the lane of the packet with this id; '' if nothing does.
+    """Return what declares the feature complete, a summary or the lane of the packet with this id; '' if nothing does.
     `finishing` maps paths to the features that they declare complete; `lanes` are the lanes of packets.
     """
     wanted = feature.casefold()
@@ -211,9 +211,7 @@ def _front(document: RoleProgress) -> YamlText:
 
 
 def noted(source: Source, note: str) -> Source:
-    """Return the document with another note at the end of `## Progress Notes`, a section that is added if it is
-    missing.
-    """
+    """Return the document with another note at the end of `## Progress Notes`, a section that is added if necessary."""
     document = RoleProgress(source)
     sections = [section for section in document.sections() if section.name == "progress_notes"]
     eol = source.eol

@@ -1,7 +1,7 @@
 """`SPEC_CURRENT.md`, which names the specification in force, and the names of anchors in a specification.
 
-This module also determines whether an anchor names a passage, or only says that there is none, and finds the passages,
-which are the sections of the specification.
+This module also finds the passages of the specification, which are its sections, and determines whether an anchor names
+one or only says that there is none.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ _NUMBER = lazy_pattern(r"[0-9]+(?:\.[0-9]+)*\.?\Z")
 
 
 class Passage(Value):
-    """A section of a specification: its lines, from the heading to the next heading of its level, and all
-    titles above.
+    """A section of a specification: its lines, up to the next heading of its level, and the titles of all sections
+    around it.
     """
 
     titles: tuple[str, ...]
@@ -117,7 +117,7 @@ class Passage(Value):
         return "\n".join(line for line in self.text.split("\n") if not _HEADING.match(line)).strip()
 
     def in_roadmap(self, headings: Sequence[str]) -> str:
-        """Return the heading of the roadmap section that contains it; '' if it is in the main body."""
+        """Return the heading of the roadmap that contains this section; '' if it is in the main body."""
         return next((each for each in self.titles if any(word in each.casefold() for word in headings)), "")
 
 
@@ -151,7 +151,7 @@ _HIDING = lazy_pattern(r"<[A-Za-z!/?]|^ {0,3}(?:```|~~~)", re.MULTILINE)
 
 def only_adds(before: Source, after: Source) -> bool:
     """Whether the second text has every section of the first as it was, in the same order below the same titles, and
-    otherwise only new sections without anything that could hide another one.
+    adds only sections that contain nothing that could hide another section.
     """
     old, new = _sections(before), _sections(after)
     if new[0] != old[0]:
@@ -167,7 +167,9 @@ def only_adds(before: Source, after: Source) -> bool:
 
 
 def _sections(specification: Source) -> list[tuple[tuple[str, ...], str]]:
-    """Return each heading with all titles above it and the text up to the next one; first what is above all of them."""
+    """Return each heading with all titles above it and the text up to the next heading, preceded by the text above all
+    headings.
+    """
     found = list(passages(specification))
     ends = [each.first for each in found] + [specification.line_count + 1]
     texts = [
@@ -178,7 +180,7 @@ def _sections(specification: Source) -> list[tuple[tuple[str, ...], str]]:
 
 
 def passages_named(specification: Source, name: str) -> list[Passage]:
-    """Return the sections that a person may mean: by their number, their title, or both."""
+    """Return the sections that a person may mean by a number, a title, or both."""
     wanted = _words(name)
     return [one for one in passages(specification) if wanted in _names(one.title)]
 

@@ -47,7 +47,7 @@ class PlacedSection:
 
 
 class StructuredDocument(Document):
-    """A document with a layout. `placed` are the sections known to the layout, `unknown` the others."""
+    """A document with a layout. `placed` are the sections in the layout, `unknown` the others."""
 
     layout: Layout
     # The fields in which a person answers.
@@ -55,7 +55,7 @@ class StructuredDocument(Document):
 
     @property
     def awaits_answers(self) -> bool:
-        """Whether these fields still wait for the person, in the words that the tool writes."""
+        """Whether these fields still have the placeholders for the person that the tool writes."""
         return False
 
     def __init__(self, source: Source) -> None:
@@ -85,7 +85,7 @@ class StructuredDocument(Document):
 
     @property
     def is_older(self) -> bool:
-        """Whether it belongs to an older family, which rules about the current layout skip."""
+        """Whether the document belongs to an older family; rules about the current layout skip it."""
         return False
 
     def dates(self) -> Iterator[tuple[str, Text]]:
@@ -149,8 +149,8 @@ def body_of(source: Source, section: Section) -> str:
 
 
 def fields_of_section(source: Source, section: Section, apart: Sequence[Section] = ()) -> list[Field]:
-    """Return the fields of a section. A subsection is a field too: its heading is the key, its list the value. Those in
-    `apart` are separate sections.
+    """Return the fields of a section. A subsection is a field too: its heading is the key, its list the value.
+    Subsections in `apart` count as sections instead.
     """
     fields = read_fields(source, section.blocks)
     for subsection in section.subsections:
@@ -240,7 +240,7 @@ class WorkDocument(StructuredDocument):
 
     @property
     def title_text(self) -> str:
-        """Return one line that names the work."""
+        """Return the title of the work."""
         return value_of(self.what)
 
     def id_text(self) -> Text | None:

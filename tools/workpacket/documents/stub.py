@@ -223,5 +223,5 @@ def _listed(key: str, items: Sequence[str]) -> list[str]:
 
 
 def _items(items: Sequence[str]) -> list[str]:
-    """Return a list. If it is empty, say so explicitly, because an empty section looks forgotten."""
+    """Return a list. An empty one says so explicitly, because an empty section looks forgotten."""
     return [f"- {item.strip()}" for item in items] or ["- None known."]

@@ -1,8 +1,7 @@
 """Summaries: what a document tells the rest of the repository; and the cycles in the dependencies that they name.
 
 Rules across files, `list`, the board and the registry use only summaries, never the text, so that ten thousand packets
-can be compared without reading any of them again. A summary is plain JSON, because it is cached. A place is [line,
-column].
+can be compared without being read again. A summary is plain JSON, because it is cached. A place is [line, column].
 """
 
 from __future__ import annotations
@@ -135,7 +134,8 @@ class SignatureSummary(TypedDict):
 
 
 class GateSummary(TypedDict):
-    """A gate log: every packet that it names, once per event. `stated` are the verdicts and signatures that it has in
+    """A gate log: the packets that it names, one for each event. `stated` are the verdicts and signatures that it has
+    in
     force: the packet, which of the two, and the value.
     """
 
@@ -198,8 +198,8 @@ EMPTY_BATCH: BatchSummary = {
 
 def circles(edges: Mapping[str, Collection[str]], roots: Iterable[str]) -> Iterator[list[str]]:
     """Yield each cycle that a dependency closes, starting and ending with the same name. The last two names are the
-    dependency that closes it. Names missing from `edges` have no dependencies. Not recursive, because ten thousand
-    packets may form one chain.
+    dependency that closes it. Names missing from `edges` have no dependencies. The function is not recursive, because
+    ten thousand packets may form one chain.
     """
     done: set[str] = set()
     for root in roots:

@@ -53,8 +53,8 @@ _MARK = lazy_pattern(r"<!-- (?P<id>WP-[A-Za-z0-9.-]+) -->[ \t]*\Z")
 
 
 class EntrySyntax(NamedTuple):
-    """The parts of an entry, as positions within the line. `head` extends to the end of the token; a span is None if
-    the part is missing.
+    """The parts of an entry, as positions within the line. `head` extends to the end of the token. The span of a
+    missing part is None.
     """
 
     head: Span
@@ -75,7 +75,7 @@ def read_entry(line: str, lanes: LaneTable = BUILT_IN) -> EntrySyntax | None:
 
 
 def read_any_form(line: str, lanes: LaneTable = BUILT_IN) -> EntrySyntax | None:
-    """Return the entry by the slow path, for lines that are not in canonical form."""
+    """Parse a line that is not in canonical form, which takes longer."""
     beginning = _BEGINNING.match(line)
     # Code that opens before the id and does not close after it quotes more than the id: it is an example.
     if beginning is None or beginning["open"].count("`") != beginning["close"].count("`"):
@@ -232,7 +232,7 @@ class BoardEntry:
 class BoardSection:
     """A heading and the entries below it. `known` is the section of the board that the heading names, if any.
     `insert_at` is where a new entry goes: the start of a line, or the end of a file without a final newline. It is
-    before the first mark, so that nothing is inserted next to what other packets insert behind theirs.
+    before the first mark, so that it does not adjoin what other packets insert after their marks.
     """
 
     __slots__ = ("entries", "insert_at", "known", "lanes", "level", "line", "marks", "spaced", "title", "title_span")

@@ -1,8 +1,8 @@
 """Work packages of spec-kitty: one file per package, in the folder of its mission. Tools read the front matter; people
 follow the text below it. The history may have any form (more than forty are in use), and nothing is derived from it.
-The text may also state dependencies, in two ways. A command: `spec-kitty implement WP07 --base WP05`. Or a sentence or
+The text may also state dependencies, in two ways. A command: `spec-kitty implement WP07 --on WP05`. Or a sentence or
 field about the package itself: `This WP depends on WP01 and WP02`, `**Depends on**: WP01 (models) + WP03`,
-`Dependencies: none`; below a heading `Dependencies`, each list item that begins with an id. Dependencies of other
+`Dependencies: none`, or, below a heading `Dependencies`, each list item that begins with an id. Dependencies of other
 packages or subtasks, and packages named in any other way, are ignored.
 """
 
@@ -72,7 +72,7 @@ def stated_dependencies(source: Source, blocks: Iterable[Block], own: str) -> li
 
 
 def _in_item(text: str, item: Block) -> Iterator[Stated]:
-    """Yield the statement of an item that begins with an id or with "none"."""
+    """Yield the statement in an item that begins with an id or with "none"."""
     first = item.children[0] if item.children else item
     if first.kind != "paragraph":
         return
@@ -120,7 +120,7 @@ def _ids(body: str, at: int, offset: int) -> Iterator[Stated]:
 
 
 def _range(first: str, last: str | None) -> list[str]:
-    """Return `WP01`, or all of `WP01-WP03`."""
+    """Return the id in `WP01`, or all the ids in `WP01-WP03`."""
     if last is None:
         return [first]
     low, high = int(first.rpartition("WP")[2]), int(last[2:])
@@ -168,7 +168,7 @@ class WorkPackage(FrontMatterDocument):
 
     @property
     def mission(self) -> str:
-        """Return the folder of the mission: `kitty-specs/<mission>/tasks/WP07-slug.md`."""
+        """Return the folder of the mission in `kitty-specs/<mission>/tasks/WP07-slug.md`."""
         segments = self.path.split("/")
         return segments[-3] if len(segments) >= len(("mission", "tasks", "file")) else ""
 

@@ -1,14 +1,14 @@
 """The names that a change adds: whether an error is about one of them, and the same source with new functions emptied.
 
 A test that needs something new cannot run without it: the module cannot be imported, the function does not exist, the
-file is missing. Such an error shows that the test fails without the change. Any other error shows only that the test
-could not run. Therefore a name counts only if an error says that it is missing, and only if the change adds it: a new
-module or file, or a word in an added line that its file did not have before.
+file is missing. Such an error shows that the test needs the change. Any other error shows only that the test could not
+run. Therefore a name counts only if an error says that it is missing, and only if the change adds it: a new module or
+file, or a word in an added line that its file did not have before.
 
-A test may fail without the change only because a name is missing, and execute the change without checking the result:
-it calls the new function and asserts nothing. With the bodies removed and the names kept, such a test passes. Each body
-is replaced twice, with an object and with None as the result; a test that passes both times says nothing about the
-function. Old functions are not emptied, because a test may well show that they no longer do something.
+A test that calls a new function and asserts nothing fails without the change, because the name is missing, and executes
+the change, but does not check the result. With the bodies removed and the names kept, such a test passes. Each body is
+replaced twice, with an object and with None as the result; a test that passes both times says nothing about the
+function. Old functions are not emptied, because a test may show that a function no longer does something.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class FileAdditions(Value):
 
 class Additions(Value):
     """Everything that a change adds. `words` are new in their file, `paths` are new files and folders. `lines` are the
-    added lines of Python, `data` the changed files that are read, `other` the source files that are not watched,
-    `python` the changed files of Python.
+    added lines of Python, `data` the changed files that programs only read, `other` the source files that cannot be
+    watched, `python` the changed Python files.
     """
 
     words: frozenset[str] = frozenset()
@@ -99,7 +99,7 @@ class Additions(Value):
 
     @property
     def measurable(self) -> bool:
-        """Whether a test that needs the change must be seen to touch it, as far as the files can be watched."""
+        """Whether a test that needs the change must be seen to touch it, because its files can be watched."""
         return bool(self.lines) or bool(self.data and not self.other)
 
     def names(self, path: str) -> bool:
@@ -231,7 +231,7 @@ def _functions(tree: ast.Module) -> Iterator[tuple[str, _Function]]:
 
 
 def _body(function: _Function, answer: str) -> list[ast.stmt]:
-    """Return the new body. An initializer returns None. A generator remains one, which yields nothing."""
+    """Return the new body. An initializer returns None. A generator remains a generator, but yields nothing."""
     said = "return" if function.name == "__init__" else f"return {answer}"
     text = "return\n    yield" if _yields(function) else said
     made = ast.parse(f"def f():\n    {text}").body[0]

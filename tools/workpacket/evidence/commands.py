@@ -46,7 +46,7 @@ class Started(Value):
 
 
 def started(words: Sequence[str]) -> Started:
-    """Return the program that a command finally starts, behind programs that only start another."""
+    """Return the program that a command finally starts, after programs such as `env` that only start another one."""
     at = _first(words)
     name = posixpath.basename(words[at]) if at < len(words) else ""
     rest = words[at + 1 :]
@@ -75,7 +75,7 @@ def _python(words: Sequence[str], at: int) -> Started:
 
 
 def _first(words: Sequence[str]) -> int:
-    """Return the place of the first program that is not just a starter of others."""
+    """Return the index of the first program that does more than start another one."""
     at = 0
     while at < len(words):
         name = posixpath.basename(words[at])
@@ -124,9 +124,7 @@ def junit_files(words: Sequence[str]) -> list[str]:
 
 
 def is_trivial(words: Sequence[str]) -> bool:
-    """Whether nothing that the command runs could fail because of missing work, or it only tests whether a
-    file exists.
-    """
+    """Whether the command could never fail because work is missing, or only tests whether a file exists."""
     return all(_does_nothing(each) for each in _simple_commands(words))
 
 
@@ -142,7 +140,7 @@ def _does_nothing(words: Sequence[str]) -> bool:
 
 
 def _simple_commands(words: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the command, or those that `sh -c` would run, as far as words and operators show."""
+    """Yield the command, or the commands that `sh -c` would run, as far as its words and operators show."""
     at = _first(words)
     shell = at < len(words) and posixpath.basename(words[at]) in _SHELLS
     told = next((place for place in range(at + 1, len(words)) if _SCRIPT.match(words[place])), 0) if shell else 0

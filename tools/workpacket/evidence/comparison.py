@@ -2,8 +2,8 @@
 it.
 
 | with the work | at the base | it is | |---|---|---| | passed | failed, or could not run because something that the
-change adds is missing | `needed` | | passed | passed | `kept` | | passed | anything else, or not there |
-`could_not_run`: neither proof nor counter-proof | | failed | passed | `broken` | | failed | anything else | `failing` |
+change adds is missing | `needed` | | passed | passed | `kept` | | passed | anything else, or missing |
+`could_not_run`: it proves nothing either way | | failed | passed | `broken` | | failed | anything else | `failing` |
 | skipped | | `skipped` |
 
 A criterion is proved by a needed test that is seen to execute part of the change, or, if the contract exempts it, by
@@ -30,8 +30,8 @@ _SHOWN: Final = 3
 
 
 class AskedProof(Value):
-    """The proof that the contract demands for a criterion; `exempt` is why no needed test proves it, None
-    if one must.
+    """The proof that the contract demands for a criterion; `exempt` is why no needed test has to prove it, None if one
+    must.
     """
 
     command: str
@@ -60,7 +60,7 @@ NO_CONTROLS: Final = Controls()
 
 
 class ProofJudgement(Value):
-    """The judgement of a proof. The messages of `faults` continue `DONE_MEANS 1: `. `tests` are those that the
+    """The judgement of a proof. Messages in `faults` are printed after `DONE_MEANS 1: `. `tests` are those that the
     criterion is about. `execution` is '' if no test had to be watched.
     """
 
@@ -100,7 +100,7 @@ def judge(
         return ProofJudgement((_none_needed(compared, base),), compared, runner)
     execution = _execution(needed, here.report, added)
     if execution is None:
-        what = f"{_some(needed)} would fail without the change, but executes no line of it"
+        what = f"{_some(needed)} would fail without the change, but executes none of its lines"
         return ProofJudgement((Problem("change_not_executed", what),), compared, runner)
     return ProofJudgement((), compared, runner, execution)
 
@@ -112,14 +112,14 @@ def _is_indifferent(name: str, controls: Controls) -> bool:
 
 
 def _controlled(needed: Mapping[str, Ran], chosen: Mapping[str, Ran], controls: Controls) -> Problem | None:
-    """Return a problem if the controls contradict all the tests that seemed to be needed."""
+    """Return a problem if the controls show that no test is needed after all."""
     indifferent = [name for name in chosen if _is_indifferent(name, controls)]
     if indifferent and not needed:
         meant = sorted({each for name in indifferent for each in chosen[name].mentions})
         return Problem("proof_not_needed", f"{_some(indifferent)} passes whatever {_some(meant)} returns")
     again = controls.again.report.tests if controls.again is not None else needed
     once = [name for name in needed if name not in again or again[name].status != "passed"]
-    return Problem("test_failed", f"{_some(once)} passed, but failed when it was run again") if once else None
+    return Problem("test_failed", f"{_some(once)} passed, but failed when run again") if once else None
 
 
 def _is_asked(name: str, ran: Ran, asked: AskedProof) -> bool:
@@ -146,7 +146,7 @@ def _lies_at(ran: Ran, path: str) -> bool:
 
 
 def _faults_here(asked: AskedProof, here: Side, chosen: Mapping[str, Ran]) -> Iterator[Problem]:
-    """Yield what is wrong with the run with the work, whatever the base says."""
+    """Yield what is wrong with the run that includes the work, whatever the run at the base shows."""
     report = here.report
     if asked.tests and report.runner == EXIT_CODE:
         what = f"{asked.command} does not report its tests, so it is unknown whether {_some(asked.tests)} ran"
@@ -197,8 +197,8 @@ def _fails_there(name: str, ran: Ran, then: Ran | None, base: Side, asked: Asked
 
 
 def _hides(where: str, name: str, ran: Ran) -> bool:
-    """Whether the thing that could not be loaded contains the test. unittest names a module, and may leave out its
-    package.
+    """Whether the file or module that could not be loaded contains the test. unittest names a module, and may leave out
+    its package.
     """
     if not where or name.startswith((f"{where}::", f"{where}.", f"{where}/")) or where == ran.path:
         return True
@@ -209,7 +209,7 @@ def _none_needed(compared: Mapping[str, Comparison], base: Side) -> Problem:
     kept = [name for name, each in compared.items() if each == "kept"]
     lost = [name for name, each in compared.items() if each == "could_not_run"]
     if not lost:
-        return Problem("proof_not_needed", f"{_some(kept)} passes without the change, too")
+        return Problem("proof_not_needed", f"{_some(kept)} also passes without the change")
     said = (
         base.fault or next((_last_line(each.message) for each in base.report.obstacles), "") or _last_line(base.output)
     )

@@ -2,11 +2,11 @@
 
 | runner | read from | |---|---| | pytest, unittest | lines of JSON that our probe writes (`shell/governing/probe`) | |
 go test | the lines of JSON of `go test -json`, between which the compiler prints text | | cargo test | what it prints:
-`test NAME ... ok` | | jest | the file of `jest --json --outputFile` | | anything else | files of JUnit XML; without
-one, its exit code alone |
+`test NAME ... ok` | | jest | the file of `jest --json --outputFile` | | anything else | JUnit XML files, or else its
+exit code alone |
 
-A truncated report, or an unrelated text, results in fewer tests, never more. Tests that were skipped, and tests that
-were expected to fail, are listed but prove nothing.
+A truncated report or an unrelated text can only result in fewer tests, never in more. Tests that were skipped, and
+tests that were expected to fail, are listed but prove nothing.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Ran(Value):
     """One test. `error` is a failure outside the test itself, in its setup.
 
     `path` is its file, from the top of the repository; '' if the runner does not say. `touched` is a line or file of
-    the change that it was seen to execute or read, `started` are the programs that it started, `mentions` the functions
-    and classes added by the change that its code names.
+    the change that it executed or read, `started` are the programs that it started, and `mentions` the functions and
+    classes of the change that its code names.
     """
 
     status: Status
@@ -70,8 +70,8 @@ def by_exit_code(command: str, exit_code: int, output: str) -> TestReport:
 
 
 def as_watched(report: TestReport, text: str) -> TestReport:
-    """Return the same report, with the observations of programs of the repository that were run: each test is credited
-    with them.
+    """Return the report with what was observed in programs of the repository: each test is credited with the programs
+    that it started.
     """
     rows = list(_json_lines(text))
     if not any(row.get("kind") == "process" for row in rows):
@@ -124,7 +124,7 @@ _GO_STATUS: Final[Mapping[str, Status]] = {"pass": "passed", "fail": "failed", "
 
 
 def read_go(text: str) -> TestReport:
-    """Parse the report of go test. A test with subtests is listed along with them."""
+    """Parse the report of go test. A test is listed along with its subtests."""
     tests: dict[str, Ran] = {}
     said: dict[str, str] = {}
     build: list[str] = []
@@ -176,7 +176,7 @@ _JEST_STATUS: Final[Mapping[str, Status]] = {"passed": "passed", "failed": "fail
 
 
 def read_jest(text: str, root: str) -> TestReport:
-    """Parse the report of jest. `root` is the folder in which it was run, to which its absolute paths refer."""
+    """Parse the report of jest. `root` is the folder where jest was run; absolute paths are made relative to it."""
     whole = next(_json_lines(text.strip()), {})
     tests, obstacles = {}, []
     for suite in _dicts(whole.get("testResults")):

@@ -214,7 +214,7 @@ def _is_entry(data: bytes, folder: bytes) -> bool:
 
 
 def _has_commits(git_dir: str) -> bool:
-    """Whether there may be a commit whose index is missing."""
+    """Whether HEAD may have a commit although the index is missing."""
     if any(os.path.exists(os.path.join(git_dir, name)) for name in ("commondir", "packed-refs", "reftable")):
         return True
     try:

@@ -1,4 +1,4 @@
-"""The content of the index and HEAD below a folder, whether or not it is in the work tree.
+"""The content of the index and HEAD below a folder, whether or not the files are in the work tree.
 
 The common form of the index, version 2 in one file, is read here: starting git for it would take longer than the rest
 of a small command. An entry ends with two bytes of flags and its path. The flags contain the length of the path, which
@@ -68,7 +68,7 @@ class Index:
         return any(found == path for found, _ in self.below(path))
 
     def _told(self, position: int, end: int) -> Told | None:
-        """Return None if no path begins here, or if it is in conflict."""
+        """Return the path that begins here; None if there is none or it is in conflict."""
         if end < 0 or position < 2:
             return None
         if not self._plain:
@@ -130,7 +130,7 @@ ATTRIBUTES: Final = ".gitattributes"
 def attributes_of(
     repository: Repository, files: Iterable[TreeEntry], paths: Sequence[str], names: Sequence[str]
 ) -> dict[str, Mapping[str, str]]:
-    """Return for each path the value of each attribute according to these attribute files; git reads them from an
+    """Return the value of each attribute for each path, according to these attribute files, which git reads from an
     index.
     """
     rows = "".join(f"{file.mode} {file.object_id}\t{file.path}\0" for file in files)

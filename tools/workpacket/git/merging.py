@@ -1,7 +1,7 @@
 """Find the commits that git is merging while it calls a merge driver, and the files in the result. Git gives a driver
 three versions of one file, but no commits. A merge names the other side in the environment (`GITHEAD_<id>`); a rebase,
-a cherry-pick and a stash do not, but they apply the change of one commit, and the commit that changed one version into
-the other can be found. The result is verified: the commits must contain these versions at this path.
+a cherry-pick and a stash do not, but each of them applies the change of one commit, which can be found by the versions
+before and after it. The result is verified: the commits must contain these versions at this path.
 
 Trial merges: the tree that two commits would produce, without a branch, an index or a work tree. Their objects are
 stored in a temporary folder, so that a check leaves nothing behind and works in a read-only repository.
@@ -140,7 +140,7 @@ class TriedMerge(Value):
 
 
 class Difference(Value):
-    """Mode and id of a path in two trees; '' if it does not exist."""
+    """Mode and id of a path in each of two trees; '' where it does not exist."""
 
     path: str
     old: str
@@ -192,7 +192,7 @@ class TrialMerges:
         return self._git("hash-object", "-t", "commit", "-w", "--stdin", stdin=text.encode()).text.strip()
 
     def merge_base(self, one: str, other: str) -> str:
-        """Return a best common ancestor, '' if the two have none."""
+        """Return a best common ancestor; '' if there is none."""
         return self._git("merge-base", "--end-of-options", one, other, check=False).text.partition("\n")[0]
 
     def differences(self, old: str, new: str) -> dict[str, Difference]:
@@ -200,7 +200,7 @@ class TrialMerges:
         return differences(self._repository, old, new, self._environment)
 
     def read(self, names: Iterable[str]) -> dict[str, bytes]:
-        """Return the contents of objects by name, those made by a trial included."""
+        """Return the contents of objects by name, including objects made by a trial."""
         return read_objects(self._repository, names, self._environment)
 
     def overlaid(self, commit: str, entries: Mapping[str, str]) -> str:

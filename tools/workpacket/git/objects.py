@@ -360,9 +360,7 @@ def trees_before(repository: Repository, head: str, beside: str = "") -> set[str
 
 
 def holds_changes_of(repository: Repository, commit: str, head: str) -> bool:
-    """Whether each change up to `commit` that is missing from `head` is there as another commit, or all of them are in
-    one commit.
-    """
+    """Whether `head` has the changes up to `commit` in other commits: each in its own, or all squashed into one."""
     base = merge_base(repository, commit, head)
     if base is None or base == head:
         return False

@@ -1,4 +1,4 @@
-"""The git repository of a command, and whether a git operation is in progress, read from git's files."""
+"""The git repository of a command, and the git operation in progress, if any, as read from git's files."""
 
 from __future__ import annotations
 

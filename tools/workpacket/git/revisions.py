@@ -48,7 +48,7 @@ def commit_at(repository: Repository, name: str) -> str | None:
 
 
 def reference_tips(repository: Repository) -> dict[str, str]:
-    """Return the commits that HEAD and all references point to, each with the name of one such reference."""
+    """Return the commits that HEAD and all references point to, each with the name of one reference to it."""
     answer = run_git(repository.root, "for-each-ref", "--format=%(objectname) %(*objectname) %(refname)")
     tips: dict[str, str] = {}
     for row in answer.text.splitlines():
@@ -140,7 +140,7 @@ def is_ancestor(repository: Repository, ancestor: str, descendant: str) -> bool:
 
 
 def merge_base(repository: Repository, left: str, right: str) -> str | None:
-    """Return a best common ancestor; None when the histories have nothing in common."""
+    """Return a best common ancestor; None if the histories have nothing in common."""
     answer = run_git(repository.root, "merge-base", "--end-of-options", left, right, check=False)
     if answer.status not in (0, 1):
         raise git_failure("merge-base", answer)
@@ -158,7 +158,7 @@ def landing_of(repository: Repository, tip: str, commit: str) -> str | None:
 
 
 def default_branch(repository: Repository) -> Branch | None:
-    """Return the default branch of `origin`; without it, the repository's main branch."""
+    """Return the default branch of `origin`; without `origin`, the repository's main branch."""
     target = symbolic_target(repository, "refs/remotes/origin/HEAD")
     candidates = [target] if target else []
     if not candidates:
@@ -237,7 +237,7 @@ def add_worktree(repository: Repository, path: Path, branch: str) -> None:
     """Check the existing `branch` out in a new work tree at `path`."""
     require_branch_name(repository, branch)
     if path.exists():
-        raise WorkpacketError("worktree_exists", "a file or folder of that name already exists", path=str(path))
+        raise WorkpacketError("worktree_exists", "a file or folder with that name already exists", path=str(path))
     for other in list_worktrees(repository):
         if other.branch == branch:
             raise WorkpacketError(

@@ -1,15 +1,14 @@
 """The fold computes the state of a packet from its log.
 
-The lane comes from the graph (`lanes`), everything else from replaying the events in the order (clock, id). Both depend
+The lane comes from the graph (`lanes`), everything else from replaying the events by clock and id. Both depend
 only on the set of files, not on the order in which they arrived. The state is a value for gates, boards and reports to
 read.
 
 The history of a packet may have branches. Every move depends on the moves that its writer saw. The *latest* moves of a
 history are those on which no other move depends. If there is only one, or if all agree, the packet is in that lane. If
 they contradict each other, the packet is forked until a `fork.resolved` event names them all: any other move on a fork
-joins the contradiction instead of hiding it. Moves that agree still contradict each other if a holder, a commit or a
-verdict was recorded on the way to one of them; otherwise a packet done and judged on two branches would combine two
-pieces of work.
+becomes part of the contradiction. Moves that agree still contradict each other if a holder, a commit or a verdict was
+recorded on the way to one of them; otherwise a packet done and judged on two branches would combine two pieces of work.
 
 This does not judge whether a move is legal; the lanes come from the events (docs/approvals/moves.md).
 """
@@ -41,7 +40,7 @@ _NAMING: Final = frozenset(
 
 
 class PacketLease(Value):
-    """The holder of the packet, and the end of the lease. The lease of a packet adopted from before the log does not
+    """The holder of the packet, and the end of the lease. The lease of a packet that is older than its log does not
     end.
     """
 
@@ -118,9 +117,7 @@ class PacketState(Value):
 
 
 def setting_events(log: Log, heads: Iterable[str] | None = None) -> tuple[LogEvent, ...]:
-    """Return the events that define the contract in force now, or as seen from these heads: more than one after a
-    fork.
-    """
+    """Return the events that define the contract in force, now or at these heads; a fork may have several."""
     setting = [event for event in log.events if event.type in SETS_CONTRACT and event.text("contract")]
     if heads is not None:
         known = log.ancestry(heads)
@@ -134,7 +131,9 @@ def setting_events(log: Log, heads: Iterable[str] | None = None) -> tuple[LogEve
 
 
 def in_force(log: Log, heads: Iterable[str] | None = None) -> frozenset[str]:
-    """Return the digests of the contracts in force: one, none before there were contracts, several after a fork."""
+    """Return the digests of the contracts in force: usually one, none in logs older than contracts, several after a
+    fork.
+    """
     return frozenset(str(event.data["contract"]) for event in setting_events(log, heads))
 
 
@@ -168,7 +167,7 @@ def fold(log: Log) -> PacketState:
 
 
 class _StateDraft:
-    """The state during replay."""
+    """The state of a packet during replay."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
@@ -187,9 +186,7 @@ class _StateDraft:
 
     @cached_property
     def trunk(self) -> frozenset[str]:
-        """Return the events that have seen all earlier events in the order of replay; without branches, these are all
-        events.
-        """
+        """Return the events whose writers had seen all earlier events; without branches, these are all events."""
         heads: set[str] = set()
         found: set[str] = set()
         for event in self.log.events:
@@ -245,7 +242,7 @@ class _StateDraft:
         self.runs[key] = LinkedRun(key[1], self.links[key][0])
 
     def close(self, event: LogEvent) -> None:
-        """Close the links that the writer of the end had seen: a link made on another branch in the meantime stays
+        """Close the links that the writer of this event had seen: a link made on another branch in the meantime stays
         open.
         """
         key = _key_of(event)
@@ -390,7 +387,7 @@ class LaneReplay:
         return bool(self._rests_on[event.id] & self._bit[move])
 
     def since_fork(self, latest: Latest) -> Iterator[tuple[LogEvent, Sequence[LogEvent]]]:
-        """Yield for each of these moves the moves on its branch since the last common one."""
+        """Yield, for each of these moves, the moves on its branch since the last one that all branches share."""
         shared = self._shared(latest)
         for identity in latest:
             own = self._rests_on[identity] & ~shared
@@ -408,8 +405,8 @@ class LaneReplay:
         return any(self._rests_on[identity] & ~shared & self._naming for identity in latest)
 
     def _block_origin(self, event: LogEvent) -> str | None:
-        """Return the lane that the `blocked` event itself names. A settlement is trusted to say which moves it chose,
-        but not in which lane the packet was blocked.
+        """Return the lane that the `blocked` event itself names. A settlement is trusted about the moves that it chose,
+        but not about the lane in which the packet was blocked.
         """
         if event.type == "fork.resolved":
             return self.blocked_in(event.texts("moves"))

@@ -3,9 +3,9 @@ then the relations between them: a missing parent, a wrong clock, a second first
 is valid are replayed. The order of the checks on a file is the order of trust: the name proves the bytes, the bytes
 must be canonical JSON, and the value must match the schema of an event. Comparing with the canonical form also refuses
 what a JSON parser would accept: duplicate keys, spaces, escapes, other forms of numbers, a missing final newline.
-Events in older versions of the format are upgraded while reading; the files are never rewritten. When a new version
-needs it, a function is added here that converts events of the previous version. Version 2 needs none: its events may
-have a signature, and are otherwise like those of version 1.
+Events in older versions of the format are upgraded while reading; the files are never rewritten. If a new version
+requires it, a function that converts events of the previous version is added here. Version 2 requires none: its events
+may have a signature, and are otherwise like those of version 1.
 
 Events are validated by the schemas of `model.event_types`, which the same acceptor compiles as for documents. Each type
 is compiled when its first event occurs: a log has few types, and ten thousand events must be decoded within a second.
@@ -32,7 +32,7 @@ from workpacket.value import NOTHING, Value
 
 
 class Fractional(float):
-    """A number with a fraction or an exponent, such as `1.0`. The acceptor refuses this type."""
+    """A number with a fraction or an exponent, such as `1.0`: a type that the acceptor refuses."""
 
 
 def event_misfit(value: Any) -> str:
@@ -80,7 +80,7 @@ def _explained(value: Plain, schema: Schema) -> str:
 
 
 def _ordered_sets(event: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the sets in an event. Each is sorted, so that a set has one form and an event one id."""
+    """Yield the sets in an event. Each must be sorted, so that equal sets have one form and equal events one id."""
     yield "/parents", event["parents"]
     yield "/attest", event["attest"]
     data = event["data"]
@@ -141,7 +141,7 @@ def is_event_name(name: str) -> bool:
 def decode_event(
     folder: str, name: str, data: bytes, *, names: Container[str] = (), form: Format = FORMAT
 ) -> LogEvent | Problem:
-    """Return the event in the file `name` of `folder`, the packet's log; `names` are the names of all files there."""
+    """Return the event in the file `name` of `folder`, the packet's log; `names` are the names of all files in it."""
     path = f"{folder}/{name}"
     # Before it is hashed and parsed: anyone can put a file of any size there.
     if len(data) > LARGEST_EVENT:
@@ -186,12 +186,12 @@ def _not_what_was_written(path: str, data: bytes, identity: str, names: Containe
         return fault("event_names_swapped", path, f"its content is that of {identity}.json")
     unconverted = hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
     if path.endswith(f"/{unconverted}.json"):
-        return fault("event_line_ends", path, "LF was turned into CRLF; apart from that the event is unchanged")
+        return fault("event_line_ends", path, "LF was changed to CRLF; otherwise the event is unchanged")
     return fault("event_edited", path, f"its SHA-256 is {identity}, not the one in the file name")
 
 
 class Log(Value):
-    """The consistent events, by id and in the order of replay; their heads; and all errors."""
+    """The consistent events, by id and in the order of replay, their heads, and all errors."""
 
     packet: str
     by_id: Mapping[str, LogEvent]
@@ -293,7 +293,9 @@ def _joint_fault(event: LogEvent, known: Mapping[str, LogEvent]) -> Problem | No
             return fault("log_event_missing", event.path, f"its parent {parent} is not in the log")
         before = max(before, known[parent].clock)
     if event.clock != before + 1:
-        return fault("log_false_clock", event.path, f"the clock says {event.clock}; its parents require {before + 1}")
+        return fault(
+            "log_false_clock", event.path, f"the clock is {event.clock}, but the event's parents require {before + 1}"
+        )
     if not event.parents and event.type not in GENESIS_TYPES:
         return fault("event_malformed", event.path, f"/parents: an event of type {event.type} cannot begin a log")
     if event.parents and event.type in ("created", "adopted"):
@@ -310,7 +312,7 @@ def _beginning_faults(packet: str, known: Mapping[str, LogEvent], beginnings: li
 
 
 class EventWriter(Value):
-    """Actor, time, transaction and tool: the same for all events of one command."""
+    """The actor, time, transaction and tool, which all events of one command share."""
 
     actor: Actor
     at: str

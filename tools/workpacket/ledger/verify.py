@@ -12,7 +12,7 @@ Neither
 A
   checkpoint records the heads that the protected branch had. Every checkpoint includes the digests of the earlier ones,
   so a signature covers its own checkpoint and all before it: a checkpoint signed by a revoked key becomes valid again
-  when CI signs the next one. Higher layers judge who signed and whether that counts; here it is a value.
+  when CI signs the next one. Higher layers judge who signed and whether that counts; here their verdict is an input.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def lost_heads(packet: str, log: Log | None, named: Iterable[NamedHeads]) -> lis
         fault(
             "log_truncated",
             event_path(packet, head),
-            f"the checkpoint {each.checkpoint[:12]} of {each.at} names it, signed by {each.by}",
+            f"it is named by the checkpoint {each.checkpoint[:12]} of {each.at}, which {each.by} signed",
         )
         for each in named
         for head in each.heads
@@ -178,12 +178,12 @@ def checkpointed_heads(checkpoint: LogEvent) -> Iterable[tuple[str, tuple[str, .
 
 
 def log_faults(log: Log) -> list[Problem]:
-    """Return everything that is wrong with a packet's log by itself."""
+    """Return all faults that a packet's log shows by itself."""
     return [*log.findings, *standing(log).findings]
 
 
 def verify_append_only(base: Mapping[str, str], head: Mapping[str, str]) -> list[Problem]:
-    """Report files of the base that are missing or changed; both arguments map paths to digests of the same kind."""
+    """Report files of the base that are missing or changed; both arguments map paths to digests of one kind."""
     findings: list[Problem] = []
     for path, digest in base.items():
         if not path.startswith(tuple(f"{folder}/" for folder in APPEND_ONLY_FOLDERS)):

@@ -1,6 +1,6 @@
-"""Activation turns a stub into a packet if its gate allows it. Evidence decides, never a ticked box. The seven items of
-a stub's checklist are, as preconditions: 1 the requirement is in the main body of the specification, not only in a
-roadmap; 2 the technical refinement is complete and was shown; 3 the user's signature; 4 the refinement is approved.
+"""Activation turns a stub into a packet if its gate allows it. Evidence decides, never a ticked box. The checklist of a
+stub has seven items. Preconditions: 1 the requirement is in the main body of the specification, not only in a roadmap;
+2 the technical refinement is complete and was shown; 3 the user has signed; 4 the refinement is approved.
 Postconditions, checked in the files that the activation would write, and later in the existing ones: 5 the packet; 6
 scope and acceptance of the stub in it; 7 the entry on the board.
 """
@@ -99,7 +99,7 @@ _EMPTY_SIGNATURES: Final = ("", "PENDING", "<pending>", "TODO")
 
 
 class ActivationEvidence(Value):
-    """The input of the gate. `faults` are the errors that a check of the refinement finds, including its anchors.
+    """The input of the gate. `faults` are the errors that a check of the refinement and its anchors finds.
     Approval is not included: the approvals layer judges it (`lifecycle.gates`), and no waiver can lift it.
     """
 
@@ -127,7 +127,7 @@ def preconditions(evidence: ActivationEvidence) -> tuple[Problem, ...]:
 
 
 def _without_refinement(evidence: ActivationEvidence) -> Iterator[Problem]:
-    """Report items 1 to 4, which depend on the refinement; all of them, because without it none is done."""
+    """Report all of items 1 to 4, because they depend on the missing refinement."""
     name, path = evidence.packet, evidence.refinement_path
     refine = f"workpacket refine {name}"
     missing = "no technical refinement: write one that anchors the work in the main body of the specification"
@@ -164,22 +164,24 @@ def _main_body(evidence: ActivationEvidence, refinement: Refinement) -> Iterator
     needed = refinement.enrichment_needed
     if needed is not None and needed.value.upper().startswith("YES"):
         message = "ENRICHMENT_NEEDED is YES: the specification must be extended first"
-        hint = "add the proposed text to the specification, then refine against the new version"
+        hint = "add the proposed text to the specification, then write the refinement against the new version"
         yield Problem("enrichment_needed", message, _at(refinement, needed.start), hint)
 
 
 def unmet_of_main_body(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
-    """Return why the requirement is not found in the main body, the first item of the checklist."""
+    """Return why the first item of the checklist is unmet: the requirement is not found in the main body."""
     evidence = _evidence(facts, packet)
     return tuple(_main_body(evidence, evidence.refinement)) if evidence.refinement is not None else ()
 
 
 def _points_open(refinement: Refinement) -> Iterator[Problem]:
-    """Report points of the checklist that contradict its verdict, because the user would sign both."""
+    """Report points of the checklist that contradict its verdict, because the user's signature would cover both."""
     for point, text in refinement.open_points:
         place = _at(refinement, text.start)
-        message = f"{point!r} says {text.value!r}, which is not passed"
-        yield Problem("coverage_point_open", message, place, f"edit {place.path}:{place.line}: tick it if it is true")
+        message = f"{point!r} says {text.value!r}, so it is not passed"
+        yield Problem(
+            "coverage_point_open", message, place, f"edit {place.path}:{place.line}: tick the point if it is met"
+        )
 
 
 def _presented(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Problem]:
@@ -206,9 +208,7 @@ def _added_items(evidence: ActivationEvidence, refinement: Refinement) -> Iterat
     for item in evidence.policy.checklist:
         section = sections.get(heading_key(item.section))
         if section is None or not body_of(refinement.source, section):
-            message = (
-                f"the item {item.item} of the policy requires a section {item.section} with text in the refinement"
-            )
+            message = f"the policy's item {item.item} requires a section {item.section} with text in the refinement"
             yield Problem("checklist_item_unmet", message, Location(refinement.path), f"edit {refinement.path}")
 
 
@@ -246,7 +246,7 @@ def carried_over(stub: Stub | None, packet: Packet | None, wp_id: str) -> Iterat
     criteria = (*stub.acceptance_criteria, *stub.in_scope, *stub.out_of_scope) if stub is not None else ()
     for criterion in criteria:
         if _folded(criterion.value) not in text:
-            message = f"the stub says {criterion.value[:100]!r}, but the packet does not"
+            message = f"the packet lacks {criterion.value[:100]!r}, which its stub requires"
             yield Problem("scope_not_carried_over", message, Location(packet.path), f"edit {packet.path}")
 
 
@@ -402,7 +402,7 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
 
 
 def terms_in_event(contract: Contract) -> dict[str, Json]:
-    """Return the contract's terms for the event, so that lists and boards need not read the documents."""
+    """Return the terms of the contract that the event records, so that lists and boards need not read the documents."""
     dependencies: list[Json] = [*contract.dependencies]
     title, risk = " ".join(contract.title.split())[:2000], contract.risk[:200]
     until = standing_until(contract.scope)
@@ -411,8 +411,8 @@ def terms_in_event(contract: Contract) -> dict[str, Json]:
 
 
 def light_terms(contract: Contract, packet: PacketFacts) -> dict[str, Json]:
-    """Return the same for a light packet, without parts that its document leaves out, or that its event
-    `created` has.
+    """Return the same for a light packet, except parts that its document leaves out or that its event `created` already
+    records.
     """
     begun = packet.state.history[0].data if packet.state.history else {}
     return {key: said for key, said in terms_in_event(contract).items() if said and begun.get(key) != said}
@@ -435,7 +435,9 @@ def _said_otherwise(packet: PacketFacts, contract: Contract, source: Source) -> 
         yield _no_contract(packet, said)
         return
     for part, _, _ in difference(contract, said):
-        message = f"the packet cannot state {part} as the stub does; write it as a list with one line per item"
+        message = (
+            f"the packet cannot represent {part} as written in the stub; write it as a list with one line per item"
+        )
         yield _no_contract(packet, message)
 
 

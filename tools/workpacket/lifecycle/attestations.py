@@ -6,10 +6,10 @@
   verified about the source. No level of SLSA's source track is claimed: that depends on how the forge protects
   the branch, which nothing in a repository can show.
 
-They repeat the log and the approvals for readers who have neither. The exporting machine signs them in standard DSSE,
-which in-toto tools verify; they do not read the SSH signatures of people. The key is Ed25519 or ECDSA in PEM (PKCS #8)
-and opens no gate. The key id is the one that TUF and in-toto compute in Python: the SHA-256 of the key in their own
-kind of canonical JSON, where only quotes and backslashes in strings are escaped.
+The statements repeat what the log and the approvals say, for readers who have neither. The exporting machine signs them
+in standard DSSE, which in-toto tools verify; they do not read the SSH signatures of people. The key is Ed25519 or ECDSA
+in PEM (PKCS #8) and opens no gate. The key id is the one that TUF and in-toto compute in Python: the SHA-256 of the key
+in their own kind of canonical JSON, where only quotes and backslashes in strings are escaped.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ JUDGED: Final = "ORG_SOURCE_WORKPACKET_JUDGED"
 
 
 class VerifiedSource(Value):
-    """The repository, the branch, the policy and the exporter, as URIs, which SLSA requires."""
+    """The repository, the branch, the policy and the exporter, as the URIs that SLSA requires."""
 
     name: str
     resource: str
@@ -70,7 +70,7 @@ class AttestedPacket(Value):
 
     @property
     def contract(self) -> str:
-        """Return the digest of the contract in force when the work was submitted; '' if that was before there were
+        """Return the digest of the contract in force when the work was submitted; '' if the log is older than
         contracts.
         """
         said = ""
@@ -124,7 +124,9 @@ def proofs_of(packet: AttestedPacket, source: VerifiedSource) -> Iterator[dict[s
 
 
 def replay_of(packet: AttestedPacket, name: str, differences: Sequence[str]) -> dict[str, Json] | None:
-    """Return the statement of what a replay of the last submission found, for CI to sign; None without a submission."""
+    """Return a statement, for CI to sign, with the result of a replay of the last submission; None without a
+    submission.
+    """
     submitted = packet.submitted
     if submitted is None:
         return None
@@ -154,7 +156,7 @@ def _result(packet: AttestedPacket, submitted: LogEvent, rows: Sequence[Mapping[
 
 
 def _by_result(rows: Sequence[Mapping[str, Json]]) -> dict[str, list[Json]]:
-    """Return each criterion with its proof, followed by the ids of its needed tests."""
+    """Return each criterion with its proof and the ids of its needed tests."""
     found: dict[str, list[Json]] = {"met": [], "not_applicable": [], "not_met": []}
     for row in rows:
         told = str(row["criterion"]) + "".join(f" ({row[key]})" for key in ("command", "reason") if key in row)

@@ -71,7 +71,7 @@ def trailers(packet: str, events: Iterable[LogEvent], now: Declared = _NOTHING) 
 
 
 class Assistance(Value):
-    """What a commit states: the assistants as it names them, their sessions, and the packets that it belongs to."""
+    """What a commit states: the assistants that it names, their sessions, and the packets that it belongs to."""
 
     assistants: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
-"""The backlog: a new stub, its technical refinement, and showing that refinement to the user.
+"""The backlog: write a new stub and its technical refinement, and show that refinement to the user.
 
 `adopt` takes over a repository that was governed without a log: its documents determine the first event of each log.
 Nothing is rewritten. If board and packet contradict each other, the packet is skipped and the contradiction is listed
-until someone says which one to believe.
+until someone says which one is right.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Preference = Literal["", "board", "packet"]
 
 
 class NewStub(Value):
-    """The content of the new stub. `source` is the (kind, name) of what it was made from."""
+    """The content of the new stub. `source` is the kind and the name of what it was made from."""
 
     id: WorkPacketId
     what: str = ""
@@ -132,8 +132,8 @@ def _with(facts: Facts, packet: PacketFacts) -> Facts:
 
 
 def refine(facts: Facts, packet: PacketFacts, anchor: str = "") -> Answer:
-    """Write the scaffold of the refinement, anchored at the named section of the specification; if one exists, pin the
-    current specification.
+    """Write the scaffold of the refinement, anchored at the named section of the specification; if there is a
+    refinement already, pin the current specification in it.
     """
     name = packet.id.text
     unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
@@ -149,7 +149,7 @@ def refine(facts: Facts, packet: PacketFacts, anchor: str = "") -> Answer:
     if isinstance(passage, Problem):
         return (passage,)
     if passage is not None and found is not None:
-        message = f"{found.path} exists, with the anchors that were written into it"
+        message = f"{found.path} exists and keeps the anchors that were written into it"
         return (Problem("anchor_not_found", message, Location(found.path), f"edit {found.path}"),)
     if found is None:
         stub = packet.stub
@@ -247,7 +247,7 @@ def present(facts: Facts, packet: PacketFacts) -> Answer:
 
 
 class LaneStatement(Value):
-    """What one document says about the lane: all the lanes that it may mean."""
+    """The lanes that one document may mean."""
 
     kind: str
     path: str
@@ -260,7 +260,7 @@ class LaneStatement(Value):
 
 
 class Adoption(Value):
-    """One packet without a log: what was found, and the resulting lane, '' if the documents contradict each other."""
+    """One packet without a log: what its documents say, and the resulting lane ('' if they contradict each other)."""
 
     packet: PacketFacts
     found: tuple[LaneStatement, ...]

@@ -5,8 +5,8 @@ The log resolves some of the conflicts that git writes into a document. On board
 are kept, and regenerating removes the duplicates. In a packet, the log resolves the status if nothing else conflicts.
 All other conflicts are left to people.
 
-In a merge, each version is first regenerated from the log of the merge result, because boards differ mostly in the
-places of entries. The remaining differences are prose, which is merged as text.
+In a merge, boards differ mostly in the places of entries, so each version is first regenerated from the log of the
+merge result. The remaining differences are prose, which is merged as text.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
         else "everything agrees with the log"
     )
     damaged = [name for name, packet in packets if packet.lane != FORKED and not packet.state.sound]
-    left = [f"{name} is left as it is: its log is inconsistent" for name in damaged]
-    left += [f"left as it is: {lane_retired(name, stand[name].lane).message}" for name in stand.keys() - known.keys()]
+    left = [f"{name} was left unchanged: its log is inconsistent" for name in damaged]
+    left += [f"left unchanged: {lane_retired(name, stand[name].lane).message}" for name in stand.keys() - known.keys()]
     return Planned(plan, said, "workpacket check", {"changed": list(changed)}, tuple(sorted(left)))
 
 
@@ -168,7 +168,7 @@ def _sync_board(draft: Draft, known: dict[str, PacketFacts]) -> None:
 
 
 def _is_off_board(board: Source, name: str) -> bool:
-    """Whether the board does not list the packet at all: an archived packet need not return to it."""
+    """Whether the board does not list the packet at all. An archived packet is not added to it again."""
     return f"[{name}]" not in board.text
 
 
@@ -227,7 +227,7 @@ def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch
         message = f"no move leads from {packet.state.lane or 'no lane'} to {lane}"
         return (Problem("wrong_lane", message, hint=forward_command(name, packet.state.lane, lanes)),)
     typed = rows[0].typed.replace(rows[0].command, f"workpacket {typed_as(rows[0].command)} {name}", 1)
-    message = f"{name} can reach {lane} only by {rows[0].typed}, which requires more than an edit of the board"
+    message = f"{name} can only be moved to {lane} by {rows[0].typed}, which requires more than an edit of the board"
     return (Problem("hand_edit_not_adoptable", message, hint=typed),)
 
 
@@ -243,13 +243,13 @@ class Versions(Value):
 
 
 def is_drawn(path: str) -> bool:
-    """Whether the log determines this text."""
+    """Whether this text is determined by the log."""
     return path in KEEPING_BOTH or kind_of(path) == "packet"
 
 
 def drawn_alike(versions: Versions, facts: Facts) -> Versions:
-    """Return all three versions as the log determines them. If the log does not determine the status, all of them get
-    ours.
+    """Return all three versions as the log determines them. A status that the log does not determine is taken from our
+    version.
     """
     if versions.ours.path in KEEPING_BOTH:
         return versions.each(lambda source: drawn(source, facts))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def prepare(
     facts: Facts, packet: PacketFacts, *, assignee: str, branch: str, worktree: str, base_commit: str, base_packet: str
 ) -> Answer:
-    """Record where the work will be done, and by whom; the shell has already created branch and work tree."""
+    """Record where the work will be done, and by whom. The shell has already created the branch and the work tree."""
     name = packet.id.text
     unmet = prepare_unmet(facts, packet)
     if unmet:
@@ -70,7 +70,7 @@ def claim_unmet_of_draft(facts: Facts, packet: PacketFacts, branch: str) -> tupl
 
 
 def _dependency_lane(facts: Facts, name: str) -> str:
-    """Return the lane of a dependency; for a base, the most advanced lane among its revisions."""
+    """Return the lane of a dependency; for a base id, the most advanced lane among its revisions."""
     if facts.lane_of(name):
         return facts.lane_of(name)
     lanes = [packet.lane for packet in facts.packets.values() if packet.id.base == name and packet.lane]
@@ -102,7 +102,7 @@ def record_claim(
     begun: bool = False,
     declared: Declared | None = None,
 ) -> dict[str, Json]:
-    """Record the claim, and return the lease. `begun`: the same command has just made the packet ready."""
+    """Record the claim, and return the lease. `begun` means that the same command has just made the packet ready."""
     lease = _lease(draft.facts)
     place: dict[str, Json] = {"branch": branch}
     place |= {"worktree": worktree} if worktree else {}
@@ -113,8 +113,8 @@ def record_claim(
 
 
 def _into(tree: str, target: str) -> str:
-    """Return the command that enters another work tree. Its log must include the claim; otherwise its commands would
-    refuse the holder.
+    """Return the command that enters another work tree. That work tree's log must include the claim; otherwise commands
+    there would refuse the holder.
     """
     place = shlex.quote(tree)
     return f"commit the governed files, then: git -C {place} merge {shlex.quote(target)}, then: cd {place}"
@@ -166,12 +166,12 @@ def release(facts: Facts, packet: PacketFacts, *, reason: str, to: str = "") -> 
     project(draft, {name: row.target})
     said = f"{name} was handed over to {to}" if to else f"{name} is ready for dev again"
     then = (f"{to} types: " if to else "") + f"workpacket claim {name}"
-    notes = reminders(state, "the next holder can resume it, or end it with workpacket runtime cancel")
+    notes = reminders(state, "the next holder can resume it, or end it: workpacket runtime cancel")
     return Planned(draft.plan(), said, then, {"id": name}, notes)
 
 
 class Ending(Value):
-    """The end of a run. `digest` and `events` are those of its stream, if the store was read."""
+    """The end of a run. `digest` and `events` describe its stream, if the store was read."""
 
     outcome: str
     code: str = ""

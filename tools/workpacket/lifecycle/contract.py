@@ -1,8 +1,8 @@
 """The contract of a packet: everything that a person approves, in one canonical form with one digest. A stub, the
 packet made from it and the light form state the same contract in different Markdown. Therefore the contract is read
-from fields, not from files: `docs/approvals/contract.md` lists the fields, defines a text, and says what may vary. A
-field includes every byte up to the next field, however Markdown reads it, so nothing in a field can escape the digest:
-no nested list, no second paragraph, no comment.
+from fields, not from files: `docs/approvals/contract.md` lists the fields, defines what counts as one text, and says
+what may vary. A field includes every byte up to the next field, however Markdown reads it, so nothing in a field can
+escape the digest: no nested list, no second paragraph, no comment.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def contract_of(document: Stub | Packet, refinement: Refinement | None) -> Contr
         raise ContractUnreadable("the Markdown cannot be read")
     named = document.refinement_file
     if refinement is not None and named is not None and normal_text(named.value) != refinement.path:
-        raise ContractUnreadable(f"it names the refinement {named.value!r}, not {refinement.path}")
+        raise ContractUnreadable(f"it names the refinement {named.value!r} instead of {refinement.path}")
     parts = _Parts(document)
     packet = document.kind == "packet"
     if document.form == LIGHT_FORM:
@@ -188,9 +188,7 @@ def stated(document: Stub | Packet, refinement: Refinement | None) -> Contract |
 
 
 class Provable(Value):
-    """The criteria to prove, as the packet words them; those of them that need no proof, and those whose box is not
-    ticked.
-    """
+    """The criteria to prove, in the packet's words, with those that need no proof and those whose box is not ticked."""
 
     criteria: tuple[str, ...] = ()
     exempt: frozenset[str] = frozenset()
@@ -198,7 +196,9 @@ class Provable(Value):
 
 
 def provable(packet: Packet | None, refinement: Refinement | None) -> Provable:
-    """Return what a submission of the packet must prove. The demands below a criterion are not criteria themselves."""
+    """Return what a submission of the packet must prove: each criterion of the contract, whether or not the packet has
+    an item that says just that. The required proofs below a criterion are not criteria themselves.
+    """
     if packet is None:
         return Provable()
     listed = tuple(criterion.value for criterion in packet.done_means)
@@ -206,21 +206,22 @@ def provable(packet: Packet | None, refinement: Refinement | None) -> Provable:
     if isinstance(contract, str):
         return Provable(listed)
     demanded = {demand.criterion for demand in contract.evidence if demand.exempt is not None}
-    criteria = {text: _without_box(text) for text in listed if _without_box(text) in contract.criteria}
+    # A box at the beginning is free; a second one is part of the criterion.
+    worded = {normal_text(each): text for text in listed for each in (_BOX.sub("", text.strip()), text)}
+    criteria = {worded.get(said, said): said for said in contract.criteria}
     unticked = {text.value for text in packet.done_means if _has_open_box(packet.source, text.start)}
+    # An item goes on after its first paragraph, and so does the criterion.
+    begun = tuple(f"{text} " for text in unticked)
+    unticked |= {text for text in criteria if text not in listed and text.startswith(begun)}
     exempt = frozenset(text for text, said in criteria.items() if said in demanded)
     return Provable(tuple(criteria), exempt, frozenset(unticked & criteria.keys()))
 
 
 def _has_open_box(source: Source, start: int) -> bool:
-    """Whether an unticked box is at this place or before it."""
+    """Whether there is an unticked box at this place or directly before it."""
     number, column = source.line_and_column(start)
     line = source.line(number)
     return _OPEN_BOX.search(line[: column - 1]) is not None or line[column - 1 :].startswith("[ ] ")
-
-
-def _without_box(text: str) -> str:
-    return normal_text(_BOX.sub("", text.strip(), count=1))
 
 
 def normal_text(source: str) -> str:
@@ -229,7 +230,10 @@ def normal_text(source: str) -> str:
 
 
 class _Entry(Value):
-    """One item, or the text before the first item; `nested` if the item is below another one of the same field."""
+    """One item, or the text before the first item.
+
+    `nested` means that the item is below another one in the same field.
+    """
 
     text: str
     nested: bool = False
@@ -264,7 +268,7 @@ class _Parts:
         return said[0] if said else []
 
     def bytes_of(self, section: str) -> bytes:
-        """Return everything below the heading of a section, with LF line ends; nothing if there is none."""
+        """Return everything below the heading of a section, with LF line ends; '' if the section is missing."""
         placed = self._sections.get(section)
         if placed is None:
             return b""
@@ -309,9 +313,7 @@ class _Parts:
         return self._source.line_starts[line - 1]
 
     def _value_start(self, field: Field) -> int:
-        """Return the end of the label: at a value behind it, or else the end of its line, which nothing below belongs
-        to.
-        """
+        """Return the end of the label: the start of a value after it, or else the end of its line."""
         (_, key_end), (start, _) = field.key_span, field.value_span
         line, _ = self._source.line_and_column(key_end)
         _, line_end = self._source.line_span(line)
@@ -344,7 +346,7 @@ def _key_of(field: Field, spec: SectionSpec) -> str:
 
 def _items(blocks: Iterable[Block], span: range, *, nested: bool = False) -> Iterator[tuple[bool, Block]]:
     """Yield the items of lists, and of lists nested in them, that begin in the span; and whether the parent item begins
-    there too.
+    in it too.
     """
     for item in (item for block in blocks if block.kind in LISTS for item in block.children):
         begins = item.start in span
@@ -389,8 +391,8 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def _scope(parts: _Parts, *, packet: bool) -> tuple[str, ...]:
-    """Return paths and words. A packet lists the paths of its stub separately, next to the entries that they were taken
-    from.
+    """Return paths and words. A packet lists its stub's paths separately, besides the entries from which they were
+    taken.
     """
     if not packet:
         return _set(_with_paths(parts.entries("scope", "in_scope")))
@@ -452,7 +454,7 @@ def _specification(refinement: Refinement | None) -> Pinned | None:
 
 
 def is_complete(demand: Demand | None) -> bool:
-    """Whether the demand says what to run, or why nothing is run."""
+    """Whether the required proof says what to run, or why nothing is run."""
     return demand is not None and bool(demand.command or demand.exempt)
 
 

@@ -1,4 +1,4 @@
-"""Check that stub and packet still state the approved contract, and that amendments replaced the one in force.
+"""Check that stub and packet still state the approved contract, and that each amendment replaced the contract in force.
 
 The log names contracts by their digest: `activated` the first one, `amended` each replacement. Until activation the
 files may change freely. Progress (status, evidence, notes) may change afterwards too, because it is not part of the
@@ -67,7 +67,7 @@ def contract_findings(
 
 
 def contract_unmet(packet: PacketFacts) -> tuple[Problem, ...]:
-    """Report the same for the packet of a command. Nothing is parsed if the log names no contract."""
+    """Report such disagreements for one packet. Nothing is parsed if the log names no contract."""
     if not setting_events(packet.log):
         return ()
     return tuple(contract_findings(packet.log, packet.stub, packet.packet, packet.refinement))
@@ -108,7 +108,7 @@ def _judged_beside(log: Log, setting: Sequence[LogEvent]) -> Iterator[Problem]:
         known = log.ancestry((move.id,))
         beside = [event for event in amended if event.id not in known and move.id not in log.ancestry((event.id,))]
         if move.type in _JUDGED and beside:
-            message = f"{move.type} uses the contract from before the amendment, which its writer had not seen"
+            message = f"{move.type} uses the contract from before the amendment, which its writer did not know"
             yield Problem("contract_changed", message, Location(move.path), f"workpacket packet reopen {log.packet}")
 
 

@@ -1,8 +1,8 @@
 """Coverage: whether a packet accounts for each path in a change. Work is covered by a held packet, and only within its
-scope. After the verdict it is covered as it was judged: at every path, the landed content must be what git makes of the
-judged commit and the base. A standing packet covers its scope until its last day, without a claim or a verdict for each
-change. The documents of the governance folder need no packet, except those that change what the specification in force
-says. All facts from git are gathered beforehand; this module only decides.
+scope. After the verdict, only the judged work is covered: at every path, the landed content must be what git makes of
+the judged commit and the base. A standing packet covers its scope until its last day, without a claim or a verdict for
+each change. The documents of the governance folder need no packet, except those that change what the specification in
+force says. All facts from git are gathered beforehand; this module only decides.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Kind = Literal["work", "verdict", "standing", "ready", ""]
 
 
 class Cover(Value):
-    """What a packet covers. A path must be in each of `scopes`: the approved one and the current one.
+    """What a packet covers. A path must be in each of `scopes`, the approved one and the current one.
 
     `why` is the reason why a packet covers nothing, as the end of a sentence.
     """
@@ -42,10 +42,10 @@ class Landing(Value):
     """What a change does to the tree outside the governance folder.
 
     `changed` are the paths that differ from the base; `otherwise` are those that differ from what the judged commits
-    make of the base, and `conflicts` those among them that git could not merge. `brought` maps each packet to the paths
-    that its judged commit changes in the base, with their content. `reports` are files that a verdict names by their
-    digest, and programs below the governance folder as `init` writes them; `special` are paths that become a program, a
-    link or a submodule; `anchors` are documents that change what the specification in force says.
+    make of the base, and `conflicts` those among them that git could not merge. `brought` maps each packet to the
+    paths, with their content, that its judged commit changes in the base. `reports` are files that a verdict names by
+    their digest, and programs below the governance folder as `init` writes them; `special` are paths that become a
+    program, a link or a submodule; `anchors` are documents that change what the specification in force says.
     """
 
     changed: frozenset[str]
@@ -106,7 +106,7 @@ def uncovered(landing: Landing, covers: Sequence[Cover], exempt: Sequence[str]) 
 def _arrived(path: str, landing: Landing, judged: Sequence[Cover]) -> bool:
     """Whether each judged commit that changes the path belongs to a packet with the path in its scope.
 
-    Work based on that of another packet also contains the other's changes, and accounts only for the difference.
+    Work based on another packet's work also contains that packet's changes, but accounts only for its own.
     """
     scoped = {cover.packet for cover in judged}
     states = {packet: states[path] for packet, states in landing.brought.items() if path in states}
@@ -149,7 +149,7 @@ def submission_before(log: Log, verdict: LogEvent) -> LogEvent | None:
 
 
 def kind_of(lane: str, lanes: LaneTable) -> Kind:
-    """Return how a packet in this lane covers its scope, as far as the lane decides."""
+    """Return how a packet in this lane covers its scope, as far as that depends on the lane."""
     way = lanes.way
     if lane == "READY_FOR_DEV":
         return "ready"

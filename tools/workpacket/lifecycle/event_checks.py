@@ -1,6 +1,6 @@
 """Judge a change: every move between base and head must be legal and have passed its gate. Anyone can write an event
 file, so the conditions of the gates are checked again, in the events and in the files that they name: a submission has
-proof, a verdict is someone else's, an activation has its refinement. Approvals are judged elsewhere
+proof, a verdict is given by someone else, an activation has its refinement. Approvals are judged elsewhere
 (`shell.approvals.check`).
 """
 
@@ -55,7 +55,7 @@ class EventObjection(Value):
 class Around(Value):
     """What the gates examine outside the judged log.
 
-    `dependencies` are the packets that the claimed one waits for, with whether they were ever done; `waivers` are the
+    `dependencies` are the packets that the claimed one waits for, and whether they were ever done; `waivers` are the
     approved ones; `contained` says whether a commit is part of head; `submitted` returns what packet and git say about
     a submission; `open_points` are points of the refinement's checklist that are not passed. `packets` are those that
     have a log; `versions` returns the bytes of a file in every commit of this clone, by digest. `standing` is used if
@@ -92,10 +92,10 @@ def judge_change(
     lanes: LaneTable = BUILT_IN,
     lease_hours: int = 72,
 ) -> Iterator[EventObjection]:
-    """Yield objections to the events of a log that are not on the base; `known` are the ids of those that are.
+    """Yield objections to the events of a log that are not on the base; `known` are the ids of the events on the base.
 
     `governed`: whether the base has a log at all. `reports` are those of the verdicts in all logs. `lanes` and
-    `lease_hours` are those of the base's policy.
+    `lease_hours` come from the base's policy.
     """
     brought = [event for event in log.events if event.id not in known]
     if not any(_is_judged(event) for event in brought):
@@ -126,8 +126,8 @@ def judge_change(
 
 
 def _is_judged(event: LogEvent) -> bool:
-    """Return true for moves, changes of the holder, and events that use an approval: an earlier approval is about
-    another state.
+    """Return true for moves, changes of the holder, and events that use an approval: approvals given before them are
+    for another state.
     """
     return event.moves_lane or bool(event.attest) or event.type in CONSUMING or event.type in HOLDER_JUDGED
 
@@ -135,8 +135,8 @@ def _is_judged(event: LogEvent) -> bool:
 def _past_runs(
     log: Log, event: LogEvent, known: frozenset[str], around: Callable[[], Around]
 ) -> Iterator[EventObjection]:
-    """Report a verdict or a merge that was written while a run was active, if its writer could see the run or the base
-    has it.
+    """Report a verdict or a merge that was written while a run was active, if its writer could see the run or the run
+    is on the base.
     """
     if event.type not in {"verdict.given", "merged"} or not any(each.type == "run.linked" for each in log.events):
         return
@@ -160,7 +160,7 @@ def _between(event: LogEvent, lanes: LaneTable) -> str:
     """
     unknown = [token for token in (event.lane_from, event.lane_to) if token and lanes.lane(token) is None]
     if unknown:
-        return f": the base's policy does not define the lane {unknown[0]}"
+        return f": the policy of the base does not define the lane {unknown[0]}"
     row = next((row for row in transitions(lanes) if row.event == event.type and event.lane_from in row.origins), None)
     way = lanes.way
     if row is None or event.lane_from not in way or event.lane_to not in way:
@@ -172,11 +172,9 @@ def _between(event: LogEvent, lanes: LaneTable) -> str:
 
 
 def _placed_by_hand(log: Log, replay: LaneReplay, event: LogEvent, *, governed: bool) -> Iterator[EventObjection]:
-    """Report what a person decided by hand: the lane at the beginning of all logs, or their own lane in a
-    settled fork.
-    """
+    """Report an illegal lane that a person chose by hand: when adopting a packet, or when settling a fork."""
     if event.type == "adopted" and governed and event.lane_to not in MAY_BE_STUB:
-        message = f"it was adopted as {event.lane_to}; once packets have logs, work must start as a stub"
+        message = f"it was adopted as {event.lane_to}, but once packets have logs, work must start as a stub"
         yield EventObjection("move_illegal", event, message)
     if event.type == "fork.resolved":
         for message in settlement_faults(log, replay, event):
@@ -199,7 +197,7 @@ def _false_standing(event: LogEvent, around: Callable[[], Around]) -> Iterator[E
         message = f"{event.type} says {_until(said)}, but the scope of the packet says {_until(here)}"
         yield EventObjection("move_without_gate", event, message)
     elif before is not None and before != here:
-        message = f"the base says {_until(before)}, and no amendment makes it {_until(here)}"
+        message = f"the scope on the base says {_until(before)}, and no amendment changes it to {_until(here)}"
         yield EventObjection("move_without_gate", event, message)
 
 
@@ -230,9 +228,7 @@ Judge: TypeAlias = Callable[[_Move], Sequence[Problem]]
 
 
 def judges_of(rows: Iterable[Transition]) -> Mapping[str, Judge]:
-    """Return the judge of each type of event behind a gate. A gate without a judge would be open to a handwritten
-    event.
-    """
+    """Return the judge of each type of event behind a gate. A handwritten event could pass a gate without a judge."""
     judges: dict[str, Judge] = {}
     for row in rows:
         judge = _JUDGES.get(row.gate)
@@ -324,7 +320,7 @@ _JUDGE_OF_EVENT: Final = judges_of(TRANSITIONS)
 
 
 def judge_actors(log: Log, known: frozenset[str], signatures: EventSignatures) -> Iterator[EventObjection]:
-    """Yield objections to the writers of events that the base does not have; `known` are the ids of those it has."""
+    """Yield objections to the writers of events that are not on the base; `known` are the ids of those that are."""
     actors = signatures.actors
     if not actors.present:
         return

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class PacketFacts(Value):
     """One packet: its files, None for missing ones, and its log.
 
-    `landed` says whether its work is on the target branch of this tree, as it was judged, or as it was submitted if the
-    policy requires no judge.
+    `landed` says whether its work is on the target branch of this tree, as judged, or as submitted if the policy
+    requires no verdict.
 
     With the summaries `stub_says` and `packet_says`, most questions can be answered without parsing a file. The reader
     of a kind is loaded with the first document of that kind.
@@ -104,7 +104,7 @@ class PacketFacts(Value):
         return self.state.light
 
     def dependencies(self) -> Sequence[str]:
-        """Return the packets that it waits for, according to the packet and the approved contract, or else its stub."""
+        """Return the packet's dependencies, according to its document and the approved contract, or else its stub."""
         named = self._named_in("packet")
         # Removing a dependency from the packet is not enough: only an amendment changes the approved contract.
         approved = self._approved_dependencies()
@@ -164,7 +164,7 @@ class Facts(Value):
     on_target: bool = False
 
     def is_drawn(self, name: str) -> bool:
-        """Whether board and registry list the packet in the files of this branch."""
+        """Whether the board and the registry on this branch list the packet."""
         where = self.policy.packets.board
         if where in {"", "branch"}:
             return where == "branch" or not self.packets[name].light

@@ -1,8 +1,8 @@
 """Judge moves in a history with branches: rules 2 to 5 of docs/approvals/moves.md, for the events in a change. Also
-rule 7, who held the packet: the commands check it for the person who types, but anyone can write an event file.
+rule 7, who held the packet: commands check it for the person who runs them, but anyone can write an event file.
 
 A settlement is the only move without a row in the table of transitions, so everything in it is compared with the moves
-that it settles. Those are trusted; the settlement's claims about them are not.
+that it settles. The moves are trusted; the settlement's claims about them are not.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def unseen_moves(log: Log, replay: LaneReplay, event: LogEvent, on_base: Collect
     for identity in on_base:
         if not replay.has_seen(event, identity):
             move = log.by_id[identity]
-            yield f"it does not follow {move.type} by {move.actor.id} ({identity[:12]}), which is on the base"
+            yield f"it was written without {move.type} by {move.actor.id} ({identity[:12]}), which is on the base"
 
 
 def settlement_faults(log: Log, replay: LaneReplay, event: LogEvent) -> Iterator[str]:
@@ -34,7 +34,7 @@ def settlement_faults(log: Log, replay: LaneReplay, event: LogEvent) -> Iterator
         yield "there is no fork to settle"
         return
     if set(event.texts("moves")) != set(latest):
-        yield "it does not name exactly the latest moves"
+        yield "it must name exactly the latest moves"
     if event.lane_to not in {log.by_id[identity].lane_to for identity in latest}:
         yield f"none of the moves that it settles leads to {event.lane_to}"
     named = {log.by_id[each].text("by") for each in latest if log.by_id[each].lane_to == event.lane_to}
@@ -58,8 +58,8 @@ def _holders(log: Log, latest: Iterable[str]) -> Iterator[str]:
 
 
 def _false_return(replay: LaneReplay, event: LogEvent) -> Iterator[str]:
-    """Report a wrong lane to return to: only the block says where a blocked packet returns, and different blocks leave
-    it open.
+    """Report a wrong lane to return to. Only the `blocked` event says where a blocked packet returns; if there are
+    several that differ, it stays open.
     """
     said = event.text("came_from")
     if event.lane_to == "BLOCKED":
@@ -97,7 +97,7 @@ HOLDER_JUDGED: Final = _BY_HOLDER | _LEASING
 
 def holder_faults(log: Log, event: LogEvent, longest: timedelta) -> Iterator[Problem]:
     """Report events by others than the holder. `longest` is the longest time a claim may last. A lease that had ended
-    by the event's own time excludes no one.
+    by the time of the event excludes no one.
     """
     if event.type in _BY_HOLDER:
         holder = lease_held(fold(log.as_of(event.parents)), event.at)

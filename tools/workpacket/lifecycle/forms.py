@@ -1,7 +1,7 @@
 """The requirements of each form of packet, and how a packet in the light form meets them.
 
 The seven items of the founding checklist are the same in both forms. A full packet meets them with its stub, its
-refinement, its packet and the board; a light packet with its only document, and its board entry is generated from the
+refinement, its packet and the board; a light packet with its only document, and with a board entry generated from the
 log.
 """
 
@@ -81,8 +81,9 @@ def id_for(title: str, phase: str, taken: Collection[str]) -> WorkPacketId:
 
 
 class NewPacket(Value):
-    """What was said about a new light packet. `requirement` is appended to the specification, `anchor` names a section
-    of it, and `link` is the issue of another tool that it was made from."""
+    """What the command line says about a new light packet. `requirement` is appended to the specification, `anchor`
+    names a section
+    of it, and `link` is the issue that it was made from, if any."""
 
     id: WorkPacketId
     text: LightText
@@ -179,7 +180,7 @@ def _section_edit(document: Packet, section: str) -> Edit:
 
 
 def light_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
-    """Return the checklist items that the document of a light packet does not meet, except approvals."""
+    """Return the checklist items that the document of a light packet does not meet, apart from approvals."""
     document = packet.packet
     if document is None:
         command = f"git restore {packet.packet_path}"
@@ -245,7 +246,7 @@ def _passage_unmet(
         message = f"the requirement appears only in {roadmap!r}, not in the main body"
         yield Problem("requirement_only_in_roadmap", message, place, again)
     if _says_nothing(passage.says):
-        message = f"the section {anchor.heading!r} requires nothing: it has no text"
+        message = f"the section {anchor.heading!r} has no text, so it requires nothing"
         yield Problem("refinement_incomplete", message, Location(anchor.path, passage.first), f"edit {anchor.path}")
     if passage.digest != anchor.sha256:
         message = f"the section {anchor.heading!r} has changed since it was pinned"
@@ -277,7 +278,7 @@ def _says_nothing(text: str) -> bool:
 
 
 def light_activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, ...], tuple[LogEvent, ...]]:
-    """Return everything except its approval that keeps a light packet from being activated, and the waivers used."""
+    """Return what keeps a light packet from being activated, apart from its approval, and the waivers used."""
     unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
     if unmet:
         return unmet, ()
@@ -324,7 +325,7 @@ UNASKED: Final = "not asked by policy"
 
 
 def unasked(facts: Facts, packet: PacketFacts) -> str:
-    """Return what outputs say of a light packet whose activation needs, or needed, no approval."""
+    """Return what to print about a light packet whose activation needs, or needed, no approval."""
     begun = [event for event in packet.state.history if event.type == "activated"]
     asked = bool(begun[-1].attest) if begun else approval_asked(facts.policy, light=True)
     return "" if asked else UNASKED

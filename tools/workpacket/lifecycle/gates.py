@@ -1,6 +1,6 @@
 """The requirements of the gates. Each function returns every unmet condition, with the command that supplies it.
 
-- Scope: which files a packet may change, by the patterns of IN_SCOPE_PATHS. A pattern is a path; a path of a folder,
+- Scope: the files that a packet may change, by the patterns of IN_SCOPE_PATHS. A pattern is a path; a path of a folder,
   which includes everything below it; or a path with `*` (within one folder) and `**` (any folders). An entry with a
   space in it is prose and allows nothing.
 - Terms: what an approval is for besides the bytes, such as the verdict, or the waived rule and its end. With the bytes
@@ -14,8 +14,8 @@
 - Added gates, `[lifecycle.gates.NAME]` of the policy. Such a gate requires an approval under its own name before the
   move, in addition to all other requirements: a policy can make a move harder but never easier. It applies to one move,
   so that an approval of one cannot pass for an approval of another; `on = "advance QA"` is the move out of the added
-  lane QA. A move that begins before there is a packet (`new`, `activate`), or may (`supersede`, `abandon`), has none:
-  there would be nothing to approve.
+  lane QA. A move that begins before there is a packet (`new`, `activate`), or may do so (`supersede`, `abandon`),
+  cannot have one, because there would be nothing to approve.
 """
 
 from __future__ import annotations
@@ -76,16 +76,15 @@ def is_pathlike(entry: str) -> bool:
 
 
 def names_one(entry: str) -> bool:
-    """Whether an entry is nothing but a quoted name, as that of a `justfile`, which has neither."""
+    """Whether an entry is only a quoted name, such as `justfile`, without a folder or an extension."""
     pattern = pattern_of(entry)
     return bool(pattern) and entry.strip() == f"`{pattern}`" and not is_pathlike(entry)
 
 
 def outside(paths: Iterable[str], entries: Sequence[str], *, strict: bool = False) -> list[str]:
     """Return the paths that no entry allows. An entry also allows everything below it; with `strict`, only an entry
-    like `a/` does.
-
-    A folder can have any name: `a.md/` would let everything below it pass where `*.md` is intended to allow pages.
+    like `a/` does. Otherwise `*.md`, which is intended for pages, would also allow everything below a folder named
+    `a.md`.
     """
     patterns = [_compiled(pattern, strict) for entry in entries if (pattern := pattern_of(entry))]
     return [path for path in paths if not any(pattern.fullmatch(path) for pattern in patterns)]
@@ -143,14 +142,13 @@ def terms_of(event: LogEvent, gate: str) -> dict[str, str]:
 
 
 def report_term(report: Json) -> str:
-    """Return how a statement names the validator's report, a file and its digest."""
+    """Return how a statement names the validator's report: a file and its digest."""
     return f"{report['path']} sha256:{report['sha256']}" if isinstance(report, Mapping) else NO_REPORT
 
 
 def with_report(terms: Mapping[str, str], statements: Iterable[tuple[str, ...]]) -> Mapping[str, str]:
-    """Return the terms of a verdict as far as statements with these scopes say something of its report.
-
-    Older statements do not, nor do those about another verdict; a question about one that is not given leaves it open.
+    """Return the terms of a verdict as far as statements with these scopes mention its report. Older statements do not,
+    nor do those about another verdict; without any, the report is left open.
     """
     alike = (scope for scope in statements if f"verdict: {terms.get('verdict', '')}" in scope)
     said = {line for scope in alike for line in scope if line.startswith("report: ")}
@@ -160,7 +158,7 @@ def with_report(terms: Mapping[str, str], statements: Iterable[tuple[str, ...]])
 
 
 def written(terms: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the terms as stored in the scope of a statement."""
+    """Return the terms as a statement stores them in its scope."""
     return tuple(f"{name}: {value}" for name, value in sorted(terms.items()) if value or name not in OPTIONAL)
 
 
@@ -279,7 +277,7 @@ def unfinished_runs(state: PacketState) -> Iterator[Problem]:
 
 
 def reminders(state: PacketState, what: str) -> tuple[str, ...]:
-    """Return notes for a command that an unfinished run does not block; `what` ends the sentence."""
+    """Return notes for a command that an unfinished run does not block; `what` is the end of the sentence."""
     return tuple(f"the run {run.run} is unfinished: {what}" for run in state.open_runs)
 
 
@@ -312,7 +310,7 @@ def claim_unmet(
     policy: LifecyclePolicy,
     now: str,
 ) -> tuple[Problem, ...]:
-    """Return what prevents the claim. `lanes` has the lane of each dependency, '' if it has no log."""
+    """Return what prevents the claim. `lanes` maps each dependency to its lane, '' if it has no log."""
     return (
         *_held_by_other(state, claim.actor, now),
         *_dependencies_unmet(state.packet, dependencies, lanes, policy),
@@ -360,7 +358,7 @@ def _branch_unmet(state: PacketState, claim: Claim) -> Iterator[Problem]:
 def _assignee_unmet(state: PacketState, claim: Claim) -> Iterator[Problem]:
     assignee = state.assignment.assignee
     if assignee and assignee != claim.actor:
-        message = f"{state.packet} is prepared for {assignee}, not for {claim.actor}"
+        message = f"{state.packet} is assigned to {assignee}, not to {claim.actor}"
         hint = f"workpacket packet prepare {state.packet} --for {claim.actor}"
         yield Problem("assigned_to_other", message, hint=hint)
 
@@ -418,7 +416,7 @@ def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[
 
 
 def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Problem]:
-    """Report a submission of the work of another packet, or of no packet."""
+    """Report a submission whose commit has the work of another packet, or of none."""
     prepared, here = state.assignment, submission.branch
     if here is None or not prepared.branch or here == prepared.branch:
         return
@@ -438,8 +436,7 @@ def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
         commit = submission.elsewhere.get(criterion)
         if result == "met" and commit:
             message = (
-                f"DONE_MEANS {number}, {criterion[:100]!r}: it was proved at {commit[:12]}, which contains "
-                "different work"
+                f"DONE_MEANS {number}, {criterion[:100]!r}: it was proved at {commit[:12]}, where the work differs"
             )
             yield Problem(
                 "evidence_of_other_commit", message, hint=f"workpacket submit {packet} --prove '{number}=COMMAND'"
@@ -475,7 +472,7 @@ def _scope_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
         yield Problem("scope_undecided", "IN_SCOPE_PATHS names no path", hint="edit IN_SCOPE_PATHS of the packet")
         return
     if submission.changed is None:
-        message = "the changes of the work cannot be determined: its starting commit is not recorded"
+        message = "the changes of the work cannot be determined: the log does not record the commit at which it started"
         yield Problem("changes_unknown", message, hint=f"workpacket packet prepare {packet}")
         return
     for path in outside(submission.changed, submission.scope):
@@ -506,7 +503,7 @@ def _verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool
             "verdict_by_coder", message, hint=f"have another person run: workpacket verdict {packet} {verdict}"
         )
     if verdict == "CHANGES" and not reference and not report:
-        message = "the requested changes are not referenced"
+        message = "the verdict does not refer to the requested changes"
         yield Problem(
             "review_reference_missing", message, hint=f"workpacket verdict {packet} CHANGES --reference PLACE"
         )
@@ -560,8 +557,7 @@ def added_gates(policy: LifecyclePolicy, event: str, choice: str = "") -> tuple[
 def settles_by_landing(state: PacketState, policy: LifecyclePolicy) -> bool:
     """Whether judged work is done once it has landed as judged, without an event that says so.
 
-    This is not the case if there is a gate on `merged`, or if the policy adds a lane after it: then the command is
-    required.
+    It is not if there is a gate on `merged` or the policy adds a lane after it: then the command is required.
     """
     lanes = policy.lanes
     asked = added_gates(policy, "merged") or state.open_runs or not state.sound
@@ -571,14 +567,14 @@ def settles_by_landing(state: PacketState, policy: LifecyclePolicy) -> bool:
 def ends_unjudged(state: PacketState, policy: LifecyclePolicy) -> bool:
     """Whether submitted work is finished once it has landed as submitted, because the policy requires no judge.
 
-    Only in the light form: a full packet stays in review until someone gives a verdict.
+    This applies only to the light form: a full packet stays in review until someone gives a verdict.
     """
     asked = policy.judged or policy.lanes.added or policy.gates or state.open_runs or not state.sound
     return state.lane == "IN_REVIEW" and state.light and not asked
 
 
 def choice_of(event: str, lane_from: str, verdict: str) -> str:
-    """Return what distinguishes moves with the same event type: the verdict, or the added lane that is left."""
+    """Return what distinguishes moves with one event type: the verdict, or the added lane that the packet leaves."""
     return lane_from if event == ADVANCED else verdict
 
 

@@ -55,14 +55,14 @@ _MARK = lazy_pattern(r"^<!-- workpacket:(begin|end)\b[^\r\n]*-->[ \t]*(?=\r?$)",
 
 
 class MarkedBlock(Value):
-    """The marked lines in [start, end), without the end of the last line."""
+    """The span [start, end) of the marked lines, without the last line end."""
 
     start: int
     end: int
 
 
 def find_blocks(text: str) -> tuple[MarkedBlock, ...] | None:
-    """Return the block, `()` without one; None if the markers are not a single pair."""
+    """Return the block; `()` if there is none, None if the markers are not a single pair."""
     marks = list(_MARK.finditer(text))
     if not marks:
         return ()
@@ -118,9 +118,7 @@ _DETERMINE_MODE: Final = lazy_pattern(r"^#{1,6} Determine Mode[^\n]*\n", re.MULT
 
 
 def also_hooking(planned: Planned, skills: Mapping[str, bytes], *, hook: bool) -> Planned:
-    """Return the plan with a line in each of the skills that makes it resume unfinished work, or with an offer to add
-    it.
-    """
+    """Return the plan with a line in each skill that makes it resume unfinished work, or with an offer to add one."""
     lines = {path: _hook_of(path) for path, data in skills.items() if _hook_of(path).encode() not in data}
     if not lines:
         return planned
@@ -156,14 +154,14 @@ _NO_POLICY = LifecyclePolicy()
 _REMARKS = {
     ATTRIBUTES: f"; to merge branches without conflicts on the board, run once in each clone: {MERGE_DRIVER}",
     PRE_COMMIT: "; it takes effect with: pre-commit install",
-    GOV_JUST: "; for its recipes, install the extra workpacket[just]; a justfile of your own needs the line: "
+    GOV_JUST: "; for its recipes, install the extra workpacket[just]; your own justfile needs the line: "
     + IMPORT_RECIPES.strip(),
 }
 _BOM = b"\xef\xbb\xbf"
 
 
 class ExistingFiles(Value):
-    """The existing files: their bytes by path, None for anything but a regular file; and whether there are missions."""
+    """The existing files and their bytes (None for anything but a regular file), and whether there are missions."""
 
     files: Mapping[str, bytes | None]
     missions: bool = False
@@ -213,9 +211,11 @@ def compare(
     return [*items, _agents(package, seen)]
 
 
-def init(items: list[InitFile], moment: Moment, *, has_key: bool = False, commits: bool = False) -> Planned:
+def init(
+    items: list[InitFile], moment: Moment, *, has_key: bool = False, commits: bool = False, light: bool = False
+) -> Planned:
     """Plan the files. `has_key`: whether the person has created a key for approvals before; `commits`: whether the
-    files are committed immediately.
+    files are committed immediately; `light`: whether new packets are one document each.
     """
     changes = tuple(
         FileChange(item.path, None if item.before is None else digest(item.before), item.after)
@@ -232,7 +232,7 @@ def init(items: list[InitFile], moment: Moment, *, has_key: bool = False, commit
     offered = [group for group in GROUPS if not any(item.group == group for item in items)]
     notes = [f"wrote {path}{_REMARKS.get(path, '')}" for path in written]
     notes += [f"updated: {path}" for path in upgraded]
-    notes += [f"left as it is: {item.path}: {item.why}" for item in edited]
+    notes += [f"left unchanged: {item.path}: {item.why}" for item in edited]
     notes += [f"optional: workpacket init --{group}" for group in offered]
     data: dict[str, Json] = {
         "written": [*written],
@@ -241,13 +241,18 @@ def init(items: list[InitFile], moment: Moment, *, has_key: bool = False, commit
         "kept": [*kept],
         "offered": [*offered],
     }
-    then = _then(written, [change.path for change in changes], has_key=has_key)
+    begin = "workpacket adopt" if BOARD_PATH not in written else _NEW_LIGHT if light else _NEW_FULL
+    if light and POLICY_PATH in written:
+        trusting = "workpacket policy trust" if has_key else "workpacket key init, then: workpacket policy trust"
+        notes.append(f"optional, to have every packet approved with a signature: {trusting}")
+    then = _then(written, [change.path for change in changes], begin, trust=not light, has_key=has_key)
     if commits and changes:
-        then = _NEW_PACKET if BOARD_PATH in written else "workpacket adopt"
+        then = begin
     return Planned(Plan("init", moment.tx, changes), ", ".join(counts), then, data, tuple(notes))
 
 
-_NEW_PACKET: Final = (
+_NEW_FULL: Final = "workpacket new WP-1-NAME-v1 --what TEXT --why TEXT"
+_NEW_LIGHT: Final = (
     'workpacket new "TITLE" --criterion TEXT --prove COMMAND --scope PATH --requirement TEXT --refinement TEXT'
 )
 
@@ -276,9 +281,9 @@ def known_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _then(written: Collection[str], changed: Collection[str], *, has_key: bool) -> str:
-    """Return the next steps: at first, everything that must be done before work can start; later, how to keep the
-    changes.
+def _then(written: Collection[str], changed: Collection[str], begin: str, *, trust: bool, has_key: bool) -> str:
+    """Return the next steps: after the first `init`, what must be done before work can start; later, how to keep the
+    changes. `trust`: whether work requires an approval.
     """
     if not changed:
         return "workpacket status"
@@ -286,9 +291,10 @@ def _then(written: Collection[str], changed: Collection[str], *, has_key: bool) 
     commit = f"git add {' '.join(tops)} && git commit -m 'Governance', on the main branch"
     if POLICY_PATH not in written:
         return commit
+    if not trust:
+        return f"{commit}, then: {begin}"
     steps = [f"write {FIRST_SPECIFICATION}"] if FIRST_SPECIFICATION in written else []
     steps += [] if has_key else ["workpacket key init"]
-    begin = "workpacket new WP-1-NAME-v1 --what TEXT --why TEXT" if BOARD_PATH in written else "workpacket adopt"
     return ", then: ".join([*steps, "workpacket policy trust", commit, begin])
 
 
@@ -336,7 +342,7 @@ def _agents(package: StarterTexts, seen: ExistingFiles) -> InitFile:
     text = (before or b"").decode("utf-8", "surrogateescape")
     blocks = find_blocks(text)
     if blocks is None:
-        return InitFile(AGENTS, "edited", before, why="its workpacket markers are not a single pair")
+        return InitFile(AGENTS, "edited", before, why="it must have exactly one pair of workpacket markers")
     after = with_block(text, blocks, package.instructions).encode("utf-8", "surrogateescape")
     if not blocks:
         return InitFile(AGENTS, "missing", before, after, "its workpacket section is missing")

@@ -57,7 +57,7 @@ class Draft:
         return self._after.get(path, source)
 
     def put(self, path: str, found: Source | None, text: str) -> None:
-        """Write a whole file; `found` is the original, None for a new one."""
+        """Write a whole file. `found` is the original; None for a new file."""
         self._before.setdefault(path, found)
         bom = found is not None and found.bom
         self._after[path] = Source(path, text, bom=bom)
@@ -74,7 +74,7 @@ class Draft:
         self._seen[path] = FileSeen(path, source.digest if source is not None else None)
 
     def is_about(self, source: Source) -> None:
-        """Record the digest of a file that the event is about, without changing it, because it may change later."""
+        """Record the current digest of a file that the event is about, because the file may change later."""
         self.rests_on(source.path, source)
         self._about[source.path] = source.digest
 
@@ -122,7 +122,7 @@ class Draft:
 
 
 def added_unmet(facts: Facts, packet: PacketFacts, row: Transition) -> Iterator[Problem]:
-    """Report what is missing at the added gates of this move; a gate without an answer is closed."""
+    """Report what is missing at the added gates of this move. A gate about which nothing is known is closed."""
     name = packet.id.text
     for gate in added_gates(facts.policy, row.event, row.choice):
         verdict = facts.approvals.get(gate)
@@ -145,7 +145,7 @@ ASKED: Final = frozenset(row.command for row in TRANSITIONS if not row.anywhere)
 
 
 def whose_branch(facts: Facts, branch: str) -> str:
-    """Return the packet for which the branch was prepared, or would be by the pattern of the policy; '' if there is
+    """Return the packet that the branch was prepared for, or that the policy's branch pattern implies; '' if there is
     none.
     """
     prepared = (name for name, packet in facts.packets.items() if branch and packet.state.assignment.branch == branch)
@@ -175,7 +175,7 @@ def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str)
 def move(
     draft: Draft, packet: PacketFacts, event: str, to: str, data: Mapping[str, Json], attest: Sequence[str] = ()
 ) -> None:
-    """Record the move. `project` updates the projections once, when all moves of the command are recorded."""
+    """Record the move. `project` updates the projections, once all moves of the command are recorded."""
     lanes: dict[str, Json] = {"lane_from": packet.state.lane or None, "lane_to": to}
     choice = choice_of(event, packet.state.lane, str(data.get("verdict", "")))
     added = added_envelopes(draft.facts, event, choice)

@@ -20,7 +20,7 @@ _RISK = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
 
 
 class PacketStatus(Value):
-    """The lane of a packet, the command that moves it on, and what prevents that."""
+    """The lane of a packet, the command that moves it on, and what prevents that move."""
 
     id: str
     lane: str
@@ -73,7 +73,7 @@ class Ready(Value):
 
 
 def ready(facts: Facts, agent: str = "") -> list[Ready]:
-    """Return ready work: what the agent holds or anyone may advance, then by waiting packets, risk and age."""
+    """Return ready work: first what the agent holds or anyone may advance, then by waiting packets, risk and age."""
     waiting, done = _dependents(facts), _satisfied(facts)
     ready_ones = (packet for packet in facts.packets.values() if _is_ready(facts, packet, agent, done))
     rows = [_row(facts, packet, waiting) for packet in ready_ones]
@@ -114,20 +114,20 @@ def _is_ready(facts: Facts, packet: PacketFacts, agent: str, done: frozenset[str
 
 
 def _is_standing(packet: PacketFacts) -> bool:
-    """Whether small changes come under the packet as they are made, so that there is nothing to claim."""
+    """Whether this is a standing packet, which covers small changes and is never claimed."""
     said = any(event.text("standing") for event in setting_events(packet.log))
     # Older events do not say it; only the packet does.
     return said or (packet.packet_source is not None and "Standing until " in packet.packet_source.text)
 
 
 def _satisfied(facts: Facts) -> frozenset[str]:
-    """Return the packets that are done as far as others wait for them, and their bases."""
+    """Return the packets that others no longer wait for, and their base ids."""
     done = [packet.id for packet in facts.packets.values() if packet.lane in facts.policy.satisfied_by]
     return frozenset(name for wp_id in done for name in (wp_id.text, wp_id.base))
 
 
 def _dependents(facts: Facts) -> dict[str, int]:
-    """Return the number of unfinished packets that wait for each."""
+    """Return, for each packet, the number of unfinished packets that wait for it."""
     counts: dict[str, int] = {}
     for packet in facts.packets.values():
         if packet.lane in WAITING:

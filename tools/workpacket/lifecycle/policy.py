@@ -25,6 +25,9 @@ commit = true
 [board]
 commit = "never"
 
+[notify]
+webhook = "https://…"
+
 A lane that a repository adds is inserted between two adjacent lanes. The command that used to lead from one to the
 other now leads to the added lane, through the same gate, and `advance` leads on from there. An added lane never removes
 a gate. It cannot come before IN_PROGRESS, because activation and claim each lead directly to their lane. A table with
@@ -99,7 +102,7 @@ class EvidencePolicy(Value):
 
     @cached_property
     def trusted_ci(self) -> TrustedCi | None:
-        """Return whose attestations count; None if the policy does not say."""
+        """Return whose attestations of replays count; None if the policy does not say."""
         if self.ci is None:
             return None
         from workpacket.approvals.sigstore import read_trusted_ci
@@ -160,7 +163,7 @@ COVERAGE_KEYS: Final = CoveragePolicy.__match_args__
 
 
 def coverage_policy(root: Node | None) -> CoveragePolicy:
-    """Return the `[coverage]` settings of a loaded `policy.toml`. An unreadable policy or mode means that everything is
+    """Return the `[coverage]` settings of a loaded `policy.toml`. If the policy or the mode cannot be read, coverage is
     required.
     """
     if root is None:
@@ -181,8 +184,8 @@ class PacketsPolicy(Value):
 
     `form` is that of new packets. `approvals`: whether the activation of a light packet needs an approval. `phase` is
     the second part of ids made from titles. `commit`: whether commands commit what they wrote. `board` says where board
-    and registry are written: on every branch, only on the target branch, or nowhere; '' means on every branch for full
-    packets, and nowhere for light ones.
+    and registry are written: on every branch, only on the target branch, or nowhere. '' stands for every branch with
+    full packets and for nowhere with light ones.
     """
 
     form: Form = "full"
@@ -218,7 +221,7 @@ _GUARDING: Final = (("actors",), ("approvals",), ("verdict",), ("evidence", "ci"
 
 
 def unguarded_changes(before: Node | None, after: Node | None) -> list[str]:
-    """Return the tables of a policy that a change weakens although the policy names no one who could approve that.
+    """Return the tables of a policy that a change weakens, if the policy names no one who could approve the change.
 
     A policy with approvers is approved as a whole, and a policy without requirements has nothing to weaken.
     """
@@ -260,9 +263,9 @@ class LifecyclePolicy(Value):
     """The rules in force. `origins` gives the source of each: `default`, or a line of the policy.
 
     `evidence`, `coverage` and `packets` are the tables of these names, as are `[actors]` and `[verdict]`. `judged`:
-    whether the approvals have a gate for verdicts.
+    whether the approvals have a gate for verdicts. `webhook` is called when a person is needed.
 
-    `lane_faults` are the errors in added lanes: while there is any, no packet can move.
+    `lane_faults` are the errors in added lanes: while there are any, no packet can move.
     """
 
     target_branch: str = ""
@@ -279,6 +282,7 @@ class LifecyclePolicy(Value):
     coverage: CoveragePolicy = CoveragePolicy()
     packets: PacketsPolicy = PacketsPolicy()
     judged: bool = False
+    webhook: str = ""
     actor_tables: tuple[Plain, Plain] | None = None
     origins: Mapping[str, str] = NOTHING
 
@@ -296,7 +300,9 @@ class LifecyclePolicy(Value):
         return self.branch_pattern.replace("{id}", packet)
 
 
-_NO_KEYS: Final = frozenset({"origins", "lane_faults", "evidence", "coverage", "packets", "judged", "actor_tables"})
+_NO_KEYS: Final = frozenset(
+    {"origins", "lane_faults", "evidence", "coverage", "packets", "judged", "webhook", "actor_tables"}
+)
 KEYS: Final = tuple(name for name in LifecyclePolicy.__match_args__ if name not in _NO_KEYS)
 
 
@@ -313,6 +319,7 @@ def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
         "coverage": coverage_policy(root),
         "packets": packets_policy(root),
         "judged": root.get("approvals", "gates", "verdict") is not None,
+        "webhook": root.string_at("notify", "webhook"),
         "actor_tables": _actor_tables(root),
     }
     if table is None:
@@ -464,19 +471,19 @@ def _name_faults(lane: AddedLane, taken: dict[str, str], headings: dict[str, str
 
 
 def _section_faults(lane: AddedLane, headings: dict[str, str]) -> Iterator[LaneFault]:
-    """Report whether the board uses the heading for something else, or would have it in two spellings."""
+    """Report a heading that the board uses for something else, or that would appear in two spellings."""
     words = words_of(lane.section)
     if lane.section == lane.title and words in BUILT_IN.names:
         return  # reported for the title
     before = headings.setdefault(words, section_key(lane.section))
     own = words not in _BUILT_IN_HEADINGS or section_key(lane.section) in _SHARED
     if not own or before != section_key(lane.section):
-        message = f"the section {lane.section} of the board is not for the lane {lane.token}"
+        message = f"the board already uses the section {lane.section}, so the lane {lane.token} cannot have it"
         yield LaneFault("lane_name_taken", lane.token, "section", message, f"write `section = {_quoted(lane.title)}`")
 
 
 def _taken(lane: AddedLane, key: str, name: str, taken: dict[str, str]) -> Iterator[LaneFault]:
-    """Report whether the name already means another lane, ignoring case and markup."""
+    """Report a name that already means another lane, ignoring case and markup."""
     words = words_of(name)
     others = [other.token for other in BUILT_IN.names.get(words, ())]
     if words == words_of(ACTIVE_TOKEN):
@@ -512,8 +519,8 @@ def _meant(name: str, token: str, by_token: Mapping[str, AddedLane]) -> str:
 
 
 def _named_within(name: str) -> Iterator[str]:
-    """Yield, in order, the lanes that some of the words name, most words first: READY_FOR_REVIEW contains
-    `for review`.
+    """Yield the lanes that consecutive words of the name refer to, most words first: READY_FOR_REVIEW contains `for
+    review`.
     """
     words = words_of(name).split()
     for count in range(len(words), 0, -1):
@@ -528,13 +535,13 @@ def _place_faults(
     token = lane.token
     first = next(other for other in declared if other.after == lane.after)
     if first is not lane:
-        message = f"{token} and {first.token} both come after {lane.after}, but work can move to only one of them"
+        message = f"{token} and {first.token} both come after {lane.after}, but packets can move to only one of them"
         hint = f"write `after = {_quoted(first.token)}`, and in {first.token} `before = {_quoted(token)}`"
         yield LaneFault("lane_place_taken", token, "after", message, hint)
         return
     start, end = _ends(lane, by_token)
     if start in by_token or end in by_token:
-        message = f"{token} is in a cycle of added lanes that no work can reach"
+        message = f"{token} is in a cycle of added lanes that packets cannot reach"
         yield LaneFault("lane_cycle", token, "after", message, f"start the chain after one of {', '.join(WAY[2:-1])}")
     elif start not in WAY or end not in WAY:
         return  # the fault is reported for the lane next to it

@@ -136,7 +136,7 @@ def _line(placement: Placement, entry: BoardEntry | None) -> str:
 
 
 def _removal(source: Source, entry: BoardEntry) -> Edit:
-    """Remove the line with its end, and one of two blank lines that would become adjacent."""
+    """Remove the line with its line end; if two blank lines would become adjacent, remove one of them."""
     starts = [*source.line_starts, len(source.text)]
     start, end = starts[entry.line - 1], starts[entry.line]
     blank_before = entry.line > 1 and not source.line(entry.line - 1).strip()
@@ -220,8 +220,8 @@ def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce], *, a
 
 
 def spacer_edits(registry: TraceabilityRegistry, bases: Container[str]) -> Iterator[Edit]:
-    """Yield the edits that leave exactly one empty row behind the row of each of these bases. One before such a row
-    stays, because its removal would be a change next to that row.
+    """Yield the edits that leave exactly one empty row behind the row of each of these bases. An empty row before such
+    a row is kept, because removing it would be a change next to that row.
     """
     source = registry.source
     starts = [*source.line_starts, len(source.text)]
@@ -243,7 +243,10 @@ def _rows_that_may_name(registry: TraceabilityRegistry, bases: Sequence[str]) ->
 
 
 def _names_a_later_one(row: RegistryRow, wanted: InForce) -> bool:
-    """Whether the row names a later revision than any here: it may be on another branch, so the row is kept."""
+    """Whether the row names a later revision than any that exists here.
+
+    That revision may be on another branch, so the row is kept.
+    """
     active, here = row.active_id, WorkPacketId.try_parse(wanted.id)
     return active is not None and here is not None and (active.revision or 1) > (here.revision or 1)
 
@@ -319,7 +322,7 @@ def project(
     """Update status, board and registry for these packets and lanes, as far as the policy has them written on this
     branch.
 
-    `notes` go into the row of the first; `packet_files` are packets that this command itself writes.
+    `notes` go into the row of the first; `packet_files` are the packets that this command writes.
     """
     facts = draft.facts
     written = packet_files or {}
@@ -378,7 +381,7 @@ def in_force(facts: Facts, base: str, moved: Mapping[str, str], written: Mapping
     else the last revision.
 
     `moved` has the lanes after the command, `written` the packets that it writes. While a revision has no log, or is in
-    a lane that the policy no longer defines, the one in force is unknown, and the row is unchanged.
+    a lane that the policy no longer defines, the one in force is unknown, and the row stays unchanged.
     """
     found: list[tuple[int, int, InForce]] = []
     for packet in facts.packets.values():

@@ -1,8 +1,9 @@
-"""Whether evidence is the proof that the contract demands of a criterion.
+"""Whether evidence is the proof that the contract requires for a criterion.
 
-A demand is binding whatever the policy says, because it was signed. With `tests = "required"`, every criterion needs
-one. It is checked at activation and amendment, so that no work begins on a criterion that cannot be proved; at
-submission; and again by `check --base`. A replay is required if the policy says `replay = "second-party"`, or `"ci"`.
+A required proof is binding whatever the policy says, because the contract was signed. With `tests = "required"`, every
+criterion needs one. It is checked at activation and amendment, so that no work begins on a criterion that cannot be
+proved; at submission; and again by `check --base`. A replay is required if the policy says `replay = "second-party"`,
+or `"ci"`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def demands_of(packet: PacketFacts) -> Mapping[str, Demand]:
 
 
 def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: bool) -> Iterator[Problem]:
-    """Yield what is wrong with a row of evidence as the proof that the contract demands."""
+    """Yield why a row of evidence is not the proof that the contract requires."""
     if demand is None or not is_complete(demand):
         if required:
             yield Problem("proof_undeclared", "the contract names no proof")
@@ -62,11 +63,12 @@ def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: b
     if row.get("result") == "not_applicable":
         if demand.exempt is None or demand.command:
             yield Problem(
-                "exemption_unsigned", "the contract demands a proof, not a reason why the criterion does not apply"
+                "exemption_unsigned",
+                "the contract requires a proof, but a reason why the criterion does not apply was given",
             )
         return
     if demand.exempt is not None and row.get("exempt") != demand.exempt:
-        yield Problem("exemption_unsigned", "its exemption is not the one in the contract")
+        yield Problem("exemption_unsigned", "its exemption differs from the one in the contract")
     if demand.command and row.get("command") != demand.command:
         yield Problem("proof_other_command", f"the contract demands {demand.command}")
     elif demand.command and not row.get("runner"):
@@ -84,14 +86,14 @@ def _unproved(row: Mapping[str, Json]) -> Iterator[Problem]:
         yield Problem("test_failed", "some of its tests failed")
     if "execution" not in row or "base" not in row:
         yield Problem(
-            "change_not_executed", "it is unknown at which base its tests ran, and whether they execute the work"
+            "change_not_executed", "it is unknown at which base its tests ran and whether they execute the work"
         )
 
 
 def record_replay(
     facts: Facts, packet: PacketFacts, commit: str, differences: Sequence[str], attestation: str = ""
 ) -> Answer:
-    """Record the result of a person, or of CI by its attestation, who ran the proofs of a submission again."""
+    """Record the result when a person, or CI with an attestation, has run the proofs of a submission again."""
     from workpacket.lifecycle.moves import Draft, Planned
 
     name, result = packet.id.text, "different" if differences else "same"
@@ -158,21 +160,21 @@ def _demand_edit(source: Source, start: int, demand: NewDemand) -> Edit:
 
 
 def attested_replay(attestation: str, submitted: LogEvent | None, policy: EvidencePolicy) -> Attested:
-    """Return what CI attests of this submission; raise WorkpacketError if the attestation does not count, or is about
-    something else.
+    """Return what CI attests about this submission; raise WorkpacketError if the attestation does not count, or is
+    about something else.
     """
     from workpacket.approvals.sigstore import CODE, verify_attestation
 
     found = verify_attestation(attestation.encode("utf-8", "replace"), policy.trusted_ci)
     if submitted is None or found.commit != submitted.text("commit"):
-        raise WorkpacketError(CODE, f"it is about the commit {found.commit[:12]}, which is not the submitted one")
+        raise WorkpacketError(CODE, f"it is about the commit {found.commit[:12]}, which is not the submitted commit")
     if found.configuration.get(submitted.path) != submitted.id:
         raise WorkpacketError(CODE, f"it is not about the submission {submitted.id[:12]}")
     return found
 
 
 def attestation_fault(event: LogEvent, before: Iterable[LogEvent], policy: EvidencePolicy) -> str:
-    """Return why the attestation that a replay names does not say what the event says; '' if it does. `before` are the
+    """Return why the attestation that a replay names contradicts the event; '' if it agrees. `before` are the
     events that the replay follows.
     """
     submitted = [each for each in before if each.type == "submitted"]
@@ -187,8 +189,8 @@ def attestation_fault(event: LogEvent, before: Iterable[LogEvent], policy: Evide
 
 
 def replay_unmet(events: Iterable[LogEvent], policy: EvidencePolicy, actors: Actors) -> str:
-    """Return why a verdict PASS must wait for a replay, '' if it need not: the last one that counts decides. It is by
-    CI, with a valid attestation, or, unless the policy asks for CI, by somebody else.
+    """Return why a verdict PASS must wait for a replay, '' if it need not: the last one that counts decides. That is a
+    replay by CI, with a valid attestation, or, unless the policy requires CI, by someone else.
     """
     if policy.replay == "off":
         return ""
@@ -212,9 +214,9 @@ def replay_unmet(events: Iterable[LogEvent], policy: EvidencePolicy, actors: Act
         and counts(event)
     ]
     if not found and policy.replay == "ci":
-        return f"no valid attestation says that CI replayed the proofs of {(commit or 'a commit')[:12]}"
+        return f"no valid attestation shows that CI has run the proofs of {(commit or 'a commit')[:12]} again"
     if not found:
-        return f"the proofs of {(commit or 'a commit')[:12]} were replayed only by those who did the work"
+        return f"only those who did the work have run the proofs of {(commit or 'a commit')[:12]} again"
     if found[-1].text("result") != "same":
         return f"the replay by {found[-1].actor.id} had a different result"
     return ""

@@ -1,6 +1,6 @@
 """The moves `submit`, `verdict` and `merged`, and the reports of verdicts. One report file may serve several verdicts:
-it grows, and each verdict records its digest at the time. A file that differs from what an older verdict recorded is
-fine if a later verdict recorded its current digest; otherwise it was changed without the validators.
+it grows, and each verdict records its digest at the time. If a file differs from what an older verdict recorded, a
+later verdict must have recorded its current digest; otherwise someone other than a validator changed it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class Report(Value):
-    """A file as a verdict recorded it, and the time of the verdict."""
+    """The digest of a file that a verdict recorded, and the time of the verdict."""
 
     path: str
     sha256: str
@@ -79,7 +79,7 @@ _TODO = lazy_pattern(r"TODO\b")
 
 
 class Work(Value):
-    """What was done, according to git. `changed` is None if the starting commit is unknown. `branch` is the one checked
+    """What was done, according to git. `changed` is None if the first commit is unknown. `branch` is the one checked
     out, '' for a detached HEAD; None if the commit was given instead. `alike` are the commits with proofs whose work is
     the same as that of this commit. `onto` is the commit of the target branch where the work began, with a digest of
     what the work changes in it.
@@ -146,7 +146,7 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
 def _proof_faults(
     facts: Facts, packet: PacketFacts, rows: Sequence[Mapping[str, Json]], evidence: Proofs
 ) -> dict[str, Sequence[Problem]]:
-    """Return, by criterion, what was wrong with its proof now, or what distinguishes the last row from the demand."""
+    """Return, by criterion, what is wrong with its proof now, or how the last row differs from the required proof."""
     demands, required = demands_of(packet), facts.policy.evidence.tests == "required"
     last = {folded(row["criterion"]): row for row in rows}
     found: dict[str, Sequence[Problem]] = {}
@@ -167,7 +167,7 @@ def _provable(packet: PacketFacts) -> Provable:
 
 
 def _other_contract(packet: PacketFacts) -> tuple[Problem, ...]:
-    """Refuse to submit or judge work for a contract other than the approved one."""
+    """Refuse to submit or judge work if the contract is not the approved one."""
     from workpacket.lifecycle.contract_drift import contract_unmet
 
     return contract_unmet(packet)
@@ -204,7 +204,7 @@ def recorded(packet: PacketFacts) -> list[Mapping[str, Json]]:
 
 
 def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs, declared: Declared | None = None) -> Answer:
-    """Submit the work. The commands that prove something were run before."""
+    """Submit the work. The commands that prove it have already been run."""
     name = packet.id.text
     unmet = submit_refusal(facts, packet, work, evidence)
     if unmet:
@@ -241,7 +241,7 @@ def _require_room(rows: Sequence[object]) -> None:
 
 
 def record_evidence(facts: Facts, packet: PacketFacts, evidence: Proofs, uncommitted: Sequence[str] = ()) -> Answer:
-    """Record what was proved so far, without submitting."""
+    """Record the proofs so far, without submitting."""
     name = packet.id.text
     unmet = move_unmet(packet.state, transition("submit"), facts.policy.lanes)
     unmet = unmet or tuple(uncommitted_unmet(name, uncommitted))
@@ -287,7 +287,7 @@ def _not_replayed(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Pr
 
 
 def _not_apart(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Problem]:
-    """Report why a different name is not a different person; only a policy with actors can tell."""
+    """Report a different name that belongs to the same person; only a policy with actors can tell."""
     if facts.policy.actor_tables is None:
         return
     from workpacket.lifecycle.separation import not_apart
@@ -305,7 +305,7 @@ def _commissioned(facts: Facts, packet: PacketFacts) -> tuple[str, ...]:
     from workpacket.lifecycle.separation import coders
 
     own = facts.policy.actors.commissioned(facts.actor.id, coders(packet.log.events))
-    return ("judged by the person who commissioned it",) if own else ()
+    return ("judged by the operator of the agent that did the work",) if own else ()
 
 
 def verdict(
@@ -344,12 +344,12 @@ def _landing(facts: Facts, packet: PacketFacts) -> str:
     branch, target = packet.state.assignment.branch or "the branch", facts.target_branch or "the target branch"
     after = replace(packet.state, lane="MERGE_PENDING")
     if settles_by_landing(after, facts.policy):
-        return f"merge {branch} into {target}; there it counts as VALIDATED if it lands as it was judged"
+        return f"merge {branch} into {target}; there it counts as VALIDATED if the judged work lands unchanged"
     return f"merge {branch} into {target}, then: workpacket merged {packet.id}"
 
 
 class Containment(Value):
-    """What was found on the target branch."""
+    """What was found on the target branch about the work."""
 
     target: str
     target_commit: str

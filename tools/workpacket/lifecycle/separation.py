@@ -1,6 +1,6 @@
 """Who did the work of a packet, and whether someone may judge it, based on keys and the people behind them.
 
-Without `[actors]` in the policy of the base there are only names, and a different name counts as a different person.
+Without `[actors]` in the policy of the base, only names are known, and a different name counts as a different person.
 """
 
 from __future__ import annotations
@@ -31,9 +31,7 @@ def coders(events: Iterable[LogEvent]) -> tuple[str, ...]:
 
 
 def workers(events: Iterable[LogEvent], actors: Actors) -> tuple[str, ...]:
-    """Return the same names, and the current names of the keys that signed the work: a policy may have renamed an
-    actor.
-    """
+    """Return these names and the current names of the keys that signed the work: a policy may rename an actor."""
     from workpacket.approvals.event_signatures import signing_key
 
     seen = tuple(events)
@@ -43,7 +41,7 @@ def workers(events: Iterable[LogEvent], actors: Actors) -> tuple[str, ...]:
 
 
 def not_apart(judge: str, events: Iterable[LogEvent], actors: Actors) -> Iterator[str]:
-    """Yield why this actor may not judge the work in these events; nothing if the work is other people's."""
+    """Yield why this actor may not judge the work in these events; nothing if other people did the work."""
     seen = tuple(events)
     named = coders(seen)
     reasons = [reason for coder in named if (reason := actors.why_not_apart(judge, coder))]

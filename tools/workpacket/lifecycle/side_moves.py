@@ -1,8 +1,8 @@
 """Less common moves: advance, reopen, block, unblock, supersede, abandon, override, waive, resolve, amend, reapprove.
 
 `amend` replaces the approved contract with another one that is approved in the same way. `reapprove` replaces approvals
-that were revoked, or whose keys were. An event on the base is never rewritten, and it names its envelopes. Therefore
-another event names new ones for it, at the same gate and on the same terms.
+that were revoked or whose keys were revoked. An event on the base is never rewritten, and it names its envelopes.
+Therefore another event names the new envelopes, for the same gate and on the same terms.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def waive(
     target: str = "",
     override: bool = False,
 ) -> Answer:
-    """Record that an entitled person has lifted a rule for a time, with their signature."""
+    """Record that an entitled person has waived a rule for a limited time, with a signature."""
     name = packet.id.text
     if not packet.state.history:
         return (Problem("log_absent", f"{name} has no log", hint="workpacket adopt"),)
@@ -140,7 +140,7 @@ def waive(
 
 
 def note(facts: Facts, packet: PacketFacts, text: str) -> Answer:
-    """Record a remark about a packet, in any lane, that its log should contain, such as a correction."""
+    """Add a remark, such as a correction, to the log of a packet in any lane."""
     name = packet.id.text
     if not packet.state.history:
         return (Problem("log_absent", f"{name} has no log", hint="workpacket adopt"),)
@@ -229,14 +229,14 @@ def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *,
     if facts.specification is not None:
         data["spec"] = {"path": facts.specification.path, "sha256": facts.specification.digest}
     draft.happened(packet, "amended", data, satisfying(given) if given is not None else ())
-    said = f"{name} has the contract {contract.digest[:12]} from now on"
+    said = f"{name} now has the contract {contract.digest[:12]}"
     told: dict[str, Json] = {"id": name, "contract": contract.digest, "previous": held[0] if held else None}
     then = forward_command(name, packet.lane, facts.policy.lanes)
     return Planned(draft.plan(), said, then, told, shown=show(contract))
 
 
 def _judged_before(packet: PacketFacts) -> tuple[Problem, ...]:
-    """Refuse to amend a packet that was blocked in review or later: it would return there with a verdict on another
+    """Refuse to amend a packet that was blocked in review or later: it would return to review with a verdict on another
     contract.
     """
     origin = packet.state.came_from
@@ -249,7 +249,7 @@ def _judged_before(packet: PacketFacts) -> tuple[Problem, ...]:
 
 
 def _amended(packet: PacketFacts) -> Contract | Problem:
-    """Return the contract that packet and stub both state, if it differs from the one in force."""
+    """Return the contract that both packet and stub state, if it differs from the one in force."""
     document = packet.packet
     if document is None:
         command = f"git restore {packet.packet_path}"

@@ -1,13 +1,13 @@
-"""The dialects of `init`: the files that are written besides those that the tool itself needs, and their conventions.
+"""The dialects of `init`: the files written in addition to those that the tool itself needs, and their conventions.
 
-handshake    recipes for just under the names that people know from there, and templates spec-kitty   missions below
+handshake recipes for just under the names used in that dialect, and templates spec-kitty   missions below
 `kitty-specs/`; the words of its lanes, and a template of a work package plain        nothing but what the tool needs
 
 Editors get the schemas, and optionally settings for VS Code. The protocols of the roles are generated from the gates
 and the table of transitions, so that they always agree.
 
-If the policy adds lanes or gates, the table of moves between two marks is that of this repository. The part before the
-marks is the `stem`, which identifies an unedited page whatever the policy was.
+If the policy adds lanes or gates, the table of moves between two marks includes them. The part before the
+marks is the `stem`, by which an unedited page is recognized, whatever the policy was.
 
 This module lists the files that the current `init` writes.
 """
@@ -61,7 +61,7 @@ _FOLDERS = (
     ("`spec/`", "the specification; `roles_shared/SPEC_CURRENT.md` names the version in force"),
     ("`task_packets/stubs/`", "the backlog"),
     ("`task_packets/`", "the packets"),
-    ("`refinements/`", "what was found out before a packet was activated, and the user's decision"),
+    ("`refinements/`", "findings from before a packet was activated, and the user's decision"),
     ("`roles_shared/`", "task board and traceability registry, generated from the log"),
     ("`log/`", "what happened, one file per event; never edited"),
     ("`policy/`", "the settings of this repository"),
@@ -100,7 +100,9 @@ def guide(dialect: Dialect) -> str:
     """`.GOV/README.md`"""
     rows = (*_FOLDERS, *(_HANDSHAKE_FOLDERS if dialect == HANDSHAKE else ()))
     table = "\n".join(["| folder | what |", "|---|---|", *(f"| {folder} | {what} |" for folder, what in rows)])
-    commands = "`workpacket status` shows the state of everything, `workpacket why WP_ID` what a packet is waiting for."
+    commands = (
+        "`workpacket status` shows the state of everything, and `workpacket why WP_ID` what a packet is waiting for."
+    )
     words = f"\n{_words()}" if dialect == SPEC_KITTY else ""
     return f"# Governance\n\n{table}\n\n{commands}\n{words}"
 
@@ -303,8 +305,7 @@ class StarterTexts(Value):
 
 
 class StarterFile(Value):
-    """One file. An `ours` file is replaced by its next version as long as no one edited it; any other file is written
-    once.
+    """One file. An `ours` file is replaced by newer versions until someone edits it; any other file is written once.
 
     If the policy affects a text, `stem` is the part that is the same everywhere.
     """

@@ -1,9 +1,9 @@
-"""Judge a submission in a change: its evidence must prove the criteria, and its commit must be the work.
+"""Judge a submission in a change: its evidence must prove the criteria, and its commit must contain the work.
 
 The event's own claims are not trusted: they are compared with the criteria and the scope of the packet, and with what
 git says about the commit. The same applies to the packet's file, whose bytes a submission or a verdict names: an
-approval of a verdict is bound to the bytes before it. The command changes only the status of the file, so both versions
-must be one text with two statuses, and a commit or the next such event must contain the later one.
+approval of a verdict is bound to the bytes before it. The command changes only the status of the file, so the two
+versions must differ only in the status, and a commit or the next such event must contain the later one.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class SubmittedWork(Value):
 
 
 def submission_faults(event: LogEvent, work: SubmittedWork) -> Iterator[Problem]:
-    """Yield faults, each with the code of the condition that a waiver may lift."""
+    """Yield faults, each with the code of the condition that can be waived."""
     commit = (event.text("commit") or "")[:12]
     if work.changed is None:
         yield Problem("changes_unknown", f"the commit {commit} is missing here, so it is unknown what was submitted")
@@ -90,8 +90,8 @@ def _evidence_faults(rows: Sequence[Mapping[str, Json]], work: SubmittedWork) ->
 
 
 def _criterion_faults(row: Mapping[str, Json] | None, demand: Demand | None, work: SubmittedWork) -> Iterator[Problem]:
-    """Yield why the last row about a criterion does not prove it, as evidence and as the proof that the contract
-    demands.
+    """Yield why the last row about a criterion does not prove it: faults of the evidence, and differences from the
+    proof that the contract requires.
     """
     unlike = list(unlike_demand(row or {}, demand, required=work.required))
     if row is None and not (unlike and not is_complete(demand)):
@@ -108,9 +108,9 @@ def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
     """Yield what prevents a row from proving its criterion. The row's own label proves nothing."""
     if row["result"] == "not_applicable":
         if not row.get("reason"):
-            yield "does not apply, but no reason is given"
+            yield "is marked as not applicable, but no reason is given"
         if folded(row["criterion"]) not in map(folded, work.exempt):
-            yield "is called not applicable, but the contract does not exempt it from proof"
+            yield "is marked as not applicable, but the contract does not exempt it from proof"
         return
     if row["result"] != "met":
         yield "was not met"
@@ -121,11 +121,11 @@ def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
     places = row.get("proof")
     named = places if isinstance(places, list) else []
     if "command" not in row and not named:
-        yield "is called met, but neither a command nor a place shows it"
+        yield "is marked as met, but neither a command nor a place proves it"
     yield from (f"was not met: {place} is not in the commit" for place in named if place in work.absent)
     commit = row.get("commit")
     if commit is not None and commit not in work.same:
-        yield f"was proved at {str(commit)[:12]}, which contains different work"
+        yield f"was proved at {str(commit)[:12]}, where the work differs"
 
 
 _NAMING_PACKET: Final = frozenset({"submitted", "verdict.given"})
@@ -153,7 +153,7 @@ def subject_faults(log: Log, event: LogEvent, subject: ChangedFile, versions: Ma
 
 
 def _was_between(log: Log, subject: ChangedFile, versions: Mapping[str, bytes]) -> bool:
-    """Whether the bytes are those of a commit, in another lane: several moves were committed together."""
+    """Whether the bytes are those in a commit except for the lane, because several moves were committed together."""
     digests = (digest for data in versions.values() for digest in _in_other_lanes(log, subject.path, data))
     return any(digest == subject.sha256 for digest in digests)
 
@@ -180,7 +180,7 @@ def _without_status(path: str, data: bytes) -> bytes:
 
 
 def _in_other_lanes(log: Log, path: str, data: bytes) -> Iterator[str]:
-    """Yield the digests of the same text in every lane: versions that were not committed before the command."""
+    """Yield the digests of the text with the status of every lane, for versions that were never committed."""
     added = {event.lane_to for event in log.events if event.lane_to} - {lane.token for lane in BUILT_IN.lanes}
     titles = {title for token in added for title in (token, token.replace("_", " "), token.replace("_", " ").title())}
     for status in (*(name for lane in BUILT_IN.lanes for name in (lane.title, lane.token)), *sorted(titles)):

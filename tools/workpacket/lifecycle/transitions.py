@@ -33,10 +33,9 @@ _NOT_ARCHIVED: Final = tuple(lane.token for lane in BUILT_IN.lanes if not lane.a
 
 
 class Transition(Value):
-    """From any of `origins` to `target`, by `command` (with `choice`, where it has several outcomes).
-
-    `by` are the roles whose protocols list it. On the branch of another packet it is refused, because the target branch
-    would show it only once that packet is merged, unless `anywhere` is set.
+    """A move from any of `origins` to `target` by `command`, with `choice` if the command has several outcomes. `by`
+    are the roles whose protocols list it. Unless `anywhere` is set, the move is refused on the branch of another
+    packet, because the target branch would show it only once that packet is merged.
     """
 
     command: str
@@ -51,7 +50,7 @@ class Transition(Value):
 
     @property
     def typed(self) -> str:
-        """Return the command as typed, without the id."""
+        """Return the command as it is typed, without the id."""
         return f"{self.command} {self.choice}".strip()
 
 
@@ -89,7 +88,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     ),
     Transition(
         "verdict", "verdict.given", ("IN_REVIEW", "VALIDATED"), "OUTDATED_ONLY", "verdict", "OUTDATED_ONLY",
-        "it is correct for its specification, which has changed since", by=_VALIDATOR,
+        "it is correct for its specification, but that has changed since", by=_VALIDATOR,
     ),
     Transition("merged", "merged", ("MERGE_PENDING",), "VALIDATED", "containment", says="it is on the target branch"),
     Transition("reopen", "reopened", ("MERGE_PENDING",), "IN_PROGRESS", "reason", says="work is resumed"),
@@ -114,7 +113,7 @@ _FROM_WORK: Final = frozenset({"block", "supersede", "abandon", "reopen"})
 
 @cache
 def transitions(lanes: LaneTable) -> tuple[Transition, ...]:
-    """Return the table of a repository with its added lanes, each of which `advance` leaves."""
+    """Return the table of a repository with its added lanes; `advance` leads out of each of them."""
     if not lanes.added:
         return TRANSITIONS
     added = tuple(lane.token for lane in lanes.added)
@@ -160,7 +159,7 @@ def is_legal(
     came_from: str | None = None,
     lanes: LaneTable = BUILT_IN,
 ) -> bool:
-    """Whether the table has a row for a move that a log states."""
+    """Whether the table has a row for a move in a log."""
     if event in PLACING_EVENTS:
         return True
     return any(
@@ -243,14 +242,16 @@ _FORWARD_LIGHT = {
 
 
 def forward_command(packet: str, lane: str, lanes: LaneTable = BUILT_IN, *, light: bool = False) -> str:
-    """Return the command that moves a packet on from this lane; the one that shows its log if there is none."""
+    """Return the command that moves a packet on from this lane; if there is none, the command that shows its log."""
     other = (ADVANCE if lanes.is_added(lane) else "history", "{id}")
     command, words = {**_FORWARD, **(_FORWARD_LIGHT if light else {})}.get(lane, other)
     return f"workpacket {typed_as(command)} {words.replace('{id}', packet)}"
 
 
 def advancing(lane: str, lanes: LaneTable = BUILT_IN) -> Transition:
-    """Return the row of `advance` for a lane; if another command leaves it, a row that names the lanes of `advance`."""
+    """Return the row of `advance` for a lane; if another command leads out of it, a row that names the lanes of
+    `advance`.
+    """
     rows = [row for row in transitions(lanes) if row.command == ADVANCE]
     added = tuple(row.origins[0] for row in rows) or ("an added lane, but the policy adds none",)
     return next((row for row in rows if lane in row.origins), Transition(ADVANCE, "advanced", added, "VALIDATED"))

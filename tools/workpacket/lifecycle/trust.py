@@ -88,8 +88,8 @@ class OwnActor(Value):
 
 class Trusting(Value):
     """Whom `policy trust` names: a principal with the line of allowed_signers for the key, and the event keys of this
-    account. `person` is the actor behind them. `first`: whether the base names no approver yet. `port`: that of the
-    page on which the key signs, 0 for a key that signs in a terminal.
+    account. `person` is the actor behind them. `first`: whether the base names no approver yet. `port` is that of the
+    page on which the key signs; 0 for a key that signs in a terminal.
     """
 
     repository: str
@@ -140,7 +140,9 @@ def _changes(policy: Source, signers: Source | None, whom: Trusting) -> Iterator
 
 
 def _with_rules(text: str, root: Node, whom: Trusting) -> str:
-    """Add the missing parts to the policy: rules for every gate and coverage the first time, actors every time."""
+    """Add what the policy lacks: for the first approver, rules for every gate and coverage; for every approver, the
+    actors.
+    """
     known = root.get("actors")
     new = [actor for actor in whom.actors if known is None or known.get(actor.name) is None]
     added = ""
@@ -166,8 +168,8 @@ def _with_rules(text: str, root: Node, whom: Trusting) -> str:
 
 
 def _required(text: str, root: Node) -> str:
-    """Make coverage required: `init` only warns about a change without a packet, but once there are approvers it is an
-    error.
+    """Make coverage required: a policy from `init` only warns about changes without a packet, but with approvers they
+    are errors.
     """
     table = root.get("coverage")
     mode = table.get("mode") if table is not None else None
@@ -193,7 +195,7 @@ def _actor(actor: OwnActor, whom: Trusting) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote as a basic string of TOML, which accepts the escapes of JSON."""
+    """Quote the text as a basic string of TOML, which accepts the escapes of JSON."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -202,16 +204,16 @@ def _ended(text: str) -> str:
 
 
 def plan_reanchor(moment: Moment, before: bytes | None, here: bytes | None, root: NewRoot) -> Planned:
-    """Plan the new root. `before` is the record of the base, `here` that of the work tree, which an earlier attempt may
-    have written.
+    """Plan the new root. `before` is the record on the base; `here` is the record in the work tree, which an earlier
+    attempt may have written.
     """
     record = (before or HEADER.encode()) + written(root).encode()
     change = FileChange(REANCHORED_PATH, digest(here) if here is not None else None, record)
     line = f"{VARIABLE}={root.policy}"
     then = (
-        f"have someone who may write to the base without the required check add {line} (a comment is enough) to the CI "
-        "configuration there; then commit this change on top of it, and land it"
+        f"have someone who may write to the base without the required check add {line} to the CI configuration "
+        "there, for example in a comment; then commit this change on top of that, and land it"
     )
-    said = f"{REANCHORED_PATH} says that the policy {root.policy[:12]} replaces {root.replaced[:12]} of the base"
+    said = f"{REANCHORED_PATH} says that the policy {root.policy[:12]} replaces {root.replaced[:12]}, that of the base"
     data = {"policy": root.policy, "replaced": root.replaced, "reason": root.reason, "line": line}
     return Planned(Plan("policy re-anchor", moment.tx, (change,)), said, then, {**data})

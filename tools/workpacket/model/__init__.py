@@ -1,1 +1,1 @@
-"""Pure values that every other layer uses. Nothing here has side effects."""
+"""Pure values that every other layer uses. No module here has side effects."""

@@ -1,7 +1,7 @@
 """The format of a checkpoint commit: the first line of its message, its trailer, and its sidecar.
 
     chore(runr): checkpoint <run> milestone <n>     of one run
-    chore(agent): checkpoint milestone <n>          older, and does not name the run
+    chore(agent): checkpoint milestone <n>          older form that does not name the run
 
 Only the first line counts, and only as a whole: a message that quotes another one further down is not a checkpoint.
 """

@@ -46,7 +46,7 @@ def integer(description: str, *, least: int, most: int = LARGEST_INTEGER) -> Sha
 
 
 def choice(description: str, values: Sequence[str]) -> Shape:
-    """Return the shape of one of a closed set of words."""
+    """Return the shape of a word from a closed set."""
     return {"description": description, "enum": list(values)}
 
 
@@ -95,7 +95,7 @@ OUTCOMES: Final = ("needed", "kept", "could_not_run", "broken", "failing", "skip
 _PACKET_ID = r"WP-(?:[0-9]+|[A-Z][A-Z0-9]*)-[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*"
 
 DIGEST: Final = text("a SHA-256 in 64 lower-case hexadecimal digits", pattern="[0-9a-f]{64}", longest=64)
-PACKET_ID: Final = text("the id of a work packet, like WP-1-Name-v1", pattern=_PACKET_ID, longest=80)
+PACKET_ID: Final = text("the id of a work packet, such as WP-1-Name-v1", pattern=_PACKET_ID, longest=80)
 LOG_NAME: Final = text(
     f"the id of a work packet, or {CHECKPOINT_LOG}", pattern=f"{_PACKET_ID}|{CHECKPOINT_LOG}", longest=80
 )
@@ -109,7 +109,7 @@ PATH: Final = text(
 )
 NAME: Final = text("a name on one line", pattern=r"[^\x00-\x1f\x7f]+", longest=200)
 REASON: Final = text("the reason, as text", longest=2000)
-COMMIT: Final = text("a commit id in full", pattern="[0-9a-f]{40}|[0-9a-f]{64}", longest=64)
+COMMIT: Final = text("a full commit id", pattern="[0-9a-f]{40}|[0-9a-f]{64}", longest=64)
 EXPIRY: Final = timestamp("when it ends")
 NOTE: Final = text("the text of the note", longest=4000)
 
@@ -123,7 +123,7 @@ _TERMS: Final[Mapping[str, Shape]] = {
 _STANDING = text("the last day of a standing packet", pattern=r"[0-9]{4}-[0-9]{2}-[0-9]{2}", longest=10)
 
 _FORM = choice("the form of the packet, if it is not the full one", (LIGHT_FORM,))
-_FILE = record("a file as it was then", {"path": PATH, "sha256": DIGEST})
+_FILE = record("a file, as it was at the time", {"path": PATH, "sha256": DIGEST})
 _ORIGIN = record("the hand edit that this event adopts", {"path": PATH, "line": integer("its line", least=1)})
 _EVIDENCE = record(
     "one proof of one criterion",
@@ -159,7 +159,7 @@ _EVIDENCE = record(
 )
 _EVIDENCE_LIST = array("the proofs of the criteria", _EVIDENCE, most=MOST_EVIDENCE, least=1)
 _CHECKLIST = array(
-    "the items of the gate, and how they were judged",
+    "the items of the gate, and how each was judged",
     record(
         "one item",
         {"item": NAME, "result": choice("how it was judged", ("met", "waived", "not_applicable"))},
@@ -288,7 +288,7 @@ DATA: Final[Mapping[str, Shape]] = {
         {
             "base_commit": COMMIT,
             "changed": array("the files it changes", PATH, most=2000),
-            "outside_scope": array("those of the files that are outside IN_SCOPE_PATHS", PATH, most=2000),
+            "outside_scope": array("the changed files that are outside IN_SCOPE_PATHS", PATH, most=2000),
             "work": record(
                 "a digest of the work, for a clone that lacks its commit",
                 {"base": COMMIT, "sha256": DIGEST},
@@ -326,7 +326,7 @@ DATA: Final[Mapping[str, Shape]] = {
     "superseded": _move("a later revision replaced it", {"by": PACKET_ID}, {"reason": REASON}),
     "abandoned": _move("it was abandoned", {"reason": REASON}),
     "overridden": record(
-        "a gate's answer was overruled", {"rule": NAME, "reason": REASON, "expires_at": EXPIRY}, {"target": NAME}
+        "the result of a gate was overridden", {"rule": NAME, "reason": REASON, "expires_at": EXPIRY}, {"target": NAME}
     ),
     "waived": record("a rule was waived", {"rule": NAME, "reason": REASON, "expires_at": EXPIRY}, {"target": NAME}),
     "refinement.recorded": record("a refinement was written or changed", {"refinement": _FILE}, {"spec": _FILE}),
@@ -338,7 +338,7 @@ DATA: Final[Mapping[str, Shape]] = {
         {
             "gate": NAME,
             "decision": choice("the decision", ("approve", "reject", "revoke")),
-            "assurance": choice("only signed counts; legacy is a plain token", ("signed", "legacy")),
+            "assurance": choice("only `signed` counts; `legacy` is a plain token", ("signed", "legacy")),
         },
         {"role": NAME, "principal": NAME, "token": NAME, "subject": _FILE},
     ),
@@ -361,7 +361,7 @@ DATA: Final[Mapping[str, Shape]] = {
         },
     ),
     "fork.resolved": record(
-        "contradicting moves were settled by a person",
+        "a person settled contradicting moves",
         {
             "lane_from": choice("the state it ends", (FORKED,)),
             "lane_to": LANE,
@@ -404,7 +404,7 @@ _ENVELOPE: Final[Mapping[str, Shape]] = {
     "v": integer("version of the event format", least=OLDEST_VERSION, most=VERSION),
     "type": choice("what happened", tuple(DATA)),
     "packet": LOG_NAME,
-    "clock": integer("1 + the largest clock of its parents", least=1),
+    "clock": integer("one more than the largest clock of its parents", least=1),
     "parents": array("ids of all heads that the writer saw; none for the first", DIGEST, most=50, ordered_set=True),
     "at": timestamp("the time, as claimed by the writer"),
     "actor": record(
@@ -413,7 +413,7 @@ _ENVELOPE: Final[Mapping[str, Shape]] = {
     "tool": NAME,
     "tx": text("the transaction, a UUID of version 7", pattern=_UUID7, longest=36),
     "subjects": array(
-        "the files that changed with it, or that it is about",
+        "the files that were changed with it or that it is about",
         record(
             "a file before and after; null if there was none",
             {"path": PATH, "prev": nullable(DIGEST), "sha256": nullable(DIGEST)},
@@ -421,7 +421,7 @@ _ENVELOPE: Final[Mapping[str, Shape]] = {
         most=200,
     ),
     "attest": array("ids of approval envelopes", DIGEST, most=50, ordered_set=True),
-    "data": {"type": "object", "description": "the data of the event, as its type requires"},
+    "data": {"type": "object", "description": "the data of the event, in the shape that its type requires"},
 }
 SIGNATURE: Final = text(
     "the SSHSIG signature of the actor's event key in base64, over the file without this field",
@@ -450,8 +450,8 @@ _EXAMPLE: Final[Mapping[str, Json]] = {
 
 
 def event_schema() -> dict[str, Json]:
-    """Return the same as JSON Schema 2020-12; `$defs` has the data of each type, with `_` in place of the dot in its
-    name.
+    """Return the shape of all events as JSON Schema 2020-12; `$defs` has the data of each type, with `_` in place of
+    the dot in its name.
     """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -2,7 +2,7 @@
 
 `.GOV/log/<packet>/<id>.json` contains the canonical JSON of the event and a final newline, and `id` is the SHA-256 of
 those bytes. Therefore `sha256sum` alone verifies a file, and two branches never write the same file with different
-contents. `at` and `actor` are claims; `sig` proves the actor if the policy of the base lists the key that made it.
+contents. `at` and `actor` are claims; `sig` proves the actor if it was made by a key that the policy of the base lists.
 """
 
 from __future__ import annotations

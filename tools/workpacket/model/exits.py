@@ -1,4 +1,4 @@
-"""Exit statuses of the command. Stop reasons of the runtime add 10 to 79 through their own entries in the catalogue."""
+"""Exit statuses of the command. Stop reasons of the runtime use 10 to 79, which their own catalogue entries define."""
 
 OK = 0
 FINDINGS = 1

@@ -10,7 +10,7 @@ a Windows device name. Ids are compared as a whole, because many real ids are pr
 Every command imports this module, so it imports nothing larger than `re`, and compiles the patterns for prose only when
 prose is first searched.
 
-Patterns of names may contain `*` for any characters.
+This module also matches names against patterns, in which `*` stands for any characters.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ class InvalidId(ValueError):
 
 
 class WorkPacketId:
-    """An id that follows the grammar. Two ids are equal if their texts are; `key` must be unique.
+    """An id that follows the grammar. Two ids are equal if their texts are equal; `key` must be unique in a repository.
 
-    `phase`, `slug` and `revision` belong to work packets, `short` and `mission` to work packages; those of the other
-    family are empty.
+    `phase`, `slug` and `revision` belong to work packets, `short` and `mission` to work packages; the fields of the
+    other family are empty.
     """
 
     __slots__ = ("mission", "phase", "revision", "short", "slug", "text")
@@ -183,8 +183,8 @@ def is_packet_id(text: str) -> bool:
 
 
 def leading_id(value: str) -> str:
-    """Return the id at the start of a field's value, without backticks and trailing remarks, or else the
-    whole value.
+    """Return the id at the start of a field's value, without backticks and trailing remarks; without an id, the whole
+    value.
     """
     return leading_word(value)[0]
 
@@ -272,7 +272,7 @@ def _packet_span(text: str, start: int, end: int) -> tuple[int, int] | None:
 def _package_span(text: str, start: int, end: int, last: int) -> tuple[int, int] | None:
     """Return the span for WP07, including the mission before it and the end of a range such as WP01-WP07.
 
-    `last` is where the previous id ends.
+    `last` is the end of the previous id.
     """
     if not _free_after(text, start, end) or (text[end : end + 1] == "." and text[end + 1 : end + 2].isdigit()):
         return None
@@ -286,7 +286,7 @@ def _package_span(text: str, start: int, end: int, last: int) -> tuple[int, int]
 
 
 def _free_before(text: str, start: int) -> bool:
-    """Whether no word or dash of a longer name precedes `start`. A few underscores alone are emphasis."""
+    """Whether no longer name continues up to `start`. A few underscores alone count as emphasis."""
     index = start - 1
     while index >= 0 and text[index] == "_" and start - index <= _EMPHASIS:
         index -= 1
@@ -294,7 +294,7 @@ def _free_before(text: str, start: int) -> bool:
 
 
 def _free_after(text: str, start: int, end: int) -> bool:
-    """Whether no word follows at `end`, and nothing makes the candidate a pattern."""
+    """Whether no longer name continues at `end`, and nothing makes the candidate a pattern."""
     index = end
     while index < len(text) and text[index] == "_" and index - end < _EMPHASIS:
         index += 1

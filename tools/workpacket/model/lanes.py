@@ -27,14 +27,14 @@ class Lane(Value):
     - `unfinished`: work continues here, or may; `in_work`: it is in progress now.
     - `may_be_stub`: a packet may be here that was never activated.
     - `waits`: its dependencies need not be done yet.
-    - `held`: only the packet's holder or assignee advances it.
+    - `held`: only the packet's holder or assignee may advance it.
     - `satisfies`: dependents of the packet no longer wait, unless the policy says otherwise.
     - `reclaimable`: finished, but can be claimed again.
-    - `settled`: nothing depends on the packet any more, so its evidence is not examined.
-    - `archived`: no packet returns from here, and a later revision counts instead.
-    - `derived`: no event leads here; a packet is here because its work has landed.
+    - `settled`: nothing depends on the packet any more, so its evidence is no longer examined.
+    - `archived`: packets never leave this lane, and a later revision counts instead.
+    - `derived`: no event moves a packet here; it is here because its work has landed.
     - `lands_as`: what work in this lane counts as once it has landed.
-    - `acts`: who advances the packet. `HOLDER` represents the name of its holder.
+    - `acts`: who advances the packet. `HOLDER` stands for the name of its holder.
     - `waits_for`: what a person must do before a packet moves on; '' if it waits for no one. `needs`: the same in one
       word, by which the audit filters.
     - `sign`: one ASCII character for screens, `tone` its color.
@@ -68,7 +68,7 @@ class Lane(Value):
 
 
 class LaneSection:
-    """One section of the task board, in board order. `key` is the compared part of the heading."""
+    """One section of the task board, in board order. `key` is the part of the heading that is compared."""
 
     __slots__ = ("heading", "key")
 
@@ -235,7 +235,7 @@ UNJUDGED: Final = "MERGED"
 
 
 def lane_words(token: str) -> str:
-    """Return a lane in words for people: "not judged" is part of the name of the lane."""
+    """Return a lane in words for people. The remark "not judged" is part of such a lane's name."""
     return f"{token} (not judged)" if token == UNJUDGED else token
 
 
@@ -306,7 +306,7 @@ class LaneTable(Value):
 
     @cached_property
     def sections(self) -> tuple[LaneSection, ...]:
-        """Return every section in board order; that of an added lane follows those of all earlier lanes."""
+        """Return every section in board order; the section of an added lane follows those of all earlier lanes."""
         sections = list(SECTIONS)
         for lane in self.added:
             before = {self._by_token[token].section for token in self.way[: self.way.index(lane.token)]}
@@ -321,7 +321,7 @@ class LaneTable(Value):
 
     @cached_property
     def key(self) -> str:
-        """Return a short identifier of the table; '' for the built-in lanes."""
+        """Return a short text that identifies the table; '' for the built-in lanes."""
         if not self.added:
             return ""
         import hashlib
@@ -360,7 +360,7 @@ class LaneTable(Value):
 
     @cached_property
     def names(self) -> Mapping[str, tuple[Lane, ...]]:
-        """Return the lanes by all their names, in lower-case words."""
+        """Return the lanes by each of their names, in lower-case words."""
         names: dict[str, tuple[Lane, ...]] = {}
         for lane in self.lanes:
             for name in _names_of(lane):

@@ -61,10 +61,10 @@ def stub_path(packet: str) -> str:
 
 
 def packet_paths(packet: str) -> tuple[str, str]:
-    """Return the two possible paths of a packet; the first existing one counts."""
+    """Return the two possible paths of a packet; the first one that exists counts."""
     return f"{PACKETS}/{packet}.md", f"{PACKETS}/{packet}/packet.md"
 
 
 def refinement_paths(packet: str) -> tuple[str, str]:
-    """Return the two possible paths of a refinement; the first existing one counts."""
+    """Return the two possible paths of a refinement; the first one that exists counts."""
     return f"{REFINEMENTS}/{packet}.md", f"{PACKETS}/{packet}/refinement.md"

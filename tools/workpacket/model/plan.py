@@ -30,7 +30,7 @@ class FileChange(Value):
 
 
 class FileSeen(Value):
-    """A file that the plan depends on without changing it: it must still have this digest, or still be absent."""
+    """A file that the plan depends on without changing it: it must still have this digest, or still be missing."""
 
     path: str
     digest: str | None
@@ -81,5 +81,5 @@ def digest(data: bytes) -> str:
 
 
 def log_seen(packet: str, events: Iterable[LogEvent]) -> FolderSeen:
-    """Return the log of a packet as seen by the plan: a newer event stops the plan."""
+    """Return the log of a packet as the plan expects it: a newer event stops the plan."""
     return FolderSeen(f"{LOG_FOLDER}/{packet}", frozenset(f"{event.id}.json" for event in events))

@@ -50,6 +50,22 @@ FORMER: dict[str, str] = {
     "schema": "help schema",
     "completion": "help completion",
 }
+# The same for options: each name means one thing in all commands. What is written now, and what was written before.
+FORMER_OPTIONS = {
+    "actor-kind": "kind",  # --kind: of documents
+    "code": "reason",  # --reason: a text
+    "exit-code": "gate",  # --gate: the name of one
+    "on": "base",  # --base: a revision
+    "once": "key",  # --key: one to sign with
+    "out": "output",
+    "pool": "lane",  # --lane: of a packet
+    "pool-size": "limit",  # --limit: of the rows shown
+    "revision": "commit",  # --commit: make one
+    "revisions-of": "base",
+    "target-branch": "target",  # --target: what a waiver is limited to
+    "uncommitted": "worktree",  # --worktree: a folder
+    "waits-for": "until",  # --until: when it ends
+}
 # Old spellings that print no notice: they are in the recipes that `init` writes, in the founding documents, in hooks of
 # pre-commit and in the configuration of git, where the person who reads the notice did not type them.
 SILENT = frozenset(
@@ -69,6 +85,9 @@ SILENT = frozenset(
         "supersede",
         "unblock",
         "waive",
+        # Options, by what is written now.
+        "exit-code",
+        "waits-for",
     }
 )
 # Below another command from the beginning: these names are in answers, and were never typed alone.
@@ -87,5 +106,15 @@ def next_line(command: str) -> str:
 
 
 def typed_as(name: str) -> str:
-    """Return what is typed for the command called `name`."""
+    """Return the command called `name` as it is typed."""
     return TYPED.get(name, name)
+
+
+def age(since: str, now: str) -> str:
+    """Return the time between two moments in words: `3 days`, `5 hours`, `1 minute`."""
+    from datetime import datetime
+
+    minutes = max(int((datetime.fromisoformat(now) - datetime.fromisoformat(since)).total_seconds()) // 60, 0)
+    if minutes < 60:
+        return counted(minutes, "minute")
+    return counted(minutes // 60, "hour") if minutes < 48 * 60 else counted(minutes // (24 * 60), "day")

@@ -1,7 +1,7 @@
 """The text that a person reads before signing: the complete contract and files, escaped, and the statement to sign.
 
 Text written by others is shown behind a bar, in rows that fit the terminal: `| ` before the beginning of a line, `|>`
-before its continuations. Therefore no text, however long, can pass for ours. Nothing is ever truncated.
+before its continuations. Therefore no text, however long, can pass for text of the tool. Nothing is ever truncated.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def render_changes(path: str, before: bytes, after: bytes, since: str, style: St
 
 
 def render_statement(statement: Statement, style: Style = PLAIN) -> str:
-    """Return everything that will be signed; the digest of each file also as six words."""
+    """Return everything that will be signed; the digest of each file is also shown as six words."""
     rows = [("decision", f"{statement.decision} {statement.packet} at the gate {statement.gate}")]
     rows += [("as", f"{statement.approver} ({statement.role}) of {statement.repository.name}")]
     rows += [("of first", statement.repository.root_commit)]

@@ -1,7 +1,7 @@
 """An audit as plain JSON values: the output of `--format json`, and the data of the page.
 
-Every text that a person reads is sanitized here, once for all formats. This module also renders an audit for a terminal
-and as Markdown: what is wrong, since when, and who must act.
+Every text that a person reads is sanitized here, for all formats at once. This module also renders an audit for a
+terminal and as Markdown: what is wrong, since when, and who must act.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SHOWN = 20
 
 
 def told(text: str) -> str:
-    """Return a text for display: sanitized, and no longer than anyone reads in a report."""
+    """Return a text for display: sanitized, and shortened to a readable length."""
     return escape(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
 
 
@@ -294,7 +294,7 @@ class Group(NamedTuple):
 
     @property
     def when(self) -> str:
-        """Return the time in words; '' if unknown."""
+        """Return the time for people to read; '' if unknown."""
         if self.since:
             return f"since {self.since[:10]}"
         return "not committed" if any(matter.pending for matter in self.matters) else ""

@@ -75,9 +75,7 @@ def _area(points: Sequence[Point], drawn: Sequence[int], position: int, highest:
 
 
 def _steps(values: Sequence[int], highest: int) -> list[str]:
-    """Return the line of a lane as steps, because a packet changes lanes at one moment; each moment has its own
-    position.
-    """
+    """Return the line of a lane as steps, because packets change lanes instantly; each time has its own position."""
     corners: list[str] = []
     for number, value in enumerate(values):
         if not number or value != values[number - 1]:
@@ -198,7 +196,9 @@ def _verdict(audit: Audit, found: list[Group]) -> Iterator[str]:
 
 
 def _group(group: Group, audit: Audit) -> Iterator[str]:
-    """Yield one kind of finding: what, how often, since when, and who acts; unfolded, each place."""
+    """Yield the element for one kind of finding: what, how often, since when, and who must act; it unfolds to show each
+    place.
+    """
     who = ", ".join(text(name) for name in group.who[:3]) + (" and others" if len(group.who) > 3 else "")
     yield f'<details class="group {group.severity}" id="code-{group.code}"><summary>'
     yield f'<span class="severity">{group.severity}</span> <strong>{html_escape(group.title)}</strong> '
@@ -223,7 +223,7 @@ def _matter(matter: AuditFinding, audit: Audit) -> str:
 
 
 def _file_address(matter: AuditFinding, audit: Audit) -> str:
-    """Return the address of the place on the forge; '' if the file is not there as it is here."""
+    """Return the address of the place on the forge; '' if the forge does not have the file in this state."""
     facts, finding = audit.facts, matter.finding
     if not facts.forge or facts.head is None or matter.pending or not finding.path:
         return ""
@@ -249,14 +249,14 @@ def _progress(audit: Audit) -> Iterator[str]:
 
 
 def _share(gap: Gap) -> str:
-    """Return the share as a bar with its percentage, rounded down, so that only what is complete has 100 %."""
+    """Return the share as a bar with its percentage, rounded down, so that only complete items have 100 %."""
     if not gap.of:
         return "none asked"
     return f'<meter max="{gap.of}" value="{gap.done}"></meter> <span>{100 * gap.done // gap.of} %</span>'
 
 
 def _history_table(audit: Audit) -> str:
-    """Return the numbers of the chart, at a dozen of its moments."""
+    """Return the numbers of the chart at about a dozen points in time."""
     points = audit.history
     if not points:
         return "<p>No packet has moved yet.</p>"

@@ -28,12 +28,12 @@ _ADDED_SIGN = "*"
 
 
 def sign_of(lane: str) -> str:
-    """Return the sign of a lane. Lanes added by a policy share one: they are few, and each has its section."""
+    """Return the sign of a lane. Lanes added by a policy share one sign: they are few, and each has its own section."""
     return SIGNS.get(lane, _ADDED_SIGN)
 
 
 class Card(Value):
-    """One packet. `note` is its holder, or why it is in its lane."""
+    """One packet. `note` is its holder, or why the packet is in its lane."""
 
     id: str
     lane: str
@@ -43,7 +43,7 @@ class Card(Value):
 
 
 class Column(Value):
-    """One section of the board. In an `open` one, work is or may be in progress."""
+    """One section of the board. In an `open` section, work is or may be in progress."""
 
     heading: str
     open: bool
@@ -143,7 +143,7 @@ def _screen_card(card: Card, width: int) -> Iterator[Line]:
 
 
 def _legend(columns: Sequence[Column], room: int) -> list[str]:
-    """Return a legend of the signs in use; each is on one line with its lane."""
+    """Return a legend of the signs in use, each on one line with its lane."""
     present = {card.lane for column in columns for card in column.cards}
     lanes = [*(lane for lane in SIGNS if lane in present), *sorted(present - SIGNS.keys())]
     lines: list[str] = []

@@ -1,7 +1,7 @@
 """The one registry of reason codes: all tables of the model, and the rules.
 
 A code is looked up on demand: among the loaded rules, then table by table, and only then among all rules. A new table
-is added here by name; a test finds a forgotten one.
+must be listed here; a test reports one that is missing.
 """
 
 from __future__ import annotations

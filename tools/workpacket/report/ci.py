@@ -108,7 +108,7 @@ def _plain_lines(findings: list[Problem]) -> Iterable[str]:
 
 
 def _data(text: str) -> str:
-    """Escape our own or sanitized text for the runner."""
+    """Escape text that is ours or sanitized for the runner."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
@@ -131,7 +131,7 @@ class _Case(Value):
 
 
 def render_junit(outcome: CheckOutcome, reasons: Mapping[str, Reason]) -> str:
-    """Return the document, with a line feed at its end."""
+    """Return the document, which ends with a line feed."""
     cases = list(_cases(outcome, reasons))
     failures = sum(bool(case.failing) and case.element == "failure" for case in cases)
     errors = sum(bool(case.failing) and case.element == "error" for case in cases)
@@ -297,7 +297,10 @@ def _artifact(path: str) -> dict[str, Json]:
 
 
 def _location(finding: Problem) -> dict[str, Json]:
-    """Return the location. GitHub refuses the whole upload if a result has none, so the nearest one is used."""
+    """Return the location.
+
+    GitHub refuses the whole upload if a result has none, so a finding without a place gets the nearest one.
+    """
     artifact = _artifact(finding.path or GOVERNANCE_FOLDER)
     return {"physicalLocation": {"artifactLocation": artifact, "region": _region(finding)}}
 
@@ -313,8 +316,8 @@ def _region(finding: Problem) -> dict[str, Json]:
 
 
 def _fingerprint(finding: Problem, source_line: SourceLine, seen: Counter[str]) -> str:
-    """Return a fingerprint that is stable when lines are added above: from code, path, text of the line, and an
-    index.
+    """Return a fingerprint that is stable when lines are added above: it is made from the code, the path, the text of
+    the line, and an index.
     """
     line = source_line(finding.path, finding.line) if finding.line else None
     parts = (finding.code, finding.path, (line or "").strip())

@@ -53,7 +53,7 @@ def _lines(source: Source) -> list[str]:
 
 
 def _touched(before: Source, after: Source, edits: tuple[Edit, ...]) -> list[_Change]:
-    """Return the lines around each edit, extended by one character, because an edit may split or join a CRLF."""
+    """Return the lines that each edit touches, extended by one character, because an edit may split or join a CRLF."""
     changes: list[_Change] = []
     moved = 0
     for edit in sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end)):

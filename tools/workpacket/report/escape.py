@@ -41,8 +41,8 @@ _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 @cache
 def hidden() -> re.Pattern[str]:
-    """Return a pattern for one character that must not be shown as it is. Compiled on first use: clean ASCII never
-    needs it.
+    """Return a pattern for one character that must not be shown as it is. It is compiled on first use, because clean
+    ASCII never needs it.
     """
     return re.compile(f"[{_HIDDEN_RANGES}{_ASTRAL_NONCHARACTERS}]|{_STRAY_VARIATION}|{_LOGGING_COMMAND}")
 

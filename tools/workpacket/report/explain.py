@@ -53,7 +53,7 @@ def remedies_of(reason: Reason) -> list[str]:
 
 
 def facts_of(reason: Reason) -> list[tuple[str, str]]:
-    """Return what applies to the code in general: the same lines as in the documentation."""
+    """Return what applies to every problem with this code, in the same lines as the documentation."""
     severity: str = reason.severity
     if reason.strict_severity != reason.severity:
         severity += f" (under the profile strict: {reason.strict_severity})"

@@ -33,7 +33,7 @@ def render_envelope(command: str, exit_code: int, findings: Iterable[Problem], d
 
 
 def render_check(outcome: CheckOutcome, exit_code: int) -> str:
-    """Return the object of `check`."""
+    """Return the object that `check` prints."""
     data: dict[str, Json] = {
         "files_checked": len(outcome.files),
         "files_by_kind": outcome.files_by_kind,
@@ -69,8 +69,8 @@ def _fix(fix: Fix) -> dict[str, Json]:
 
 
 def _edits(edits: tuple[Edit, ...]) -> list[Json] | None:
-    """Return the edits; None if a text contains bytes that are not UTF-8: JSON cannot represent it, but `--fix` can
-    apply it.
+    """Return the edits; None if a text contains bytes that are not UTF-8, which `--fix` can apply but JSON cannot
+    represent.
     """
     if any(without_surrogates(edit.text) != edit.text for edit in edits):
         return None

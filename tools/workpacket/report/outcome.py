@@ -14,7 +14,7 @@ SourceLine = Callable[[str, int], "str | None"]
 
 
 def no_source(_path: str, _line: int) -> str | None:
-    """Return no line, for outcomes whose texts are not available."""
+    """Return '' as the line, for outcomes whose texts are not available."""
     return None
 
 

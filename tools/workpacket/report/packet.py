@@ -20,7 +20,10 @@ _SHORT: Final = 12
 
 
 class CriterionView(Value):
-    """A line of DONE_MEANS. `state` follows from the log; `proof` is the command, the place, or why it needs none."""
+    """A line of DONE_MEANS.
+
+    `state` follows from the log; `proof` is the command, the place, or the reason why none is needed.
+    """
 
     number: int
     text: str
@@ -41,7 +44,7 @@ class CriterionView(Value):
 
 
 class TaskView(Value):
-    """The statements of a packet's documents. `unreadable` says why there are none."""
+    """What a packet's documents say. `unreadable` says why that is unknown."""
 
     title: str = ""
     what: str = ""
@@ -65,7 +68,7 @@ class TaskView(Value):
 
 
 class PacketView(Value):
-    """A packet to show. `rows` are facts of the log and the files, each with its label. `recent` are its last events,
+    """A packet to show. `rows` are facts from the log and the files, each with its label. `recent` are its last events,
     oldest first.
     """
 
@@ -126,7 +129,7 @@ def _criterion(one: CriterionView) -> str:
 
 
 def _row(label: str, text: str, style: Style) -> Iterator[str]:
-    """Yield the label and the text, wrapped below itself if the terminal has a known width."""
+    """Yield the label and the text; if the terminal's width is known, the text is wrapped and indented."""
     room = style.columns - _LABEL if style.columns and style.columns > 2 * _LABEL else None
     folded = wrap(escape(text), room) if room else [escape(text)]
     for number, line in enumerate(folded):

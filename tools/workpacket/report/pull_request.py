@@ -29,7 +29,7 @@ _RUNS = re.compile(r"`+")
 
 
 class Signed(Value):
-    """An approval or rejection at a gate. `against` are the codes for which it does not count."""
+    """An approval or rejection at a gate. `against` are the codes of the reasons why it does not count."""
 
     gate: str
     decision: str
@@ -51,7 +51,7 @@ class Signed(Value):
 
 class PacketChange(Value):
     """One packet of the change. `contract` describes what was approved; `changed` are the differences of the contract
-    from the base, each with its name, before and after; `events` are the new ones.
+    from the base, each with its name, before and after; `events` are the new events.
     """
 
     id: str

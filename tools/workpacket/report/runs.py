@@ -53,7 +53,7 @@ class PacketRun(Value):
 
 
 def linked_runs(state: PacketState, *, unfinished: bool) -> tuple[PacketRun, ...]:
-    """Return the runs according to the log. Stopped runs of a finished packet are history."""
+    """Return the runs according to the log. Stopped runs of a finished packet need no attention."""
     return tuple(_of_log(state, unfinished=unfinished))
 
 
@@ -73,7 +73,7 @@ def seen(run: PacketRun, state: Standing, code: str = "") -> PacketRun:
 
 
 def mark(runs: Sequence[PacketRun]) -> str:
-    """Return all runs of a packet in a few words, as in `1 run live, 1 blocked (stalled)`; '' without any."""
+    """Describe all runs of a packet in a few words, such as `1 run live, 1 blocked (stalled)`; '' if there are none."""
     counts = Counter(run.words for run in runs)
     told = [f"{count} {words}" for words, count in counts.items()]
     return f"runs: {', '.join(told)}" if told else ""
@@ -137,7 +137,7 @@ def render_facts(facts: Iterable[tuple[str, str]]) -> str:
 
 
 def rows_of_dependencies(data: Mapping[str, Json]) -> list[Json]:
-    """Return what an event `lockfile_changed` says of each file: its packages by kind, and their number."""
+    """Return, for each file in an event `lockfile_changed`, its packages by kind and their number."""
     files = data.get("lockfiles")
     return [one for one in map(_row_of_file, files if isinstance(files, list) else ()) if one]
 
@@ -161,7 +161,7 @@ _KINDS_OF_CHANGE = {"added": "+", "removed": "-", "updated": "~"}
 
 
 def told_of_dependencies(data: Mapping[str, Json]) -> list[str]:
-    """Return the lines that tell a person about an event `lockfile_changed`: packages, their number, warnings."""
+    """Return the lines that describe an event `lockfile_changed`: packages, their number, and warnings."""
     lines = []
     for row in rows_of_dependencies(data):
         assert isinstance(row, Mapping)
@@ -206,7 +206,7 @@ def render_checks(checks: Sequence[CheckRow], style: Style = PLAIN) -> str:
 
 
 class QuestionRow(NamedTuple):
-    """A question for a person: a heading, what to look at, and the digest that an answer must name."""
+    """A question for a person: a heading, the facts to look at, and the digest that an answer must name."""
 
     id: str
     question: str

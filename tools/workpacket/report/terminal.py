@@ -1,8 +1,8 @@
 """Text on a terminal: its width, line breaks and colors, and the message of a failed command. The caller queries the
 terminal and the environment; renderers only read this value.
 
-The values used by every `check` (`Style`, `Excerpt`, `CheckOutcome`) are named tuples: creating the class takes a
-seventh of the time of a frozen dataclass, and that time is part of the start-up of the command.
+The values used by every `check` (`Style`, `Excerpt`, `CheckOutcome`) are named tuples: creating such a class takes a
+seventh of the time of creating a frozen dataclass, and that time is part of the start-up of the command.
 
 This module also measures how many columns text takes, and breaks it into lines.
 """
@@ -104,7 +104,7 @@ class Style(NamedTuple):
 
     @property
     def columns(self) -> int | None:
-        """Return the width for layout: wrapping below a minimum width helps no one."""
+        """Return the width for layout, which has a minimum, because narrower text is unreadable."""
         return None if self.width is None else max(self.width, NARROWEST)
 
     def paint(self, text: str, role: Role) -> str:
@@ -116,8 +116,8 @@ PLAIN = Style()
 
 
 def render_failure(error: WorkpacketError, style: Style = PLAIN) -> str:
-    """Return `error: what (code)`, and a line that helps. They are never wrapped, because people search for them and
-    paste them.
+    """Return `error: what (code)` and a line that helps. Neither is ever wrapped, because people search for error
+    messages and paste them.
     """
     where = f"{escape(error.path)}: " if error.path else ""
     lines = [f"{style.paint('error:', 'error')} {where}{escape(error.message)} ({escape(error.code)})"]

@@ -9,7 +9,7 @@
 1 error in 1 of 35 files; 1 can be fixed with --fix [*]
 
 A quoted line of a document has a caret below the place of the finding. Columns of a finding count characters, but
-columns of a terminal do not: tabs, wide, combining and escaped characters all have other widths. Each character is
+columns of a terminal do not: tabs, wide, combining and escaped characters all differ in width. Each character is
 therefore measured in the form in which it is shown.
 
 Statistics show how often each code was found, for a repository that has too many findings to read.
@@ -39,7 +39,7 @@ _Cell: TypeAlias = tuple[str, int]
 
 
 class QuotedLine(NamedTuple):
-    """`text` to show, and `width` carets to put below it after `start` columns."""
+    """The `text` to show, and the `width` carets to put below it after `start` columns."""
 
     text: str
     start: int
@@ -196,7 +196,7 @@ def _fix_offers(outcome: CheckOutcome) -> Iterator[str]:
     if safe:
         yield f"{safe} can be fixed with --fix {SAFE_FIX_MARK}"
     if unsafe:
-        yield f"{unsafe}{' more' if safe else ''} can be fixed with --unsafe-fixes, which a person should review"
+        yield f"{unsafe}{' more' if safe else ''} can be fixed with --unsafe-fixes; a person should review the result"
 
 
 def _file_lines(findings: list[Problem], source_line: SourceLine, style: Style) -> Iterator[str]:
@@ -264,7 +264,7 @@ def _hanging(head: str, text: str, columns: int | None) -> list[str]:
 
 
 class CodeCount(Value):
-    """The count of one code. `severity` is the highest with which it was found; `fixable` counts safe fixes."""
+    """The count of one code. `severity` is the highest among its findings; `fixable` counts safe fixes."""
 
     code: str
     severity: Severity
@@ -283,7 +283,7 @@ def code_counts(findings: tuple[Problem, ...]) -> list[CodeCount]:
 
 
 def render_statistics(outcome: CheckOutcome, reasons: Mapping[str, Reason], style: Style = PLAIN) -> str:
-    """Return a table of count, severity, code and title, and the summary line of the full report."""
+    """Return a table of count, severity, code and title, followed by the summary line of the full report."""
     counts = code_counts(outcome.findings)
     digits = max((len(str(entry.count)) for entry in counts), default=0)
     severities = max((len(entry.severity) for entry in counts), default=0)

@@ -1,8 +1,8 @@
 """The page on which a person approves by touch: the text that the terminal would show, row by row, and two buttons.
 
-Everything from the repository is text, escaped as on the terminal and once more for HTML. A row that the window wraps
-continues further to the right than any row begins, so no text can pass for ours here either. The content security
-policy allows one style sheet and one script, by digest, and requests only to the page's own origin.
+Everything from the repository is text, escaped as on the terminal and once more for HTML. If the window wraps a row,
+the rest is indented further than any row begins, so no text can pass for text of the tool here either. The content
+security policy allows one style sheet and one script, by digest, and requests only to the page's own origin.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _CHANGES = "changes since "
 
 
 class Asked(Value):
-    """The input of the page's script. `challenge`, `credential` and `user` are base64url; `page` is the secret that its
-    answer repeats; `person` is the owner of the registered key.
+    """The input of the page's script. `challenge`, `credential` and `user` are base64url; `page` is the secret that the
+    script's answer must repeat; `person` is the owner of the registered key.
     """
 
     kind: Literal["touched", "registered"]
@@ -54,8 +54,8 @@ class Asked(Value):
 
 
 class TouchPage(Value):
-    """The content of the page. `title` and `lead` are ours, with words of others in them; `text` is what the terminal
-    would show.
+    """The content of the page. `title` and `lead` are ours, but may contain words of others; `text` is what the
+    terminal would show.
     """
 
     title: str
@@ -103,8 +103,8 @@ def _page(page: TouchPage, files: PageFiles) -> Iterator[str]:
 
 
 def _rows(text: str) -> Iterator[str]:
-    """Yield the rows as HTML. A row of others begins with a bar, so a row that begins with dashes is a
-    title of ours.
+    """Yield the rows as HTML. A row of text by others begins with a bar, so a row that begins with dashes is one of our
+    titles.
     """
     in_changes = False
     for line in escape_lines(text.rstrip("\n")).split("\n"):

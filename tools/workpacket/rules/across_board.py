@@ -25,7 +25,7 @@ _REVISION = lazy_pattern(r"-v[1-9][0-9]*\Z")
 class BoardEntryWithoutFile(RepositoryRule):
     """Entry of the board without a file
 
-    The board lists work that cannot be read, signed or checked.
+    The board lists a packet that cannot be read, signed or checked.
 
     Remedy: restore the file, correct the id, or delete the entry.
     """
@@ -54,7 +54,7 @@ class BoardEntryWithoutFile(RepositoryRule):
 class WorkOnNoBoard(RepositoryRule):
     """Packet or stub that is not on the board
 
-    Anyone who plans by the board will miss it.
+    Anyone who plans with the board will miss the packet.
 
     Remedy: `workpacket board sync` adds the entry.
     """
@@ -79,7 +79,7 @@ def _is_stub(work: WorkIndex, file: WorkFile) -> bool:
 class StatusContradictsBoard(RepositoryRule):
     """Status of a packet that contradicts the board
 
-    One of them is outdated, so work may be started or skipped by mistake.
+    The status or the board is outdated, so work may be started or skipped by mistake.
 
     Remedy: `workpacket board sync` restores the status in the log; `--adopt` records the hand edit as a move.
     """
@@ -100,7 +100,7 @@ class StatusContradictsBoard(RepositoryRule):
 class ActivatedStillStub(RepositoryRule):
     """Packet that the board still lists as a stub
 
-    The stub was activated but its entry was not moved, so the packet looks as if work could not start.
+    The stub was activated but its entry was not moved, so work on the packet seems not to be allowed yet.
 
     Remedy: move the entry: `workpacket board sync`.
     """
@@ -117,7 +117,7 @@ class ActivatedStillStub(RepositoryRule):
 class SupersededStillLive(RepositoryRule):
     """Superseded packet with a status of open work
 
-    Someone might work on it instead of its successor.
+    Someone might work on this packet instead of its successor.
 
     Remedy: `workpacket board sync` writes the status; `just next` names the packet in force.
     """
@@ -177,7 +177,7 @@ def _headings(lanes: LaneTable) -> dict[str, str]:
 class RegistryBoardStale(RepositoryRule):
     """Outdated Task Board cell
 
-    The registry and the board name different sections for the packet.
+    The registry names a different section from the one in which the board has the packet.
 
     Remedy: `workpacket board registry sync` updates the cell.
     """
@@ -206,7 +206,7 @@ class RegistryPacketOnNoBoard(RepositoryRule):
 
     The registry refers to an entry that does not exist.
 
-    Remedy: `workpacket board sync` adds the entry, if the packet still exists; else correct the row.
+    Remedy: `workpacket board sync` adds the entry if the packet still exists; otherwise, correct the row.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -225,7 +225,7 @@ def _is_superseded(listed: Listed) -> bool:
 class RegistryActiveMissing(RepositoryRule):
     """Active Packet that does not exist
 
-    The packet in force for this work cannot be read.
+    The packet in force for this base cannot be read.
 
     Remedy: restore the file, or enter the path of the packet in force.
     """
@@ -265,8 +265,8 @@ class RegistryActiveStub(RepositoryRule):
 class RegistryActiveSuperseded(RepositoryRule):
     """Active Packet that is superseded
 
-    The registry refers to a packet that has been replaced. If no revision of the base is in force any more, it should
-    name the last one.
+    The registry refers to a packet that has been replaced. If no revision of the base is in force any more, the row
+    should name the last one.
 
     Remedy: enter the path of the packet that replaced it.
     """
@@ -289,14 +289,14 @@ def _bases_that_are_over(repository: RepositorySummaries) -> set[str]:
 
 
 def _superseded_by(work: WorkIndex, name: str) -> str:
-    """Return where the packet is said to be superseded; '' if nowhere, or if the row names no packet."""
+    """Return the place that says that the packet is superseded; '' if there is none, or if the row names no packet."""
     if not name:
         return ""
     listed = work.entries.get(name)
     if listed is not None and _is_superseded(listed):
-        return f"the board says so ({listed.path}:{listed.entry['place'][0]})"
+        return f"it is superseded according to the board ({listed.path}:{listed.entry['place'][0]})"
     known = work.superseded.get(name)
-    return f"another row says so ({known.path}:{known.line})" if known is not None else ""
+    return f"it is superseded according to another row ({known.path}:{known.line})" if known is not None else ""
 
 
 class RegistrySupersedesUnknown(RepositoryRule):
@@ -323,7 +323,7 @@ class RegistrySupersedesUnknown(RepositoryRule):
 class StubWithoutRow(RepositoryRule):
     """Live stub without a row in the registry
 
-    After activation, it would be unclear which packet of its base is in force.
+    After the stub is activated, it would be unclear which packet of its base is in force.
 
     Remedy: add a row: `workpacket board registry sync`.
     """
@@ -348,7 +348,7 @@ class StubWithoutRow(RepositoryRule):
 class BaseWithoutRow(RepositoryRule):
     """Base with several packets but no row in the registry
 
-    It is unclear which of them is in force.
+    It is unclear which of the packets is in force.
 
     Remedy: add a row that names it: `workpacket board registry sync`.
     """

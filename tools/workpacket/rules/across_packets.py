@@ -23,7 +23,7 @@ _NAMED = 6
 class IdTwice(RepositoryRule):
     """Two files for one packet
 
-    People may edit one while tools read the other.
+    People may edit one file while tools read the other.
 
     Remedy: keep only one of them.
     """
@@ -37,7 +37,7 @@ class IdTwice(RepositoryRule):
 class IdCaseCollision(RepositoryRule):
     """Ids that differ only in case
 
-    On case-insensitive file systems their files are the same file, so one packet overwrites the other.
+    On case-insensitive file systems, their files are the same file, so one packet overwrites the other.
 
     Remedy: change one of the ids.
     """
@@ -97,7 +97,7 @@ class DependencySuperseded(RepositoryRule):
 class DependencyCycle(RepositoryRule):
     """Circular dependency between packets
 
-    None of them can ever start.
+    None of the packets can ever start.
 
     Remedy: delete one of the dependencies, or split a packet.
     """
@@ -129,7 +129,7 @@ def _dependencies(work: WorkIndex) -> _Edges:
 class DependencyContradiction(RepositoryRule):
     """Different dependencies in stub and packet
 
-    Stub and packet disagree about what the work waits for; the gate can follow only one of them.
+    Stub and packet disagree about what the work waits for, and the gate can follow only one of them.
 
     Remedy: correct the packet, and make the stub agree.
     """
@@ -165,7 +165,7 @@ def _by_base(file: WorkFile) -> dict[str, Mention]:
 class RefinementWithoutWork(RepositoryRule):
     """Refinement of an unknown packet
 
-    Its content, and perhaps its approval, do not belong to any work.
+    The refinement, and perhaps its approval, does not belong to any work.
 
     Remedy: correct its id, restore the stub, or delete it.
     """
@@ -295,9 +295,9 @@ def _uses(repository: RepositorySummaries) -> Iterator[SignatureUse]:
 class SignatureReused(RepositoryRule):
     """Signature that was given for another packet
 
-    Each token approves one packet. On a second packet it is a copy, and that packet was not approved.
+    Each token approves one packet. On a second packet, the token is a copy, and that packet was not approved.
 
-    Remedy: have the packet approved on its own: `workpacket approve <WP_ID>`.
+    Remedy: have the packet approved separately: `workpacket approve <WP_ID>`.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -311,7 +311,7 @@ class SignatureReused(RepositoryRule):
 
 
 def _audited_owners(repository: RepositorySummaries) -> dict[str, tuple[str, set[str]]]:
-    """Return the packets that each audited signature was given for; a row that names none is skipped."""
+    """Return, for each audited signature, the packets it was given for. A row that names none is skipped."""
     owners: dict[str, tuple[str, set[str]]] = {}
     for path, audit in repository.signature_audits.items():
         for row in audit["rows"]:
@@ -324,9 +324,9 @@ def _audited_owners(repository: RepositorySummaries) -> dict[str, tuple[str, set
 class SignatureNotAudited(RepositoryRule):
     """Signature that is missing from the audit
 
-    The audit shows whether a token was used twice; this one bypassed it.
+    The audit shows whether a token was used twice, but it does not list this one.
 
-    Remedy: find out who gave it; `workpacket approve <WP_ID>` records an approval and audits it.
+    Remedy: find out who gave it; `workpacket approve <WP_ID>` records an approval and adds it to the audit.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -380,7 +380,7 @@ class AuditPacketUnknown(RepositoryRule):
 class GatePacketUnknown(RepositoryRule):
     """Gate recorded for an unknown packet
 
-    The packet that passed it does not exist.
+    The packet that is said to have passed the gate does not exist.
 
     Remedy: correct the id, or restore the packet.
     """
@@ -398,5 +398,5 @@ class GatePacketUnknown(RepositoryRule):
 
 
 def _is_known(repository: RepositorySummaries, name: str) -> bool:
-    """Whether anything other than an approval knows the id; a refinement suffices."""
+    """Whether a document other than an approval has the id; a refinement suffices."""
     return name in repository.work.known or any(path in repository.refinements for path in refinement_paths(name))

@@ -4,7 +4,7 @@ A repository that adopts the tool has findings that no one will fix this week. `
 then on only new ones are reported. A finding is recognized by its file, its code and the text of its line, so that it
 remains known when lines move, and is new when the line changes.
 
-Findings about approvals, the log and contracts are never recorded: they are claims to verify, not old habits.
+Findings about approvals, the log and contracts are never recorded: they are claims to verify, not habits to tolerate.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SourceLine: TypeAlias = Callable[[str, int], "str | None"]
 
 
 class KnownPlace(NamedTuple):
-    """What identifies a known finding. `line` is the digest of the line's text, '' for a finding about the file."""
+    """The identity of a known finding. `line` is the digest of the line's text, '' for a finding about the file."""
 
     path: str
     code: str
@@ -43,8 +43,8 @@ Baseline: TypeAlias = Mapping[KnownPlace, int]
 
 
 class ComparedWithBaseline(NamedTuple):
-    """The findings that the baseline does not contain, the number of those that it does, and its entries that were not
-    found.
+    """The findings that the baseline does not contain, the number of findings that it contains, and its entries that
+    matched nothing.
     """
 
     new: list[Problem]
@@ -82,8 +82,8 @@ def recorded(findings: Iterable[Problem], reasons: Mapping[str, Reason], line: S
 def compare(
     findings: Sequence[Problem], known: Baseline, reasons: Mapping[str, Reason], line: SourceLine
 ) -> ComparedWithBaseline:
-    """Separate new findings from known ones. If a line has more findings of a code than are known, the
-    others are new.
+    """Separate new findings from known ones. If a line has more findings of a code than the baseline, the surplus ones
+    are new.
     """
     if not known:
         return ComparedWithBaseline([*findings], 0, Counter())
@@ -100,7 +100,7 @@ def compare(
 
 
 def baseline_text(known: Baseline) -> str:
-    """Return the file, with one line for each entry, so that git can merge what two branches remove."""
+    """Return the file, with one line for each entry, so that git can merge removals on two branches."""
     rows = (
         json.dumps({"path": place.path, "code": place.code, "line": place.line, "count": count}, ensure_ascii=False)
         for place, count in sorted(known.items())

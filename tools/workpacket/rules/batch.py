@@ -40,10 +40,10 @@ TasksRule = DocumentRule[BatchTasks]
 
 
 class IntegerLookingSha(CheckpointRule):
-    """Commit id that other readers take for a number
+    """Commit id that other parsers read as a number
 
-    A commit id made of digits, or of digits around one `e`, is a number for most YAML readers, and is written back as a
-    different one: without its zeros, or as infinity.
+    A commit id that consists of digits, or of digits around one `e`, is a number to most YAML parsers, which write it
+    back changed: without leading zeros, or as infinity.
 
     Remedy: `workpacket check --fix` puts it in quotes.
     """
@@ -65,10 +65,10 @@ class IntegerLookingSha(CheckpointRule):
 class BatchLabelText(CheckpointRule):
     """Batch label that is not a number
 
-    Labels are text here, so `2a` is as valid as 2. Tools that count batches stop at the first label that is not a
+    Labels are text here, so `2a` is as valid as `2`. But tools that count batches stop at the first label that is not a
     number.
 
-    Remedy: none, if all readers of the checkpoint treat labels as text.
+    Remedy: nothing, if all readers of the checkpoint treat labels as text; otherwise, use numbers.
     """
 
     severity = "info"
@@ -125,7 +125,7 @@ class BatchNumberBackwards(CheckpointRule):
 class DeferredIssueMapping(CheckpointRule):
     """Deferred issue that YAML reads as a mapping
 
-    An unquoted `: ` turns the text before it into a key, and the sentence is lost.
+    An unquoted `: ` turns the text before it into a key, so the sentence is lost.
 
     Remedy: put the sentence in quotes, or write the issue with batch, severity and description.
     """
@@ -168,7 +168,7 @@ class BatchTaskInTwoGroups(CheckpointRule):
 class BatchNextNotPending(CheckpointRule):
     """Task of the next batch that is not pending
 
-    Either it is already done, or it is not recorded as pending.
+    The task is already done, or is not recorded as pending.
 
     Remedy: take it out of `next_batch`, or put it under `pending`.
     """
@@ -202,7 +202,7 @@ class BatchStatusUnknown(TasksRule):
 class BatchDependenciesUnread(DocumentRule[BatchDependencies]):
     """Dependencies in an unknown form
 
-    They are not read, so the next batch is planned without them.
+    The dependencies are not read, so the next batch is planned without them.
 
     Remedy: write them as a mapping, `edges: {T002: [T001]}`, or as phases whose tasks have `depends_on`.
     """
@@ -218,7 +218,7 @@ class _Tasks(NamedTuple):
 
 
 class _PlanRule(TasksRule):
-    """A rule about faults that prevent planning the next batch."""
+    """A rule about faults that prevent the next batch from being planned."""
 
     problem: ProblemCode
 
@@ -237,9 +237,9 @@ class _PlanRule(TasksRule):
 class BatchTaskTwice(_PlanRule):
     """Duplicate task id
 
-    It is unclear which task dependencies and checkpoints refer to.
+    It is unclear which of the tasks dependencies and checkpoints refer to.
 
-    Remedy: give one of the two another id.
+    Remedy: give one of them another id.
     """
 
     problem = "batch_task_twice"
@@ -271,7 +271,7 @@ class BatchDependencyUnknown(_PlanRule):
 class BatchDependencyCycle(_PlanRule):
     """Circular dependency between tasks
 
-    None of them can ever begin.
+    None of the tasks can ever start.
 
     Remedy: delete one of the dependencies, or split a task.
     """
@@ -315,7 +315,7 @@ class BatchFolder(NamedTuple):
     dependencies: File | None
 
     def files_of(self, task: str) -> list[str]:
-        """Return the files that a task changes: those of the checkpoint, of tasks.yaml, or of dependencies.yaml."""
+        """Return the files that a task changes: those in the checkpoint, in tasks.yaml, or in dependencies.yaml."""
         for file in (self.checkpoint, self.tasks, self.dependencies):
             found = dict(file.summary["files"]).get(task) if file is not None else None
             if found:
@@ -389,7 +389,7 @@ class BatchCheckpointTaskMissing(RepositoryRule):
 class BatchStatusDrift(RepositoryRule):
     """Task whose state differs between the checkpoint and tasks.yaml
 
-    One of the two was not updated after the last batch, so a resumed session would repeat or skip work.
+    One of the two files was not updated after the last batch, so a resumed session would repeat or skip work.
 
     Remedy: correct the one that is wrong.
     """
@@ -417,7 +417,7 @@ class BatchStatusDrift(RepositoryRule):
 class BatchNextNotReady(RepositoryRule):
     """Task of the next batch whose dependencies are not done
 
-    It would be built on something that does not exist yet.
+    The task would be based on work that does not exist yet.
 
     Remedy: take it out of the next batch; `workpacket runtime batch next` lists the tasks that are ready.
     """
@@ -440,7 +440,7 @@ class BatchNextNotReady(RepositoryRule):
 class BatchNextFilesCollide(RepositoryRule):
     """Parallel tasks that change the same file
 
-    Both are done at the same time, so one would overwrite the other's changes.
+    Both tasks are done at the same time, so one would overwrite the other's changes.
 
     Remedy: move one of them to a later batch, or set `parallel: false`.
     """
@@ -481,7 +481,7 @@ class BatchDependenciesTaskUnknown(RepositoryRule):
 class BatchDependenciesCycle(RepositoryRule):
     """Circular dependency in dependencies.yaml, alone or together with tasks.yaml
 
-    None of the tasks can ever begin.
+    None of the tasks can ever start.
 
     Remedy: delete one of the dependencies, or split a task.
     """
@@ -560,7 +560,7 @@ class BatchDependenciesDisagree(RepositoryRule):
             yield from self._left_out(scope.dependencies, scope.tasks.summary["depends"], known)
 
     def _left_out(self, file: File, defined: list[tuple[Mention, Mention]], known: set[str]) -> Iterator[Problem]:
-        """Report dependencies that tasks.yaml has and this file does not, if this file has any at all."""
+        """Report dependencies in tasks.yaml that are missing from this file, unless this file has none at all."""
         stated = [*file.summary["depends"], *file.summary["loose"]]
         either = [*stated, *((other, one) for one, other in file.summary["loose"])]
         pairs = _Implied(either)

@@ -12,9 +12,9 @@ SidecarRule = DocumentRule[CommitSidecar]
 
 
 class SidecarVersionNewer(SidecarRule):
-    """Sidecar of a version that is newer than this tool
+    """Sidecar in a newer version than this tool supports
 
-    Its fields may have another meaning, so it is skipped, and the commit messages are used instead.
+    The fields may have a different meaning, so the sidecar is skipped and the commit messages are used instead.
 
     Remedy: update workpacket.
     """
@@ -27,9 +27,9 @@ class SidecarVersionNewer(SidecarRule):
 
 
 class SidecarShaMismatch(SidecarRule):
-    """Sidecar whose file name differs from the commit inside
+    """Sidecar whose file name does not match its commit
 
-    One of the two is copied or damaged; it is unknown which commit was verified, so the sidecar is skipped.
+    The file was copied or damaged. It is unknown which commit was verified, so the sidecar is skipped.
 
     Remedy: delete the sidecar; the commit message contains the same information.
     """

@@ -24,7 +24,9 @@ def _lane(repository: RepositorySummaries, name: str) -> Lane | None:
 
 
 def _says(lane: Lane, said: Container[str], repository: RepositorySummaries) -> bool:
-    """Whether the given lane is that of the log, or the one it becomes on the target branch once landed."""
+    """Whether the given lane is the one in the log, or the one that it becomes once the work has landed on the target
+    branch.
+    """
     lanes = repository.known_lanes
     pending = lane == lanes.lane("MERGE_PENDING") and lanes.onward(lane.token) == "VALIDATED"
     return lane.token in said or (pending and "VALIDATED" in said)
@@ -33,7 +35,7 @@ def _says(lane: Lane, said: Container[str], repository: RepositorySummaries) -> 
 class StatusDrift(RepositoryRule):
     """Status that differs from the log
 
-    It was changed by hand, or a merge picked one of two versions, without passing a gate.
+    The status was changed by hand, or a merge picked one of two versions, without passing a gate.
 
     Remedy: `workpacket board sync` restores the status in the log.
     """
@@ -50,9 +52,9 @@ class StatusDrift(RepositoryRule):
 class BoardDrift(RepositoryRule):
     """Board entry that differs from the log
 
-    It was moved by hand, or a merge picked one of two versions, without passing a gate.
+    The entry was moved by hand, or a merge picked one of two versions, without passing a gate.
 
-    Remedy: `workpacket board sync` restores it; `--adopt` records a hand edit as a move if its gate allows it.
+    Remedy: `workpacket board sync` restores the entry; `--adopt` records a hand edit as a move if its gate allows it.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -71,7 +73,7 @@ class BoardDrift(RepositoryRule):
 class RegistryDrift(RepositoryRule):
     """Registry row that differs from the log
 
-    It refers to a packet that is no longer in force, or to the wrong section of the board.
+    The row refers to a packet that is no longer in force, or to the wrong section of the board.
 
     Remedy: `workpacket board registry sync` regenerates the row.
     """
@@ -97,8 +99,8 @@ class RegistryDrift(RepositoryRule):
 class LaneNotInPolicy(RepositoryRule):
     """Packet in a lane that the policy does not define
 
-    The packet cannot leave it, and the board cannot show it. The lane was removed from the policy, or this branch is
-    older than the lane.
+    The packet cannot leave the lane, and the board cannot show it. The lane was removed from the policy, or this branch
+    is older than the lane.
 
     Remedy: merge the policy of the base, or restore the lane until no packet is in it.
     """
@@ -116,7 +118,7 @@ class LaneRetired(RepositoryRule):
 
     Packets passed through it in the past. Only older versions of the policy define it.
 
-    Remedy: none; `git log -- .GOV/policy/policy.toml` shows when it was removed.
+    Remedy: nothing; `git log -- .GOV/policy/policy.toml` shows when the lane was removed.
     """
 
     severity = "info"
@@ -134,7 +136,7 @@ class LaneRetired(RepositoryRule):
 class WorkWithoutLog(RepositoryRule):
     """Packet or stub without a log
 
-    Its history is unknown, so it cannot pass a gate.
+    The packet's history is unknown, so it cannot pass a gate.
 
     Remedy: `workpacket adopt` creates its log; `workpacket new` starts new work.
     """
@@ -150,9 +152,9 @@ class WorkWithoutLog(RepositoryRule):
 class PacketNotActivated(RepositoryRule):
     """Packet that is still a stub according to the log
 
-    It was written by hand, bypassing the gate that requires a refinement and a signature.
+    The packet was written by hand, bypassing the gate that requires a refinement and a signature.
 
-    Remedy: delete the file; `just create-task-packet <WP_ID>` writes it.
+    Remedy: delete the file; `just create-task-packet <WP_ID>` writes it if the gate allows it.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:

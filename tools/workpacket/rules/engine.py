@@ -153,7 +153,7 @@ def _elsewhere(document: Document, violation: Problem) -> str:
 
 
 def span_of(root: Node, violation: Problem) -> tuple[int, int]:
-    """Return the position of a violation: the key, for an unexpected name; else the value, or what contains it."""
+    """Return the position of a violation: an unexpected key, otherwise the value or what contains it."""
     keys = violation.location.keys
     if violation.code == "field_unknown" and keys:
         holder = root.nearest(keys[:-1])

@@ -115,7 +115,7 @@ class HintTextLeft(StructuredRule):
 
 
 def is_hint(rest: str) -> bool:
-    """Whether the text after a value only explains it: it is in parentheses or angle brackets, and has no other id."""
+    """Whether the text after a value only explains it, in parentheses or angle brackets and without another id."""
     return _ENCLOSED.match(rest) is not None and not find_ids(rest)
 
 
@@ -145,7 +145,7 @@ class IdMalformed(StructuredRule):
 class IdFileMismatch(StructuredRule):
     """Id and file name differ
 
-    Tools find a packet by its file name, people by the id inside; here they differ.
+    Tools find a packet by its file name, people by the id inside the file, and the two differ.
 
     Remedy: rename the file or correct the id.
     """
@@ -163,7 +163,7 @@ class IdFileMismatch(StructuredRule):
 class BaseIdMismatch(WorkRule):
     """Base id that does not match the id
 
-    The registry finds the active packet by its base id; this packet would be listed under another one.
+    The registry finds the active packet by its base id, so this packet would be listed under another one.
 
     Remedy: `workpacket check --fix` removes the revision; if the bases differ, correct the wrong one.
     """
@@ -372,7 +372,7 @@ _KEY = lazy_pattern(
 
 
 class LookAlikeCharacter(StructuredRule):
-    """Character that only looks like the one expected, or is invisible
+    """Look-alike of the expected character, or is invisible
 
     Programs read a different id, key or heading, and people cannot see why: the section, the field or the dependency is
     ignored.
@@ -402,7 +402,9 @@ class LookAlikeCharacter(StructuredRule):
 
     def _odd(self, span: tuple[int, int], written: str) -> Problem:
         code, place = next((ord(each), at) for at, each in enumerate(written, 1) if not each.isascii())
-        return self.fault(span, f"character {place} of {written!r} is U+{code:04X}, which only looks right")
+        return self.fault(
+            span, f"character {place} of {written!r} is U+{code:04X}, a look-alike of the expected character"
+        )
 
     def _names_the_document(self, document: StructuredDocument, start: int) -> bool:
         """Whether this is an id of the document itself, which `IdMalformed` reports."""
@@ -442,7 +444,7 @@ class AnchorOtherVersion(StructuredRule):
 class DateImplausible(DatedRule):
     """Implausible year in a date
 
-    It is probably a typo, and it sorts before or after every other date.
+    The year is probably a typo, and the date sorts before or after all others.
 
     Remedy: correct the year.
     """

@@ -40,7 +40,7 @@ PacketRule = DocumentRule[Packet]
 class PacketIdMissing(PacketRule):
     """Packet that does not state its id
 
-    It is identified only by its file name, so renaming the file turns it into another packet.
+    The packet is identified only by its file name, so renaming the file turns it into another packet.
 
     Remedy: add `- WP_ID: <WP_ID>` to METADATA.
     """
@@ -97,7 +97,7 @@ class PacketStatusOldForm(PacketRule):
 class StatusElsewhere(PacketRule):
     """Status line outside the metadata
 
-    It belongs to an old report, but tools that use the first status line will pick it.
+    The line belongs to an old report, but tools that use the first status line will read it.
 
     Remedy: quote it as text, or delete it.
     """
@@ -134,7 +134,7 @@ _ALWAYS_THERE: Final = frozenset({"metadata", "scope", "quality_gate", "authorit
 class PacketContentMissing(PacketRule):
     """Packet without a part of the contract, such as its scope or criteria
 
-    Without them, any change could pass for the work.
+    Without the missing part, any change could pass for the work.
 
     Remedy: add the missing part from the stub or the refinement.
     """
@@ -156,7 +156,7 @@ class PacketContentMissing(PacketRule):
                 continue
             placed = document.placed_section(home)
             if given:
-                yield self.fault(given[0].key_span, f"{given[0].key} says nothing, but the packet is {lanes[0].token}")
+                yield self.fault(given[0].key_span, f"{given[0].key} is empty, but the packet is {lanes[0].token}")
             elif placed is not None or home not in _ALWAYS_THERE:  # another rule reports a missing required section
                 place = placed or document.placed_section("metadata")
                 span = place.section.title_span if place is not None else (0, 0)
@@ -190,9 +190,9 @@ def _describes(document: Packet) -> bool:
 class FieldContradicts(PacketRule):
     """Field with two different values in one packet
 
-    A reader who sees only one of them may act on the wrong one.
+    A reader who sees only one of the values may act on the wrong one.
 
-    Remedy: correct the wrong value.
+    Remedy: correct the one that is wrong.
     """
 
     severity = "warning"
@@ -284,7 +284,7 @@ class RefinementOfAnother(PacketRule):
 class EvidencePlaceMissing(PacketRule):
     """Evidence without a place
 
-    Neither a reviewer nor a tool can verify the claim.
+    Neither a reviewer nor a tool can verify the evidence.
 
     Remedy: write `EVIDENCE: path/to/file:line`.
     """
@@ -310,7 +310,8 @@ def _evidence_fields(document: Packet) -> Iterator[Field]:
 class TodoField(PacketRule):
     """Unfilled field that is not in the template
 
-    Someone intended to fill it in. `placeholder_left` reports fields of the template.
+    Someone meant to fill in the field later. Placeholders in fields of the template have their own code,
+    `placeholder_left`.
 
     Remedy: fill it in.
     """
@@ -341,7 +342,7 @@ _SOMETHING: Final = re.compile(
 
 
 def ran_nothing(log: str) -> str:
-    """Return the words with which a log says that no test was run; '' if it does not, or if others were run."""
+    """Return the words in a log that say that no test was run; '' if there are none, or if other tests were run."""
     match = _NOTHING.search(log)
     return match[0] if match is not None and not _SOMETHING.search(log) else ""
 
@@ -349,7 +350,7 @@ def ran_nothing(log: str) -> str:
 class EvidenceExitCodeMissing(DocumentRule[Packet]):
     """Evidence without the exit code of its command
 
-    Running a command proves nothing unless its exit code is 0.
+    A command proves something only if its exit code is 0.
 
     Remedy: write the command's exit code after EXIT_CODE.
     """
@@ -450,7 +451,7 @@ class EvidenceRanNothing(EvidenceRule):
 
 
 def is_inside(path: str) -> bool:
-    """Whether this can be the path of a file in this repository."""
+    """Whether this could be the path of a file in this repository."""
     outside = not path or path.startswith("/") or ".." in path.split("/")
     return not outside and len(path) <= PATH_LENGTH and path.isprintable()
 

@@ -17,7 +17,7 @@ from workpacket.text.node import Node
 class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
     """Added gate with the name of an existing gate, or without approval rules
 
-    A gate of that name already exists with other rules, or nothing could ever pass it.
+    A gate with that name already exists and has other rules, or the gate has no rules and could never be passed.
 
     Remedy: choose another name, and define in [approvals.gates.NAME] who may approve it.
     """
@@ -31,14 +31,14 @@ class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
             if name in STANDARD:
                 yield self.fault(span, f"the gate {name} already exists", hint="choose another name")
             elif name not in names:
-                message = f"the gate {name} has no rules, so nothing could pass it"
+                message = f"the gate {name} has no rules, so it could never be passed"
                 yield self.fault(span, message, hint=f"add [approvals.gates.{name}]")
 
 
 class ActorUnfit(DocumentRule[PolicyDocument]):
     """Agent without an operator, or a person with one
 
-    Work must be judged by a different person, so each agent has an operator: a person, who is an actor too. Until the
+    Work must be judged by a different person, so each agent has an operator: a person who is also an actor. Until the
     table is valid, no event is accepted.
 
     Remedy: give each agent an `operator` of kind `person`; give no person an operator.
@@ -88,7 +88,7 @@ def _span(node: Node) -> tuple[int, int]:
 class LaneNameMalformed(LaneRule):
     """Added lane with an invalid name
 
-    Events, board entries and commands name the lane by its token, and status lines by its title.
+    Events, board entries and commands use the token of the lane, and status lines use its title.
 
     Remedy: use capital letters, such as `QA` or `SECURITY_REVIEW`; a title of letters and spaces.
     """
@@ -106,7 +106,7 @@ class LaneBuiltIn(LaneRule):
 class LaneNameTaken(LaneRule):
     """Added lane with the name of another lane
 
-    The name would be ambiguous, in any capitalization.
+    The name would be ambiguous; case is ignored.
 
     Remedy: choose another name, title or section.
     """
@@ -115,7 +115,7 @@ class LaneNameTaken(LaneRule):
 class LaneNeighbourUnknown(LaneRule):
     """Added lane next to an unknown lane
 
-    The position of the lane is unknown.
+    The position of the added lane is unknown.
 
     Remedy: name lanes by their tokens; `workpacket policy show` lists them in order.
     """
@@ -124,16 +124,16 @@ class LaneNeighbourUnknown(LaneRule):
 class LaneCycle(LaneRule):
     """Cycle of added lanes
 
-    Work could never reach them, or never leave them.
+    Packets could never reach these lanes, or never leave them.
 
-    Remedy: put the first after an existing lane, and the last before the next one.
+    Remedy: put the first lane after an existing lane, and the last one before the next existing lane.
     """
 
 
 class LaneUnreachable(LaneRule):
     """Unreachable added lane
 
-    Its neighbors are not adjacent, or one of them does not refer to it, so work could not reach it.
+    The neighbors of the lane are not adjacent, or one of them does not refer to it, so packets could not reach it.
 
     Remedy: name two adjacent lanes, and let added neighbors name each other.
     """
@@ -142,9 +142,9 @@ class LaneUnreachable(LaneRule):
 class LanePlaceTaken(LaneRule):
     """Two added lanes after the same lane
 
-    A command can move work from a lane to only one other lane.
+    A command can move a packet from one lane to only one other lane.
 
-    Remedy: put one after the other, and name it in `before` of the first.
+    Remedy: put the second lane after the first, and name it in `before` of the first.
     """
 
 
@@ -161,7 +161,7 @@ class LaneBeforeGate(LaneRule):
 class LifecycleGateAstray(DocumentRule[PolicyDocument]):
     """Gate on a move out of a lane that the policy does not add
 
-    The gate is applied to every move that can have one, so that a typo opens nothing.
+    The gate is applied to every move that can have one, so that a typo does not open it.
 
     Remedy: name a lane in `[lifecycle.lanes]`, or the move by its command.
     """
@@ -174,7 +174,7 @@ class LifecycleGateAstray(DocumentRule[PolicyDocument]):
             on = gate.get("on")
             move = (on.text or "") if on is not None else ""
             if on is not None and move.startswith("advance ") and move not in names:
-                message = f"{move!r} is not a move: the policy does not add a lane of that name"
+                message = f"{move!r} is not a move: the policy does not add a lane with that name"
                 yield self.fault((on.start, on.end), message, hint=_moves(names))
 
 

@@ -82,7 +82,7 @@ def _named(summary: Mapping[str, object]) -> tuple[str, Place]:
 
 
 class SpecMoved(SpecificationRule):
-    """Specification changed since the refinement
+    """Specification that changed after the refinement
 
     The anchors were correct for an earlier version and must be checked again.
 
@@ -104,7 +104,7 @@ class SpecMoved(SpecificationRule):
 class AnchorNotFound(SpecificationRule):
     """Anchor text not found in its window
 
-    The specification does not state the approved requirement there.
+    The specification does not state the approved requirement at that place.
 
     Remedy: correct the lines, the token and the excerpt of the anchor.
     """
@@ -181,7 +181,7 @@ def window_of(first: str, last: str) -> tuple[int, int] | None:
 
 
 def specification(refinement: RefinementSummary, files: Files) -> Source | None:
-    """Return the text of the specification, wherever it is."""
+    """Return the text of the specification from the first path that exists."""
     found = (files[path].source for path in candidates(refinement["spec"]))
     return next((source for source in found if source is not None), None)
 
@@ -241,9 +241,9 @@ class ApprovedUnsigned(RefinementRule):
 
 
 class ApprovalEvidenceMismatch(RefinementRule):
-    """Approval evidence for something else
+    """Approval evidence that does not name this packet
 
-    The words must name this packet; otherwise the approval of one packet could pass for that of another.
+    The evidence must name this packet; otherwise the approval of one packet could pass for that of another.
 
     Remedy: write `APPROVE REFINEMENT <WP_ID>` with the id of this packet.
     """
@@ -324,7 +324,7 @@ class SignatureBeforeDocument(RefinementRule):
 class VerdictContradiction(RefinementRule):
     """Verdict and enrichment contradict each other
 
-    Either the specification covers the work (PASS, no enrichment) or it does not (FAIL, enrichment). Here, the two
+    Either the specification covers the work (PASS, no enrichment) or it does not (FAIL, enrichment). Here the two
     fields contradict each other.
 
     Remedy: correct the one that is wrong.
@@ -341,7 +341,7 @@ class VerdictContradiction(RefinementRule):
 class AmbiguityContradiction(RefinementRule):
     """PASS verdict despite an ambiguity
 
-    The person who writes the code would resolve the ambiguity alone.
+    The coder would have to resolve the ambiguity alone.
 
     Remedy: resolve the ambiguity in the specification, or set the verdict to FAIL and propose an enrichment.
     """
@@ -355,7 +355,7 @@ class AmbiguityContradiction(RefinementRule):
 class EnrichmentReasonMissing(RefinementRule):
     """Missing reason for not enriching the specification
 
-    Without a reason, a considered answer cannot be told from a skipped one.
+    Without a reason, a considered answer cannot be distinguished from a skipped one.
 
     Remedy: name in REASON_NO_ENRICHMENT the part of the specification that covers the work.
     """
@@ -369,7 +369,7 @@ class EnrichmentReasonMissing(RefinementRule):
 class EnrichmentTextMissing(RefinementRule):
     """Enrichment needed but not proposed
 
-    The person who must approve the new text of the specification cannot read it.
+    The person who must approve the new text of the specification has nothing to read.
 
     Remedy: add the proposed text to the section PROPOSED_SPEC_ENRICHMENT.
     """
@@ -383,7 +383,7 @@ class EnrichmentTextMissing(RefinementRule):
 class AnchorsMissing(RefinementRule):
     """Refinement without an anchor in the specification
 
-    Nothing ties the work to a requirement.
+    Nothing links the work to a requirement.
 
     Remedy: add `#### ANCHOR 1` with the lines of the specification that state the requirement.
     """
@@ -397,8 +397,8 @@ class AnchorsMissing(RefinementRule):
 class AnchorIncomplete(RefinementRule):
     """Incomplete anchor
 
-    The requirement cannot be verified to be where the anchor says. A SPEC_ANCHOR such as `None known.` names no passage
-    and counts as empty.
+    Whether the requirement is where the anchor says cannot be verified. A SPEC_ANCHOR such as `None known.` names no
+    passage and counts as empty.
 
     Remedy: add SPEC_ANCHOR, CONTEXT_START_LINE, CONTEXT_END_LINE, CONTEXT_TOKEN and an excerpt.
     """
@@ -410,7 +410,7 @@ class AnchorIncomplete(RefinementRule):
             missing = [key.upper() for key, value in given.items() if not value or _FILL_IN.fullmatch(value)]
             name = anchor.string_at("spec_anchor")
             if missing:
-                yield self.fault(anchor.span, f"the anchor has no {', no '.join(missing)}")
+                yield self.fault(anchor.span, f"the anchor lacks {', '.join(missing)}")
             elif not names_passage(name):
                 yield self.fault(anchor.span, f"the anchor's SPEC_ANCHOR, {name[:60]!r}, names no passage")
 
@@ -438,7 +438,7 @@ class AnchorTokenNotQuoted(RefinementRule):
 class AnchorLines(RefinementRule):
     """Invalid window of an anchor
 
-    The requirement cannot be looked up.
+    The requirement cannot be found in the specification.
 
     Remedy: give the first and the last line of the window, starting from 1.
     """
@@ -477,6 +477,6 @@ class RefinementNotAscii(RefinementRule):
 
 
 def _word(text: Text | None) -> str:
-    """Return the first word in capitals, without its surroundings: `FAIL` for `**FAIL**, see below`."""
+    """Return the first word in capitals: `FAIL` for `**FAIL**, see below`."""
     word = _WORD.search(text.value) if text is not None else None
     return word.group().upper() if word is not None else ""

@@ -31,7 +31,7 @@ GateRule = DocumentRule[GateDocument]
 class RegisterTableMissing(RegisterRule):
     """Register without its table
 
-    Nothing can be looked up or entered in it.
+    Rows can be neither found in the register nor added to it.
 
     Remedy: add the header that the message names, and a separator line of dashes below it.
     """
@@ -45,7 +45,7 @@ class RegisterTableMissing(RegisterRule):
 class RegisterColumns(RegisterRule):
     """Wrong columns in a register
 
-    Scripts find cells by the number of their column, so they would read the wrong ones.
+    Scripts find cells by column number, so they would read the wrong cells.
 
     Remedy: use the header in the hint.
     """
@@ -105,7 +105,7 @@ class RegisterTableTorn(RegisterRule):
 class RegisterRowCells(RegisterRule):
     """Row with the wrong number of cells
 
-    Values are read from the wrong columns, and extra cells are not shown at all.
+    Values are read from the wrong columns, and surplus cells are not shown at all.
 
     Remedy: give the row one cell for each column; write a bar inside a cell as `\\|`.
     """
@@ -145,7 +145,7 @@ class AuditSignatureTwice(AuditRule):
 
     Each token is for one packet; a second row means that the token was reused.
 
-    Remedy: have the second packet approved on its own, or delete the row if it is a copy.
+    Remedy: have the second packet approved separately, or delete the row if it is a copy.
     """
 
     def check(self, document: SignatureAudit) -> Iterator[Problem]:
@@ -157,7 +157,7 @@ class AuditSignatureTwice(AuditRule):
 class AuditOrder(AuditRule):
     """Signature newer than the one above it
 
-    The newest row comes first; a row out of order was added later, or its date is wrong.
+    The newest row comes first. A row out of order was added later, or has the wrong date.
 
     Remedy: move the row to the right place.
     """
@@ -217,7 +217,7 @@ def full_rows(document: TraceabilityRegistry) -> Iterator[RegistryRow]:
 class RegistryBaseMalformed(RegistryRule):
     """Invalid base id in a row
 
-    Neither commands nor people can find the packet in force.
+    Neither commands nor people can find the packet in force by the row.
 
     Remedy: write the id of the work without a revision, `WP-<phase>-<slug>`.
     """
@@ -239,7 +239,7 @@ class RegistryBaseMalformed(RegistryRule):
 class RegistryBaseTwice(RegistryRule):
     """Base with two rows
 
-    It is unclear which packet of this work is in force.
+    It is unclear which packet of this base is in force.
 
     Remedy: merge the two rows.
     """
@@ -253,7 +253,7 @@ class RegistryBaseTwice(RegistryRule):
 class RegistryActiveMalformed(RegistryRule):
     """Active Packet that is not the path of a packet or stub
 
-    The main purpose of the registry is to give this path.
+    This path is the main purpose of the registry.
 
     Remedy: write the path: `.GOV/task_packets/<WP_ID>.md`, or `.GOV/task_packets/stubs/<WP_ID>.md` for a stub.
     """
@@ -274,7 +274,7 @@ class RegistryActiveMalformed(RegistryRule):
 class RegistryActiveOtherBase(RegistryRule):
     """Active Packet that belongs to another base
 
-    People who look for the packet in force would work on something else.
+    People who look for the packet in force would work on a different packet.
 
     Remedy: correct the path or the base id.
     """
@@ -341,7 +341,7 @@ class RegistryBoardOtherPacket(RegistryRule):
 class RegistryNotesContradict(RegistryRule):
     """Notes that contradict the Active Packet
 
-    One of them was changed and the other was not, although readers trust both.
+    Readers trust both, but only one of the two was updated.
 
     Remedy: correct the note or the path.
     """
@@ -363,7 +363,7 @@ class RegistryNotesContradict(RegistryRule):
 class RegistrySupersedesNothing(RegistryRule):
     """Note `supersedes` without a packet
 
-    Earlier packets of the base still appear to be in force.
+    The earlier packets of the base still appear to be in force.
 
     Remedy: write `supersedes: <WP_ID>, <WP_ID>`, or delete the note.
     """
@@ -402,9 +402,9 @@ class GateIdMalformed(GateRule):
 class GateTimeBackwards(GateRule):
     """Gate older than the one before it
 
-    Logs are append-only. An event out of order was inserted later, or its time is wrong.
+    Logs are append-only. An event out of order was inserted later, or has the wrong time.
 
-    Remedy: find out which; do not sort the log, because it is evidence.
+    Remedy: find out which is the case, but do not sort the log, because it is evidence.
     """
 
     severity = "warning"
@@ -426,7 +426,7 @@ class GateTimeBackwards(GateRule):
 class ValidatorGateUnknown(DocumentRule[ValidatorGates]):
     """Unknown validation gate
 
-    Validation depends on the gates already passed; this is not one of them.
+    Validation depends on the gates that the packet has passed, and this gate does not exist.
 
     Remedy: correct its name.
     """
@@ -467,7 +467,8 @@ class GateValueUnknown(GateRule):
 class GateFileMismatch(DocumentRule[ValidatorGates]):
     """Gate session in the file of another packet
 
-    The packet's validator does not find it, and the other packet seems to have passed gates that it did not.
+    The packet's validator does not find the session, and the other packet seems to have passed gates that it did not
+    pass.
 
     Remedy: rename the file or correct the id.
     """

@@ -1,7 +1,7 @@
 """Apply fixes, and prove that nothing else changed; rewrite a stub of the older family in the canonical form.
 
 Edits are chosen so that none overlap, applied from the end, and the text is read again. The new tree of values may
-differ from the old one only where an edit touched it; a fix that cannot be proved to do so is not applied. The result
+differ from the old one only where an edit touched it; a fix for which this cannot be proved is not applied. The result
 is then compared by independent readers (`text.second_reading`), which know nothing of the rule behind the fix: if they
 see any other change, the whole file is refused.
 
@@ -94,7 +94,7 @@ def _refuse_misfit(source: Source, finding: Problem, fix: Fix) -> None:
 
 
 def _proved(source: Source, kind: str, groups: Sequence[EditGroup], lanes: LaneTable) -> list[EditGroup]:
-    """Return the groups that change only what they touch: usually all of them, otherwise those found by bisection."""
+    """Return the groups of edits that change only what they touch: usually all, otherwise those found by bisection."""
     edits = [edit for group in groups for edit in group]
     if not edits or only_touched_changed(source, apply_edits(source, edits), kind, edits, lanes):
         return list(groups)
@@ -117,7 +117,7 @@ def only_touched_changed(
 def untouched_change(old: Node, new: Node, edits: Sequence[Edit]) -> Path | None:
     """Return a place of the tree whose value differs although no edit touched it.
 
-    A deleted value must have been touched where it was, a new one where it is now.
+    For a deleted value, an edit must touch its old place; for a new one, its new place.
     """
     changes = _Changes(edits)
     waiting: list[tuple[Path, Node | None, Node | None]] = [((), old, new)]
@@ -202,8 +202,7 @@ class _Chunk(NamedTuple):
 def upgraded(source: Source) -> Source | None:
     """Return the canonical form of an older stub; None if it is not one, or does not state its id.
 
-    Raises RepairRefused if a block never ends, because it would swallow everything after it, or if a line would be
-    lost.
+    Raises RepairRefused if a line would be lost, or if a block never ends and would swallow everything after it.
     """
     stub = Stub(source)
     wp_id = WorkPacketId.try_parse(stub.own_id)
@@ -258,8 +257,8 @@ class _Draft:
             yield ""
 
     def _places(self) -> dict[str, int]:
-        """Return the chunks that have a place in the canonical form, by the key of their section; of two, the first
-        one.
+        """Return the chunks that have a place in the canonical form, by the key of their section; if there are two, the
+        first one.
         """
         known = {id(placed.section): placed.spec.key for placed in self.stub.placed}
         wanted = {*(spec.key for spec in SECTIONS), *_VALUES}
@@ -282,7 +281,7 @@ class _Draft:
         return rest if rest.startswith(":") else f" {rest}"
 
     def _value(self, key: str) -> list[str] | None:
-        """Return the lines of a section as the value of a field; None if they are more than a value can contain."""
+        """Return the lines of a section as the value of a field; None if a value cannot contain them all."""
         chunk = self.chunks[self.places[key]] if key in self.places else None
         section = chunk.section if chunk is not None else None
         if chunk is None or section is None or section.subsections or self._aside(key) or self._is_stated(key):
@@ -329,7 +328,7 @@ class _Draft:
             yield from _labelled("SPEC_ANCHOR_CANDIDATES (Main Body, not Roadmap)", self.values["anchors"])
 
     def _status(self) -> str:
-        """Return the status as written. A line with nothing else is not carried over a second time."""
+        """Return the status as written. If a line contains only the status, it is not moved a second time."""
         field = self.stub.status_line or self._fields("metadata").get("status")
         if field is None:
             return ""
@@ -352,7 +351,7 @@ class _Draft:
                 yield from _labelled(label, value)
 
     def _spaced(self, key: str) -> list[str]:
-        """Return the lines of a section, spaced so that items can follow them."""
+        """Return the lines of a section, with a blank line if items would otherwise not start a list after them."""
         body = self._body(key)
         section = self.chunks[self.places[key]].section if body else None
         last = [block for inner in section.walk() for block in inner.blocks][-1:] if section is not None else []

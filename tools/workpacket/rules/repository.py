@@ -1,8 +1,9 @@
 """All governance documents of a repository, as summaries: the input of the rules across files.
 
 `WorkIndex` combines what files, board and registry say about each packet, by id; it is built once and used by every
-rule. A file is identified by its name, as in board and registry; another rule compares the name with the id inside.
-Everything here is one pass over the summaries with dictionary look-ups, because there may be ten thousand packets.
+rule. A file is identified by its name, as in board and registry; another rule compares the name with the id in the
+file. Everything here is one pass over the summaries with dictionary look-ups, because there may be ten thousand
+packets.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class IdSuggestions:
 
 
 def _keys(name: str) -> Iterator[str]:
-    """Yield the words of an id, and the words with each one left out, so that two ids that differ in one word share a
+    """Yield all words of an id, and the words without each one in turn, so that two ids that differ in one word share a
     key.
     """
     words = name.casefold().split("-")
@@ -116,8 +117,8 @@ class WorkIndex:
     """All work, by id. `packets`, `stubs` and `entries` are by id, `rows` by base; of several with the same key, the
     first one counts.
 
-    `repeated` are files whose id another file of the same kind has, `from_stub` the stubs that were activated according
-    to the registry, `under_active` the packets that the board lists for other branches.
+    `repeated` are files that share their id with another file of the same kind, `from_stub` the stubs that were
+    activated according to the registry, `under_active` the packets that the board lists for other branches.
     """
 
     def __init__(
@@ -218,8 +219,8 @@ class WorkIndex:
         return name in self.packets or name in self.stubs
 
     def packet_of_base(self, base: str) -> str:
-        """Return the packet or stub that a base id refers to: the one in force, or else the only one; '' if it is not
-        known.
+        """Return the packet or stub that a base id refers to: the one in force, or else the only one; '' if there is
+        none.
         """
         row = self.rows.get(base)
         if row is not None and self.has_file(row.row["active"]):
@@ -248,7 +249,7 @@ def revision_of(name: str) -> int:
 
 
 def is_open(tokens: Iterable[str], lanes: LaneTable) -> bool:
-    """Whether a status says that there is work left: every lane that it may mean is an open one."""
+    """Whether a status says that work is left: every lane that it may mean is open."""
     named = [lanes.lane(token) for token in tokens]
     return bool(named) and all(lane is not None and lane.unfinished for lane in named)
 
@@ -269,8 +270,8 @@ class _OfKind(Generic[S]):
 class RepositorySummaries:
     """Summaries by kind and path, and the lane of each packet that has a log.
 
-    `known_lanes` are those of the policy next to the documents; `passed` counts the moves into each lane. `board` is
-    its setting [board] commit.
+    `known_lanes` are those of the policy in the same tree; `passed` counts the moves into each lane. `board` is the
+    policy's setting `[board] commit`.
     """
 
     stubs = _OfKind[WorkSummary]("stub")
@@ -315,8 +316,8 @@ class RepositorySummaries:
     def work(self) -> WorkIndex:
         """Return stubs, packets, board and registry, related to one another.
 
-        If the policy does not have every branch write board and registry, they are not judged: they show the state of
-        the target branch.
+        Board and registry are not judged unless the policy has them written on every branch: otherwise they show the
+        state of the target branch.
         """
         if self.board in {"base", "never"}:
             return WorkIndex(self.stubs, self.packets, {}, {})

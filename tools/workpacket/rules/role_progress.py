@@ -50,7 +50,7 @@ class RoleKeyMissing(RoleRule):
 class RoleOlderForm(RoleRule):
     """Role checkpoint in an older form
 
-    Its fields are not the current seven, so nothing can be resumed from it.
+    The file does not have the current seven fields, so the role cannot be resumed from it.
 
     Remedy: write the seven fields feature, team, agent, phase, status, last_action, updated.
     """
@@ -61,7 +61,7 @@ class RoleOlderForm(RoleRule):
         if document.note == "older_checkpoint" and document.root is not None:
             missing = ", ".join(key for key in KEYS if document.at(key) is None)
             span = (document.root.start, document.root.start)
-            yield self.fault(span, f"a checkpoint in an older form, without {missing}")
+            yield self.fault(span, f"this checkpoint is in an older form, without {missing}")
 
 
 class RoleFileUnread(RoleRule):
@@ -84,7 +84,7 @@ class RoleFileUnread(RoleRule):
 class RoleStatusUnknown(RoleRule):
     """Unknown role status
 
-    It counts neither as open nor as complete, so it is never resumed or closed.
+    The checkpoint counts neither as open nor as complete, so it is never resumed or closed.
 
     Remedy: write in_progress, blocked, awaiting_review or complete.
     """
@@ -167,7 +167,7 @@ class RoleIdentityMismatch(RoleRule):
 class RoleNoteTime(RoleRule):
     """Progress note without a time
 
-    It cannot be determined how long a step took, or which of two agents came first.
+    Without a time, it is unknown how long a step took, or which of two agents came first.
 
     Remedy: begin each note with the time: `- [14:30] ...`.
     """
@@ -187,7 +187,7 @@ class RoleNoteTime(RoleRule):
 class RoleZombie(RepositoryRule):
     """Open role checkpoint in a completed feature
 
-    Resuming it would continue work that is already finished.
+    Resuming the role would continue work that is already finished.
 
     Remedy: set its status to complete, or run `workpacket runtime progress close FEATURE`.
     """
@@ -213,7 +213,7 @@ class RoleZombie(RepositoryRule):
 class RoleTwice(RepositoryRule):
     """Two checkpoints for the same role and feature
 
-    It is unclear which one will be resumed.
+    It is unclear which of the checkpoints will be resumed.
 
     Remedy: keep the later one.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class FileFact(Value):
-    """The file at a path. `source` is set only if a rule requested the text."""
+    """The file at a path. `source` is set only if a rule asked for the text."""
 
     state: Literal["file", "folder", "absent"]
     source: Source | None = None
@@ -54,7 +54,7 @@ class Rule:
     """The base of all rules.
 
     The docstring of a subclass has three parts, separated by blank lines: the title, a single phrase; why it matters;
-    and, after the word Remedy, what to do. A class without a remedy is a base of several rules and is not run itself.
+    and, after the word Remedy, what to do. A class without a remedy is only a base of other rules, and is not run.
     """
 
     family: ClassVar[Family] = "document"
@@ -72,7 +72,7 @@ class Rule:
         return code_of(cls.__name__)
 
     def finding(self, path: str, place: Sequence[int], message: str, *, hint: str = "") -> Problem:
-        """Return a finding at the [line, column] that a summary gives for the file."""
+        """Return a finding about the file, at a [line, column] from its summary."""
         line, column = place[-2:]
         return Problem(
             self.code(), message, Location(path, line, column), hint, severity=self.severity, confidence=self.confidence
@@ -115,11 +115,11 @@ def out_of_order(items: Iterable[T], rank: Callable[[T], Any]) -> Iterator[tuple
 
 
 class DocumentRule(Rule, Generic[D]):
-    """A rule about one document. It sees only that document, so its findings are cached by the digest of the bytes.
+    """A rule about one document. It sees only that document, so its findings are cached by the document's digest.
 
     It applies to the documents of the class in brackets: `DocumentRule[Stub]`. `kinds` limits it to some of them, empty
-    for all; `except_kinds` excludes some. `reads_fields`: the rule judges what was read, and is not run if nothing
-    could be read. `requires`: rules that must find nothing before this one makes sense; if one of them finds something,
+    for all; `except_kinds` excludes some. `reads_fields`: the rule judges values, and is not run if the document could
+    not be read. `requires`: rules that must find nothing before this one makes sense; if one of them finds something,
     this rule is not run, and the report says so.
     """
 
@@ -172,7 +172,7 @@ class RepositoryRule(Rule):
 
 
 class ReferenceRule(Rule):
-    """A rule about the references of one document: paths that must exist, text that must be in another file.
+    """A rule about what one document refers to: paths that must exist, text that must be in another file.
 
     `wants` lists the files that the rule needs; they are read, and then `check` is called.
     """

@@ -16,8 +16,8 @@ from workpacket.text.formats import repository_path
 class PathLeavesRepository(DocumentRule[Packet | BatchTasks | BatchCheckpoint]):
     """Path outside the repository
 
-    Work is done and reviewed inside the repository. An absolute path, or one with `..`, allows nothing there, and
-    refers to files that are not governed.
+    Work is done and reviewed inside the repository. An absolute path, or one with `..`, refers to files that are not
+    governed, and allows no changes in the repository.
 
     Remedy: write the path from the root of the repository, without `..`.
     """

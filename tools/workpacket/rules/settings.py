@@ -23,7 +23,7 @@ LEVELS: tuple[Level, ...] = ("error", "warning", "info", "off")
 
 
 class Ignore(Value):
-    """Findings of `code` in files that match one of `paths` are hidden. `place` is the position of this setting."""
+    """Findings of `code` in files that match one of `paths` are hidden. `place` is where this setting is written."""
 
     code: str
     paths: tuple[str, ...]
@@ -38,7 +38,7 @@ class CheckSettings(Value):
     """The settings of `check`. `where` is their file, '' for the defaults; `places` gives the positions of
     `severities`.
 
-    `phases` are the phases of teams that define their own.
+    `phases` are those of teams that define their own.
 
     `faults` are the parts that could not be read or do not match the schema, and are therefore not in force.
     """
@@ -84,7 +84,7 @@ def _ignore(node: Node, source: Source) -> Ignore:
 def grade(
     findings: Sequence[Problem], reasons: Mapping[str, Reason], settings: CheckSettings
 ) -> tuple[list[Problem], list[Ignore]]:
-    """Return the findings with the severities in force, without the ignored ones; and the ignores that matched nothing.
+    """Return the findings that are not ignored, with the severities in force, and the ignores that matched nothing.
 
     Reasons that cannot be ignored keep their severity, whatever the settings say.
     """

@@ -87,7 +87,7 @@ _BOX = lazy_pattern(r"\[[ xX]\]|~")
 class SectionMissing(StructuredRule):
     """Missing required section
 
-    Reviewers, gates and the packet made from this document rely on the section.
+    Reviewers, gates and the packet made from this document need the section.
 
     Remedy: add the section with the heading from the template.
     """
@@ -142,7 +142,7 @@ def _place_for(document: StructuredDocument, missing: SectionSpec) -> tuple[int,
 class SectionEmpty(StructuredRule):
     """Empty required section
 
-    Because the heading exists, the missing text is easy to overlook.
+    The heading makes the missing text easy to overlook.
 
     Remedy: fill it in, or write `- None.` if there is nothing to say.
     """
@@ -237,8 +237,8 @@ def _lines_of(document: StructuredDocument, block: Block) -> Iterator[tuple[int,
 class HeadingHidden(StructuredRule):
     """Heading that is not read as one
 
-    It is inside a code fence or a comment, or its marks are wrong. The section below it is not read, so it appears to
-    be missing.
+    It is inside a code fence or a comment, or its marks are wrong. The section below the heading is not read, so it
+    appears to be missing.
 
     Remedy: close the fence or the comment before the heading, or write `## ` before it.
     """
@@ -261,7 +261,7 @@ class HeadingGlued(StructuredRule):
 
     A program wrote the two characters `\\n` instead of a line feed, so the heading is in the middle of a line.
 
-    Remedy: replace each `\\n` by a line feed.
+    Remedy: replace each `\n` with a line feed.
     """
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
@@ -289,7 +289,7 @@ def _is_code(document: StructuredDocument, position: int) -> bool:
 class SectionDuplicate(StructuredRule):
     """Duplicate section
 
-    Tools may read only one of them, and it is unclear which one is right.
+    Tools may read only one of the sections, and it is unclear which one is right.
 
     Remedy: merge the sections.
     """
@@ -317,14 +317,14 @@ class SectionOrder(StructuredRule):
         order = {spec.key: index for index, spec in enumerate(document.layout.sections)}
         known = (placed for placed in document.placed if placed.spec.key in order)
         for placed, furthest in out_of_order(known, lambda placed: order[placed.spec.key]):
-            message = f"{placed.spec.heading} comes after {furthest.spec.heading}; in the template it comes before it"
+            message = f"{placed.spec.heading} comes after {furthest.spec.heading}; in the template, it comes first"
             yield self.fault(placed.section.title_span, message)
 
 
 class SectionUnknown(StructuredRule):
     """Unknown section
 
-    It is kept, but no rule checks it; the heading may be misspelled.
+    The section is kept, but no rule checks it; the heading may be misspelled.
 
     Remedy: correct the heading if it is misspelled; otherwise leave it.
     """
@@ -373,7 +373,7 @@ class OldHeading(StructuredRule):
 class HeadingLevel(StructuredRule):
     """Heading with the wrong level
 
-    It is still read, but tools that look for a heading of the right level do not find the section.
+    The section is still read, but tools that look for a heading of the right level do not find it.
 
     Remedy: `workpacket fmt` writes the level of the template.
     """
@@ -425,7 +425,7 @@ class FieldDuplicate(StructuredRule):
 class FieldEmpty(StructuredRule):
     """Field without a value
 
-    Tools that read line by line take the next line for the value; people assume that the value was forgotten.
+    Tools that read line by line take the next line as the value, and people assume that the value was forgotten.
 
     Remedy: fill in the value, or delete the line if the field does not apply.
     """
@@ -452,7 +452,7 @@ def _says_nothing(document: StructuredDocument, field: Field) -> bool:
 class MetadataFieldUnknown(StructuredRule):
     """Unknown metadata field
 
-    It is ignored; its name may be misspelled.
+    The field is ignored; its name may be misspelled.
 
     Remedy: correct its name if it is misspelled; otherwise leave it.
     """
@@ -494,7 +494,7 @@ class FieldSyntax(StructuredRule):
 
 
 def _written(spec: FieldSpec, field: Field) -> str:
-    """Return the start of the field in a canonical document; an aside in parentheses after its name stays."""
+    """Return the start of the field in a canonical document; a remark in parentheses after its name is kept."""
     asides = "".join(f" {aside}" for aside in _ASIDES.findall(field.key))
     return spec.written.replace(spec.label, spec.label + asides, 1) if asides else spec.written
 

@@ -44,7 +44,7 @@ StubRule = DocumentRule[Stub]
 class StubOldFamily(StubRule):
     """Stub in the older form
 
-    Its headings differ, and its checklist has no boxes, so tools for the current form find little in it.
+    The headings differ from the current form and the checklist has no boxes, so tools find little in the stub.
 
     Remedy: `workpacket fmt --upgrade` rewrites it.
     """
@@ -81,7 +81,7 @@ class StubBannerMissing(StubRule):
 class StubStatusNotCanonical(StubRule):
     """Non-standard stub status
 
-    With one fixed wording, every tool can tell that work may not start from this file.
+    The wording is fixed, so that every tool can tell that work may not start from this file.
 
     Remedy: write `STUB (NOT READY FOR DEV)`.
     """
@@ -106,7 +106,7 @@ class StubStatusNotCanonical(StubRule):
 class StubStatusNoStub(StubRule):
     """Stub with the status of a packet
 
-    Someone may start work from it without a refinement or a signature.
+    Someone may start work from the stub without a refinement or a signature.
 
     Remedy: activate it with `just create-task-packet <WP_ID>`, or restore the status.
     """
@@ -147,7 +147,7 @@ class SpecTargetTrailingText(StubRule):
 class RoadmapCoverageMalformed(StubRule):
     """Unreadable ROADMAP_ADD_COVERAGE
 
-    The roadmap lines that this stub covers are counted as uncovered.
+    The lines of the roadmap that this stub covers count as uncovered.
 
     Remedy: write it as `SPEC=v1.2; PHASE=3.4; LINES=10,20-30`.
     """
@@ -168,7 +168,7 @@ class RoadmapCoverageMalformed(StubRule):
 class ChecklistNumbered(StubRule):
     """Activation checklist without boxes
 
-    Its items cannot be marked as done.
+    The items of the checklist cannot be marked as done.
 
     Remedy: `workpacket fmt` turns the items into boxes.
     """
@@ -216,7 +216,7 @@ class ChecklistLength(StubRule):
 class ChecklistItemUnknown(StubRule):
     """Unknown item in the activation checklist
 
-    It replaces a step that activation requires.
+    The item takes the place of a step that activation requires.
 
     Remedy: restore the item from the template.
     """
@@ -236,7 +236,7 @@ class ChecklistItemUnknown(StubRule):
 class ChecklistOtherPacket(StubRule):
     """Activation checklist of another packet
 
-    It was copied from another stub and names that packet's files.
+    The checklist was copied from another stub and names that packet's files.
 
     Remedy: write the id of this packet.
     """
@@ -304,7 +304,7 @@ class StubAnchorMissing(StubRule):
 class ChecklistTicked(StubRule):
     """Ticked box in the activation checklist of a stub
 
-    A tick proves nothing: conditions are derived from the refinement, the approval and the log.
+    A tick proves nothing: the conditions are derived from the refinement, the approval and the log.
 
     Remedy: let the commands tick the boxes; `workpacket why <WP_ID>` lists what is missing.
     """
@@ -324,7 +324,7 @@ class ChecklistTicked(StubRule):
 class NestedTooDeep(StubRule):
     """List nested deeper than three levels
 
-    Requirements are easily missed there.
+    Requirements at that depth are easily missed.
 
     Remedy: raise the inner items by a level.
     """
@@ -342,7 +342,7 @@ class NestedTooDeep(StubRule):
 
 
 def _items_below(blocks: Sequence[Block], levels: int) -> Iterator[Block]:
-    """Yield the items of the first lists nested in more than this many levels of items."""
+    """Yield the items of the outermost lists that are nested deeper than this many levels."""
     for block in blocks:
         if block.kind not in LISTS:
             continue

@@ -57,7 +57,7 @@ class BoardSectionMissing(BoardRule):
 class BoardSectionTwice(BoardRule):
     """Duplicate section of the board
 
-    A packet may be in one of them while people look for it in the other.
+    A packet may be in one of the sections while people look for it in the other.
 
     Remedy: move all entries into one of them.
     """
@@ -90,7 +90,7 @@ class BoardSectionOrder(BoardRule):
 class BoardSectionUnknown(BoardRule):
     """Entries outside the sections of the board
 
-    The heading does not belong to a lane, so these packets cannot be found by lane.
+    The heading is not that of a lane, so these packets cannot be found by lane.
 
     Remedy: move the entries to the section of their lane, or correct the heading.
     """
@@ -170,7 +170,7 @@ class BoardFenceUnclosed(BoardRule):
 class BoardBlankLines(BoardRule):
     """Blank lines left by moved entries
 
-    Over time they outnumber the entries, and they cause merge conflicts.
+    Over time, such lines outnumber the entries, and they cause merge conflicts.
 
     Remedy: `workpacket check --fix` removes them and changes nothing else.
     """
@@ -223,7 +223,7 @@ _WITH_REMARK = frozenset({_BLOCKED, ACTIVE_TOKEN})
 class BoardIdMalformed(BoardRule):
     """Board entry with an invalid id
 
-    The entry has no file, and no command can move it.
+    The entry has no matching file, and no command can move it.
 
     Remedy: write the id as `WP-<phase>-<slug>`, with an optional `-v<N>`.
     """
@@ -243,7 +243,7 @@ def _id_complaint(value: str) -> str:
     except InvalidId as invalid:
         return str(invalid)
     if parsed.kind != "packet":
-        return "is a work package of a mission, which does not belong on this board"
+        return "is a work package of a mission, and does not belong on this board"
     # `WP-1-Parser.log` matches the grammar, but is the name of a file.
     looks_like_file = "." in value and [str(name) for name, _, _ in find_ids(value)] != [value]
     return "is the name of a file, not of a work packet" if looks_like_file else ""
@@ -275,7 +275,7 @@ class BoardEntryForm(BoardRule):
 
 
 def _marks_only(document: TaskBoard, entry: BoardEntry) -> TextRun | None:
-    """Return the head of an entry if, besides id and token, it has only marks; a link, tick or level would be lost."""
+    """Return the head of an entry if it has only marks besides id and token: a link, tick or level would be lost."""
     run = TextRun.on_line(document.source.text, *entry.head)
     if run is None:
         return None
@@ -341,7 +341,7 @@ class BoardTokenUnknown(BoardRule):
 class BoardTokenMisplaced(BoardRule):
     """Board token in the wrong section
 
-    Section and token disagree, and different readers follow different ones.
+    The section and the token disagree, and readers may follow either.
 
     Remedy: move the entry to the section of its token, or correct the token.
     """
@@ -360,7 +360,7 @@ class BoardTokenMisplaced(BoardRule):
 class BoardTokenOldPlace(BoardRule):
     """Entry in the section that older boards used for its lane
 
-    The packet is waiting to be merged or was abandoned, but here it appears to be in progress or judged.
+    The packet is waiting to be merged or was abandoned, but in this section it appears to be in progress or judged.
 
     Remedy: move it to the section of its lane: `workpacket board sync`.
     """
@@ -376,7 +376,7 @@ class BoardTokenOldPlace(BoardRule):
 
 
 def _home(entry: BoardEntry) -> str:
-    """Return the section that the entry's token belongs to; '' if either is unknown."""
+    """Return the section for the entry's token; '' if the token or the section is unknown."""
     token = entry.lane_token
     if entry.section.known is None or not token:
         return ""
@@ -410,9 +410,9 @@ class BoardEntryTwice(BoardRule):
 class BoardEntryRemark(BoardRule):
     """Remark after the token of an entry
 
-    It is lost when the entry moves, and no tool reads it.
+    The remark is lost when the entry moves, and no tool reads it.
 
-    Remedy: move it to the packet.
+    Remedy: move the remark to the packet.
     """
 
     severity = "info"

@@ -48,7 +48,7 @@ _WINDOWS_GAPS = {chr(byte): bytes([byte]) for byte in (0x81, 0x8D, 0x8F, 0x90, 0
 
 
 def said_already(document: Document, *codes: str) -> bool:
-    """Whether the reader itself refused the text for the same fault."""
+    """Whether the reader refused the text for the same fault."""
     return any(fault.code in codes for fault in document.faults)
 
 
@@ -62,7 +62,7 @@ class TextRule(DocumentRule[Document]):
 class NotUtf8(TextRule):
     """Invalid UTF-8
 
-    Tools read such bytes differently, so two people may approve different texts.
+    Tools read bytes that are not UTF-8 differently, so two people may approve different texts.
 
     Remedy: save the file as UTF-8.
     """
@@ -78,7 +78,7 @@ class NotUtf8(TextRule):
 class ByteOrderMark(TextRule):
     """Byte order mark at the start of the file
 
-    It is invisible, breaks tools that look at the first characters, and changes the digest of the same text.
+    The mark is invisible, breaks tools that look at the first characters, and changes the digest of the text.
 
     Remedy: `workpacket fmt` removes it.
     """
@@ -129,7 +129,7 @@ def _block_at_end(document: Document) -> str:
 class BlankLinesAtEnd(TextRule):
     """Blank lines at the end of the file
 
-    Editors add and remove them, which shows up as meaningless changes.
+    Editors add and remove such lines, which creates meaningless changes.
 
     Remedy: `workpacket fmt` removes them.
     """
@@ -173,7 +173,7 @@ class NoFinalNewline(TextRule):
 class ControlCharacter(TextRule):
     """Control character in the text
 
-    It can hide text from a reader, drive a terminal, or cut a value short in another tool.
+    The character can hide text from a reader, control a terminal, or truncate a value in another tool.
 
     Remedy: write the intended text, such as a backtick and a letter that a shell took for an escape; otherwise delete
     it.
@@ -192,9 +192,15 @@ class ControlCharacter(TextRule):
 
 
 def _what_was_meant(characters: str) -> str:
-    """Return the text that a control character most often replaces; deleting it would leave only the rest of a word."""
+    """Return the text that a control character most often replaces; deleting the character would leave an incomplete
+    word.
+    """
     meant = _MEANT_BY_CONTROLS.get(characters)
-    return f"probably {meant}: write that instead, or delete it" if meant else "write the intended text, or delete it"
+    return (
+        f"this is probably {meant}: write that instead, or delete the character"
+        if meant
+        else "write the intended text, or delete it"
+    )
 
 
 class BidiControl(TextRule):
@@ -235,7 +241,7 @@ class ConflictMarker(TextRule):
 class HomePath(TextRule):
     """Absolute path into a home folder
 
-    It reveals a user name, and means nothing on another machine.
+    The path reveals a user name, and does not exist on other machines.
 
     Remedy: write the path relative to the repository.
     """
@@ -276,7 +282,7 @@ class Mojibake(TextRule):
 
 
 def mojibake(text: str) -> Iterator[re.Match[str]]:
-    """Yield runs of characters that become others when the wrong decoding is undone."""
+    """Yield runs of characters that change when the wrong decoding is undone."""
     if not text.isascii():
         yield from (match for match in _MOJIBAKE.finditer(text) if _meant(match.group()))
 
@@ -318,7 +324,7 @@ class FrontMatterTwice(TextRule):
             return
         second = _second_block(document.source)
         if second is not None:
-            yield self.fault(second, "a second block of front matter begins here, and nothing reads it")
+            yield self.fault(second, "a second block of front matter begins here, and is ignored")
 
 
 def _second_block(source: Source) -> tuple[int, int] | None:

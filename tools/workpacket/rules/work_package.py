@@ -1,7 +1,7 @@
 """Rules about work packages of spec-kitty: single ones, and all of a mission (their ids, dependencies and claims).
 
 An id such as WP07 is meaningful only within its mission, so every rule about several handles one mission at a time.
-Summaries have scoped ids (`<mission>--WP07`), which distinguish packages of other missions.
+Summaries have scoped ids (`<mission>--WP07`), which distinguish them from packages of other missions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WorkPackageRule = DocumentRule[WorkPackage]
 class PackageFrontMatterMissing(WorkPackageRule):
     """Work package without front matter
 
-    Its id, its lane and its dependencies are unknown, so no tool can start it, move it or wait for it.
+    The package's id, lane and dependencies are unknown, so no tool can start it, move it or wait for it.
 
     Remedy: start the file with a line `---`, the fields `work_package_id`, `title` and `dependencies`, and another line
     `---`.
@@ -48,7 +48,7 @@ class PackageFrontMatterMissing(WorkPackageRule):
 class PackageTitleMismatch(WorkPackageRule):
     """Heading of another work package
 
-    The text may have been copied from that package, with its scope.
+    The text may have been copied from the other package, with its scope.
 
     Remedy: correct the heading, or the text below it.
     """
@@ -68,7 +68,7 @@ class PackageTitleMismatch(WorkPackageRule):
 class PackageFileMismatch(WorkPackageRule):
     """Work package id that differs from the file name
 
-    Commands find the file by its name, but then act on the package whose id is inside.
+    Commands find the file by its name, but then act on the package that its id names.
 
     Remedy: rename the file or correct `work_package_id`.
     """
@@ -108,7 +108,7 @@ class PackageDependenciesText(WorkPackageRule):
 class PackageLaneOld(WorkPackageRule):
     """Outdated lane name
 
-    Newer tools do not know this name and refuse the file.
+    Newer tools do not know the old name and refuse the file.
 
     Remedy: `workpacket check --fix` writes the current name.
     """
@@ -197,7 +197,7 @@ class PackageTargetContradicts(WorkPackageRule):
 class PackageDependencyContradiction(WorkPackageRule):
     """Dependencies in the text that differ from the front matter
 
-    Tools follow the front matter and people the text, so one of them may start too early.
+    Tools follow the front matter and people the text, so work may start too early.
 
     Remedy: correct the front matter, and make the text agree.
     """
@@ -232,7 +232,7 @@ def _shown(names: list[str]) -> str:
 class PackageSubtaskUndescribed(WorkPackageRule):
     """Subtask that the text does not describe
 
-    People who follow the text skip it, and the package is finished without it.
+    People who follow the text skip the subtask, and the package is finished without it.
 
     Remedy: add a section `### T0xx: ...`, or remove the id from `subtasks`.
     """
@@ -270,7 +270,7 @@ class PackageSubtaskUnlisted(WorkPackageRule):
 class PackageDoneUnticked(WorkPackageRule):
     """Finished work package with an unticked definition of done
 
-    Either the list was not checked, or its boxes are not used here.
+    The definition of done was not checked, or its boxes are not used.
 
     Remedy: check the definition of done, or move the package back to an earlier lane.
     """
@@ -320,7 +320,7 @@ class Mission:
         return max((_number(package.short) for package in self.packages), default=0)
 
     def independent(self, first: int, second: int) -> bool:
-        """Whether neither of two packages depends on the other. Not known if a file in between is missing."""
+        """Whether neither of two packages depends on the other. That is unknown if a file in between is missing."""
         names = self.packages[first].summary["id"], self.packages[second].summary["id"]
         needs = self._needs(names[0]), self._needs(names[1])
         if needs[0] is None or needs[1] is None or names[0] == names[1]:
@@ -357,7 +357,7 @@ def _number(short: str) -> int:
 class PackageIdTwice(RepositoryRule):
     """Two files for one work package
 
-    One is edited and the other is read.
+    People may edit one file while tools read the other.
 
     Remedy: change the id of one of them, or delete it.
     """
@@ -382,7 +382,7 @@ class PackageDependencyUnknown(RepositoryRule):
             if not missing:
                 name = mention[0].rpartition("--")[2]
                 yield self.finding(
-                    package.path, mention[1:], f"this package depends on {name}, which the mission does not have"
+                    package.path, mention[1:], f"this package depends on {name}, which is not in the mission"
                 )
 
 
@@ -405,7 +405,7 @@ class PackageFileMissing(RepositoryRule):
 
 
 def _missing_dependencies(repository: RepositorySummaries) -> Iterator[tuple[WorkPackageFile, Mention, bool]]:
-    """Yield dependencies without a file; the last value says whether the mission's numbering skips that number.
+    """Yield dependencies without a file; the last value says whether the number is a gap in the mission's numbering.
 
     A dependency on another mission is looked up there, if the repository has that mission.
     """
@@ -422,7 +422,7 @@ def _missing_dependencies(repository: RepositorySummaries) -> Iterator[tuple[Wor
 class PackageDependencyCycle(RepositoryRule):
     """Circular dependency between work packages
 
-    None of them can ever begin.
+    None of the packages can ever start.
 
     Remedy: delete one of the dependencies, or split a package.
     """
@@ -442,7 +442,7 @@ class PackageDependencyCycle(RepositoryRule):
 class PackageSubtaskTwice(RepositoryRule):
     """Subtask claimed by two work packages
 
-    It may be done twice, or each package may leave it to the other.
+    The subtask may be done twice, or each package may leave it to the other.
 
     Remedy: remove the id from one of them.
     """

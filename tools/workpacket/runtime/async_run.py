@@ -58,7 +58,7 @@ class AsyncRun(BaseRun):
         self, function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     ) -> Coroutine[Any, Any, T]: ...
     def step(self, first: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Run the step once. A later attempt returns the stored result without calling the function."""
+        """Run the step, once: a later attempt returns the stored result without calling the function."""
         return self._perform(self._call(first, args, kwargs))
 
     async def _perform(self, call: Call[Any]) -> Any:
@@ -207,7 +207,7 @@ class AsyncRun(BaseRun):
         preconditions: Mapping[str, Json] | None = None,
         token: bool = False,
     ) -> SavedCheckpoint:
-        """Make everything so far durable, and `cursor` the next action."""
+        """Make everything so far durable, and record `cursor` as the next action."""
         return await asyncio.to_thread(
             self._session.checkpoint, cursor, name, kind, preconditions or {}, with_token=token
         )
@@ -226,6 +226,12 @@ class AsyncRun(BaseRun):
     async def confirm(self, question: str, about: Json = None) -> None:
         """Continue only if a person says yes; if none can be asked, the run stops here and can be resumed."""
         await asyncio.to_thread(self._session.confirm, question, about)
+
+    # ---- a program that changes ----------------------------------------------------------------------------------
+
+    async def patched(self, name: str) -> bool:
+        """Whether to take the new way at a change of the program: not in a run that an older one brought further."""
+        return await asyncio.to_thread(self._session.patched, name)
 
     # ---- waits ---------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Names of runs, the lines of a list of runs, and waiting for a run to continue. Only reads the store."""
+"""Names of runs, the lines of a list of runs, and waiting for a run to continue. This module only reads the store."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class RunSummary(Value):
 
 
 class RunLine(NamedTuple):
-    """The part of a run's summary that the index alone gives: fast, even for thousands of runs. `since` is when it
-    began, stopped or ended.
+    """The part of a run's summary that comes from the index alone, which is fast even for thousands of runs. `since` is
+    when the run began, stopped or ended.
     """
 
     id: str
@@ -64,7 +64,7 @@ def next_in_line(store: Store, prefix: str) -> str:
 
 
 def newest_numbered(store: Store, prefix: str, *, removed: bool = False) -> str:
-    """Return the newest run of this name among the numbered ones, which excludes keyed runs. `removed` includes runs
+    """Return the newest numbered run of this name; keyed runs do not count. `removed` includes runs
     removed by retention.
     """
     for limit in (20, None):  # keyed runs sort among the numbered ones, but there are rarely many
@@ -175,7 +175,7 @@ LONGEST = 5.0  # seconds between two reads of a store that can
 
 class Wait(Protocol):
     def __call__(self) -> None:
-        """Return when the stream may have grown, or after a while."""
+        """Wait until the stream may have grown, or for a while."""
 
 
 class Waiting(Protocol):

@@ -42,7 +42,7 @@ class SystemClock:
 
 
 def boot_id() -> str:
-    """Return a name for this boot of this machine; where the system has none, its host and start minute."""
+    """Return a name for this boot of this machine; if the system has none, the host and the minute of the start."""
     try:
         return _BOOT_ID.read_text("ascii").strip()
     except OSError:

@@ -2,7 +2,7 @@
 
     1  checkpoint.prepared    the log names the milestone to be committed, and its id
     2  git commit             the commit carries the id as a trailer
-    3  sidecar                best effort: a view of the log for other tools, written in full or not at all
+    3 sidecar a view of the log for other tools, if it can be written; never written in part
     4  checkpoint_complete    the log names the resulting commit, with the checkpoint to resume from
 
 If a process dies in between, the next call repairs it: the log has the id, and git shows whether a commit carries it.
@@ -52,7 +52,8 @@ OWN_FOLDERS: Final = (".workpacket", ".runr", LOG_FOLDER)
 
 
 class GitObserver:
-    """Observes git. With `promise`, checkpoints require their commit, and a clean tree if it is clean now.
+    """Observes git. With `promise`, checkpoints require their commit, and a clean work tree if it is clean when they
+    are made.
 
     `own` lists the folders and files that the run itself writes, relative to the top of the work tree: they are never
     foreign.
@@ -68,7 +69,7 @@ class GitObserver:
             return {}
         head = head_commit(self._repository)
         if head is None:
-            raise RunBlocked("there is no commit yet for a checkpoint to name", code="check_not_run",
+            raise RunBlocked("there is no commit yet that a checkpoint could name", code="check_not_run",
                              hint="commit something with git, then try again")  # fmt: skip
         return {"commit": head, "tree": tree_of(self._repository, head), "clean": not self.foreign_changes()}
 
@@ -121,8 +122,8 @@ def within(path: str, folders: Iterable[str]) -> bool:
 
 
 def sidecar_values(run: str, prepared: Prepared, sha: str, tree: str) -> dict[str, Json]:
-    """Return the fields of the format, plus two that identify the commit after its sha has changed. What is not known
-    of the optional fields is left out.
+    """Return the fields of the format, plus two that identify the commit after its sha has changed. Optional fields
+    that are unknown are left out.
     """
     made = datetime.fromtimestamp(prepared.event.occurred_at / 1_000_000, UTC)
     return {
@@ -162,8 +163,8 @@ How = Literal["committed", "found", "unchanged", "recorded"]
 
 
 class CommitPoint(NamedTuple):
-    """A reached milestone. `how`: committed now, found as the commit of a call that died, without changes, or recorded
-    before.
+    """A reached milestone. `how`: committed now, found as the commit of a call that died, reached without changes, or
+    recorded before.
     """
 
     checkpoint: str
@@ -192,7 +193,7 @@ Guard = Callable[[], CommitReview]
 
 @dataclass(slots=True)
 class CommitCheckpoints:
-    """The checkpoint commits of one run. `guard` inspects the work tree before each of them."""
+    """The checkpoint commits of one run. `guard` inspects the work tree before each commit."""
 
     session: Session
     repository: Repository
@@ -222,14 +223,14 @@ class CommitCheckpoints:
             commit_paths(self.repository, self._message(prepared), paths)
         found = self._found(prepared)
         if paths and found is None:
-            said = f"the commit of milestone {milestone_index} does not carry its {TRAILER}"
+            said = f"the commit of milestone {milestone_index} lacks its trailer {TRAILER}"
             raise RunBlocked(
                 said, code="check_not_run", hint="make sure that no hook removes the trailer, then amend the commit"
             )
         return self._complete(prepared, found, "committed")
 
     def settle(self) -> CommitPoint | None:
-        """Finish a call that died, if it had made its commit; otherwise leave the commit to be made."""
+        """Finish a call that died after making its commit; if it had not made it, leave that to the caller."""
         prepared = self.session.state.milestones.prepared
         if prepared is None or self.session.replay_only:
             return None
@@ -302,7 +303,7 @@ class CommitCheckpoints:
 
     def _promises(self, prepared: Prepared, commit: str, tree: str) -> dict[str, Json]:
         """Return the promises of the checkpoint. All changes within the scope belong to the run, even if they are part
-        of the next milestone. Without a scope, all changes do, so there is no clean work tree to promise.
+        of the next milestone. Without a scope, all changes belong to it, so a clean work tree cannot be promised.
         """
         scope: list[Json] = list(self.session.state.scope)
         clean = bool(scope) and not GitObserver(self.repository, own=OWN_FOLDERS).foreign_changes(scope)

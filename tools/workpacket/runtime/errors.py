@@ -100,7 +100,7 @@ class EffectKeyReused(RunBlocked):
 
 
 class ReceiptRedacted(RunBlocked):
-    """The effect happened, but its result was stored without an apparent secret, so it is not returned."""
+    """The effect happened, but its result was stored without what looked like a secret, so it is not returned."""
 
     default_code = "receipt_redacted"
 
@@ -118,7 +118,7 @@ class StepFailed(RuntimeFault):
 
 
 class NotDone(Exception):
-    """Raise it in an effect that certainly did not happen, so that it may be tried again."""
+    """Raise this in an effect that certainly did not happen, so that it can be tried again."""
 
 
 class HandedOver(BaseException):

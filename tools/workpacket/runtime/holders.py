@@ -1,12 +1,12 @@
 """Who holds a run or other work, and whether another caller may take it over.
 
-A holder is written as host/pid/start/place. The place names the boot and the process namespace, outside which the pid
+A holder is written as host/pid/start/place. The place names the boot and the process namespace; elsewhere, the pid
 means nothing. Start time and pid together identify a process even if the pid is reused.
 
 An agent calls a command from a shell that exits with the call, so the calling process is gone a moment later. The
 process that survives is an ancestor: the agent or its terminal. The holder of such work is therefore written as the
-whole chain of processes from the caller up to the first process of the machine. Another caller may continue if no
-process of that chain is alive except those that both have in common: the same agent may continue from another shell, a
+whole chain of processes from the caller up to the first process of the machine. Another caller may continue if the only
+living processes of that chain are those that both have in common: the same agent may continue from another shell, a
 second agent may not, and after a crash anyone may. A process of another machine counts as alive.
 """
 
@@ -23,7 +23,7 @@ _FIRST = 1  # the first process of the machine is an ancestor of every process
 
 
 class Caller(NamedTuple):
-    """A caller. `name` is recorded as the holder; `line` is the calling process with its ancestors."""
+    """A caller. `name` is recorded as the holder; `line` is the calling process and its ancestors."""
 
     name: str = ""
     line: frozenset[str] = frozenset()
@@ -56,7 +56,7 @@ def process_ancestry(pid: int) -> tuple[str, ...]:
 
 
 def at_work(holder: str, caller: Caller) -> str:
-    """Return the part of the holder that excludes the caller; '' if none does."""
+    """Return the part of the holder that keeps the caller out; '' if there is none."""
     if not holder or holder == caller.name:
         return ""
     return next((one for one in holder.split() if one not in caller.line and not is_gone(one)), "")
@@ -72,8 +72,8 @@ def process_named(pid: int) -> str:
 
 
 def is_certainly_dead(holder: str) -> bool:
-    """Return True only if the holder lived on this machine and is gone; nothing is known about a process of another
-    machine.
+    """Return True only if the holder ran on this machine and is gone; nothing is known about processes of other
+    machines.
     """
     parts = holder.split("/")
     if len(parts) != 4 or parts[3] != _place() or not parts[1].isdigit():
@@ -99,7 +99,7 @@ def is_certainly_alive(holder: str) -> bool:
 
 
 def is_gone(holder: str) -> bool:
-    """Return True if the holder lived on this machine and no longer does, including after a restart."""
+    """Return True if the holder ran on this machine and no longer does, including after a restart."""
     parts = holder.split("/")
     if len(parts) == 4 and parts[0] == os.uname().nodename and not parts[3].startswith(boot_id()):
         return True

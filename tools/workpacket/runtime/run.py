@@ -47,7 +47,7 @@ def current_run(name: str) -> BaseRun | None:
 
 
 class BaseRun:
-    """The part that sync and async code share, because it needs no waiting."""
+    """The part that sync and async code share, because it never waits."""
 
     def __init__(self, session: Session, options: Options | None = None) -> None:
         self._session = session
@@ -64,7 +64,7 @@ class BaseRun:
 
     @property
     def state(self) -> RunState:
-        """Return the state according to the log so far. Read it, but do not change it."""
+        """Return the state according to the log so far, which must not be changed."""
         return self._session.state
 
     @property
@@ -138,7 +138,7 @@ class Run(BaseRun):
     @overload
     def step(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
     def step(self, first: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Run the step once. A later attempt returns the stored result without calling the function."""
+        """Run the step, once: a later attempt returns the stored result without calling the function."""
         return self._perform(self._call(first, args, kwargs))
 
     @overload
@@ -226,7 +226,7 @@ class Run(BaseRun):
     def command(
         self, name: str, argv: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None
     ) -> Outcome:
-        """Run a program as a step, in its own process group, which a cancellation stops."""
+        """Run a program as a step, in its own process group; a cancellation stops the group."""
         from workpacket.runtime.attempts.relay import run_command  # import subprocess only when it is used
 
         def execute(argv: list[str]) -> Outcome:
@@ -314,7 +314,7 @@ class Run(BaseRun):
         preconditions: Mapping[str, Json] | None = None,
         token: bool = False,
     ) -> SavedCheckpoint:
-        """Make everything so far durable, and `cursor` the next action."""
+        """Make everything so far durable, and record `cursor` as the next action."""
         return self._session.checkpoint(cursor, name, kind, preconditions or {}, with_token=token)
 
     def cursor(self, default: Json = None) -> Json:
@@ -331,6 +331,16 @@ class Run(BaseRun):
     def confirm(self, question: str, about: Json = None) -> None:
         """Continue only if a person says yes; if none can be asked, the run stops here and can be resumed."""
         self._session.confirm(question, about)
+
+    # ---- a program that changes ----------------------------------------------------------------------------------
+
+    def patched(self, name: str) -> bool:
+        """Whether to take the new way at a change of the program named `name`.
+
+        True in runs that come here for the first time, also in their later attempts; False in a run that an older
+        program has already brought further.
+        """
+        return self._session.patched(name)
 
     # ---- waits ---------------------------------------------------------------------------------------------------
 

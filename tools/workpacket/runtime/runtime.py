@@ -77,9 +77,7 @@ class Runtime:
         return Run(self._opening().open(wanted_run(name, request, self._workdir)))
 
     def run_lent(self, lent: BorrowedLease, name: str, **request: Unpack[RunRequest]) -> Run:
-        """Begin a run under a lease that was taken before and is released afterwards: that of a worker, taken with the
-        job.
-        """
+        """Begin a run under a lease that the caller holds and releases: that of a worker, taken with the job."""
         return Run(replace(self._opening(), lent=lent).open(wanted_run(name, request, self._workdir)))
 
     def async_run(self, name: str, **request: Unpack[RunRequest]) -> AsyncRun:
@@ -94,7 +92,10 @@ class Runtime:
         return Run(self._opening().resume(self._existing(run_id), RunSpec("", workdir=self._workdir)))
 
     def plan(self, run_id: str, name: str = "", **request: Unpack[RunRequest]) -> Decision:
-        """Return what a resume would decide, with every check. Writes nothing. Without a name, only the log is used."""
+        """Return what a resume would decide, with every check, without writing anything.
+
+        Without a name, only the log is used.
+        """
         wanted = wanted_run(name, request, self._workdir) if name else RunSpec("", workdir=self._workdir)
         _, decision = self._opening().plan(self._existing(run_id), wanted)
         return decision
@@ -115,11 +116,11 @@ class Runtime:
         return fold(self.store.read(run_id, 0, point.version))
 
     def runs(self, prefix: str = "") -> tuple[RunLine, ...]:
-        """List all runs, from the index; `catalog.lines_of` says what the index leaves out."""
+        """List all runs, read from the index; `catalog.lines_of` says what the index leaves out."""
         return lines_of(self.store, prefix)
 
     def summary(self, run_id: str) -> RunSummary:
-        """Summarize one run, from its whole log."""
+        """Summarize one run, read from its whole log."""
         return summary_of(self.store, self._existing(run_id))
 
     # ---- from outside --------------------------------------------------------------------------------------------
@@ -146,8 +147,8 @@ class Runtime:
     ) -> None:
         """Record the outcome of an effect in doubt, or what to do about it.
 
-        `value`, with `mark_done`, is the receipt that the program receives; the default is None. An effect that is
-        known to have happened, but whose receipt was not kept, can only be given a value.
+        `value`, with `mark_done`, is the receipt that the program receives; the default is None. If an effect is known
+        to have happened but its receipt was not kept, only a value can be recorded.
         """
         recorder = self._outsider(run_id)
         open_receipts = {record.effect: record for record in recorder.state.open_receipts}
@@ -202,7 +203,7 @@ class Runtime:
     # ---- parts ---------------------------------------------------------------------------------------------------
 
     def promised(self) -> Mapping[str, Json]:
-        """Return what a checkpoint made now requires of a resume."""
+        """Return what a checkpoint made now would require of a resume."""
         return self._opening().promised()
 
     def tell_end(self, stream: str, packet: str) -> None:
@@ -225,5 +226,5 @@ class Runtime:
         return point
 
     def _outsider(self, run_id: str) -> Recorder:
-        """Return a recorder without a lease: its messages are accepted at any time."""
+        """Return a recorder without a lease, whose messages are accepted at any time."""
         return self.settings.recorder(self.store, state_of(self.store, self._existing(run_id)), run_id)

@@ -4,8 +4,8 @@ Each command joins the attempt, does one thing and leaves. In between, the lease
 calling process, normally the script. While the owner lives, no one else can take the run; once it has ended, anyone
 can.
 
-The handle `ID#ATTEMPT` names one attempt. If a script was stopped and another one has continued its run, the handle
-names an attempt that is over, and is refused with `lease_lost`.
+The handle `ID#ATTEMPT` names one attempt. If another script has continued the run of a script that was stopped, the old
+handle names an attempt that is over; it is refused with `lease_lost`.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ def _present(runtime: Runtime, stream: str, attempt: str) -> RunState:
 
 
 def _lease(runtime: Runtime, stream: str) -> Lease:
-    """Return the attempt's own lease, renewed; a new one if it has ended and no one took the run in the meantime."""
+    """Return the attempt's own lease, renewed, or a new one if the lease has ended and no one took the run in the
+    meantime.
+    """
     owner = runtime.settings.holder or this_process()
     present = runtime.store.lease(stream)
     began = runtime.store.latest("runs", stream)

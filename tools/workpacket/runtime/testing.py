@@ -4,9 +4,9 @@
         def open_store(self, clock): return MyStore(..., clock=clock)
 
 It tests `workpacket.runtime.stores.contract` as far as one handle in one thread can show; locks between handles, erased
-bytes and power loss need separate tests of each store (CONTRIBUTING.md, "Add a store"). A store that other processes
-can open also defines `opener`, Python statements that bind it to `store`; then the crash cases run: a writer is killed
-with SIGKILL while it writes, and everything acknowledged to it must be stored.
+bytes and power loss need separate tests of each store (CONTRIBUTING.md, "Add a store"). For a store that other
+processes can open, also define `opener`: Python statements that bind the open store to `store`. Then the crash tests
+run too: a writer is killed with SIGKILL while it writes, and everything acknowledged to it must be stored.
 """
 
 from __future__ import annotations
@@ -444,7 +444,7 @@ class StoreConformance(Appends, Fences, Payloads, Indexes, WholeStreams, Crashes
 
 
 def kill_after(opener: str, stream: str, acknowledged: int) -> list[str]:
-    """Let another process append until it has acknowledged this many events, then kill it; return the acknowledged
+    """Let another process append until it has acknowledged this many events, then kill it, and return the acknowledged
     hashes.
     """
     program = f"{opener}\nfrom workpacket.runtime.testing import append_for_ever\nappend_for_ever(store, {stream!r})"

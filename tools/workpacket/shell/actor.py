@@ -1,4 +1,4 @@
-"""The actor of a command, according to the command line, the environment and git, and the moment.
+"""The actor of a command, according to the command line, the environment and git, and the moment of the command.
 
 The actor is only a claim, until a signature proves it. A moment is the input that no pure function can know: the time,
 a transaction id and a nonce.
@@ -19,7 +19,7 @@ KINDS: tuple[ActorKind, ...] = ("human", "agent", "ci")
 
 
 def acting(repository: Repository, name: str = "", kind: str = "") -> Actor:
-    """Return the given actor, or else that of WORKPACKET_ACTOR, or else git's user.name."""
+    """Return the given actor, or else WORKPACKET_ACTOR, or else git's user.name."""
     found = name or os.environ.get("WORKPACKET_ACTOR", "") or _git_user(repository)
     found = " ".join(found.split())[:200]
     if not found:

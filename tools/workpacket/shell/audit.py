@@ -1,7 +1,7 @@
 """Gather the facts of an audit: the findings of `check` and of the approvals, every packet, and its history in git.
 
 The clock is not consulted: expiry is judged as of the head commit, so the same repository always produces the same
-report. A decision that was used is verified as of its use.
+report. A decision that was used is verified as of the time of its use.
 """
 
 from __future__ import annotations
@@ -263,8 +263,8 @@ def _signed(repository: Repository, now: str) -> _Signed:
 def _landings(approvals: Approvals) -> Iterator[Problem]:
     """Report changes that landed with a verdict but were not judged, or that no packet covered.
 
-    These are warnings, because the changes are on the base already: the required check of the time may not have covered
-    this. If the policy switches coverage off, nothing is reported.
+    These are warnings, because the changes are on the base already: the check required at the time may not have covered
+    coverage. If the policy switches coverage off, nothing is reported.
     """
     policy = lifecycle_of(approvals.base.policy.policy or b"")
     if policy.coverage.mode == "off":
@@ -324,7 +324,7 @@ def _commits(repository: Repository, facts: AuditFacts) -> dict[str, KnownCommit
 
 
 def _proofs(packets: Iterable[PacketFacts]) -> Iterator[tuple[str, str]]:
-    """Yield a commit, and a path in it, for each place in the code that serves as proof."""
+    """Yield a commit and a path in it for each place in the code that is given as proof."""
     for packet in packets:
         commit = ""
         for event in packet.state.evidence:

@@ -60,8 +60,9 @@ class BaseLine:
 
     One call of git covers all commits. Asking for `<commit>:<path>` makes git unpack the trees of that commit for every
     name, which takes longer with every file next to it. `first_seen` gives for each file the first commit that had it,
-    `held_since` the commit since which it was never missing or different, each with the commit's time. A branch that
-    was rebased and fast-forwarded can have had a file for only two commits, under a different policy.
+    `held_since` gives the commit since which it was never missing or different, each with the commit's time. The two
+    can differ: a branch that was rebased and fast-forwarded may have had a file for only two commits, under a different
+    policy.
     """
 
     def __init__(self, repository: Repository, commit: str, paths: tuple[str, ...]) -> None:
@@ -158,7 +159,7 @@ _FEW = 8
 
 
 class Place(Value):
-    """The commit from which a judgement reads policy and specification, and the time of judgement.
+    """The commit from which policy and specification are read, and the time of judgement.
 
     For a file on the base, it is the commit before the one that added it, at that commit's time: a decision that was
     valid under the policy of its time stays valid. For every other file it is the base as it is now. `first_landed` is
@@ -193,7 +194,7 @@ class Base(Value):
     def policy(self) -> PolicyFiles:
         """Return the files in force: those of the base, or the last readable ones on its line.
 
-        If this clone lacks the list of revoked keys, that is an error: without it, no key would count as revoked.
+        A missing list of revoked keys in this clone is an error, because no key would count as revoked.
         """
         commit = readable_commit(self.repository, self.commit)
         files = policy_at(self.repository, commit)
@@ -225,7 +226,7 @@ class Base(Value):
 
     @property
     def policy_files(self) -> dict[str, bytes]:
-        """Return all files of the policy folder, including those that nothing reads."""
+        """Return all files of the policy folder, including files that are never read."""
         paths = tree_at(self.repository, self.commit, POLICY_FOLDER)
         return committed(self.repository, self.commit, tuple(paths))
 
@@ -237,7 +238,7 @@ def find_base(repository: Repository, revision: str | None = None) -> Base:
     if (repository.common_dir / "shallow").exists():
         raise WorkpacketError(
             "history_shallow",
-            "this clone has only the end of the history, but approvals are judged by all of it",
+            "this clone has only the end of the history, but judging approvals requires all of it",
             hint="git fetch --unshallow; for actions/checkout set fetch-depth: 0",
         )
     if revision is not None:
@@ -299,7 +300,7 @@ def policy_at(repository: Repository, commit: str) -> PolicyFiles:
 
 
 def no_verdict(base: Base) -> tuple[Problem, ...]:
-    """Return why no approval can count on this base, whatever was signed; empty if one could."""
+    """Return why no approval can count on this base, whatever was signed; empty if approvals can count."""
     pin = judge_pin(base)
     if isinstance(pin, Problem):
         return (pin,)
@@ -326,7 +327,7 @@ NOBODY_YET = frozenset({"policy_unanchored", "approvers_unnamed"})
 
 
 def unreadable(files: PolicyFiles) -> tuple[Problem, ...]:
-    """Return why these files cannot be read as a policy. A policy without approvers can be read."""
+    """Return why these files cannot be read as a policy; a policy without approvers is readable."""
     trusted = _trusted(files)
     if not isinstance(trusted, tuple) or {each.code for each in trusted} <= NOBODY_YET:
         return ()
@@ -346,7 +347,7 @@ def readable_commit(repository: Repository, commit: str) -> str:
 
 
 def landed_at(repository: Repository, commit: str, landing: str) -> datetime:
-    """Return when the line of the base reached the landing. No commit counts as older than its predecessors."""
+    """Return when the line of the base reached the landing. A commit never counts as older than its predecessors."""
     latest = 0
     for each, time in line_times(repository, commit):
         latest = max(latest, time)
@@ -478,9 +479,8 @@ def lifecycle_of(data: bytes) -> LifecyclePolicy:
 
 
 def with_former(repository: Repository, commit: str, actors: Actors) -> Actors:
-    """Return the actors, with those that earlier policies on the line of the commit listed, to judge whose work it is.
-
-    Who removes an agent with its key from the policy is still the person behind what it did.
+    """Return the actors, including those that only earlier policies on the line of the commit listed, to judge whose
+    work it is. Removing an agent and its key from the policy does not change who is responsible for its work.
     """
     if not actors.present or not commit:
         return actors
@@ -490,7 +490,7 @@ def with_former(repository: Repository, commit: str, actors: Actors) -> Actors:
 
 @lru_cache(maxsize=16)
 def _listed(repository: Repository, commit: str) -> Mapping[str, KnownActor]:
-    """Return every actor that a policy on the line of the commit listed, as it last did."""
+    """Return every actor that a policy on the line of the commit listed, as last listed."""
     commits = [each for each, _ in changes_before(repository, commit, POLICY_PATH, options=FIRST_PARENTS, form="%H")]
     read_ahead(repository, (f"{each}:{POLICY_PATH}" for each in commits))
     found: dict[str, KnownActor] = {}
@@ -515,7 +515,7 @@ class BasePolicy(Value):
 
 def read_base_policy(repository: Repository, base: str = "", ahead: Iterable[str] = ()) -> BasePolicy:
     """Read the policy from `base`, or else from the remote's default branch, or else from the main branch; permissions
-    count only from there. If no commit has it, lane settings are read from the work tree and no one is trusted.
+    count only from there. If no commit has a policy, lane settings are read from the work tree and no one is trusted.
 
     `ahead` are other files that the caller will need: the same call reads them.
     """

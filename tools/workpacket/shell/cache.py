@@ -54,8 +54,8 @@ class RestsOn:
     """What a result depends on besides its key.
 
     `files` are paths; a path that ends with '/' is a folder with everything below it. `clock`: time alone can change
-    the result. `unnamed`: the result depends on something else that can change, or repeating it from the cache would
-    omit an effect.
+    the result. `unnamed`: the result depends on something else that can change, or a cached result would skip an
+    effect.
     """
 
     __slots__ = ("clock", "files", "unnamed")
@@ -166,7 +166,7 @@ class CachedOutput:
         self._key = repr((root, *request, self._decides))
 
     def recall(self) -> tuple[int, str] | None:
-        """Return exit status and text, if none of their dependencies has changed."""
+        """Return the exit status and the text, if none of their dependencies has changed."""
         if self._decides is None:
             return None
         for value in self._cache.recall("output", (self._key,)).values():
@@ -179,7 +179,7 @@ class CachedOutput:
         return None
 
     def keep(self, status: int, text: str, rests_on: RestsOn) -> None:
-        """Store the output if the rule allows it, and if no file could have changed unnoticed since it was read."""
+        """Store the output if the rule allows it, and if no file can have changed unnoticed since it was read."""
         if not rests_on.can_be_kept or self._decides is None or self._deciding() != self._decides:
             return
         extras = sorted(set(rests_on.files))
@@ -194,7 +194,7 @@ class CachedOutput:
 
 
 def _state(seen: Iterable[Found]) -> str:
-    """Return a text that changes when any of the files does."""
+    """Return a text that changes when any of the files changes."""
     return _storable("\n".join(f"{found.path}\t{found.state}\t{found.problem}" for found in seen))
 
 
@@ -306,8 +306,8 @@ def _stamp(status: os.stat_result) -> str:
 
 
 def _unfit() -> tuple[type[Exception], ...]:
-    """Return the exceptions that storing and reading may raise: text with surrogates, from a path that is not UTF-8,
-    cannot be stored.
+    """Return the exceptions that storing and reading may raise. A path that is not UTF-8 becomes a text with
+    surrogates, which cannot be stored.
     """
     import sqlite3
 

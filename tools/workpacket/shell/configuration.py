@@ -23,7 +23,7 @@ Read = Callable[[str], bytes | None]
 
 
 def read_settings(root: str) -> CheckSettings:
-    """Return the settings in force. If the file cannot be read, the settings are empty, and their `faults` say so."""
+    """Return the settings in force. If the file cannot be read, the settings are empty, with `faults` that say why."""
 
     def read(path: str) -> bytes | None:
         try:
@@ -93,7 +93,7 @@ def lanes_here(root: str) -> LaneTable:
 
 
 def board_here(root: str) -> str:
-    """Return the setting [board] commit of the policy in the work tree; '' if there is none."""
+    """Return the setting `[board] commit` of the policy in the work tree; '' if there is none."""
     try:
         data = read_bytes(root, POLICY_PATH, DATA.size)
     except OSError:

@@ -160,7 +160,7 @@ def _require_private(key: Path | None) -> None:
         message = f"the event key {key} cannot be read: {error.strerror}"
         raise WorkpacketError("event_key_unfit", message, path=str(key)) from error
     if os.name != "nt" and mode & _PRIVATE:
-        message = f"the event key {key} can be read by others than its owner"
+        message = f"the event key {key} can be read by users other than its owner"
         raise WorkpacketError("event_key_unfit", message, hint=f"chmod 600 {key}", path=str(key))
 
 
@@ -184,8 +184,8 @@ def _made(value: dict[str, Json]) -> LogEvent:
 
 
 def sign_event(message: bytes, key: Path) -> bytes:
-    """Return the SSHSIG blob. It is not verified here: that would load `cryptography`, and `check --base` verifies it
-    anyway.
+    """Return the SSHSIG blob. It is not verified here, because that would load `cryptography`, and `check --base`
+    verifies it anyway.
     """
     from workpacket.approvals.sshsig import EVENT_NAMESPACE, unarmor
     from workpacket.shell.keys import find_ssh_keygen, run_openssh

@@ -46,7 +46,7 @@ class GovernedFiles:
         return frozenset((*self.stubs, *self.packets, *self.logs))
 
     def read(self, path: str) -> Source | None:
-        """Return the file, None if it is missing. An unreadable file is an error."""
+        """Return the file; None if it is missing. An unreadable file is an error."""
         try:
             data = read_bytes(self.root, path, REGISTER.size)
         except FileNotFoundError:
@@ -126,7 +126,7 @@ def _names(root: str, folder: str) -> list[str]:
 
 
 def _folders(root: str, folder: str) -> list[str]:
-    """List the subfolders of a folder without a stat call for each of ten thousand files."""
+    """List the subfolders of a folder without calling stat for each of ten thousand files."""
     try:
         with os.scandir(os.path.join(root, folder)) as entries:
             return sorted(entry.name for entry in entries if entry.is_dir())
@@ -188,7 +188,7 @@ def append_only_paths(root: str) -> list[str]:
 
 
 def logged_packets(root: str) -> list[str]:
-    """Return the names directly below the log: the packets, and whatever does not belong there."""
+    """Return the names directly below the log: the packets, and anything that does not belong there."""
     place = os.path.join(root, LOG_FOLDER)
     try:
         with os.scandir(place) as entries:

@@ -1,11 +1,11 @@
-"""Whether the work tree has all governed files that git holds, and how to restore missing ones.
+"""Whether the work tree has all governed files that git has, and how to restore missing ones.
 
 A sparse checkout, a flag in the index, a clone without a checkout or a deletion hides files that nevertheless exist. A
 command that mistakes a hidden file for a missing one would create it a second time. Every command that writes therefore
 reads the index once:
 
 - a missing governed path that git was told to leave out stops every command that writes;
-- so does any other missing path that the command uses and that the index or HEAD holds;
+- so does any other missing path that the command uses, if the index or HEAD has it;
 - other deletions are only reported.
 """
 
@@ -51,7 +51,7 @@ def described(paths: Sequence[str], why: Why) -> str:
 
 
 def bring_back(repository: Repository, paths: Sequence[str], why: Why) -> str:
-    """Return the git command that restores files and changes nothing else."""
+    """Return the git command that only restores the files."""
     import shlex  # every command imports this module, but few refuse
 
     shown = from_here(str(repository.root), "")
@@ -92,7 +92,7 @@ def _setting(repository: Repository, name: str) -> bool:
 
 
 def from_here(root: str, path: str) -> str:
-    """Return a path below the repository as typed in this folder; '' for this folder."""
+    """Return a path below the repository as one would type it in this folder; '' for the folder itself."""
     try:
         shown = os.path.relpath(os.path.join(root, path), os.getcwd()).replace(os.sep, "/")
     except (FileNotFoundError, ValueError):  # the folder is missing, or is on another drive
@@ -113,7 +113,7 @@ _MANY: Final = 5000
 
 
 class Held(Value):
-    """What git has recorded below a folder. `removed` are the paths that only HEAD has; a folder represents everything
+    """What git has recorded below a folder. `removed` are the paths that only HEAD has; a folder stands for everything
     below it.
     """
 
@@ -175,7 +175,7 @@ class Held(Value):
                     yield path
 
     def _is_here(self, path: str) -> bool:
-        """Whether the path exists. Raises WorkpacketError `tree_unreadable` if a folder above it cannot be read."""
+        """Whether the path exists; raise WorkpacketError `tree_unreadable` if a folder above it cannot be read."""
         root = str(self.repository.root)
         try:
             # Not `exists`: a link is there even if what it points to is not.
@@ -208,7 +208,9 @@ class Held(Value):
             raise self._refusal(removed, "HEAD")
 
     def _is_intent(self, path: str) -> bool:
-        """Whether the path was only announced: the index has an empty file for it, and HEAD has none."""
+        """Whether the path was added with `git add --intent-to-add`: the index has an empty file for it, and HEAD has
+        none.
+        """
         entry = run_git(self.repository.root, "ls-files", "--stage", "-z", "--", path).text.split(" ")
         if len(entry) < 2 or entry[1] not in _EMPTY:
             return False
@@ -226,7 +228,7 @@ def look(repository: Repository, *, head: bool = True) -> Held:
 
 
 def hidden(root: str) -> WorkpacketError | None:
-    """Return an error that describes what git was told to leave out of this work tree, for read-only commands; None if
+    """Return an error for read-only commands that describes what git was told to leave out of this work tree; None if
     nothing.
     """
     held = _look_if_there(root, head=False)
@@ -239,7 +241,7 @@ def hidden(root: str) -> WorkpacketError | None:
 
 
 def note(root: str) -> str:
-    """Return one line for read-only commands, '' if nothing is missing."""
+    """Return one line about missing files for read-only commands; '' if nothing is missing."""
     error = hidden(root)
     if error is not None:
         return f"incomplete work tree: {error.path}: {error.message}; {error.hint}"
@@ -248,8 +250,8 @@ def note(root: str) -> str:
 
 
 def require_shown(root: str, paths: Iterable[str]) -> None:
-    """For a folder that may be outside git: raise WorkpacketError if git hides a governed path, or if one of these is
-    missing.
+    """Raise WorkpacketError if git hides a governed path, or if one of these paths is missing. The folder may be
+    outside git.
     """
     held = _look_if_there(root)
     if held is not None:
@@ -258,7 +260,7 @@ def require_shown(root: str, paths: Iterable[str]) -> None:
 
 
 def require_found(root: str, name: str = "") -> None:
-    """Call this when something was not found: it raises WorkpacketError if git has it, or hides anything at all."""
+    """Raise WorkpacketError if git has what was not found, or hides any governed file."""
     held = _look_if_there(root)
     if held is not None:
         held.require_visible()
@@ -323,8 +325,8 @@ def _base(name: str) -> str:
 def judged_in_part(root: str, findings: Iterable[Problem]) -> list[Problem]:
     """Return the findings; if git leaves out governed files, one finding says so instead of reporting damage.
 
-    Nothing passes because of that: files that could not be read are an error. A file that was simply deleted is not
-    hidden: the log will have lost it once that is committed.
+    The check still fails: files that could not be read are an error. A file that was simply deleted is not hidden: once
+    the deletion is committed, the log has lost it.
     """
     missing = hidden(root)
     if missing is None:

@@ -1,7 +1,7 @@
 """Find, create and test the keys with which people approve. Only their public halves are read.
 
 The private key, its passphrase and its token are left to OpenSSH and the person at the terminal. Signatures are made by
-the person's own `ssh-keygen`: arguments are lists and never pass through a shell, and the message goes in on standard
+the person's own `ssh-keygen`: arguments are lists and never pass through a shell, and the message is passed on standard
 input.
 """
 
@@ -26,7 +26,7 @@ WAITED = -1
 
 
 def find_ssh_keygen() -> str:
-    """Return the path of the tool; an error if it is missing, or if someone else may have put it there.
+    """Return the path of the tool; raise an error if it is missing or someone else may have put it there.
 
     The program receives the person's passphrase and, with an event key, the right to sign.
     """
@@ -39,7 +39,7 @@ def find_ssh_keygen() -> str:
         )
     doubt = _doubt(Path(tool).absolute())
     if doubt:
-        hint = "put the folder of OpenSSH before others in PATH"
+        hint = "put the folder that contains OpenSSH first in PATH"
         raise WorkpacketError("ssh_keygen_doubtful", f"{tool} is not used: {doubt}", hint=hint, path=tool)
     return tool
 
@@ -51,7 +51,7 @@ def work_tree_here() -> Path | None:
 
 
 def _doubt(tool: Path) -> str:
-    """Return why the program may not be that of OpenSSH; '' if there is no doubt."""
+    """Return why the program may not be OpenSSH's; '' if there is no doubt."""
     work_tree = work_tree_here()
     for path in dict.fromkeys((tool, tool.resolve())):
         for folder in path.parents:
@@ -73,7 +73,7 @@ _UNMAPPED = 65534
 def _other_writer(status: os.stat_result) -> str:
     """Return who, besides this account and root, may change a file or folder; '' if no one.
 
-    Many systems give folders to a group without other members, so being writable by the group is not enough.
+    Many systems give folders to a group without other members, so write permission for the group alone does not count.
     """
     if status.st_mode & stat.S_IWOTH:
         return "everyone"
@@ -106,7 +106,7 @@ def _account(identity: int) -> str:
 
 
 def sign(message: bytes, key: str, namespace: str = NAMESPACE) -> bytes:
-    """Return the SSHSIG blob of the key over the message.
+    """Return the SSHSIG blob with the key's signature over the message.
 
     `key` is the path of a private key, or of a public key whose private half is held by an agent or a token. The tool
     asks for passphrase, PIN and touch in the person's terminal, so its output is not captured. The signature is
@@ -263,8 +263,8 @@ PATIENCE = 3.0
 # From the least effort to the best protection.
 LADDER = (
     "Use a key for approvals only, with a passphrase, and never add it to an agent: `workpacket key init` creates one.",
-    "If it must be in an agent, have the agent ask each time: `ssh-add -c KEY`.",
-    "Approve from a different account or machine than the one on which agents work.",
+    "If the key must be in an agent, have the agent ask each time: `ssh-add -c KEY`.",
+    "Approve from an account or a machine on which no agent works.",
     'Use a FIDO token (`ssh-keygen -t ed25519-sk -O verify-required`), and set `hardware = "touch"` or "pin" at gates.',
 )
 
@@ -272,7 +272,7 @@ Place = Literal["agent", "file"]
 
 
 class Trial(Value):
-    """One key, where it was found (with its path if in a file), and whether it signed without asking."""
+    """One key, where it was found (the path, if in a file), and whether it signed without asking."""
 
     key: PublicKey
     place: Place
@@ -310,7 +310,7 @@ def examine(key_files: Iterable[str], approving: frozenset[bytes] | None, patien
 
 
 def private_keys(folder: str) -> tuple[str, ...]:
-    """Return the files in `folder` (usually `~/.ssh`) that begin like private keys."""
+    """Return the files in `folder` (usually `~/.ssh`) that look like private keys."""
     paths = (os.path.join(folder, name) for name in sorted(os.listdir(folder))) if os.path.isdir(folder) else ()
     return tuple(path for path in paths if _begins_as_private_key(path))
 
@@ -362,7 +362,7 @@ def _public_line(tool: str, private: str) -> str:
 
 
 def _read_line(line: str) -> PublicKey | None:
-    """Return the key of a `.pub` line, if keys of its type may approve."""
+    """Return the key in a line of a `.pub` file, if keys of its type may approve."""
     kind, _, rest = line.partition(" ")
     try:
         return read_key_fields(kind, rest.partition(" ")[0])

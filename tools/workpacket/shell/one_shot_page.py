@@ -1,12 +1,10 @@
 """A page to ask a person in their browser: it is served once, on this machine only, and accepts one answer.
 
-What it defends against, and how:
-
-- pages of other sites: the address contains a token that they cannot know, Host and Origin must be exactly ours, and an
-  answer repeats a second secret, which is only in the page;
-- foreign names that point to this machine (DNS rebinding): their Host is refused;
-- a second use of the address, from a history or a list of processes: the page is shown once;
-- browsers and others that connect and send nothing: each connection has a thread and ten seconds.
+What the page defends against, and how: - pages of other sites: the address contains a token that they cannot know, Host
+and Origin must be exactly those of this page, and an answer must repeat a second secret, which is only in the page; -
+foreign names that point to this machine (DNS rebinding): their Host is refused; - a second use of the address, from a
+history or a list of processes: the page is shown once; - browsers and other programs that connect and send nothing:
+each connection has its own thread and ten seconds.
 
 The answer is judged in the thread that asked, while the browser waits for the result. Programs of the same account can
 do all that the browser can: see docs/security.md.
@@ -51,7 +49,7 @@ class Shown(Value):
 
 
 class Told(NamedTuple):
-    """What the page shows in the end."""
+    """What the page shows at the end."""
 
     text: str
     good: bool
@@ -87,7 +85,7 @@ class OneShotPage:
         self._shown = shown
 
     def take(self, path: str) -> Shown | None:
-        """Return the page for this path, only once."""
+        """Return the page for this path, but only once."""
         if not hmac.compare_digest(path.encode(), f"/{self._token}".encode()):
             return None
         with self._lock:
@@ -125,7 +123,7 @@ class OneShotPage:
 
 @contextmanager
 def one_shot_page(port: int) -> Iterator[OneShotPage]:
-    """Serve the page until the block is left; a reply that is on its way then is still delivered."""
+    """Serve the page until the `with` block ends; a reply that is being sent is still delivered."""
     page = OneShotPage(port)
     with ExitStack() as stack:
         servers: list[_Server] = []
@@ -147,7 +145,7 @@ def _let_replies_go(servers: list[_Server]) -> None:
 
 
 def _exists(family: socket.AddressFamily) -> bool:
-    """Whether this machine has the address; without IPv6, browsers do not try it either."""
+    """Whether this machine has the address. Without IPv6, browsers do not try the IPv6 address either."""
     if family is socket.AF_INET:
         return True
     try:
@@ -197,7 +195,7 @@ class _Server(ThreadingHTTPServer):
         super().close_request(request)  # type: ignore[arg-type]  # a TCP server has sockets
 
     def server_close(self) -> None:
-        """Also close the connections that browsers open in advance, so that the next page does not get them."""
+        """Also close the connections that browsers open in advance, so that they do not reach the next page."""
         super().server_close()
         for connection in tuple(self._connected):
             with suppress(OSError):

@@ -22,12 +22,12 @@ FOLDER_SHUT = "is an unreadable folder"
 
 
 def refusal(error: OSError) -> str:
-    """Return the system's message, in a form that follows the name of the file."""
+    """Return the system's message in a form that can follow the name of the file."""
     return NOT_A_FILE if error.strerror == NOT_A_FILE else f"cannot be read ({error.strerror or error})"
 
 
 class Found:
-    """A file that `check` must read. `state` changes when the file does; '' if it could not be read."""
+    """A file that `check` must read. `state` changes when the file changes; '' if it could not be read."""
 
     __slots__ = ("kind", "mtime_ns", "path", "problem", "state")
 
@@ -121,7 +121,10 @@ def link_on_the_way(root: str, folder: str) -> str:
 
 
 def named_document(root: str, path: str, kind: str) -> Found:
-    """Return a document named by the user. A document behind a symbolic link may be anywhere, and is not read."""
+    """Return a document named by the user.
+
+    A document behind a symbolic link is not read, because it may be anywhere.
+    """
     link = link_on_the_way(root, os.path.dirname(path)) if "/" in path else ""
     return Found(path, kind, "", 0, f"is behind the symbolic link {link}") if link else look_at(root, path, kind)
 
@@ -146,7 +149,7 @@ def _is_utf8(path: str) -> bool:
 
 
 def read_bytes(root: str, path: str, limit: int) -> bytes:
-    """Return the bytes of a regular file, at most `limit` and one more (which shows that it is too large)."""
+    """Return the bytes of a regular file: at most `limit`, plus one that shows that it is too large."""
     descriptor = os.open(os.path.join(root, path), os.O_RDONLY | _NO_FOLLOW)
     with os.fdopen(descriptor, "rb") as stream:
         # Asked of the open file, so that what was checked is what is read.

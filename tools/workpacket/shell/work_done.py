@@ -1,5 +1,5 @@
-"""What the work on a packet changed, according to git; whether it is on the target branch; and to which packet a line
-belongs.
+"""What the work on a packet changed, according to git; whether it is on the target branch; and which packet a line
+belongs to.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ def is_described(repository: Repository, event: LogEvent, commit: str) -> bool |
 
 
 def submission_doubt(repository: Repository, log: Log) -> Problem | None:
-    """Return why the last submission cannot be judged here: others will assume that it describes its commit."""
+    """Return why the last submission cannot be judged here.
+
+    It must describe its commit, because later readers rely on that.
+    """
     event = next((each for each in reversed(log.events) if each.type == "submitted"), None)
     if event is None or not isinstance(event.data.get("work"), Mapping):
         return None
@@ -166,8 +169,8 @@ def _same_files(repository: Repository, commit: str, target: str, paths: list[st
 
 
 def proof_base(repository: Repository, commit: str, target: str) -> str:
-    """Return the commit that the proofs of a commit are compared with: where its work left the target branch; '' if git
-    cannot tell.
+    """Return the commit with which the proofs of a commit are compared, the one where its work left the target branch;
+    '' if git cannot tell.
     """
     there = _target_commit(repository, target)
     return (merge_base(repository, commit, there) or "") if there and commit else ""
@@ -219,7 +222,7 @@ def line_origin(repository: Repository, path: str, line: int) -> LineOrigin:
 
 
 def packets_of_commit(repository: Repository, packets: Mapping[str, PacketFacts], origin: LineOrigin) -> Iterator[str]:
-    """Yield the packets whose submitted work contains the commit, or which landed as the commit."""
+    """Yield the packets whose submitted work contains the commit, or whose work landed as this commit."""
     for name, packet in sorted(packets.items()):
         if any(_brought(repository, event, origin) for event in packet.log.events):
             yield name

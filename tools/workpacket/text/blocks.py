@@ -41,7 +41,7 @@ def heading_words(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def row_cells(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return the cells of a table row as written: as many as the row has, whatever the header says."""
+    """Return all cells of a table row as written, whatever the header says."""
     row = text[start:end]
     start += len(row) - len(row.lstrip(_ROW_TRIM))
     row = row.strip(_ROW_TRIM)
@@ -121,7 +121,7 @@ class Block:
 
     @property
     def closed(self) -> bool:
-        """Whether a fence has its closing line. Without one, it swallows the rest of the document."""
+        """Whether a fence has a closing line. Without one, it swallows the rest of the document."""
         return self.end_line - self.line > len(self.spans)
 
     def text(self, source_text: str) -> str:

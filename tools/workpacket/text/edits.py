@@ -23,7 +23,7 @@ class OverlappingEdits(ValueError):
 
 
 class NotTogether(ValueError):
-    """Raised if the characters are not one run, or if replacing them would join two lines or split one."""
+    """Raised if the characters are not one run, or if their replacement would join two lines or split one."""
 
 
 class Replacement:

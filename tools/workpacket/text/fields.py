@@ -19,8 +19,8 @@ The label of a field consists of a few words and a colon at the beginning of a l
 At the beginning of a paragraph or list item, a label may be any few words without a comma. On a later line of the same
 paragraph it must be bold, or start with a capital and have at most three words: most lines there are wrapped sentences.
 
-Sections are the outline around the fields: each begins with a heading. Only headings on their own count: one inside a
-quote or a list belongs to that quote or list.
+Sections, which begin with a heading, form the outline around the fields. A heading inside a quote or a list does not
+count: it belongs to that quote or list.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _words(text: str) -> str:
 
 
 def asides(text: str) -> list[str]:
-    """Return the parts in parentheses or brackets, including those."""
+    """Return the parts in parentheses or brackets, with the parentheses or brackets."""
     return _ASIDE.findall(text)
 
 
@@ -88,7 +88,7 @@ def first_label(text: str, start: int, end: int) -> tuple[Span, Span] | None:
 
 
 def later_label(text: str, start: int, end: int) -> tuple[Span, Span] | None:
-    """Return the same for a later line of a paragraph."""
+    """Return the spans of key and value in a later line of a paragraph."""
     label = first_label(text, start, end)
     if label is None or text[start] in "*_" or _LATER_KEY.match(text, *label[0]):
         return label
@@ -231,7 +231,7 @@ def _item_fields(source: Source, item: Block) -> Iterator[Field]:
 
 
 def _paragraph_fields(source: Source, paragraph: Block, holder: Block) -> Iterator[Field]:
-    """Yield the fields of a paragraph that is `holder` or part of it."""
+    """Yield the fields of a paragraph, which is `holder` or inside it."""
     text, line_starts = source.text, source.line_starts
     column = holder.start - line_starts[holder.line - 1]
     previous_end = 0

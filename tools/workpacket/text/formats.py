@@ -1,7 +1,7 @@
 """The meaning of `format` in our schemas: each name has its own check, which says what is wrong.
 
-`jsonschema` leaves most formats unchecked unless further packages are installed, and an unchecked format is an
-invisible gap. The names in `FORMATS` are therefore the only ones allowed; the schema loader refuses any other.
+`jsonschema` leaves most formats unchecked unless further packages are installed, and an unchecked format would go
+unnoticed. The names in `FORMATS` are therefore the only ones allowed; the schema loader refuses any other.
 
 A check takes a string and returns a complaint (a clause whose subject is the string), or "" if it is valid.
 """
@@ -38,8 +38,8 @@ _MINUTES_A_DAY = 24 * 60
 
 
 def date(text: str) -> str:
-    """Check a day in RFC 3339 form: `2026-01-31`. Years count from 0001, as in every calendar that can compute with
-    them.
+    """Check a day in RFC 3339 form: `2026-01-31`. Years begin at 0001, because calendar libraries cannot compute with
+    earlier ones.
     """
     match = _DATE_ONLY.match(text)
     return _calendar(match) if match else "is not written YYYY-MM-DD"
@@ -77,7 +77,7 @@ def uuid4(text: str) -> str:
 
 
 def uuid7(text: str) -> str:
-    """Check a UUID that begins with its time."""
+    """Check a UUID of version 7, which begins with its time."""
     return uuid(text) or _uuid_version(text, "7")
 
 

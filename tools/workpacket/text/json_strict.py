@@ -3,7 +3,7 @@
 Beyond the grammar, it refuses, each with its own code: a duplicate key, an integer that not every parser represents
 exactly, a number too large for any parser, an escape for a lone surrogate, and anything after the value. A byte order
 mark, which the RFC allows parsers to ignore, is a warning. The standard library's parser has no positions and recurses;
-this one keeps the open lists and mappings in a list of its own, so that deep nesting exceeds a limit instead of
+this one keeps the open lists and mappings in a list, so that deep nesting exceeds a limit instead of
 crashing.
 
 Syntax errors are explained in plain words: what was found, and what JSON requires.
@@ -38,8 +38,8 @@ _MISTAKES: tuple[tuple[re.Pattern[str], str, str, str], ...] = (
 
 
 def syntax_fault(source: Source, position: int, inside: Node | None, *, after_value: bool = False) -> Problem:
-    """Return why no value (or, with `after_value`, neither a comma nor the closing bracket) can be read at
-    `position`.
+    """Return why no value can be read at `position`; with `after_value`, why neither a comma nor the closing bracket
+    can.
     """
     at = _past_blanks(source.text, position)
     if at == len(source.text):
@@ -57,7 +57,7 @@ def trailing_fault(source: Source, position: int) -> Problem:
     """Return the fault of the text that follows the value that ends at `position`."""
     at = _past_blanks(source.text, position)
     comment = _comment_fault(source, at)
-    message = "data after the value; a JSON file must be a single value"
+    message = "unexpected data after the value; a JSON file must contain a single value"
     return comment or Problem("json_trailing_data", message, Location.span(at, len(source.text)))
 
 
@@ -241,8 +241,8 @@ class _Scanner:
             inside.members[key] = node
 
     def _next(self, position: int) -> int | None:
-        """Skip everything that may end values, from `position` to the start of the next one; return None if there is
-        none.
+        """Skip everything that may end values, from `position` to the start of the next one; return None if no more
+        values follow.
         """
         text, stack = self._text, self._open
         # A bracket that was just opened may close immediately, but no comma may follow it.
@@ -283,7 +283,7 @@ class _Scanner:
         return None
 
     def _string(self, written: str, start: int) -> str:
-        """Return the string, which is written with escapes."""
+        """Return the string that is written with escapes."""
         text = _ESCAPE.sub(_unescaped, written[1:-1])
         try:
             # Two escapes make one character beyond U+FFFF.

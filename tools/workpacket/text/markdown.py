@@ -1,8 +1,8 @@
 """The entry point for reading Markdown as blocks.
 
 `read_blocks` uses the fast reader for plain documents and the full parser for others. If both return blocks, the blocks
-are the same. Limits on bytes, lines, blocks and depth apply to both; only the full parser must also refuse texts that
-would take it too many steps.
+are the same. Limits on bytes, lines, blocks and depth apply to both; the full parser also refuses texts that would take
+too many steps.
 
 Most governed documents use little of Markdown: headings, nested lists, fences, paragraphs, a table. For these, one pass
 over the lines returns exactly the blocks of `markdown_full`, several times faster and without importing a parser. It
@@ -19,8 +19,8 @@ Lines that begin with `<` may still be plain words: placeholders such as `<fill 
 
 CommonMark has seven ways to begin a block of HTML. The first six begin with a mark (`<!`, `<?`) or with a name from a
 list that ends there (by a blank, `>`, `/>` or the end of the line); the seventh is a whole tag, alone on its line. A
-line is words only if it is certainly none of them. A line that is not ASCII is uncertain, because two letters of other
-alphabets count as `s` and `k` when case is ignored.
+line counts as words only if it is certainly none of these. A line that is not ASCII is uncertain, because two non-ASCII
+letters equal `s` and `k` when case is ignored.
 
 The first line of a fence or table decides how the following lines are read. Both functions take the `lines` of the
 document and their `starts` as offsets, the `index` of the block's first line and the column `inside` at which its
@@ -67,7 +67,7 @@ def read_blocks(
 def parse_blocks(
     source: Source, start: int = 0, *, most_bytes: int = MAX_BYTES, most_nodes: int = MAX_NODES
 ) -> list[Block] | Problem:
-    """Return the same, always using the full parser: the reference for the fast reader."""
+    """Return the same blocks, always using the full parser, which is the reference for the fast reader."""
     refusal = _refusal(source, most_bytes, most_nodes)
     if refusal is not None:
         return refusal
@@ -352,8 +352,8 @@ class _Scan:
         return True
 
     def _open_item(self, marker: str, sign: str, body: str, column: int, offset: int, width: int) -> None:
-        """Open an item. `width` is that of the marker and the blanks after it; `sign` is the part that the items of a
-        list share.
+        """Open an item. `width` is the width of the marker and the blanks after it; `sign` is the part of the marker
+        that the items of a list share.
         """
         content = body[width:]
         if not content:
@@ -418,7 +418,7 @@ class _Scan:
         self._read_words(body, column, offset)
 
     def _refuse_delimiter_row(self, body: str) -> None:
-        """Give up if the line may be a delimiter row: any line with a pipe may then have been the table's header."""
+        """Give up if the line may be a delimiter row: the previous line may then be the table's header."""
         if not body.strip("|:- \t") and self._index and "|" in self._lines[self._index - 1]:
             raise _NotPlain
 

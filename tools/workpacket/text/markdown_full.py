@@ -6,9 +6,10 @@ reference definitions are blocks too, so that every non-blank line of the source
 
 markdown-it-py is extended to report where each line of text is, and to stop before working too long.
 
-markdown-it reports the lines of a block, but not its columns. Its block rules know them, because they record where the
-text of each line begins after all container prefixes; each rule is therefore wrapped, and when it has matched, the
-places that it saw are written to its token (`meta`). Nothing is guessed from the source afterwards.
+markdown-it reports the lines of a block, but not its columns. Its block rules know the columns, because they record
+where the text of each line begins after all container prefixes. Each rule is therefore wrapped: when it has matched,
+the positions that it used are written to its token (`meta`), so that nothing has to be guessed from the source
+afterwards.
 
 The wrappers also count steps. Every loop of the parser that is not linear goes through its rules, so a budget of steps,
 blocks and tokens bounds time and memory for any text, and the same text always stops at the same line. The parser's own
@@ -97,7 +98,7 @@ class _Budget:
 
 
 def _begins_table(state: StateBlock, line: int) -> bool:
-    """Whether a delimiter row may follow: a table makes the tokens of all its columns before checking anything."""
+    """Whether a delimiter row may follow: the `table` rule makes the tokens of all columns before any check."""
     delimiter = state.src[state.bMarks[line + 1] : state.eMarks[line + 1]]
     return bool(delimiter) and not delimiter.strip("|:- \t")
 
@@ -150,7 +151,7 @@ _METERS: dict[str, Callable[[_Rule], _Rule]] = {"table": _metered_table, "fence"
 
 
 def _placing(rule: _Rule, record: _Record) -> _Rule:
-    """Return the rule, which after a match also records its position in its first token."""
+    """Return the rule, wrapped so that a match also records its position in its first token."""
 
     def run(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
         first = len(state.tokens)
@@ -220,7 +221,7 @@ def _record_items(state: StateBlock, tokens: list[Token], _line: int, _end: int)
 
 
 def _record_nothing(_state: StateBlock, _tokens: list[Token], _line: int, _end: int) -> None:
-    """Record nothing, for a quote or a thematic break, whose existence is all there is to know."""
+    """Record nothing: a quote or a thematic break has no text of its own."""
 
 
 _RECORDS: dict[str, _Record] = {

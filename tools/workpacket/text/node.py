@@ -23,7 +23,7 @@ class Node:
     """A scalar, a list of nodes or a mapping of nodes, at [start, end) of its source.
 
     For a mapping, `keys` has the position of each key. A node that the reader derived (a title, a file name) has the
-    span of its origin.
+    span of the text it was derived from.
     """
 
     __slots__ = ("end", "keys", "start", "value")
@@ -49,12 +49,12 @@ class Node:
 
     @property
     def mapping(self) -> dict[str, Node]:
-        """Return the entries of a mapping; none for anything else."""
+        """Return the entries of a mapping; an empty mapping for anything else."""
         return self.value if isinstance(self.value, dict) else {}
 
     @property
     def items(self) -> list[Node]:
-        """Return the items of a list; none for anything else."""
+        """Return the items of a list; an empty list for anything else."""
         return self.value if isinstance(self.value, list) else []
 
     @property
@@ -72,12 +72,12 @@ class Node:
         return node
 
     def items_at(self, *path: str | int) -> list[Node]:
-        """Return the items of the list at `path`; none if there is no list."""
+        """Return the items of the list at `path`; an empty list if there is none."""
         node = self.get(*path)
         return node.items if node is not None else []
 
     def mapping_at(self, *path: str | int) -> dict[str, Node]:
-        """Return the entries of the mapping at `path`; none if there is no mapping."""
+        """Return the entries of the mapping at `path`; an empty mapping if there is none."""
         node = self.get(*path)
         return node.mapping if node is not None else {}
 
@@ -155,7 +155,7 @@ def _not_utf8(text: str, first: int, start: int) -> Problem:
 
 
 def duplicate_key(code: str, source: Source, key: str, first: tuple[int, int], again: tuple[int, int]) -> Problem:
-    """Return the fault of a key that occurs at `first` and `again` in one mapping."""
+    """Return the fault of a key that occurs twice in one mapping, at `first` and at `again`."""
     line, later = source.line_and_column(first[0])[0], source.line_and_column(again[0])[0]
     where = f"twice on line {line}" if line == later else f"on line {line} and again on line {later}"
     return Problem(code, f"the key {key!r} occurs {where}", Location.span(*again), "keep only one of them")

@@ -4,7 +4,7 @@ Schemas are JSON Schema 2020-12, in files `<name>.schema.json`. schemas/README.m
 the annotations `x-label` and `x-noun`, which let messages use the words of the document. Nothing here opens a file:
 texts come from the function given to `SchemaSet`, and references lead nowhere else.
 
-A valid value is recognized by a compiled acceptor. Only for other values is `jsonschema` imported, which decides; its
+A valid value is recognized by a compiled acceptor. For any other value, `jsonschema` is imported and decides; its
 complaints are then reworded for the author of the document.
 
 An acceptor is a schema compiled to nested closures. Nearly every value is valid, and `jsonschema` takes 50 ms to import
@@ -14,7 +14,7 @@ both agree, also on the published test suite.
 
 A schema becomes a table from the type of a value to the test that a value of this type must pass; a type missing from
 the table is refused. Combining schemas means combining tables, so `oneOf` a string and a list takes one look-up. Values
-come from a strict loader: exactly these types, no NaN.
+come from a strict loader, so they have exactly these types and contain no NaN.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ __all__ = ["SchemaSet", "UnusableSchema"]
 def identity(value: Plain) -> str:
     """Return a text that two values share if and only if they are the same JSON value.
 
-    `True == 1` holds in Python but not in JSON Schema; `1 == 1.0` holds in both. With texts, sets find repetitions in
-    one pass even in hostile lists: the hash of a string is keyed, but those of numbers and tuples are not, and can be
-    made to collide.
+    `True == 1` holds in Python but not in JSON Schema; `1 == 1.0` holds in both. With texts, a set finds repetitions in
+    one pass even in hostile lists: hashes of strings are keyed, while those of numbers and tuples can be made to
+    collide.
     """
     return json.dumps(_whole(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
@@ -96,7 +96,7 @@ class EvaluatedFields:
         return [name for name in value if not any(name in layer._names for layer in layers) and not search(name)]
 
     def _add(self, schema: Schema, *, whole: bool = True) -> None:
-        """Add what a schema that must match evaluates; `whole` includes its own rule for all other fields."""
+        """Add the fields that a schema evaluates if it matches; `whole` includes its own rule for all other fields."""
         if isinstance(schema, bool):
             return
         self._names.update(schema.get("properties", ()))
@@ -336,9 +336,7 @@ def _mapping_test(schema: dict[str, Any]) -> Test:
 
 
 def _dependent(schema: Mapping[str, Any]) -> Test:
-    """Return the test of the conditions if a field is present: `dependentRequired` is short for a schema with
-    `required`.
-    """
+    """Return the test of conditions on a present field: `dependentRequired` counts as a schema with `required`."""
     needed = ((name, {"required": names}) for name, names in schema.get("dependentRequired", {}).items())
     tables = [(name, _table(also)) for name, also in (*needed, *schema.get("dependentSchemas", {}).items())]
     return lambda value: all(name not in value or _passes(table, value) for name, table in tables)
@@ -437,7 +435,7 @@ class SchemaSet:
 
     def violations(self, name: str, value: Plain) -> tuple[Problem, ...]:
         """Return what is wrong with `value` under the schema `name` ("stub"), in the order of the value; () if nothing
-        is.
+        is wrong.
 
         The value must come from a strict loader: finite numbers, bounded depth. Raises `UnusableSchema` for a schema
         file with unsupported content.

@@ -102,8 +102,8 @@ def _piece(kind: str | None, text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Translate a `\\` and the character that it changes, outside a set. Raises KeyError if not both languages support
-    it.
+    """Translate a `\\` and the character that it changes, outside a set. Raises KeyError if one of the languages does
+    not support it.
     """
     letter = text[1]
     if letter.lower() in _SETS:
@@ -261,7 +261,7 @@ class Loader:
 
 
 class _Place(Value):
-    """The loader's position: the file, the JSON pointer in it, and the definitions it came through."""
+    """The loader's position: the file, the JSON pointer in it, and the definitions that led there."""
 
     file: str
     pointer: str
@@ -279,7 +279,7 @@ class _Place(Value):
 
 
 def parse_schema(name: str, text: bytes) -> dict[str, Any]:
-    """Return the JSON of a schema file as written."""
+    """Return the JSON value of a schema file, with nothing resolved."""
     place = _Place(name, "", ())
     try:
         schema = json.loads(text, object_pairs_hook=_without_repetition)

@@ -1,12 +1,10 @@
-"""The messages for unsatisfied keywords.
+"""Messages for keywords that a value does not satisfy.
 
 Sentences name the field as written in the document, say what was expected and show what was found, truncated to a
-length that no document can extend. They repeat the document's text, including control characters: the output layer
-makes it safe to display. A condition (`if`) that applies to a complaint is put into words, too.
-
-This module is imported only when an acceptor could not say yes, because `jsonschema` costs 50 ms to import. The
-validator never sees a reference (the loader has resolved them all) and has an empty registry, so that nothing could be
-fetched even if it did.
+length that no document can extend. They repeat the document's text, including control characters; the output layer
+makes it safe to display. If a condition (`if`) applies to a complaint, it is put into words too. This module is
+imported only when an acceptor has not accepted a value, because `jsonschema` costs 50 ms to import. The loader has
+resolved all references, and the validator has an empty registry, so that nothing can ever be fetched.
 
 Some keywords have our own implementation. `format` always uses our checks. `pattern` skips a text that `maxLength`
 refuses anyway, so that no pattern runs on a megabyte. Keywords about fields name each field, in document order;
@@ -15,7 +13,7 @@ refuses anyway, so that no pattern runs on a megabyte. Keywords about fields nam
 A reader may store `USER_SIGNATURE` under `metadata` as `user_signature`, but the author of the document has seen only
 the first form. A property may therefore have `"x-label": "USER_SIGNATURE"`, its key as written, and a schema `"x-noun":
 "work packet id"`, the noun for what it accepts. Both are looked up here along the path of the value, through every
-schema that applies in place (`allOf`, branches, `then`), because the schema that complains is seldom the one with the
+schema that applies in place (`allOf`, branches, `then`), because the schema that complains is rarely the one with the
 name.
 """
 
@@ -65,7 +63,7 @@ def in_place(schema: Schema) -> Iterator[dict[str, Any]]:
 
 
 class Labels:
-    """The names of things in the values of one schema, by path."""
+    """The names of the parts of values of one schema, by path."""
 
     def __init__(self, schema: Schema) -> None:
         self._schemas: dict[Path, list[dict[str, Any]]] = {(): list(in_place(schema))}
@@ -121,7 +119,7 @@ _SEARCHES = 50
 
 
 class Suggestions:
-    """Finds the nearest known word, at most fifty times: a search is slow, and more errors are rarely accidental."""
+    """Finds the nearest known word, at most fifty times: a search is slow, and more errors are rarely typos."""
 
     def __init__(self) -> None:
         self._searches_left = _SEARCHES
@@ -147,7 +145,8 @@ def _spelling(word: str) -> str:
 
 
 class Complaint(Value):
-    """One unsatisfied keyword: which, by what, and where in the value and in the schema (both from the root).
+    """One unsatisfied keyword: its name, its argument, the faulty value, and the paths in the value and in the schema
+    (both from the root).
 
     For `anyOf` and `oneOf`, `branches` has the complaints of each branch, if none matches; `matches` the matching
     branches of `oneOf`, if there are too many. `detail` is added by our own checks: the missing field, what is wrong

@@ -4,9 +4,9 @@ Branches are resolved, the most informative of several complaints about one scal
 pointless to add that it is not a date), and all come in the order of the value.
 
 The branch of `anyOf` or `oneOf` that the writer most likely meant is chosen, so that one fault is not reported five
-times. In this order: the branches whose type fits; the branch chosen by a discriminator (a field whose value
-distinguishes the branches); what all remaining branches require of the same thing, as one complaint; the branch with
-the fewest complaints, and among equals the one whose complaints are deeper.
+times. The choice is made in this order: the branches whose type fits; the branch chosen by a discriminator (a field
+whose value distinguishes the branches); what all remaining branches require of one value, as one complaint; the branch
+with the fewest complaints, or the deepest ones if there are several.
 """
 
 from __future__ import annotations
@@ -61,7 +61,10 @@ def settled(complaint: Complaint) -> tuple[Complaint, ...]:
 
 
 def _chosen(complaint: Complaint, branches: list[_Branch]) -> list[_Branch]:
-    """Return the branches that the discriminators leave; a wrong discriminator is a branch of its own."""
+    """Return the branches that the discriminators allow.
+
+    If a discriminator is wrong, return its complaint as the only branch.
+    """
     for name in _discriminators(branches) if isinstance(complaint.instance, dict) else ():
         path = (*complaint.path, name)
         if name in complaint.instance:
@@ -78,7 +81,7 @@ def _chosen(complaint: Complaint, branches: list[_Branch]) -> list[_Branch]:
 
 
 def _discriminators(branches: list[_Branch]) -> list[str]:
-    """Return the fields for which several branches prescribe values, all of them different."""
+    """Return the fields for which each of several branches prescribes other values."""
     prescribed: dict[str, list[str]] = {}
     branches_with: dict[str, int] = {}
     for branch in branches:
@@ -104,7 +107,7 @@ def _options(schema: dict[str, Any]) -> list[Plain]:
 
 
 def _agreed(complaint: Complaint, branches: list[_Branch]) -> tuple[Complaint, ...]:
-    """Return one complaint, if all branches share it: that the value is not in a list, or lacks a field."""
+    """Return one complaint if all branches have the same one: that the value is not in a list, or lacks a field."""
     everything = list(chain.from_iterable(branch.complaints for branch in branches))
     if len(branches) < 2 or any(found.path != complaint.path for found in everything):
         return ()
@@ -126,7 +129,7 @@ def _united(keyword: str, found: list[Complaint]) -> tuple[Complaint, ...]:
 
 
 def _distance(branch: _Branch) -> tuple[int, int]:
-    """Return how far the value is from the branch: the number of complaints, then how early they occur."""
+    """Return how far the value is from the branch: the number of complaints, then how deep they are."""
     return len(branch.complaints), -max(len(found.path) for found in branch.complaints)
 
 
@@ -195,7 +198,7 @@ def _hint(complaint: Complaint, labels: Labels, suggestions: Suggestions) -> str
 
 
 class _Order:
-    """The positions of places in a value, for sorting."""
+    """The positions of parts of a value, for sorting."""
 
     def __init__(self, value: Plain) -> None:
         self._value = value

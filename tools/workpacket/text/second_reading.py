@@ -1,9 +1,9 @@
 """Determine what a repair really changed, by independent readers: lines, markdown-it's tokens, PyYAML, json and
 tomllib.
 
-Rules and their edits depend on this project's own readers. A reader with a wrong idea of where a value ends would lead
-to a repair that destroys text, and reading the result again would not reveal it. Before it is written, each repaired
-file is therefore compared once more by libraries that know nothing of our documents.
+Rules and their edits depend on this project's own readers. If a reader were wrong about where a value ends, a repair
+would destroy text, and the same reader would not notice it in the result. Before it is written, each repaired file is
+therefore compared once more by libraries that know nothing of our documents.
 
 A line is identified by its number among the non-blank lines, because blank lines come and go. The lines that findings
 name are those whose words an edit touches; everything else must be unchanged.
@@ -35,7 +35,7 @@ Leaf: TypeAlias = tuple[str, str, int, int]
 
 
 def unexpected_change(before: Source, after: Source, edits: Sequence[Edit]) -> str:
-    """Return what differs although no edit was to change it; '' if nothing."""
+    """Return what differs although no edit was meant to change it; '' if nothing does."""
     old, new = NumberedLines(before.text), NumberedLines(after.text)
     wanted = _wanted_lines(old, edits)
     named = frozenset(wanted)
@@ -59,7 +59,7 @@ def unexpected_change(before: Source, after: Source, edits: Sequence[Edit]) -> s
 
 
 def _wanted_lines(old: NumberedLines, edits: Sequence[Edit]) -> dict[int, list[str]]:
-    """Return the replacement lines of each line whose words are to change, by its number."""
+    """Return the lines that replace each line whose words are to change, by line number."""
     by_line: dict[int, list[Edit]] = {}
     for edit in edits:
         there = old.text[max(edit.start, 0) : edit.end]
@@ -77,13 +77,13 @@ def _wanted_lines(old: NumberedLines, edits: Sequence[Edit]) -> dict[int, list[s
 
 
 def _compare_lines(old: NumberedLines, new: NumberedLines, wanted: dict[int, list[str]]) -> str:
-    """Check that each line is unchanged, or changed as intended. Notes in `new` where its lines come from."""
+    """Check that each line is unchanged, or changed as intended. Record in `new` where its lines come from."""
     origin: list[int] = []
     expected: list[str] = []
     for number, line in enumerate(old.lines):
         pieces = wanted.get(number, [line])
         if not pieces:
-            return f"nothing would be left of the line {line.strip()!r}"
+            return f"the line {line.strip()!r} would be empty"
         expected += pieces
         origin += [number] * len(pieces)
     for line, other in zip_longest(expected, new.lines):
@@ -115,9 +115,7 @@ def _shape(value: Any) -> Any:
 
 
 def _compare_marks(old: str, new: str) -> str:
-    """Compare a text that was unreadable before: only white space may change, and characters without
-    syntactic meaning.
-    """
+    """Compare a text that was unreadable before: only blanks and characters without syntactic meaning may change."""
     was, now = ([character for character in text if "!" <= character <= "~"] for text in (old, new))
     return "" if was == now else "the original could not be read"
 
@@ -174,7 +172,7 @@ def _leaves(reading: NumberedLines, start: int, end: int) -> Iterator[tuple[tupl
 
 
 def not_carried_over(before: Source, after: Source, rewritten: Sequence[str], invented: str) -> str:
-    """Return what would be lost if `after`, which has another order, replaced `before`; '' if nothing.
+    """Return what would be lost if `after`, which has another order, replaced `before`; '' if nothing would.
 
     Each of its lines must be present, possibly indented or after a label, except those that are `rewritten`. `invented`
     are the only words allowed in an HTML block that was not there before.
@@ -291,7 +289,7 @@ LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class NumberedLines:
-    """The non-blank lines of a text. `origin` gives the number that each had before the repair."""
+    """The non-blank lines of a text. `origin` gives the number that each line had before the repair."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -93,7 +93,7 @@ class Source:
 
     @property
     def sha1(self) -> str:
-        """Return the SHA-1 of the raw bytes. Older documents pin specifications by it; it is never trusted."""
+        """Return the SHA-1 of the raw bytes. Older documents pin specifications by this digest; it is never trusted."""
         return hashlib.sha1(self.encode(), usedforsecurity=False).hexdigest()
 
     @property

@@ -35,7 +35,7 @@ _SCALAR = lazy_pattern(
 
 
 def place(source: Source, plain: dict[str, Any]) -> tuple[Node, list[Problem]]:
-    """Return the tree of `source`, whose value is `plain`, and the faults of values that JSON cannot represent."""
+    """Return the tree of `source`, which has the value `plain`, and a fault for each value that JSON cannot have."""
     placer = _Placer(source.text)
     return placer.document(plain), placer.faults
 
@@ -163,8 +163,8 @@ def _name(written: str) -> str:
 
 
 def _descend(node: Node, values: Any, path: list[tuple[str, tuple[int, int]]]) -> tuple[Node, Any]:
-    """Follow `path` from `node`, creating the tables that it implies. In a list of tables, it refers to the
-    last one.
+    """Follow `path` from `node`, creating the tables that it implies. In a list of tables, the path refers to the last
+    one.
     """
     for name, span in path:
         node, values = _table(node, name, span), values[name]
@@ -197,7 +197,7 @@ _ENDLESS_NUMBER = lazy_pattern(r"[0-9_]{1000,}")
 
 @lru_cache(maxsize=64)
 def plain_toml(text: str) -> dict[str, Any]:
-    """Return only the values, parsed once for all callers. The result is shared: do not change it."""
+    """Return only the values. They are parsed once for all callers. The result is shared: do not change it."""
     return _parsed(text)
 
 
@@ -224,8 +224,8 @@ def load_toml(source: Source, limits: Limits = DATA) -> Loaded:
 
 
 def _beyond(root: Node, limits: Limits) -> list[Problem]:
-    """Return the first value that is too many or too deep: headers, dotted keys and brackets, each within limits, add
-    up.
+    """Return the first value beyond the limits on number or depth: headers, dotted keys and brackets may be within
+    limits each, but add up.
     """
     level, depth, count = [root], 0, 0
     while level:

@@ -1,4 +1,4 @@
-"""Edit YAML written by people: one value, item or key changes, and every other byte stays, including comments.
+"""Edit YAML written by people: one value, item or key changes, and every other byte is kept, including comments.
 
 Each function proposes spans to replace, in the existing style, and tries them: the edited text is read again by the
 strict loader, and the first proposal after which only the intended part has changed is the result. If there is none,
@@ -113,7 +113,7 @@ _LINE_END = lazy_pattern(r"\r\n|\r|\n|\Z")
 
 
 class Region(Value):
-    """The text of a file, with YAML that ends at `end`, and the file's line end."""
+    """The text of a file, the end of the YAML in it, and the file's line end."""
 
     text: str
     end: int
@@ -283,7 +283,7 @@ def _into_nothing(region: Region, at: int, spelling: str) -> list[Edits]:
 
 
 def _replacing_block(region: Region, node: Node, value: Scalar) -> list[Edits]:
-    """Replace a block of text with another block, or one line; the comment after its indicator stays."""
+    """Replace a block of text with another block or one line; the comment after its indicator is kept."""
     raw = region.text[node.start : node.end]
     mark = _BLOCK_MARK.match(raw)
     mark_end = node.start + (mark.end() if mark else 1)
@@ -371,7 +371,7 @@ def append_item(text: YamlText, path: NodePath, value: Plain) -> Edits:
 
 
 def remove_item(text: YamlText, path: NodePath) -> Edits:
-    """Remove the item at `path`, with the comment on its line; an emptied list is written `[]`."""
+    """Remove the item at `path`, with the comment on its line; a list that becomes empty is written `[]`."""
     node = _at(text, path)
     holder = _at(text, path[:-1])
     if not isinstance(holder.value, list) or not isinstance(path[-1], int):
@@ -445,7 +445,7 @@ IsText = Callable[[NodePath], bool]
 
 
 def reconciled(text: YamlText, path: NodePath, wanted: Plain, is_text: IsText) -> YamlText:
-    """Return `text` with `wanted` at `path`. If `is_text` accepts the path, `2` and `"2"` are the same. May raise
+    """Return `text` with `wanted` at `path`. At a path that `is_text` accepts, `2` and `"2"` are the same. May raise
     `CannotEdit`.
     """
     node = _read(text, is_text).get(*path)
@@ -487,7 +487,7 @@ def _list(text: YamlText, path: NodePath, values: tuple[list[Plain], list[Plain]
         elif tag != "insert":
             gone += range(start, end)
     if kept != wanted[: len(kept)]:
-        raise CannotEdit("an item would have to be inserted between others")
+        raise CannotEdit("an item would have to be inserted between other items")
     if kept:
         for index in reversed(gone):
             text = text.edited(remove_item(text, (*path, index)))
@@ -503,7 +503,7 @@ def _read(text: YamlText, is_text: IsText) -> Node:
 
 
 def _same(one: Plain, other: Plain) -> bool:
-    """Whether both are equal in value and type; the order of keys does not count."""
+    """Whether the two are equal in value and type, ignoring the order of keys."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_same(item, other[key]) for key, item in one.items())
     if isinstance(one, list) and isinstance(other, list):

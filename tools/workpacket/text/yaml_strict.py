@@ -8,10 +8,10 @@ A node's span includes its quotes or its block header. An omitted value is null 
 block scalar ends with the line end of its last line, a block list or mapping with its last value.
 
 YAML guesses the types of unquoted scalars, and every version guesses differently: `no` is false, `12:30` is 750 and
-`2026-06-08` a date in one parser and text in the next; a commit id of digits becomes a number that has lost its zeros.
-Here a plain scalar is text, unless it is null, true or false as spelled in YAML 1.2, or an integer of at most 15 digits
-in the form that `str` returns. Nothing is lost: the text of an integer is `str` of it, and `written_as_text` gives a
-text field (a commit id, a batch label) the characters in the file.
+`2026-06-08` a date in one parser and text in the next; a commit id that consists of digits becomes a number without its
+leading zeros. Here a plain scalar is text, unless it is null, true or false as spelled in YAML 1.2, or an integer of at
+most 15 digits in the form that `str` returns. Nothing is lost: the text of an integer is `str` of it, and
+`written_as_text` gives a text field (a commit id, a batch label) the characters in the file.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _as_text(source: Source, node: Node, path: NodePath, is_text: Callable[[Node
 
 
 def load_yaml(source: Source, *, start: int = 0, end: int | None = None, limits: Limits = DATA) -> Loaded:
-    """Return the YAML document in [start, end) of `source`, with positions in all of it."""
+    """Return the YAML document in [start, end) of `source`, with positions in `source`."""
     text = source.text[start:end]
     faults = unreadable(text, start, limits) or _characters(text, start) or _directive(text, start)
     if faults:

@@ -3,15 +3,15 @@
 Events come one at a time, so that the caller can stop at the first bracket that is too deep: libyaml and PyYAML compose
 trees by recursion, and 30,000 opening brackets crash the process. Neither scanner looks ahead by more than a line.
 
-libyaml reads YAML 1.1, and so does PyYAML's own parser, with other gaps. The event stream is the same with both: texts
-that they read differently from each other or from YAML 1.2 are refused, except for the question mark. Inside brackets
-PyYAML reads any `?` as the start of a key, so that `[what?]` fails in one parser and `[?x]` is misread by both. A `?`
-that is text in YAML 1.2 is therefore passed to them as U+10FFFF, a code point that Unicode reserves for internal use
-and that no document may contain. A text without a final line end gets one; otherwise a block scalar at the end of the
-file would have a different value in PyYAML.
+libyaml reads YAML 1.1, and so does PyYAML's own parser, but with different gaps. The event stream is the same with
+both: texts that they read differently from each other or from YAML 1.2 are refused, except for the question mark.
+Inside brackets PyYAML reads any `?` as the start of a key, so that `[what?]` fails in one parser and `[?x]` is misread
+by both. A `?` that is text in YAML 1.2 is therefore passed to them as U+10FFFF, a code point that Unicode reserves for
+internal use and that no document may contain. A text without a final line end gets one; otherwise a block scalar at the
+end of the file would have a different value in PyYAML.
 
-This module imports `yaml`, which takes longer than reading a file with it; `yaml_strict` imports this module when there
-is a file.
+This module imports `yaml`, which takes longer than reading a file with it; `yaml_strict` therefore imports this module
+only when there is a file.
 
 YAML 1.1 and 1.2, libyaml and PyYAML's own parser agree on nearly everything that people write. The rest is refused, so
 that a file has one meaning or none, on every machine (the tests compare the two parsers on random text, and both with
@@ -49,7 +49,11 @@ _MEANINGS: tuple[tuple[str, str, str], ...] = (
         "a ':' starts a key where a key is not allowed",
         f"if it is part of a value, {_QUOTE}; if it begins a new key, check the indentation and the line above",
     ),
-    ("could not find expected ':'", "this is neither 'key: value' nor part of what is above", "add the ':' or indent"),
+    (
+        "could not find expected ':'",
+        "this is neither 'key: value' nor part of the value above",
+        "add the ':' or indent",
+    ),
     ("cannot start any token", "a value cannot begin with this character", _QUOTE),
     ("unexpected end of stream", "this quote is never closed", "close it where the value ends"),
     ("unexpected document", "this quote is not closed before the '---'", "close it where the value ends"),
@@ -332,7 +336,7 @@ class _Builder:
         }
 
     def take(self, event: Event) -> bool:
-        """Process one event; return False once a limit is exceeded and nothing after it counts."""
+        """Process one event; return False once a limit is exceeded, after which nothing counts."""
         handler = self._handlers.get(type(event))
         return handler is None or handler(event)
 
@@ -364,7 +368,7 @@ class _Builder:
         return self._add(Node(written if event.style else resolve(written), start, end))
 
     def _place_of_nothing(self, at: int) -> int:
-        """Return where an omitted value would be: in brackets after its ':', or after the key if there is none."""
+        """Return where an omitted value would be: in brackets, after its ':', or after the key if there is no ':'."""
         if not self._brackets:
             return min(at, len(self._text))
         done = self.scalars[-1][1] if self.scalars else 0
@@ -441,7 +445,7 @@ class _Builder:
         if event.anchor is not None:
             self._fault("yaml_anchor", start, end, f"'&{event.anchor}' names a value for use elsewhere")
         if event.tag is not None:
-            self._fault("yaml_tag", start, end, f"'{event.tag}' says which type a value has")
+            self._fault("yaml_tag", start, end, f"'{event.tag}' states the type of a value")
 
     def _span(self, event: Event) -> tuple[int, int]:
         return self._start + event.start_mark.index, self._start + event.end_mark.index

@@ -63,7 +63,7 @@ def spelled(value: Scalar, *, in_brackets: bool = False) -> str:
 
 
 def is_plain(text: str, *, in_brackets: bool = False) -> bool:
-    """Whether `text` can be unquoted and is this text to every parser."""
+    """Whether `text` can be left unquoted, so that every parser reads it as this text."""
     if in_brackets and _BRACKETS_OR_QUESTION.search(text):
         return False
     return has_plain_shape(text) and resolve(text) == text and read_otherwise(text) is None
@@ -94,8 +94,8 @@ def writable(text: str) -> bool:
 
 
 def literal(text: str) -> list[str] | None:
-    """Return `text` as the lines of a literal block, header first, to be indented; None if it would not show
-    everything.
+    """Return `text` as the lines of a literal block, header first, not yet indented; None if a character would be
+    invisible.
     """
     body = text.rstrip("\n")
     if "\n" not in text or not body or _UNFIT_FOR_BLOCK.search(body) or not writable(text):

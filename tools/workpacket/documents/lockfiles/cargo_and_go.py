@@ -78,7 +78,7 @@ _VERBS = frozenset(
 
 
 def read_go_mod(source: Source) -> Dependencies:
-    """Read every requirement as a package. It is direct if it is a replacement, or if it is not marked as indirect."""
+    """Read every requirement as a package. It is direct if it is a replacement or is not marked as indirect."""
     packages: dict[str, Package] = {}
     direct: dict[str, str] = {}
     for verb, line, comment, at in _directives(source):
@@ -103,7 +103,7 @@ def read_go_mod(source: Source) -> Dependencies:
 
 
 def _directives(source: Source) -> Iterator[tuple[str, str, str, int]]:
-    """Yield directive, arguments, comment and position, one for each line of a block."""
+    """Yield directive, arguments, comment and position of each line; every line of a block is yielded separately."""
     block = ""
     for whole, at in text_lines(source):
         said, _, comment = whole.partition("//")

@@ -3,7 +3,7 @@ one by one; transitive ones are counted. No direct dependency may change without
 the following changes, for direct and transitive packages alike:
 
   source     a package comes from an origin not used before
-  integrity  the same version has a different digest, or lost it; or a new one has none although all others do
+  integrity  the digest of a version changed or is gone; or a new version has none although all others do
   removed    a lock file was deleted, so its versions are no longer pinned
 
 Every command that reads a policy imports this module, so it imports the parsers only when they are needed.
@@ -87,7 +87,7 @@ def format_of(path: str) -> LockFormat | None:
 
 
 def read_dependencies(source: Source, known: LockFormat) -> Dependencies:
-    """Return the complete content of the file; raise `WorkpacketError` with the place if it is malformed."""
+    """Return the content of the whole file; raise `WorkpacketError` with the place if it is malformed."""
     module = import_module(f"workpacket.documents.lockfiles.{known.module}")
     read = cast("Callable[[Source], Dependencies]", getattr(module, known.reader))
     try:
@@ -230,8 +230,8 @@ def _compared(path: str, known: LockFormat, before: State, after: State) -> Comp
 
 def _asked(path: str, known: LockFormat, found: Dependencies, state: State) -> Mapping[str, str]:
     """Return the direct dependencies. If a lock file does not mark them, its manifests list them; without manifests,
-    every package counts as direct. If there was no lock file before, the requirements of the manifests are the previous
-    state.
+    every package counts as direct. If there was no lock file before, the requirements of the manifests count as the
+    previous state.
     """
     if found.direct is not None and (path in state or not known.locks):
         return found.direct
@@ -246,7 +246,10 @@ def _changes(
     old: Dependencies, new: Dependencies, asked_old: Mapping[str, str], asked_new: Mapping[str, str],
     source: Source, *, first: bool,
 ) -> Iterator[DependencyChange]:  # fmt: skip
-    """Yield the changes. `first`: there was no lock file before, so pinning a version does not change a requirement."""
+    """Yield the changes.
+
+    `first` means that there was no lock file before, so a pinned version does not change a requirement.
+    """
     for name in sorted({*asked_old, *asked_new}):
         was, now = _said(old, asked_old, name), _said(new, asked_new, name)
         line = source.line_and_column(new.place(name))[0] if name in asked_new else 0
@@ -260,7 +263,7 @@ def _changes(
 
 
 def _said(found: Dependencies, asked: Mapping[str, str], name: str) -> str:
-    """Return the versions, or else the requirement."""
+    """Return the versions if they are known, otherwise the requirement."""
     versions = " | ".join(sorted(filter(None, found.versions(name))))
     requirement = without_credentials(asked.get(name, ""))
     if not versions or not requirement or requirement == versions:

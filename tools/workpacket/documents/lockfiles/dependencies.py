@@ -55,7 +55,7 @@ def origin_of(address: str, name: str = "", version: str = "") -> str:
 
 
 def _before_name(path: str, name: str, version: str) -> str:
-    """Return the folder in which an npm-style registry has its packages: `<folder>/<name>/-/<name>-<version>.tgz`."""
+    """Return the address that all packages of an npm-style registry share: `<folder>/<name>/-/<name>-<version>.tgz`."""
     package, _, file = path.partition("/-/")
     package = package.replace("%2f", "/").replace("%2F", "/")
     own_file = file.rpartition("/")[2] == f"{name.rpartition('/')[2]}-{version}.tgz"
@@ -70,8 +70,8 @@ def without_credentials(text: str) -> str:
 
 
 def names_a_place(requirement: str, folder: str = "") -> bool:
-    """Whether the requirement names a source and not only a version. A path inside this repository, relative to
-    `folder`, is not third-party code.
+    """Whether the requirement names a third-party source, and not only a version. A path inside this repository,
+    relative to `folder`, is not one.
     """
     return any(
         _ADDRESS.search(part) is not None or any(_leads_out(found["path"], folder) for found in _LOCAL.finditer(part))
@@ -96,9 +96,9 @@ LOCKFILE = Limits(size=32 * MIB, depth=80, nodes=1_000_000)
 
 
 class Package(Value):
-    """One version of one package. `integrity` maps an algorithm or a file to its digest. `source` is as precise as the
-    format allows: the address of the archive, or else of the registry; '' is the default registry. `archives` are the
-    addresses of its files, if the format has them in addition to the registry.
+    """One version of one package. `integrity` maps an algorithm or a file to its digest. `source` is the address of the
+    archive if the format has it, otherwise of the registry; '' is the default registry. `archives` are the addresses of
+    its files, if the format has them in addition to the registry.
     """
 
     name: str
@@ -155,7 +155,7 @@ class Dependencies(Value):
 
 
 def malformed_at(start: int, end: int, message: str) -> WorkpacketError:
-    """Return the error that a parser raises if the file is malformed."""
+    """Return the error for a malformed file."""
     return WorkpacketError.of(Problem("lockfile_malformed", message, Location.span(start, end)))
 
 

@@ -1,6 +1,6 @@
 """JavaScript: the lock files of npm (versions 1 to 3), pnpm (5 to 9) and yarn, and `package.json`.
 
-A `yarn.lock` has one of two formats: the first is yarn's own, that of yarn 2 and later ("berry") is YAML.
+A `yarn.lock` has one of two formats: yarn 1 has its own, and yarn 2 and later ("berry") use YAML.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _other_name(version: str) -> str:
 
 
 def _pnpm_package(key: str, node: Node, source: Source) -> Package:
-    """Return a package. An archive or a repository has its address in place of a version."""
+    """Return a package. For an archive or a repository, the version is its address."""
     resolution = node.get("resolution")
     if resolution is None:
         raise malformed(node, f"{key} has no resolution")

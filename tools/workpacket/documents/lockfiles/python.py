@@ -170,7 +170,7 @@ def _listed(rows: list[Node]) -> Asked:
 
 
 def _table(root: Node, source: Source, *path: str) -> Asked:
-    """Return the requirements of a table name = requirement; a detailed requirement is used as written."""
+    """Return the requirements of a table name = requirement; a requirement with details is kept as written."""
     for name, node in mapping(root, *path).items():
         if python_name(name) != "python":
             yield python_name(name), _plain(node.text or source.text[node.start : node.end]), node.start

@@ -15,8 +15,8 @@ _environment = partial(reasons, "environment")
 _finding = partial(reasons, "approval", exit_code=exits.FINDINGS)
 
 APPROVE_ANEW = "Have the approver run `workpacket approve` again."
-_REPAIR_POLICY = "Repair the file on the base revision; `workpacket policy test` shows how it is read."
-_APPROVE = "Have the packet approved by `workpacket approve`."
+_REPAIR_POLICY = "Correct the file on the base revision; `workpacket policy test` shows what is wrong."
+_APPROVE = "Have the packet approved with `workpacket approve`."
 _APPROVE_AND_REPLACE = (
     "Have it approved again with `workpacket approve`. Then run `workpacket packet reapprove WP_ID`, which names "
     "the new approvals for the events on the base."
@@ -33,7 +33,7 @@ FIT = _refused(f"""
         Remedy: {APPROVE_ANEW}
 
     repository_mismatch: Approval from another repository
-        Forks and copies contain the same packets, but an approval given there does not apply here.
+        Forks and copies contain the same packets, but an approval given in one does not apply to another.
         Remedy: {APPROVE_ANEW}
 
     subject_mismatch: Text differs from what was approved
@@ -41,7 +41,7 @@ FIT = _refused(f"""
         Remedy: Restore the approved text, or have the new text approved: `workpacket approve` shows the difference.
 
     approved_spec_moved: Specification changed since the approval
-        The person judged the work by another version of the specification, or by another place in it.
+        The person judged the work by another version of the specification, or by another passage of it.
         Remedy: Check the packet against the specification in force, then have it approved again.
 
     contract_mismatch: Approval of another contract
@@ -53,8 +53,8 @@ FIT = _refused(f"""
         Remedy: Correct the place that the message names; docs/approvals/contract.md says where each part belongs.
 
     statement_outdated: Approval that covers the refinement only
-        It was given before approvals named the contract. Events on the base that used it stay valid; no new event can
-        use it.
+        The approval was given before approvals named the contract. Events on the base that used it stay valid; no new
+        event can use it.
         Remedy: {APPROVE_ANEW}
 
     policy_moved: Policy changed since the approval
@@ -75,7 +75,7 @@ FIT = _refused(f"""
         Remedy: Restore the packet's log from the base (`workpacket log verify --base`), or have it approved again.
 
     log_moved: Packet moved after the approver last saw it
-        The approver might have refused if they had seen the later move.
+        The approver might have refused after seeing the later move.
         Remedy: {APPROVE_ANEW}
     """)
 
@@ -93,15 +93,15 @@ TIME = _refused(f"""
         Remedy: {APPROVE_ANEW}
 
     validity_too_long: Approval valid for longer than 30 days
-        An approval that is valid for ten years would be a blank check.
+        An approval that stays valid for years would be a blank check.
         Remedy: {APPROVE_ANEW}
 
     nonce_used: Approval that was already used
-        An approval is for one event. Used twice, it would approve something that the person never saw.
+        An approval is for one event. If it were used twice, it would approve something that the person never saw.
         Remedy: {APPROVE_ANEW}
 
     nonce_repeated: Two different statements with one nonce
-        Each statement has a nonce of its own; a repeated one is a bug in the signing tool, or an attack.
+        Each statement has its own nonce; a repeated one means a bug in the signing tool, or an attack.
         Remedy: {APPROVE_ANEW}
     """)
 
@@ -149,7 +149,7 @@ ENVELOPE = _forged(f"""
         Remedy: {_RESTORE_FILE}
 
     signature_missing: Envelope without a signature
-        An unsigned statement is a claim that anyone can write.
+        Anyone can write an unsigned statement.
         Remedy: {APPROVE_ANEW}
 
     signature_surplus: Envelope with more than one signature
@@ -161,14 +161,15 @@ ENVELOPE = _forged(f"""
         Remedy: {APPROVE_ANEW}
 
     statement_not_canonical: Signed statement that is not in canonical form
-        One statement is one sequence of bytes; any other encoding is refused, so that no difference can hide in it.
+        A statement has only one permitted encoding, so that nothing can be hidden in another one.
         Remedy: {APPROVE_ANEW}
     """)
 
 SIGNATURE = (
     *_forged(f"""
     sshsig_malformed: Invalid SSH signature
-        Lengths, numbers and the version have only one permitted form, because lenient parsing would allow forgeries.
+        Lengths, numbers and the version have only one permitted form, because lenient parsing would allow forged
+        signatures.
         Remedy: Sign again, preferably with `workpacket approve`, otherwise with `ssh-keygen -Y sign`.
 
     signature_invalid: Signature that does not match the signed bytes
@@ -189,7 +190,8 @@ SIGNATURE = (
         Remedy: Sign again with a current `ssh-keygen`.
 
     algorithm_forbidden: Signature algorithm that is not accepted for this key
-        An RSA key must sign with SHA-2; SHA-1 can be forged by a collision. Other keys have one algorithm each.
+        An RSA key must sign with SHA-2; SHA-1 can be forged by a collision. Every other kind of key has only one
+        algorithm.
         Remedy: Sign again with a current `ssh-keygen`.
 
     key_malformed: Malformed public key
@@ -243,8 +245,8 @@ SIGNER = _refused(f"""
         Remedy: Have the key added to `.GOV/policy/allowed_signers` in an approved policy change.
 
     key_not_for_approvals: Key that is not trusted for approvals
-        The key's line in allowed_signers lists the namespaces that it is trusted for; that of approvals is not one of
-        them.
+        The key's line in allowed_signers lists the namespaces that it is trusted for, and the one for approvals is
+        missing.
         Remedy: Add `workpacket-approval@v1` to namespaces="..." of the line, in an approved policy change.
 
     approver_mismatch: Statement in another person's name
@@ -252,7 +254,7 @@ SIGNER = _refused(f"""
         Remedy: Let the named person sign, or sign in your own name.
 
     key_revoked: Revoked key
-        Nothing signed with a revoked key is trusted, whenever it was signed.
+        No signature of a revoked key is trusted, whenever it was made.
         Remedy: {_APPROVE_AND_REPLACE}
 
     key_out_of_time: Key outside its period of validity
@@ -269,7 +271,7 @@ SIGNER = _refused(f"""
         Remedy: Let a person with one of the gate's roles approve; `workpacket policy show` lists them.
 
     role_not_held: Role that the approver does not have
-        A statement may claim any role; the policy of the base says who has it.
+        A statement may claim any role, but the policy of the base says who has it.
         Remedy: Let a person who has the role approve; `workpacket policy show` lists them.
 
     own_work: Approval of the approver's own work
@@ -277,14 +279,14 @@ SIGNER = _refused(f"""
         Remedy: Let another person approve.
 
     party_unknown: Unknown author or coder
-        The approver must be someone else, which cannot be verified if the author or coder is not recorded.
+        The approver must not be the author or coder, which cannot be verified if the packet does not record them.
         Remedy: Record the author or coder in the packet's documents, then try again.
     """)
 
 POLICY = (
     *_refused(f"""
     policy_unanchored: Base revision without a policy
-        Only the policy of the base revision says who may approve. Without it, no gate can be passed.
+        Only the policy of the base revision says who may approve. Without a policy, no gate can be passed.
         Remedy: Commit `.GOV/policy/` (`workpacket init` writes it) on the main branch: the first such commit is the
         anchor.
 
@@ -310,7 +312,7 @@ POLICY = (
         Remedy: Use the same spelling on all of the person's lines and in the roles of the policy.
 
     key_shared: Key on two lines of allowed_signers
-        A key that two people share identifies neither of them.
+        A key that two people share identifies neither.
         Remedy: Leave the key with one person; create another one with `workpacket key init`.
 
     revoked_keys_malformed: Invalid line in revoked_keys
@@ -327,29 +329,29 @@ POLICY = (
         Remedy: Restore `.GOV/policy/reanchored.toml` from the base, then run `workpacket policy re-anchor`.
 
     reanchor_unnamed: New root of trust that the CI configuration on the base does not name
-        No key approves a new root of trust, so it counts only if the base itself names the digest of the new policy.
+        No key approves a new root of trust, so it counts only if the base names the digest of the new policy.
         Remedy: Have someone who may write to the base add the line in the message to the CI configuration there.
     """),
     *_forged("""
     policy_rolled_back: Base with an older policy than the one last seen here
         The base lacks the commit at which this machine last saw the policy, and has a different policy: an old policy
         may have been restored, with a key that had been removed.
-        Remedy: Fetch the base again. If its history was rewritten on purpose, compare policies and remove the trust
+        Remedy: Fetch the base again. If its history was rewritten on purpose, compare the policies and remove the trust
         file.
 
     trust_file_foreign: Trust file from another repository
-        The record of the policy last seen belongs to a repository with another root commit.
-        Remedy: Give each repository a trust file of its own.
+        The trust file, which records the policy last seen, belongs to a repository with another root commit.
+        Remedy: Use a separate trust file for each repository.
 
     trust_file_malformed: Trust file that cannot be read
-        Without it, a rolled-back policy would go unnoticed.
+        Without this file, a rolled-back policy would go unnoticed.
         Remedy: Restore the file, or remove it after comparing the base's policy with one you trust.
     """),
 )
 
 LEGACY = _refused(f"""
     legacy_refused: Name and date in place of a signature
-        Anyone can type them, they are not tied to any text, and they can be reused.
+        Anyone can type a name and a date; they are not tied to any text, and can be reused.
         Remedy: {_APPROVE}
 
     legacy_malformed: Token that is not a name and a date
@@ -361,7 +363,7 @@ LEGACY = _refused(f"""
         Remedy: {_APPROVE}
 
     legacy_date_off: Token recorded at a different time from the one it names
-        Date and record differ by more than time zones can explain.
+        The date differs from the time of the record by more than time zones can explain.
         Remedy: {_APPROVE}
 
     legacy_reused: Token used more than once
@@ -379,17 +381,17 @@ LEGACY = _refused(f"""
 
 ASKING = (
     *_refused("""
-    contract_unchanged: Amendment that changes nothing
+    contract_unchanged: Amendment without a change
         Stub and packet state the contract that is already in force.
         Remedy: Write the new contract into the stub and the packet first; `workpacket packet contract WP` shows the one
         in force.
     """),
     *_forged("""
     attest_unfit: Event that names an envelope for something else
-        An event names the envelopes that opened its gate. An envelope for another packet or gate cannot open it.
+        An event names the envelopes that opened its gate. Envelopes for another packet or gate cannot open it.
         Remedy: Remove the event, and move the packet with its command, which names the right envelopes.
 
-    reapproval_unfit: New approvals that match no event
+    reapproval_unfit: New approvals without a matching event
         `reapproved` names approvals for an earlier event on the base whose own approvals were revoked. There is no such
         event.
         Remedy: Remove the event; `workpacket packet reapprove WP_ID` writes one if it is needed.
@@ -414,7 +416,7 @@ ASKING = (
         Only the exact words count, so that no one approves by accidentally pressing a key.
         Remedy: Run the command again and type the words that it shows.
 
-    nothing_to_approve: Nothing to approve at this gate
+    nothing_to_approve: The file to approve does not exist
         An approval covers the bytes of a file: the refinement, the packet, or a changed policy. There is no such file.
         Remedy: Write it first; `workpacket list` shows the existing packets.
 
@@ -424,7 +426,7 @@ ASKING = (
     """),
     *_conflict("""
     statement_unfit: Statement about a different text from the one here
-        It was created for different bytes or another packet, so it would not count here.
+        The statement was created for different bytes or another packet, so it would not count here.
         Remedy: Create a new one with `workpacket approve WP --statement-out FILE`, and sign that.
 
     signature_minute_taken: Too many approvals at once
@@ -437,18 +439,18 @@ ASKING = (
         Remedy: Name another file: `workpacket key init PATH`.
     """),
     *_usage("""
-    approval_unknown: No envelope with this digest
+    approval_unknown: No envelope has this digest
         Only an existing approval can be revoked.
         Remedy: Look up the digest with `workpacket approvals list`.
 
-    revision_ambiguous: Ambiguous name of the base
+    revision_ambiguous: The name of the base is ambiguous
         A tag and a branch have this name. Git would use the tag, which people without permission to merge may have
         pushed.
         Remedy: Name the base in full: `--base refs/remotes/origin/main`; or delete the tag or branch that you do not
         need.
     """),
     *_environment("""
-    approval_key_missing: No key to approve with
+    approval_key_missing: No approval key found
         The public half of the key is needed to find out who owns it.
         Remedy: Create one with `workpacket key init`, or name yours with `--key`.
 
@@ -485,25 +487,25 @@ SIGNING = _environment("""
         Remedy: Install OpenSSH 8.2 or later (Debian, Ubuntu: `apt install openssh-client`; macOS and Windows 10 include
         it).
 
-    ssh_keygen_doubtful: The ssh-keygen in PATH may not be that of OpenSSH
-        It is in the work tree, or in a folder to which others can write. The program gets the passphrase, and can sign
+    ssh_keygen_doubtful: The ssh-keygen in PATH may not be OpenSSH's
+        The program is in the work tree, or in a folder to which others can write. It gets the passphrase, and can sign
         anything.
-        Remedy: Put the folder of OpenSSH, such as `/usr/bin`, before others in PATH.
+        Remedy: Put the folder that contains OpenSSH, such as `/usr/bin`, first in PATH.
 
     event_key_missing: No event key here may act under this name
         The policy of the base names the actors, and each event must be signed by a key listed for its actor.
         Remedy: Create a key with `workpacket key init --event` or `key init --agent NAME`, and add its fingerprint to
         [actors.NAME] in an approved policy change.
 
-    event_key_unfit: Event key that cannot be used
-        It is missing, or others than its owner can read it.
+    event_key_unfit: The event key cannot be used
+        The key file is missing, or readable by others than its owner.
         Remedy: Run `chmod 600 FILE`, or name another key in WORKPACKET_EVENT_KEY.
 
-    event_key_in_repository: Event key in the work tree
+    event_key_in_repository: The event key is in the work tree
         A file in the work tree can be read by everyone who works there, and will sooner or later be committed.
         Remedy: Keep the key elsewhere; `workpacket key init --event` stores it in your settings folder.
 
-    machine_key_unfit: Key that cannot sign the statements of a machine
+    machine_key_unfit: The key cannot sign a machine's statements
         Statements for other tools require a key that those tools can read, and that signs without a person.
         Remedy: Create one with `openssl genpkey -algorithm ed25519 -out machine.pem`, and keep it out of the
         repository.
@@ -512,7 +514,7 @@ SIGNING = _environment("""
         Signatures count only from the one address that the policy names, so the page can be served only there.
         Remedy: Stop the program that uses the port, or approve in a terminal, without `--browser`.
 
-    page_answer_unfit: Page answer that is not a signature or key
+    page_answer_unfit: The page's answer is not a signature or key
         The answer of the browser or the key does not match the request; nothing was written.
         Remedy: Run the command again, with another browser or key if the message stays the same.
 
@@ -530,7 +532,7 @@ SIGNING = _environment("""
 ROOT = (
     *_forged("""
     reanchor_named: Change that names a new root of trust in the CI configuration
-        A digest named there replaces the root of trust, which the change being judged must not do.
+        A digest in the CI configuration replaces the root of trust, which the change being judged must not do itself.
         Remedy: Remove the line from the change. Someone who may write to the base must commit it there.
     """),
     *reasons(
@@ -538,8 +540,8 @@ ROOT = (
         """
     policy_reanchored: Policy whose root of trust was replaced
         The keys of the previous policy were lost, so this policy has no approval; the CI configuration on the base
-        named it. Earlier approvals are judged by the policy of their time.
-        Remedy: None is needed. Compare the people that the policy names with those you expect.
+        vouched for it. Earlier approvals are judged by the policy of their time.
+        Remedy: Nothing needs to be done, but check that the policy names the people you expect.
     """,
         exit_code=exits.FINDINGS,
         severity="info",

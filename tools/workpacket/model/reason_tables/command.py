@@ -41,7 +41,7 @@ USAGE = _usage("""
         Remedy: Use one of the values that the message or `--help` lists.
 
     conflicting_options: Options that exclude each other
-        Whichever option the command followed, it would silently ignore the other.
+        The command would have to ignore one of them silently.
         Remedy: Remove one of the options.
 
     unknown_code: Unknown reason code
@@ -71,15 +71,15 @@ ENVIRONMENT = _environment("""
         Remedy: Change into a repository, or create one with `git init`, then run `workpacket init`.
 
     nothing_to_check: No governed files found
-        A check of no files must not look like one that passed.
+        A check that examined no files must not look like one that passed.
         Remedy: Check the paths on the command line; in a new repository, run `workpacket init` first.
 
     tool_missing: A program that the command needs is not installed
-        The command uses the program itself, such as git for the history, instead of a reimplementation.
+        The command relies on other programs, such as git for the history.
         Remedy: Install the program that the message names, and make sure that it is on PATH.
 
-    tool_failed: A program that the command asked has failed
-        Without its answer there is nothing to go on with; nothing was written.
+    tool_failed: A program that the command needs has failed
+        The command cannot continue without the program's answer. Nothing was written.
         Remedy: Run the command in the message by hand; its own error message says what is wrong.
 
     git_failed: A git command failed
@@ -87,7 +87,7 @@ ENVIRONMENT = _environment("""
         Remedy: Run the git command in the message by hand; its error message says what is wrong.
 
     file_unreadable: A file cannot be read
-        The file could contain anything, so the check must not pass without it.
+        The file could contain anything, so the check cannot pass without it.
         Remedy: Grant read permission, repair the link, or move the file out of the governed folders.
 
     file_unwritable: A file cannot be written
@@ -110,11 +110,11 @@ GIT = (
         Remedy: Run `git worktree repair`.
 
     repository_unreadable: The repository cannot be read
-        A folder or file on the path to it is missing or not accessible.
+        A folder or file on the path to the repository is missing or inaccessible.
         Remedy: Make sure that the folder exists and is readable.
 
     git_timeout: Git timed out
-        It may be waiting for a lock or a network file system, or the repository may be broken.
+        The command may be waiting for a lock or a network file system, or the repository may be broken.
         Remedy: Run the same git command by hand; look for a stale .git/index.lock.
 
     tree_incomplete: Incomplete work tree
@@ -123,7 +123,7 @@ GIT = (
         Remedy: Run the git command that the message names, such as `git sparse-checkout add .GOV`.
 
     tree_unreadable: Unreadable folder
-        It could contain anything, so it is not treated as empty.
+        The folder could contain anything, so it is not treated as empty.
         Remedy: Give yourself permission to read the folder: `chmod u+rwx <folder>`.
     """),
     *_conflict("""
@@ -133,7 +133,7 @@ GIT = (
         Remedy: Merge the branch that the message names; adopt only packets that have no log on any branch.
 
     branch_exists: The branch already exists
-        It may contain someone's work, so it is not moved.
+        The branch may contain someone's work, so it is not moved.
         Remedy: Choose another name, or delete the branch yourself: `git branch -d <name>`.
 
     branch_checked_out: The branch is checked out elsewhere
@@ -150,7 +150,7 @@ GIT = (
         Remedy: See `git log --oneline --all`; in a shallow clone run `git fetch --unshallow`.
 
     branch_name_invalid: Invalid branch name
-        Git would refuse it or misinterpret it.
+        Git would refuse or misinterpret the name.
         Remedy: Use letters, digits, '-', '_' and '/'; `git check-ref-format --branch <name>` checks a name.
     """),
 )
@@ -175,12 +175,12 @@ WRITING = (
         Remedy: Run any command that writes, or choose: `workpacket log recover --forward` or `--back`.
 
     third_state: A file was changed after an interrupted command
-        It matches neither the state before the command nor the state after it, so finishing would overwrite someone's
-        work.
-        Remedy: Run `workpacket log recover --forward` or `--back`; the version that is overwritten is set aside first.
+        The file matches neither the state before the command nor the state after it, so finishing would overwrite
+        someone's work.
+        Remedy: Run `workpacket log recover --forward` or `--back`; the version that is overwritten is saved first.
 
     journal_damaged: The journal of an interrupted command is damaged
-        Its digest does not match, so it cannot be trusted; nothing was changed.
+        The digest of the journal does not match, so it cannot be trusted. Nothing was changed.
         Remedy: Compare the work tree with git, then remove the file in the git directory that the message names.
     """),
     *_environment("""
@@ -209,7 +209,7 @@ WRITING = (
         Remedy: Check the disk, then run the command again.
 
     lock_unavailable: The lock cannot be opened
-        It is in the git directory, which must be writable for anyone who changes governed files.
+        The lock is in the git directory, which must be writable for everyone who changes governed files.
         Remedy: Correct the permissions of the git directory.
     """),
 )
@@ -232,11 +232,11 @@ BROKEN_OFF = (
 RUNS = (
     *_gate("""
     packet_not_active: The work packet of the run is not active
-        Work is done from packets: a stub has no approved scope yet, so work cannot start from one.
+        A stub has no approved scope yet, so work cannot start from it.
         Remedy: Activate the stub: `just create-task-packet WP_ID`; or name a packet that `workpacket list` shows.
 
     run_not_lost: The run is not lost
-        Its store is here, so its outcome can be read, or the run can be ended.
+        The run's store is here, so its outcome can be read, or it can be ended.
         Remedy: Resume or cancel it, or have `workpacket runtime runs settle` record how it ended.
 
     person_needed: Only a person may declare this
@@ -252,7 +252,7 @@ RUNS = (
     """),
     *_document("""
     checkpoint_malformed: A checkpoint file is malformed
-        Misreading a checkpoint would repeat or skip work, so nothing in the file is used.
+        A misread checkpoint would repeat or skip work, so no part of the file is used.
         Remedy: Correct the field that the message names, or restore the file.
     """),
 )
@@ -260,13 +260,14 @@ RUNS = (
 ROLES = (
     *_across_advice("""
     artifact_changed: A file that a role named has changed since its last milestone
-        The interrupted role continued to work on it, or someone else changed it. The last work of the role may have
-        been undone.
+        The interrupted role continued to work on the file, or someone else changed it and may have undone the role's
+        last work.
         Remedy: Review the file; `workpacket resume ID --yes` accepts it as it is.
     """),
     *_gate("""
     role_feature_closed: The feature of a role is complete
-        A summary says so, or the packet with this id is finished; work on it would be lost or done twice.
+        A summary declares the feature complete, or the packet with this id is finished. Further work would be lost or
+        done twice.
         Remedy: Close its open checkpoints: `workpacket runtime progress close FEATURE`. For new work, use a new
         feature.
     """),
@@ -295,12 +296,12 @@ BATCHES = (
         Remedy: Begin it with `workpacket runtime batch begin SPEC`.
 
     batch_phase_open: A phase of the batch is not done
-        A batch is complete once its tests are written, its tasks implemented and the work reviewed; a reviewer who has
-        not answered has not approved anything.
+        A batch is complete once its tests are written, its tasks implemented and the work reviewed; a missing answer
+        from a reviewer is not an approval.
         Remedy: Finish the phase with `workpacket runtime batch begin SPEC`, then `workpacket runtime batch complete
         SPEC --phase PHASE`.
 
-    batch_stage_not_begun: A stage ended that never started
+    batch_stage_not_begun: A stage that never started was ended
         Each stage is recorded before work on it starts; a stage that was not recorded may already be done.
         Remedy: See the state of the batch with `workpacket runtime batch status SPEC`.
 

@@ -39,9 +39,9 @@ MARKDOWN = _reading("""
 
 TEXT = (
     *_reading("""
-    repair_refused: A fix would have changed more than its finding names
+    repair_refused: A fix would have changed more than the finding covers
         Before a fixed file is written, it is compared with the original, line by line and as parsed by markdown-it and
-        PyYAML. The comparison found a change that no finding names, or the fix extended beyond the lines of its
+        PyYAML. The comparison found a change that no finding covers, or the fix extended beyond the lines of its
         finding. This file was not changed; the others were fixed.
         Remedy: Fix the finding by hand, and report a bug with the file: the rule should not offer a fix here.
 
@@ -72,8 +72,8 @@ TEXT = (
         Remedy: Remove the character, or write it as an escape in double quotes.
 
     yaml_syntax: Invalid YAML
-        The rest of the document cannot be read. No part of it is used, because a half-read checkpoint or packet would
-        be worse than none.
+        The rest of the document cannot be read. No part of it is used, because half of a checkpoint or packet would be
+        worse than none.
         Remedy: Correct the line; putting the value in double quotes is often enough.
 
     yaml_duplicate_key: Duplicate key in a mapping
@@ -173,7 +173,7 @@ TEXT = (
         Remedy: Add a line '---' after the last field; if you meant a horizontal rule, write '***'.
 
     front_matter_not_first: Front matter that does not begin on the first line
-        Tools look for front matter on the very first line only; after a blank line it is ordinary text.
+        Tools look for front matter only on the very first line; after a blank line, it is ordinary text.
         Remedy: Remove the blank lines before the '---'.
 
     front_matter_not_a_mapping: Front matter that is not a mapping
@@ -220,7 +220,7 @@ FIELDS = (
     """),
     *_reading_note("""
     rule_not_run: A rule was not run
-        Another rule's finding leaves it nothing to judge in this document. That does not mean that it passed.
+        Because of another rule's finding, this rule could not judge the document. That does not mean that it passed.
         Remedy: Correct the finding that the message names, then check again.
 
     file_not_checked: File that is probably a document, but is not read as one
@@ -236,29 +236,29 @@ FIELDS = (
 SETTINGS = (
     *_reading("""
     settings_unread: Settings cannot be read
-        The defaults apply instead, which may be weaker than the settings of the repository.
+        The defaults apply instead, and may be weaker than the settings of the repository.
         Remedy: Correct the file; `workpacket check` says what is wrong with it.
 
     baseline_unread: Baseline cannot be read
-        None of the findings that it lists is ignored.
+        The findings listed in it are reported until it can be read.
         Remedy: Restore the file from git, or write a new one: `workpacket check --baseline`.
     """),
     *_document("""
     setting_of_unknown_code: Setting for a code that does not exist
-        It has no effect, although its author may expect one.
+        The setting has no effect, although its author may expect one.
         Remedy: Correct the code; `workpacket explain --all` lists them.
 
     setting_of_protected_code: Setting for a code that cannot be ignored or lowered
         Everything else depends on approvals and on the integrity of the log, so no setting can disable these checks.
         Remedy: Delete the setting, and fix what the code reports.
 
-    ignore_without_reason: Ignore without a written reason
+    ignore_without_reason: Ignore without a reason
         Without a reason, no one can tell later whether the ignore is still needed.
         Remedy: Add the reason to the ignore.
     """),
     *_document_warning("""
     ignore_unused: Unused ignore
-        It would hide the next finding of its kind, which no one has looked at.
+        The ignore would hide the next finding of its kind before anyone has looked at it.
         Remedy: Delete the ignore.
     """),
 )
@@ -266,20 +266,20 @@ SETTINGS = (
 FILES = (
     *_document("""
     just_parameter_pasted: Parameter pasted into a command line
-        It is substituted before the shell reads the line, so an argument that contains `$(...)` is executed.
+        The parameter is substituted before the shell reads the line, so an argument that contains `$(...)` is executed.
         Remedy: Set `positional-arguments` and pass the parameter as `"$@"`, or write `{{ quote(name) }}`.
 
     starter_missing: A file or section of init is missing
-        Someone removed it, or this version of workpacket has added it.
+        Someone removed it, or it is new in this version of workpacket.
         Remedy: Run `workpacket init`, which writes what is missing.
 
     starter_outdated: A file or section of init is outdated
-        The current version differs, for example because commands were renamed.
+        `init` would now write a different text, for example because commands were renamed.
         Remedy: Run `workpacket init`, which updates everything that was not edited.
     """),
     *_document_advice("""
     starter_edited: A file or section of init was edited
-        It is left as it is, even if a newer version of workpacket has a different text for it.
+        Edited text is left unchanged, even if a newer version of workpacket would write something else.
         Remedy: To get the current version, move the file (or section) away and run `workpacket init`.
     """),
     *_reading("""
@@ -290,7 +290,7 @@ FILES = (
     """),
     *_across_advice("""
     dependencies_many: One change adds very many packages
-        Each of them is someone else's code that runs here.
+        Each package is other people's code that will run here.
         Remedy: Review the packages that the new dependency adds; `threshold` in [deps] of the policy sets the limit.
     """),
 )

@@ -10,7 +10,7 @@ _usage = partial(reasons, "usage")
 _gate = partial(reasons, "gate")
 _environment = partial(reasons, "environment")
 
-_SIGN = "Have a person read the refinement and sign it: `workpacket approve WP`; it fills in the fields USER_*."
+_SIGN = "Have a person read the refinement and sign it with `workpacket approve WP`, which fills in the USER_* fields."
 
 BEGINNING = (
     *_usage("""
@@ -23,11 +23,11 @@ BEGINNING = (
         Remedy: Name the revision.
 
     actor_unknown: Unknown actor
-        Each event names its actor, and neither the command line, the environment nor git does.
+        Each event names its actor, but neither the command line nor the environment nor git names one.
         Remedy: Pass `--as NAME`, or set WORKPACKET_ACTOR or git's user.name.
 
     proof_not_run: The command that should prove a criterion could not be run
-        The criterion is neither proved nor disproved.
+        It is still unknown whether the criterion is met.
         Remedy: Correct the command; it is run from the top of the repository, without a shell.
 
     replay_unmatched: Nothing to replay
@@ -46,11 +46,12 @@ BEGINNING = (
     """),
     *_gate(f"""
     proof_tree_differs: The work tree differs from the commit to prove
-        The result of a command in a different tree says nothing about the commit.
+        The result of a command in a different work tree says nothing about the commit.
         Remedy: Check out the whole commit, here or in a new work tree: `git worktree add --detach PATH REV`.
 
     proof_changed_tree: A proof changed the work tree
-        It changed tracked files, left new files or moved HEAD, so neither it nor later proofs are about the commit.
+        The proof changed tracked files, left new files or moved HEAD, so neither it nor later proofs are about the
+        commit.
         Remedy: Undo the change. Have the proof write to a temporary folder, or to files that git ignores.
 
     proof_undeclared: The contract names no proof of a criterion
@@ -60,7 +61,7 @@ BEGINNING = (
         activation, this requires an amendment.
 
     proof_trivial: A command that proves nothing
-        `true`, `echo` and `test -f` succeed whatever the work is, or only test whether a file exists.
+        `true` and `echo` always succeed, and `test -f` only shows that a file exists.
         Remedy: Name a command that runs tests.
 
     no_test_executed: No test was executed
@@ -68,29 +69,30 @@ BEGINNING = (
         Remedy: Correct the command or the filter: it must execute the tests that the contract names.
 
     test_not_run: A test that the contract names was not run
-        It was deselected or skipped, or has another name. A test of the same name elsewhere is a different test.
+        The test was deselected or skipped, or has another name. A test with the same name in another place is a
+        different test.
         Remedy: Have the command run it, or have the contract amended.
 
     test_failed: A test of the proof failed
         With the work, every test that the command runs must pass, and its exit code must be 0.
         Remedy: Correct the work or the test. Exclude tests that already failed before from the command.
 
-    proof_not_needed: The proof succeeds without the work, too
-        All of its tests pass at the base, so they would pass whatever the work is.
+    proof_not_needed: The proof also succeeds without the work
+        All of its tests also pass at the base, so they say nothing about the work.
         Remedy: Write a test that fails without the work. If that is impossible, have the contract say why: EXEMPT.
 
     base_not_run: The tests could not run at the base
-        They failed there for a reason unrelated to the work, so it is unknown whether the work is needed.
+        The tests failed there for a reason unrelated to the work, so they do not show that the work is needed.
         Remedy: Write the tests so that they can be loaded without the work, or so that they fail because something that
         it adds is missing. PATHS names tests that are not where the policy looks for them.
 
     change_not_executed: The tests do not execute the work
-        They would fail without it, but execute no line that it adds: they only test that something exists, or use a
-        mock instead.
+        The tests fail without the work, but execute none of the lines that it adds: they only test that something
+        exists, or use a mock instead.
         Remedy: Have the test call the new code.
 
     proof_program_changed: The change adds the program that should prove it
-        A program that is found before the real one of that name could print anything.
+        A program in the change that is found before the real one could print anything.
         Remedy: Name the program by its path, and have it approved with the contract; or give it another name.
 
     proof_other_command: A different proof from the one in the contract
@@ -107,9 +109,9 @@ BEGINNING = (
         According to the packet itself, the criterion is not met.
         Remedy: Meet the criterion, then tick its box in DONE_MEANS.
 
-    replay_missing: The proofs were not replayed by someone else
-        Before a verdict PASS, the policy requires a replay by someone who did not do the work, or by CI.
-        Remedy: Have someone else run `workpacket evidence replay WP --record`, or record what CI attests:
+    replay_missing: No one else has run the proofs again
+        Before a verdict PASS, the policy requires that someone who did not do the work runs the proofs again, or by CI.
+        Remedy: Have someone else run `workpacket evidence replay WP --record`, or record the attestation of CI:
         `workpacket evidence record WP FILE`.
 
     log_absent: The packet has no log
@@ -117,7 +119,7 @@ BEGINNING = (
         Remedy: `workpacket adopt` creates a log from what the documents say.
 
     log_unsound: The log of the packet is inconsistent
-        The log cannot be trusted, so it is not used.
+        An inconsistent log cannot be trusted, so it is not used.
         Remedy: `workpacket log verify` shows what is wrong; restore the file from git.
 
     packet_is_forked: The packet was moved independently on two branches
@@ -130,7 +132,7 @@ BEGINNING = (
         Remedy: Run `workpacket why WP` to see what comes next.
 
     fork_lane_unknown: None of the contradicting moves leads to this lane
-        To settle a fork means to choose one of its moves, not to make another one.
+        A fork is settled by choosing one of its moves, not by making another one.
         Remedy: Name one of the lanes that the message lists.
 
     wrong_lane: The command does not apply in the packet's lane
@@ -139,10 +141,10 @@ BEGINNING = (
 
     packet_is_stub: The packet is a stub
         A stub is a backlog note that was neither refined nor approved, so work may not start from it.
-        Remedy: Run `workpacket packet activate WP` to see what is missing.
+        Remedy: Run `workpacket packet activate WP`, which lists what is missing.
 
     packet_superseded: The packet is superseded
-        A later revision has replaced it; work on this one would be lost.
+        A later revision has replaced this packet, so work on it would be lost.
         Remedy: Work on the revision that the message names.
 
     packet_exists: The packet already exists
@@ -150,7 +152,7 @@ BEGINNING = (
         Remedy: Choose another id, or the next revision: `workpacket new --next BASE`.
 
     packet_missing: The file of the packet is missing
-        According to the log it was activated, but the file that describes the work is missing.
+        According to the log, the packet was activated, but the file that describes the work is missing.
         Remedy: Restore it from git.
 
     stub_missing: The stub is missing
@@ -161,12 +163,12 @@ BEGINNING = (
         A packet can be superseded only by an existing packet that has a log.
         Remedy: Name a later revision, or create one: `workpacket new --next BASE`.
 
-    spec_pointer_missing: The specification in force is not stated
+    spec_pointer_missing: The repository does not name the specification in force
         A refinement is based on one version of one specification.
         Remedy: Write its path into .GOV/roles_shared/SPEC_CURRENT.md.
 
     specification_unreadable: The specification cannot be read
-        It is unknown whether the specification states the requirement.
+        Without the specification, it is unknown whether it states the requirement.
         Remedy: Correct the path, or restore the file.
 
     requirement_only_in_roadmap: The requirement appears only in a roadmap section
@@ -175,27 +177,28 @@ BEGINNING = (
 
     enrichment_needed: The specification must be extended first
         The refinement found that the specification does not cover the work.
-        Remedy: Add the proposed text to the specification, then refine against the new version.
+        Remedy: Add the proposed text to the specification, then write the refinement against the new version.
 
     coverage_point_open: A point of the five-point checklist is not passed
         An unticked box counts as not answered, whatever word follows it and whatever the verdict says.
-        Remedy: Tick the points that are met (`[x] PASS`). If one is not, the verdict is FAIL and the specification must
-        be enriched.
+        Remedy: Tick the points that are met (`[x] PASS`). If one is not met, the verdict is FAIL, and the specification
+        must be extended.
 
     refinement_missing: No technical refinement
-        Without one, no one has checked that the specification covers the work.
+        Without a refinement, no one has checked that the specification covers the work.
         Remedy: `workpacket refine WP` writes the scaffold.
 
     refinement_incomplete: The technical refinement is not complete
-        The coder would have to decide anything that it leaves open.
+        The coder would have to decide whatever it leaves open.
         Remedy: Fill in the point that the message names.
 
     refinement_not_presented: The current refinement was not shown to the user
         No one can approve what they have not seen.
-        Remedy: `workpacket refine WP --present` prints it to be shown in the conversation and records its digest.
+        Remedy: `workpacket refine WP --present` prints the block to be shown in the conversation, and records its
+        digest.
 
     user_signature_missing: The user has not signed
-        Work may start only after a person has approved it.
+        Work may start only after a person has approved the refinement.
         Remedy: {_SIGN}
 
     refinement_not_approved: The refinement is not approved
@@ -203,7 +206,7 @@ BEGINNING = (
         Remedy: {_SIGN}
 
     checklist_item_unmet: A checklist item that the policy adds is not met
-        The policy of this repository requires it for activation.
+        The policy of this repository requires this item for activation.
         Remedy: Add the section with its text to the refinement.
 
     scope_not_carried_over: The packet lacks something that its stub requires
@@ -211,12 +214,12 @@ BEGINNING = (
         Remedy: Add it to the packet, or change the stub, and explain the change.
 
     board_entry_not_moved: The board still lists the packet as a stub
-        The packet looks as if work could not start.
+        According to the board, work on the packet may not start.
         Remedy: Run `workpacket board sync` to move it.
     """),
     *_environment("""
     proof_setup_failed: The trees for a proof could not be prepared
-        A command in `[evidence] setup` failed, which says nothing about the work. Nothing was recorded.
+        A command in `[evidence] setup` failed, so nothing was proved and nothing was recorded.
         Remedy: Run the command that the message names in a fresh checkout, and correct it or the policy on the base.
 
     clock_behind: The clock is behind the log
@@ -224,26 +227,26 @@ BEGINNING = (
         Remedy: Set the clock of this machine.
 
     lane_unknown: The log names an unknown lane
-        It was written by another version of workpacket, or by hand.
+        The event was written by another version of workpacket, or by hand.
         Remedy: Update workpacket.
     """),
 )
 
 WORK = _gate("""
     lanes_unfit: The policy in force adds invalid lanes
-        The next lane cannot be determined, and ignoring an added lane would open its gate.
+        The next lane cannot be determined, and without the added lane, its gate would be skipped.
         Remedy: Fix `[lifecycle.lanes]` on the base; `workpacket policy test` says what is wrong with it.
 
     advance_elsewhere: The next lane is a different one
-        A command that names a lane must lead to it; the policy may have changed.
+        The lane named on the command line must be the next one; the policy may have changed.
         Remedy: `workpacket policy show` lists the order of the lanes; omit `--to` to move to the next one.
 
     claimed_by_other: Someone else holds the packet
-        Two people who work on one packet would undo each other's work.
+        Two people working on one packet would undo each other's work.
         Remedy: Wait for the lease to end, or ask the holder to release it.
 
     not_the_holder: Only the holder may do this
-        The holder is responsible for the packet.
+        Only the holder is responsible for the packet.
         Remedy: Ask the holder, or wait until the lease has ended; then anyone may do it.
 
     lease_ended: The lease has expired
@@ -259,10 +262,10 @@ WORK = _gate("""
         Remedy: Complete the dependency, or have it waived: `workpacket packet waive WP dependency_unmet`.
 
     dependency_unknown_lane: The state of a dependency is not known
-        It has no log, and the board and the files are not authoritative.
+        The dependency has no log, and the board and the files are not authoritative.
         Remedy: Create its log with `workpacket adopt`, or correct the id.
 
-    work_branch_missing: The work has no separate branch
+    work_branch_missing: The packet has no branch of its own
         Work done directly on the target branch cannot be reviewed before it lands.
         Remedy: Run `workpacket packet prepare WP`, which creates the branch and the work tree.
 
@@ -282,7 +285,7 @@ WORK = _gate("""
         line that the contract exempts.
 
     scope_undecided: The packet does not list the paths that may change
-        It cannot be determined whether the work stayed within its scope.
+        Without them, it is unknown whether the work stayed within its scope.
         Remedy: List the paths in IN_SCOPE_PATHS.
 
     outside_scope: File changed outside the scope
@@ -293,37 +296,39 @@ WORK = _gate("""
         The commit from which it started is not recorded.
         Remedy: `workpacket packet prepare WP` records it.
 
-    other_work_branch: Work of another branch
-        The packet was prepared on a different branch; the one checked out here belongs to another packet, or to none.
+    other_work_branch: Another packet's branch is checked out
+        The packet was prepared on a different branch; the branch checked out here belongs to another packet, or to
+        none.
         Remedy: Switch to the branch or work tree of the packet, or name the commit: `workpacket submit WP --commit
         REV`.
 
     evidence_not_kept: The output of the proofs is not in this clone
         The log does not contain the output of proofs. The end of the output stays in the clone in which the proof was
         run, and may be deleted.
-        Remedy: Publish it from that clone, or prove the criterion again: `workpacket submit WP --prove N=COMMAND`.
+        Remedy: Publish the output from that clone, or prove the criterion again: `workpacket submit WP --prove
+        N=COMMAND`.
 
     evidence_of_other_commit: The evidence belongs to different work
-        It was recorded at a commit with different files from the commit to be judged.
+        The evidence was recorded at a commit whose files differ from those of the commit to be judged.
         Remedy: Prove it again: `workpacket submit WP --prove N=COMMAND`.
 
     work_uncommitted: Files in scope are not committed
         Only committed work is judged; anything else would never be reviewed.
-        Remedy: Commit them, then submit.
+        Remedy: Commit the files, then submit.
 
     todo_left: A field of the packet is not filled in
         Reviewers judge the work by the packet.
         Remedy: Fill it in.
 
-    verdict_by_coder: Verdict on one's own work
+    verdict_by_coder: Verdict on your own work
         Someone who held the packet may not validate it.
         Remedy: Have someone else give the verdict.
 
     report_missing: Verdict without a report
-        Others must be able to read what was examined, and with what result.
+        Others must be able to read what was examined and what the result was.
         Remedy: `workpacket verdict WP PASS --report FILE`.
 
-    review_reference_missing: The requested changes are not referenced
+    review_reference_missing: The verdict does not say where the requested changes are
         The coder would have to guess what to change.
         Remedy: `workpacket verdict WP CHANGES --reference PLACE`.
 
@@ -332,16 +337,16 @@ WORK = _gate("""
         Remedy: None is needed; `workpacket approvals list WP_ID` shows the approvals.
 
     run_unfinished: A run of the packet is unfinished
-        The verdict would not cover its later changes.
+        The verdict would not cover later changes by the run.
         Remedy: Let the run end, or stop or cancel it; `workpacket why WP` shows its state. After a crash, run
         `workpacket runtime runs settle`; if its store is gone, `workpacket runtime runs unlink`.
 
     commit_unknown: No commit was submitted
-        There is no commit to look for on the target branch.
+        Without a submitted commit, there is nothing to look for on the target branch.
         Remedy: Reopen the packet and submit the commit.
 
     target_branch_unknown: Unknown target branch
-        Neither the policy nor the remote nor the repository names one.
+        Neither the policy nor the remote nor the repository names a target branch.
         Remedy: Set [lifecycle] target_branch in .GOV/policy/policy.toml.
 
     not_contained: The work is not on the target branch
@@ -349,15 +354,15 @@ WORK = _gate("""
         Remedy: Merge the work; squash and rebase merges are recognized, too.
 
     hand_edit_not_adoptable: The move requires more than an edit of the board
-        The gate of the move requires evidence, which a board entry does not contain.
+        The move's gate requires evidence, which a board entry cannot contain.
         Remedy: Use the command that the message names, or `workpacket board sync` to regenerate the board.
 
     board_section_absent: The board lacks a section
-        There is no place for the entry.
+        There is no section in which to put the entry.
         Remedy: `workpacket board sync` adds the missing sections.
 
     registry_table_absent: The registry has no table
-        There is no place for the row.
+        There is no table in which to put the row.
         Remedy: Add the header and its separator line of dashes.
     """)
 

@@ -1,4 +1,4 @@
-"""Faults of the log, of the moves in a change, and of what earlier moves relied on."""
+"""Faults of the log, of the moves in a change, and of files that earlier moves relied on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOW = "Run `workpacket trace WP_ID` to see what depends on what."
 
 LOG = (
     *_integrity(f"""
-    event_edited: Event file was edited
+    event_edited: Edited event file
         The name of an event file is the SHA-256 of its bytes; if they do not match, the file was changed later.
         Remedy: {_RESTORE}
 
@@ -29,12 +29,12 @@ LOG = (
         Remedy: Mark `.GOV/log/**` and `.GOV/attestations/**` as `-text` in .gitattributes and restore the file.
 
     event_names_swapped: Event file with the name of another event
-        Its bytes belong to another name in the same log: files were swapped or overwritten.
+        Its bytes are those of another event in the same log: files were swapped or overwritten.
         Remedy: {_RESTORE}
 
     event_not_canonical: Event file that is not canonical JSON
-        Each event has only one sequence of bytes; other bytes were not written by workpacket, and other programs may
-        read them differently.
+        An event has only one permitted encoding. Anything else was not written by workpacket, and other programs may
+        read it differently.
         Remedy: Restore the file if workpacket wrote it; otherwise remove it and record the event with its command.
 
     event_malformed: Event that does not match the schema of its type
@@ -46,14 +46,14 @@ LOG = (
         Remedy: Remove the file and record the evidence with its command, which keeps only the last lines.
 
     event_version_unknown: Event from a newer version of workpacket
-        This version does not know its format, so the packet cannot be judged.
+        This version does not know the event's format, so the packet cannot be judged.
         Remedy: Install the version of workpacket that the repository requires.
 
     event_wrong_packet: Event in the log of another packet
         An event belongs to the packet that it names, even if the file is moved to another folder.
         Remedy: {_RESTORE}
 
-    log_event_missing: Parent of an event is missing
+    log_event_missing: Event with a missing parent
         The parent was deleted, or changed and stored under its new digest, so later events prove nothing.
         Remedy: Restore the missing event; `git log --all --diff-filter=D -- .GOV/log` finds it.
 
@@ -66,8 +66,8 @@ LOG = (
         Remedy: Restore the first event; `git log --all --diff-filter=D -- .GOV/log` finds it.
 
     log_false_clock: Wrong clock in an event
-        The clock must follow from the event's parents, because it orders the replay; a wrong one would move the event
-        to another place in history.
+        The event's parents determine its clock, which orders the replay; a wrong clock would move the event to another
+        place in history.
         Remedy: Remove the event, which workpacket did not write, and record it with its command.
 
     log_lane_gap: Move from a lane that the packet was not in
@@ -110,7 +110,7 @@ LOG = (
         Remedy: Have CI write the next checkpoint, or add the signer in an approved policy change.
 
     log_checkpoint_revoked: Checkpoint signed with a revoked key
-        Nothing signed with a revoked key is trusted, whenever it was signed.
+        No signature of a revoked key is trusted, whenever it was made.
         Remedy: Have CI write the next checkpoint with a valid key: it also covers the earlier ones.
 
     log_checkpoint_out_of_time: Checkpoint signed outside the validity of its key, or dated in the future
@@ -119,19 +119,19 @@ LOG = (
         Remedy: Have CI write the next checkpoint with a valid key: it also covers the earlier ones.
 
     log_checkpoint_missing: Signature without its checkpoint
-        The checkpoint was removed from the log, or the file is not a signature of one.
+        The checkpoint was removed from the log, or the file is not the signature of a checkpoint.
         Remedy: Restore the checkpoint: `git log --all --diff-filter=D -- .GOV/log/_checkpoints` finds it.
     """),
     *_integrity_warning("""
     log_foreign_file: File in the log that is not an event
-        It is ignored, but it could be a renamed event.
+        The file is ignored, but it could be a renamed event.
         Remedy: Move the file out of .GOV/log.
 
     use_backdated: Approval whose time of use is in doubt
         An approval must be used before it expires. This one was in time only if a commit is older than its
-        predecessors; on a fast-forwarded branch, the author of the commit sets that time.
-        Remedy: Find out who pushed the commit and when. If it was too late, revoke the approval and have the packet
-        approved again; have the server create merge commits (docs/approvals/protect.md).
+        predecessors. On a fast-forwarded branch, the author of the commit chooses its date.
+        Remedy: Find out who pushed the commit and when. If that was too late, revoke the approval and have the packet
+        approved again. To avoid the doubt, have the server create merge commits (docs/approvals/protect.md).
     """),
 )
 
@@ -148,23 +148,24 @@ CHANGE = (
     not_committed: File below .GOV that differs from HEAD
         HEAD would be merged, but the work tree would be judged. They differ because of uncommitted files, attributes or
         filters.
-        Remedy: Commit what belongs to the change, and move the rest away. Before the commit, `--worktree` judges the
+        Remedy: Commit what belongs to the change, and move the rest away. Before the commit, `--uncommitted` judges the
         work tree; CI does not.
 
     attribute_converts: Changed attributes that convert files below .GOV
         A checkout would show different bytes from those merged, so people and checks would read a different text.
-        Remedy: Remove the line from .gitattributes. Below .GOV, the lines that `workpacket init` writes suffice.
+        Remedy: Remove the line from .gitattributes. For .GOV, the lines that `workpacket init` writes are enough.
 
     attribute_hides: Changed attributes that hide files below .GOV from diffs
-        A host folds such files, or says only that they differ, so a reviewer does not see what is approved or decided.
-        Remedy: Remove the line from .gitattributes. Below .GOV, the lines that `workpacket init` writes suffice.
+        Code hosts collapse such files, or only say that they differ, so reviewers do not see what is approved or
+        decided.
+        Remedy: Remove the line from .gitattributes. For .GOV, the lines that `workpacket init` writes are enough.
 
     path_twin: Names that differ only in case, or in invisible characters
         On macOS and Windows, one of the files replaces the other.
-        Remedy: Rename it, or remove it.
+        Remedy: Rename or remove one of them.
 
     tree_entry_foreign: Entry below .GOV that is not a regular file
-        A submodule or a link shows the contents of another place, and no command reads a temporary name.
+        A submodule or link shows the contents of another place, and commands ignore temporary names.
         Remedy: Remove it from the commit: `git rm --cached -- PATH`.
 
     event_subject_false: Event with false digests of the packet's file
@@ -174,20 +175,20 @@ CHANGE = (
         the event and run its command again.
 
     event_ahead: Event from a clock that is ahead
-        Its time is more than 300 seconds in the future, and no other event could follow it before then.
+        The event's time is more than 300 seconds in the future, and no other event could follow it before then.
         Remedy: Set the clock, remove the event, and run its command again.
 
     move_beside_base: Move that ignores a move on the base
-        The packet was moved on the base in the meantime, which this event's writer and approvers did not know.
+        The packet was moved on the base in the meantime, and this event's writer and approvers did not know that.
         Remedy: Merge the base, reset the log to it (`git restore --source=BASE --staged --worktree .GOV/log/WP_ID`,
         `workpacket board sync`, commit), and repeat the commands that still apply.
 
     base_lanes_unfit: Base whose policy adds invalid lanes
-        It is unknown which moves the base allows, so no move in a change is accepted.
+        It is unknown which moves the base allows, so no moves are accepted.
         Remedy: Fix the policy on the base first; `workpacket policy test` says what is wrong with it.
 
     policy_unguarded: Change that weakens a policy without approvers
-        The policy of the base names actors or requires coverage, but names no one who could approve a change to that.
+        The policy of the base names actors or requires coverage, but names no one who could approve a change to them.
         The author of the change would decide who is trusted.
         Remedy: Revert the change. Have someone who may write to the base without the required check commit it there, or
         name it in the CI configuration: `workpacket policy re-anchor`. Once the base names approvers (`workpacket
@@ -202,7 +203,7 @@ CHANGE = (
         Remedy: Remove the event, and record it with its command.
 
     actor_key_unknown: Event signed by a key that the policy does not list
-        Anyone can create a key. It proves an actor only if [actors] in the policy of the base lists its fingerprint,
+        Anyone can create a key. A key proves an actor only if [actors] in the policy of the base lists its fingerprint,
         and the policy has not revoked it.
         Remedy: Have the key added to [actors.NAME] in an approved policy change, then record the event again.
 
@@ -216,7 +217,7 @@ CHANGE = (
         Remedy: Create an event key with `workpacket key init --event`, and record the event again.
 
     replay_attestation_invalid: Attestation of CI that does not count
-        CI attests what a replay found, with a certificate that names its workflow. The attestation counts only if
+        CI attests the result of a replay with a certificate that names its workflow. The attestation counts only if
         `[evidence.ci]` in the policy of the base names that workflow and pins the authority that issued the
         certificate, and if it is about this submission.
         Remedy: Record the attestation of the job that replayed this submission: `workpacket evidence record WP FILE`.
@@ -228,8 +229,8 @@ CHANGE = (
         revert the change. A standing packet covers small recurring changes.
 
     changed_after_verdict: Path that differs from what was judged
-        The verdict covers one commit. At every path, the landed content must be git's merge of that commit and the
-        base.
+        The verdict covers one commit. At every path, the landed content must be what git's merge of that commit and the
+        base produces.
         Remedy: Revert the later changes; or run `workpacket packet reopen WP`, submit the new commit, and have it
         judged.
 
@@ -241,9 +242,9 @@ CHANGE = (
     """),
     *_integrity_note("""
     landing_reverted: Landing that is reverted as a whole
-        Its events, envelopes and code are removed together, as by `git revert`. If they come back, they are judged by
-        the policy in force then.
-        Remedy: None is needed. Check that the right landing was reverted.
+        The events, envelopes and code of the landing are removed together, as `git revert` does. If they come back,
+        they are judged by the policy in force then.
+        Remedy: Nothing needs to be done, but check that the right landing was reverted.
     """),
 )
 
@@ -254,7 +255,7 @@ AUDIT = (
         Remedy: Restore the file from git; write a later report to a separate file.
 
     commit_not_on_target: Work recorded as merged is not on the target branch
-        According to the log, the branch contains it. The branch was moved since then, or never contained it.
+        According to the log, the branch contains the work. The branch was moved since then, or never contained it.
         Remedy: Merge the work, then run `workpacket packet reopen` and `workpacket merged`; or find out who moved the
         branch.
 
@@ -269,17 +270,18 @@ AUDIT = (
     """),
     *_across("""
     run_zombie: Open run of work that has ended
-        It may still write, and its changes after the verdict were not judged.
-        Remedy: End it with `workpacket runtime cancel RUN`, so that the log says how it ended.
+        The run may still change files, and its changes after the verdict were not judged.
+        Remedy: End the run with `workpacket runtime cancel RUN`, so that the log says how it ended.
     """),
     *_across_advice(f"""
     waiver_expired: Waiver that expired before the work ended
-        The waived condition applies again at the gate.
+        The waived condition applies again.
         Remedy: Meet the condition, or have it waived again: `workpacket packet waive WP_ID CODE --reason TEXT --until
         DAY`.
 
-    requirement_changed: Requirement changed since the refinement
-        The lines of the specification on which the packet is based have changed, so the link is suspect.
+    requirement_changed: Requirement that changed after the refinement
+        The lines of the specification on which the packet is based have changed, so the packet may no longer meet the
+        requirement.
         Remedy: Read the passage again, and update the refinement: `workpacket refine WP_ID`. {_SHOW}
 
     criterion_without_evidence: Criterion without evidence
@@ -292,12 +294,12 @@ AUDIT = (
     """),
     *_across_note(f"""
     proof_changed: A file that proves a criterion has changed
-        The line named as proof may have changed, so the link is suspect.
+        The line named as proof may have changed, so it may no longer prove the criterion.
         Remedy: Check that the criterion is still met; prove it again if work continues. {_SHOW}
 
     requirement_without_packet: Requirement in the main body without a packet
-        The specification states it, but no work on it is planned.
-        Remedy: `workpacket new` writes a stub for it.
+        The specification states the requirement, but no work on it is planned.
+        Remedy: Plan the work: `workpacket new` writes a stub.
 
     packet_without_requirement: Packet without a requirement
         It is unknown which requirement this work is for.

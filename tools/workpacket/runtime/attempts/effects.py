@@ -5,7 +5,7 @@
     nothing known, or certainly failed          start
     intended, not started                       start
     succeeded, or a person said it was done     return the receipt
-    the same, but the receipt was not kept      look: ask the probe, else block (receipt_redacted, receipt_unkept)
+    the same, but without a receipt look: ask the probe, else block (receipt_redacted, receipt_unkept)
     started or failed, outcome unknown:
         read, idempotent, keyed                 repeat (with the same key)
         probe                                   ask the probe: done -> return, not done -> start
@@ -61,7 +61,7 @@ class EffectPlan(NamedTuple):
     """One effect as requested by the code: `function` carries it out, `probe` says whether it happened (returns its
     receipt or raises `NotDone`), and `compensate` undoes it. In an async run all three are awaited.
 
-    `asked`, for an effect with a key: the hash of each argument, and the names of those that have none.
+    `asked`, for an effect with a key: the hash of each argument, and the names of arguments without one.
     """
 
     effect: str
@@ -150,6 +150,7 @@ class Effects:
     boundary: Boundary
     replaying: bool = False  # the run is finished: nothing is written or carried out
     repeated: list[str] = field(default_factory=list)
+    asked: set[str] = field(default_factory=set)  # those that this attempt asked for
     # Begun, without a stored outcome; the value is the exception that cut it short, if any.
     in_flight: dict[str, tuple[EffectPlan, BaseException | None]] = field(default_factory=dict)
     # In a finished run, where nothing is written: effects matched by key only, and those that were refused.
@@ -169,14 +170,14 @@ class Effects:
             and self._others(plan)
         ):
             raise RunBlocked(
-                f"the effect {plan.step} was requested with other arguments before",
+                f"the effect {plan.step} was previously requested with other arguments",
                 code="step_changed",
                 details={"step": plan.step},
             )
         return record
 
     def done_for_other_inputs(self, plan: EffectPlan) -> bool:
-        """Whether the step carried out another effect for inputs that a person has since agreed to replace."""
+        """Whether the step carried out another effect for inputs that a person has since agreed to change."""
         state = self.recorder.state
         if plan.effect in state.effects or plan.step not in state.effect_steps or plan.options.changed != "block":
             return False
@@ -193,7 +194,7 @@ class Effects:
         return [e for e in state.effects.values() if e.step == plan.step and e.status != "intended"]
 
     def _require_same(self, record: EffectRecord, plan: EffectPlan) -> None:
-        """Require that the key was used for the same effect. A record without arguments matches once."""
+        """Require that the key was used for the same effect. A record that lacks the arguments matches only once."""
         assert plan.asked is not None
         args = self._matched.get(plan.effect) if record.args is None else record.args
         differing = reuse_of(record, plan, args, self.recorder.redactor)
@@ -214,6 +215,7 @@ class Effects:
 
     def reach(self, plan: EffectPlan) -> Stored | Failed | Move:
         """Return the known outcome, or what to do next."""
+        self.asked.add(plan.effect)
         if self.replaying:
             failed = self._failed(plan)
             if failed is not None:
@@ -261,7 +263,7 @@ class Effects:
         return self.no_receipt(plan)
 
     def leave(self, plan: EffectPlan, error: BaseException) -> None:
-        """Record that something other than the effect's own failure, such as a timeout, cut it short."""
+        """Record that the effect was cut short by something other than its own failure, such as a timeout."""
         if plan.effect in self.in_flight:
             self.in_flight[plan.effect] = (plan, error)
 
@@ -294,13 +296,13 @@ class Effects:
             )
         return ReceiptUnkept(
             f"{record.step} happened and is not repeated; its result was not stored: {record.unkept}{why}",
-            hint=f"give its result: {answer} --value JSON; or give the effect a probe; make it return JSON, or give "
-            "it a codec, before it is used elsewhere",
+            hint=f"give its result: {answer} --value JSON; or give the effect a probe. "
+            "For later runs, have it return JSON, or give it a codec",
             details=details | {"unkept": record.unkept},
         )
 
     def intend(self, plan: EffectPlan) -> bool:
-        """Record the intended effect before asking for confirmation. False if it has already begun."""
+        """Record the intended effect before asking for confirmation. Return False if the effect has already begun."""
         record = None if self._announced_otherwise(plan) else self.known(plan)
         if not self.recorder.state.settled_before_rollback(plan.effect):
             return False
@@ -310,7 +312,9 @@ class Effects:
         return next_move(record, plan.recovery) == "start"
 
     def _announced_otherwise(self, plan: EffectPlan) -> bool:
-        """Whether the key was announced only for other arguments or another target; if so, ask the person again."""
+        """Whether the key was announced only for other arguments or another target; if so, the person must be asked
+        again.
+        """
         record = self.recorder.state.effects.get(plan.effect)
         if record is None or plan.asked is None or record.status != "intended":
             return False
@@ -384,7 +388,7 @@ class Effects:
         raise undone(plan.step)
 
     def _asked(self, plan: EffectPlan) -> dict[str, Json]:
-        """Return the facts that a reused key is compared with, as far as the record does not already have them."""
+        """Return the facts with which a reused key is compared, unless the record already has them."""
         if plan.asked is None:
             return {}
         args, opaque = plan.asked

@@ -23,8 +23,8 @@ from workpacket.runtime.stores.contract import Append, Appended, Lease, Store, l
 class RecordDraft(NamedTuple):
     """A record before redaction; its payload has been redacted already.
 
-    This type differs from `NewEvent` so that nothing reaches a store without having been searched for secrets. `own`:
-    the data contain no float and nothing that others can change, so they would be the same if read back.
+    This type differs from `NewEvent` so that nothing reaches a store without having been searched for secrets. `own`
+    means that the data contain no float and nothing that others can change, so reading them back would yield the same.
     """
 
     type: str
@@ -63,7 +63,10 @@ class Recorder:
         expected_version: int | None = None,
         append: Callable[[Append], Appended] | None = None,
     ) -> tuple[Event, ...]:
-        """Append the records as one; they are durable when this returns. `append` replaces the store's own method."""
+        """Append the records in one step; they are durable when this returns.
+
+        `append` replaces the store's own method.
+        """
         news, known = zip(*[cleaned(draft, self.kinds, self.redactor) for draft in drafts], strict=True)
         with self._lock:
             now = self.clock.now()
@@ -84,8 +87,8 @@ class Recorder:
             return events
 
     def begin(self, *drafts: RecordDraft) -> None:
-        """Append the first records of a stream. If a stream of this name was lost, the new one records that: it may
-        have acted.
+        """Append the first records of a stream. If a stream of this name was lost, the new one records the loss,
+        because the lost run may have acted.
         """
         had = lost_events(self.store, self.stream)
         told = (RecordDraft("rolled_back", {"had": had, "has": 0}),) if had else ()

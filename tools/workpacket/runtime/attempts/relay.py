@@ -81,7 +81,7 @@ _GATE = 'read -r _ && exec "$@" </dev/null'
 
 
 class StoredOutput(TypedDict):
-    """What is stored of one output: its digest, its length and its end."""
+    """The stored facts of one output: its digest, its length and its end."""
 
     sha256: str
     length: int

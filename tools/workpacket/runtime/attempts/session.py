@@ -1,11 +1,11 @@
 """One attempt at a run: the part that sync and async code share.
 
 A session holds the lease and the recorder, tracks the steps, effects, checkpoints and questions of the run, and records
-how it ended. It never calls user code. For a finished run that is requested again, it returns the results of the last
-attempt: where it continued and what it marked.
+how it ended. It never calls user code. If a finished run is requested again, the session returns the results of the
+last attempt: where it continued and what it marked.
 
-A person's answer (`Questions`) is bound to a digest of the question, target and arguments before redaction. A question
-about something else at the same place is a new one, and names both.
+A person's answer (`Questions`) is bound to a digest of the question, target and arguments before redaction. If another
+question comes up at the same place, it is a new one and shows both subjects.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Ask = Callable[[str, str], bool | None]
 
 
 class Asking(NamedTuple):
-    """A question and what a person must see. `binding`: what the answer covers besides the question."""
+    """A question, and what a person must see. `binding` is what the answer covers in addition to the question."""
 
     question: str
     kind: str
@@ -136,7 +136,9 @@ def _difference(recorder: Recorder, before: str, arguments: Json) -> str:
 
 
 class Replay:
-    """Returns checkpoints in the order in which they were made, so that `cursor` returns what it returned then."""
+    """Returns checkpoints in the order in which they were made, so that `cursor` gives the same answers as in the last
+    attempt.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -170,7 +172,7 @@ class Replay:
 
     @property
     def repeated(self) -> tuple[str, ...]:
-        """List what the attempt itself reported as possibly repeated, in log order."""
+        """List the steps that the attempt reported as possibly repeated, in log order."""
         found: dict[str, None] = {}
         for event in self._recorder.store.read(self._recorder.stream, self._recorder.state.attempt_began):
             data = event.values()
@@ -191,10 +193,9 @@ class SavedCheckpoint(Value):
 
 
 class BorrowedLease(NamedTuple):
-    """A lease that a worker took with the job, renews, and releases with it.
-
-    `begun`: whether the run existed when it was taken. `leaving`: whether the worker was asked to stop. `complete`:
-    appends the end of the run if the job is to be finished in the same transaction.
+    """A lease that a worker takes with a job, renews, and releases with it. `begun`: whether the run existed when the
+    lease was taken. `leaving`: whether the worker was asked to stop. `complete`: appends the end of the run if the job
+    is to be finished in the same transaction.
     """
 
     lease: Lease
@@ -214,6 +215,7 @@ class Session:
     lent: BorrowedLease | None = None
     on_end: Callable[[str, str], None] | None = None
     patience: float | None = None
+    allow_unasked: bool = True  # in a run whose program is one process, that of the policy
     steps: Steps = field(init=False)
     effects: Effects = field(init=False)
     boundary: Boundary = field(init=False)
@@ -221,6 +223,7 @@ class Session:
     replay: Replay | None = field(init=False)
     questions: Questions = field(init=False)
     waiter: Waiter = field(init=False)
+    done_before: Mapping[str, str] = field(init=False)
     home: int = field(default_factory=get_ident)  # the thread whose calls belong to no step unless they are in one
     _inside: dict[int, Scope] = field(default_factory=dict, init=False)  # the steps that are being done
     _over: threading.Event = field(default_factory=threading.Event, init=False)
@@ -233,6 +236,7 @@ class Session:
         self.questions = Questions(self.recorder, self.boundary, self.ask, self.replay_only)
         self.waiter = Waiter(self.recorder, self.boundary, self.patience)
         self.root = Scope(self)
+        self.done_before = done_at_root(self.state)
 
     @property
     def state(self) -> RunState:
@@ -253,7 +257,7 @@ class Session:
         return self.root
 
     def enter(self, scope: Scope) -> Callable[[], None]:
-        """Make `scope` the current one; call the result to leave it."""
+        """Make `scope` the current one; call the returned function to leave it."""
         token = _SCOPE.set(scope)
         self._inside[id(scope)] = scope
 
@@ -383,7 +387,9 @@ class Session:
         self.questions.put(Asking(question, "effect", plan.step, binding, shown, plan.name, plan.target))
 
     def allowed(self, plan: EffectPlan, *, confirm: bool) -> EffectPlan:
-        """Return the effect after any required consent: for `confirm`, or again for other inputs."""
+        """Return the effect after asking for any required consent: because of `confirm`, or again because the inputs
+        changed.
+        """
         if self.effects.done_for_other_inputs(plan):
             self.confirm_effect(plan)
             plan = plan._replace(options=replace(plan.options, changed="redo"))
@@ -425,6 +431,7 @@ class Session:
         if error is None:
             self._tell_cut_short()
             self._require_known_outcomes()
+            self._require_all_asked()
             done: dict[str, Json] = {"steps": len(self.state.steps), "effects": len(self.state.effects)}
             self.recorder.record(RecordDraft("run.completed", done), append=self.lent.complete if self.lent else None)
         else:
@@ -445,7 +452,7 @@ class Session:
             self.recorder.record(*drafts)
 
     def _require_known_outcomes(self) -> None:
-        """Refuse to finish a run while the outcome of an effect is unknown. Reading again does no harm."""
+        """Refuse to finish a run while the outcome of an effect is unknown. Effects that only read do not count."""
         unknown = sorted(f"{e.step}: {e.target}" for e in self.state.unknown_effects if e.kind != "read")
         if not unknown:
             return
@@ -458,6 +465,59 @@ class Session:
         self.recorder.record(RecordDraft("run.stopped", stop))
         self._tell_end()
         raise blocked
+
+    # ---- a program that changed ----------------------------------------------------------------------------------
+
+    def unasked(self) -> list[str]:
+        """Return what earlier attempts did outside of any step and the program has not asked for in this one.
+
+        Calls before the cursor at which it went on are counted as asked for.
+        """
+        asked = self.root.counters
+        missing: list[str] = []
+        for key, effect in self.done_before.items():
+            name, _, number = key.partition("#")
+            if int(number or 1) > asked.get(name, 0) and effect not in self.effects.asked:
+                missing.append(key)
+        return sorted(missing)
+
+    def patched(self, name: str) -> bool:
+        """Whether the program takes its new way at this change: not in a run that an older program brought past it."""
+        require_name(name, "patch")
+        if name in self.state.patches:
+            return True
+        if self.unasked():
+            return False
+        self.boundary.check()
+        self.recorder.record(RecordDraft("patch.applied", {"patch": name}))
+        return True
+
+    def _require_all_asked(self) -> None:
+        """Ask a person before a run is finished whose program no longer asks for what an earlier attempt did: the
+        results that it was given may belong to other calls.
+        """
+        missing = [] if self.allow_unasked else self.unasked()
+        if not missing:
+            return
+        question = f"finish although the program no longer asks for {', '.join(missing)}, which was done before?"
+        about: list[Json] = list(missing)
+        try:
+            self.questions.put(Asking(question, "program", "unasked", about, None))
+        except RunBlocked as blocked:
+            stop: dict[str, Json] = {"code": blocked.code, "error": described(blocked), "in_flight": []}
+            self.recorder.record(RecordDraft("run.stopped", stop))
+            self._tell_end()
+            raise
+
+
+def done_at_root(state: RunState) -> dict[str, str]:
+    """Return what was done outside of any step, except for inputs replaced since: by place, the effect if it is one."""
+    since = state.inputs_changed_at
+    done = {key: "" for key, record in state.steps.items() if record.event.version >= since}
+    done |= {key: "" for key, wait in state.waits.begun.items() if wait.begun.version >= since}
+    begun = [one for one in state.effects.values() if one.status != "intended" and one.event.version >= since]
+    done |= {one.step: one.effect for one in begun}
+    return {key: effect for key, effect in done.items() if "/" not in key}
 
 
 def stop_code(error: BaseException) -> str:

@@ -64,7 +64,7 @@ class RunRequest(TypedDict, total=False):
 
 
 class RunSpec(Value):
-    """The requested run. `inputs` None: not given, so not compared."""
+    """The requested run. `inputs` is None if none are given; they are then not compared."""
 
     name: str
     packet: str = ""
@@ -122,6 +122,7 @@ def carried_over(store: Store, state: RunState, point: CheckpointRecord, stream:
     drafts += [_carried(store, record.event) for record in state.steps.values()]
     drafts += [draft for record in state.effects.values() for draft in _effect(store, record, stream)]
     drafts += [_carried(store, event) for signals in state.waits.signals.values() for event in signals]
+    drafts += [_carried(store, event) for event in state.patches.values()]
     for wait in state.waits.begun.values():
         drafts += [_carried(store, event) for event in (wait.begun, wait.ended) if event is not None]
     drafts.append(_carried(store, point.event))
@@ -156,14 +157,14 @@ def _carried(store: Store, event: Event) -> RecordDraft:
 
 
 def _require_same_inputs(stream: str, state: RunState, wanted: RunSpec) -> None:
-    """Require the same inputs: the results of a finished run belong to them, and no confirmation can change that."""
+    """Require the same inputs: a finished run has results only for its own inputs, whatever a person confirms."""
     asked = state.inputs if wanted.inputs is None else hashes_by_key(wanted.inputs)
     changed = changed_keys(state.inputs, asked)
     if changed:
         raise RunBlocked(
-            f"{stream} is finished; it used other values of {', '.join(changed)}",
+            f"{stream} is finished, and used other values of {', '.join(changed)}",
             code="inputs_changed",
-            hint="request it with the original values, or give the other run its own key",
+            hint="request it with the original values, or give the new run its own key",
             details={"changed": list(changed)},
         )
 
@@ -224,8 +225,8 @@ class RunStarter:
         return self.store.head(stream) is not None
 
     def _is_finished(self, stream: str) -> bool:
-        """Whether the run is finished. Nothing follows run.completed, so that event suffices; `resume` reports
-        damage.
+        """Whether the run is finished. Nothing follows `run.completed`, so that event suffices; damage is reported by
+        `resume`.
         """
         try:
             last = self.store.latest("runs", stream)
@@ -272,7 +273,7 @@ class RunStarter:
     # ---- an existing run -----------------------------------------------------------------------------------------
 
     def plan(self, stream: str, wanted: RunSpec) -> tuple[RunState, Decision]:
-        """Return what `resume` would decide now. Writes nothing."""
+        """Return what `resume` would decide now, without writing anything."""
         seen = self._seen(wanted)
         if not wanted.name:  # called from outside: only the program knows its inputs, and it will be asked for them
             seen = replace(seen, inputs=read_state(self.store, stream, seen)[0].inputs)
@@ -455,6 +456,7 @@ class RunStarter:
             lent=self.lent,
             on_end=self.tell_end,
             patience=self.settings.patience if self.lent is None else PATIENCE_OF_WORKERS,
+            allow_unasked=self.settings.policy.allow_unasked,
         )
         session.keep_lease()
         return session

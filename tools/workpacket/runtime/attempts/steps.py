@@ -5,7 +5,7 @@ in another version is refused by name. A step whose result contained a secret wa
 again. Any other step is run, and its result is durable before the caller sees it.
 
 Nothing is written in a finished run: a failed step raises its error again, a step whose result was not stored in full
-is run again only for its value, and any other unfinished step is refused.
+is run again, but only for its value, and any other unfinished step is refused.
 
 The log identifies a step by a key that is the same in every attempt (`Scope`) and by a hash of each argument.
 """
@@ -96,8 +96,8 @@ def argument_hashes(args: Sequence[object], kwargs: Mapping[str, object]) -> tup
 
 
 def effect_hashes(args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[dict[str, str], list[str]]:
-    """Hash the arguments of an effect. Unlike for a step, plain values that are not JSON, such as `Decimal`, have a
-    hash too.
+    """Hash the arguments of an effect. Unlike the arguments of a step, plain values that are not JSON, such as
+    `Decimal`, are hashed too.
     """
     hashes, opaque = argument_hashes(args, kwargs)
     if not opaque:
@@ -134,7 +134,7 @@ def _by_name(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """`attempts` tries in total; the wait begins at `first` seconds and grows by `factor` up to `most`.
+    """Makes `attempts` tries in total. The wait begins at `first` seconds and grows by `factor` up to `most`.
 
     `jitter`, from 0 to 1, is the part of each wait that is random, so that many runs do not try again at the same
     moment. No try begins later than `deadline` seconds after the first one of the same attempt.
@@ -186,9 +186,8 @@ class Failed(NamedTuple):
 
 
 class Call(NamedTuple, Generic[T]):
-    """A step as called by the code. Its key is fixed when it is created, not when it runs.
-
-    `Steps.begin` adds the fields that have a default to a step that is to be run.
+    """A step as called by the code. Its key is fixed when it is created, not when it runs. `Steps.begin` sets the
+    fields that have a default before the step is run.
     """
 
     key: str
@@ -216,7 +215,7 @@ class Steps:
     in_flight: dict[str, BaseException | None] = field(default_factory=dict)
 
     def begin(self, call: Call[T]) -> Stored | Failed | Call[T]:
-        """Return the known outcome, or the step with the data to remember until it is done."""
+        """Return the known outcome, or the step with the data needed when it ends."""
         key, scope, function, args, kwargs, options, first, *_ = call
         hashes, opaque = argument_hashes(args, kwargs)
         record = self.recorder.state.steps.get(key)
@@ -310,7 +309,7 @@ class Steps:
         return call._replace(tries=tries, began=self.recorder.clock.ticks() + wait), wait
 
     def leave(self, key: str, error: BaseException) -> None:
-        """Record that something other than the step's own failure, such as a timeout, cut it short."""
+        """Record that the step was cut short by something other than its own failure, such as a timeout."""
         if key in self.in_flight:
             self.in_flight[key] = error
 

@@ -1,11 +1,11 @@
 """The bytes of a thread's events: a checkpoint with its channels, or the writes of a task. Pure.
 
 The values are the output of LangGraph's serializer, with their types; pickle is refused. They are never interpreted, so
-every serializer works. Small parts come first and the largest last, because it is nearly always the part that grows,
-and a patch is found fastest there.
+every serializer works. Small parts come first and the largest last: it is nearly always the part that grows, and growth
+at the end is found fastest.
 
-A payload is such a content, in full or as a patch on others, plus a few random bytes: no two events share a payload, so
-erasing one leaves the others intact.
+A payload is such content, in full or as a patch on other contents, plus a few random bytes: no two events share a
+payload, so erasing one leaves the others intact.
 
 A patch is a list: bytes are new, and a pair of numbers refers to a piece of the earlier content. It is found in one
 pass that looks for the remaining text first where it should be, then a few bytes further (a count that grew, a time, an
@@ -32,10 +32,9 @@ SHORT, PATIENCE = 4096, 16  # this many shorter pieces suggest that the texts ar
 
 
 def patch_of(sources: Sequence[bytes], new: bytes, likely: Sequence[tuple[int, int]] = ()) -> list[Operation]:
-    """Return the patch that makes `new` from the sources, which count as one text.
-
-    `likely` says where a part of the new text begins, and where it began in the old one: similar parts, such as
-    messages of one conversation, are then not confused.
+    """Return the patch that turns the sources, which count as one text, into `new`. `likely` maps the start of each
+    part in the new text to its start in the old one, so that similar parts, such as messages of one conversation, are
+    not confused.
     """
     old = b"".join(sources)
     if not old:
@@ -158,7 +157,7 @@ class _Search:
 
 
 def common(old: bytes, start: int, new: bytes, at: int, end: int) -> int:
-    """Return how far both texts agree from there. Steps double, so that memcmp does the comparing."""
+    """Return how far both texts agree from there. The steps double, so that memcmp does the comparing."""
     most = min(len(old) - start, end - at)
     known, step = 0, PIECE
     same: Callable[[int, int], bool] = lambda a, b: old[start + a : start + b] == new[at + a : at + b]  # noqa: E731
@@ -268,7 +267,7 @@ def renamed(payload: bytes, nonce: str) -> bytes:
 
 
 def brought(payload: bytes) -> bytes:
-    """Return what the payload adds to its sources, piece by piece."""
+    """Return the new pieces that the payload adds to its sources."""
     content = _opened(payload)[1]
     return content if isinstance(content, bytes) else b"\0".join(one for one in content if isinstance(one, bytes))
 
@@ -285,7 +284,7 @@ def _opened(payload: bytes) -> Sequence[Any]:
 
 
 def _flat(patch: Sequence[Operation]) -> list[Any]:
-    """Flatten the pairs: a number begins one."""
+    """Flatten the pairs; in the result, a number marks the beginning of a pair."""
     flat: list[Any] = []
     for operation in patch:
         flat += [operation] if isinstance(operation, bytes) else operation

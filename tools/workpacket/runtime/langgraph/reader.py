@@ -2,12 +2,12 @@
 
 Every asynchronous call runs the synchronous one in a thread, so the event loop never waits for a disk. A cancelled run
 of LangGraph leaves its pending checkpoints as tasks that wait for one another. Reading waits until they are stored;
-otherwise a reader of the newest checkpoint would be overtaken and refused, and a list would lack them.
+otherwise someone who continues from the newest checkpoint would be refused, and a list would lack the pending ones.
 
 Secrets are removed from state, metadata and configuration before these are stored. Serialized values are searched as
 they are: MessagePack holds text as UTF-8, even inside an object. In a channel that grew, only the new part is searched.
-A value is taken apart, cleaned and reassembled only if a secret is found. Metadata and configuration are also judged by
-their names: LangGraph copies all of `configurable` into the metadata of each checkpoint.
+A value is taken apart, cleaned and reassembled only if a secret is found. In metadata and configuration, names count
+too: LangGraph copies all of `configurable` into the metadata of each checkpoint.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ class AsyncCalls(BaseCheckpointSaver[Any], ABC):
             done.exception()  # no one else awaits the tasks of a cancelled run
 
     async def _read(self, config: RunnableConfig | None, namespace: str | None = "") -> None:
-        """Wait for pending writes to the thread and namespace about to be read. `namespace` applies if the
-        configuration has none; None means all.
+        """Wait for pending writes to the thread and namespace about to be read. `namespace` is used if the
+        configuration has none; None means all namespaces.
         """
         asked = {} if config is None else config["configurable"]
         if not asked.get("checkpoint_id"):
@@ -209,8 +209,8 @@ class StateCleaner(NamedTuple):
         return self.redactor.clean_text(text) != text
 
     def _new_parts(self, content: bytes, known: Typed | None) -> Iterator[bytes]:
-        """Yield the parts that are not in `known`, and the joints between pieces of it, with as much context as the
-        longest secret needs.
+        """Yield the parts that are not in `known`, and the places where its pieces join, with enough context for the
+        longest secret.
         """
         if known is None:
             yield bytes(content)
@@ -244,8 +244,8 @@ class StateCleaner(NamedTuple):
         return ormsgpack.packb(self._walk(opened), option=ormsgpack.OPT_NON_STR_KEYS)
 
     def _object(self, code: int, content: bytes) -> ormsgpack.Ext:
-        """Clean an object of LangGraph's, which is nested MessagePack: the names of its constructor, and its
-        arguments.
+        """Remove secrets from an object of LangGraph's, which is nested MessagePack: the names of its constructor, and
+        its arguments.
         """
         return ormsgpack.Ext(code, self._msgpack(content))
 
@@ -428,8 +428,8 @@ class ReadingSaver(AsyncCalls):
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """Return the writes of the ancestors to the channels, back to where each channel has a value. Reads no other
-        state.
+        """Return the writes of the ancestors to the channels, back to where each channel has a value. No other state is
+        read.
         """
         thread_id, namespace, wanted = named(config)
         thread = self.thread(thread_id)

@@ -4,9 +4,9 @@
         graph = builder.compile(checkpointer=saver)
 
 A thread is a stream of the log (`thread`), a checkpoint one record whose payload is a patch on its parent (`parcels`).
-Deleting or pruning erases payloads; the hash chain stays intact, as `workpacket runtime runs verify` confirms.
+Deleting or pruning erases payloads; the hash chain stays intact, and `workpacket runtime runs verify` still passes.
 
-A remaining record that depends on a removed one is first rewritten in full; then payloads are erased. Each call is one
+First, remaining records that depend on a removed one are rewritten in full; then payloads are erased. Each call is one
 append, so that a crash leaves the thread either unchanged or as requested; the next writer of the thread erases
 payloads that a crash left behind.
 
@@ -92,7 +92,7 @@ def remove(thread: Thread, choose: Callable[[], Set[CheckpointPlace]], reason: s
         for record in gone.values():
             thread.pen.contents.forget(record)
         return thread.erase()
-    raise StoreUnavailable(f"{thread.stream}: others wrote first, {TRIES} times in a row", code="store_busy")
+    raise StoreUnavailable(f"{thread.stream}: other writers were faster {TRIES} times in a row", code="store_busy")
 
 
 def everything(thread: Thread) -> Set[CheckpointPlace]:
@@ -196,7 +196,7 @@ class WorkpacketSaver(ReadingSaver):
         """Return the next version: a whole number in our own threads, a string of the same form in a thread from
         another saver.
 
-        The random part distinguishes versions of one channel from two branches; InMemorySaver, SqliteSaver and
+        The random part distinguishes versions that one channel gets on two branches; InMemorySaver, SqliteSaver and
         PostgresSaver write the same form, so a thread can return to them.
         """
         if not isinstance(current, str):
@@ -247,7 +247,7 @@ class WorkpacketSaver(ReadingSaver):
                 thread.put_done(place, parent)
                 break
             else:
-                raise StoreUnavailable(f"{thread.stream}: others wrote first, {TRIES} times", code="store_busy")
+                raise StoreUnavailable(f"{thread.stream}: other writers were faster {TRIES} times", code="store_busy")
         return config_of(thread_id, namespace, checkpoint["id"])
 
     def _content(

@@ -1,8 +1,8 @@
 """One thread of conversation: the history read so far, and the only way to add to it.
 
-A checkpoint is added after an existing one. If another writer has added one there in the meantime, the second one is
-refused (`thread_moved`) and no part of it is stored: two answers to one question are never both kept silently. To
-branch on purpose, read the older checkpoint by its id first, or put with the configuration that `list` or
+A checkpoint is added after an existing one. If another writer has added one at that place in the meantime, the later
+one is refused (`thread_moved`) and no part of it is stored: two answers to one question are never both kept silently.
+To branch on purpose, read the older checkpoint by its id first, or put with the configuration that `list` or
 `parent_config` returned for it. A namespace begins again after `list(before=...)` found nothing in it, which is how
 LangGraph replays a subgraph, or with a copy of its first checkpoint.
 
@@ -12,7 +12,7 @@ holds the contents read last, for all threads of a saver.
     langgraph.checkpoint   id, parent and namespace of a checkpoint; the record that its payload patches
     langgraph.writes       the writes of a task before the next checkpoint
     langgraph.deleted      the deleted checkpoints, and the records that lose their payloads
-    langgraph.erased       that they are erased: the next writer finishes an interrupted deletion
+    langgraph.erased that these are erased: the next writer finishes an interrupted deletion
 
 A thread with all its namespaces is one stream, so that its records have one order; it is not a run, and its name has no
 '@'. Times, values and channel names are only in payloads.
@@ -65,14 +65,14 @@ class OlderId(str):
     """The id of a checkpoint that was returned as an older one, by `list` or as the parent of one that was read.
 
     LangGraph passes the configuration that it read to `put`, so a put with such an id branches on purpose. A run that
-    read the newest checkpoint has a plain id, even if the history was listed elsewhere.
+    read the newest checkpoint has a plain id, even if another caller listed the history.
     """
 
     __slots__ = ()
     __hash__ = str.__hash__
 
     def __eq__(self, other: object) -> bool:
-        """Compare as a plain string: the equality of a string subclass takes precedence."""
+        """Compare as a plain string; otherwise the reflected comparison of the subclass would take precedence."""
         return str.__eq__(self, other) if type(other) in {str, OlderId} else NotImplemented
 
 
@@ -107,8 +107,8 @@ class PayloadRecord(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """A checkpoint. `depth` counts the patches since the last full one and `grown` their bytes; `anchor` is the record
-    that the next stride refers to.
+    """A checkpoint. `depth` counts the patches since the last full one and `grown` their bytes; `anchor` is the older
+    record that a periodic patch refers to.
     """
 
     record: PayloadRecord
@@ -231,7 +231,7 @@ class ThreadHistory:
         return next((origin for origin, name in self.ids.items() if name == place.id), None)
 
     def ancestors(self, place: CheckpointPlace) -> Iterator[CheckpointPlace]:
-        """Yield the checkpoint's parent, grandparent and so on, as far as they exist."""
+        """Yield the checkpoint's ancestors, nearest first, as far as they exist."""
         seen = {place}
         while (saved := self.saved.get(place)) is not None and saved.parent is not None:
             place = CheckpointPlace(place.namespace, saved.parent)
@@ -326,7 +326,7 @@ class ThreadContents:
 
 @dataclass(slots=True)
 class Pen:
-    """Shared by all threads of a saver for writing."""
+    """What all threads of a saver share for writing."""
 
     store: Store
     contents: ThreadContents
@@ -431,7 +431,7 @@ class Thread:
         )
 
     def put_done(self, place: CheckpointPlace, parent: str | None) -> None:
-        """Remember what was added here, for later checks."""
+        """Remember what this thread object has added, for later checks."""
         self.own.add(place)
         if parent is None and self.restarts[place.namespace] > 0:
             self.restarts[place.namespace] -= 1

@@ -54,7 +54,7 @@ def artifact_id(body: Mapping[str, Json]) -> str:
 
 
 def save_artifact(run: Run, artifact: Artifact, kind: CheckpointKind) -> None:
-    """Make the artifact the last checkpoint of the run. Durable when this returns."""
+    """Make the artifact the last checkpoint of the run. It is durable when this returns."""
     cursor, drafts = kept_artifact(artifact)
     recorder = run._session.recorder
     if drafts and artifact_step(artifact.id) not in recorder.state.steps:
@@ -165,7 +165,7 @@ class Message(NamedTuple):
 
 
 class PendingCall(NamedTuple):
-    """A model run, program or tool call without an outcome. `effect` is empty for those that are simply repeated."""
+    """A model run, program or tool call without an outcome. `effect` is empty for those that can simply be repeated."""
 
     step: str
     target: str
@@ -220,12 +220,12 @@ def message_step(seq: int) -> str:
 
 
 def behind_step(count: int) -> str:
-    """Return the step that records how many messages stayed on another machine."""
+    """Return the step that records how many messages remained on another machine."""
     return f"{_BEHIND}{count:06d}"
 
 
 def messages_behind(state: RunState) -> int:
-    """Return how many messages stayed on another machine; the first message here is the next one."""
+    """Return how many messages remained on another machine; the first message here follows them."""
     return max((int(step.removeprefix(_BEHIND)) for step in state.steps if step.startswith(_BEHIND)), default=0)
 
 
@@ -240,7 +240,7 @@ def message_numbers(state: RunState) -> list[int]:
 
 
 def sequence_gaps(state: RunState) -> tuple[str, ...]:
-    """Return where messages are missing between the first and the last."""
+    """Return the positions of messages missing between the first and the last."""
     gaps: list[str] = []
     last = messages_behind(state)
     for number in message_numbers(state):

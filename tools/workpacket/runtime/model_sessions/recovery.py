@@ -3,7 +3,7 @@
 The first line that applies determines the session's status and reason:
 
     the log does not verify, or is of a newer version       BLOCKED    log_damaged, newer_schema
-    a process works on it                                     ACTIVE     run_busy
+    a process is working on it ACTIVE run_busy
     it was finished, or cancelled                           CLOSED, CANCELLED
     a process of it is still alive                          BLOCKED    orphan_alive
     a call of unknown outcome that may not be repeated      BLOCKED    effect_outcome_unknown
@@ -11,14 +11,14 @@ The first line that applies determines the session's status and reason:
     a stream of chunks had a gap                            BLOCKED    sequence_gap
     there are artifacts and none of them is valid           BLOCKED    log_damaged
     three attempts in a row made no progress                BLOCKED    stalled
-    it ended otherwise, or without notice                   PAUSED     its stop reason, worker_lost
+    it ended in another way, or without notice PAUSED     its stop reason, worker_lost
 
 Assessing writes nothing and always gives the same answer.
 
 A checkpoint artifact may be all that is left of a session on another machine. Its content becomes the beginning of the
-session's log: the last messages, under their own numbers; the state; the answer that was arriving; and every tool call.
+session's log: the last messages, under their own numbers; the state; a partial answer; and every tool call.
 A call that was done there counts as done here, without its receipt; a call whose outcome was unknown there is unknown
-here. Earlier messages stay where they were, so a program that continues must begin with `restore`.
+here. Earlier messages remain on the other machine, so a program that continues must begin with `restore`.
 """
 
 from __future__ import annotations
@@ -127,15 +127,15 @@ def assess(runtime: Runtime, stream: str) -> SessionReport:
 def operator_decides(runtime: Runtime, stream: str, choice: Decided, note: str = "") -> SessionReport:
     """Carry out a decision about a blocked session, and return its new state.
 
-    cancel: the session ends here. repair: effects in doubt count as done, damaged records as lost. retry: they are done
-    again.
+    cancel: the session ends here. repair: effects in doubt count as done, damaged records as lost. retry: effects in
+    doubt are done again.
     """
     report = assess(runtime, stream)
     if choice == "cancel":
         runtime.cancel(stream, note or "cancelled by the operator")
         return assess(runtime, stream)
     if choice not in report.choices:
-        raise RunBlocked(f"{stream} is {report.session.status}: {choice} does not answer {report.session.reason!r}",
+        raise RunBlocked(f"{stream} is {report.session.status}: {choice} does not resolve {report.session.reason!r}",
                          code="check_not_run", details=report.as_json())  # fmt: skip
     if report.session.reason == "effect_outcome_unknown":
         settlement: Choice = "mark_done" if choice == "repair" else "retry"

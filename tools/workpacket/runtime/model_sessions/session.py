@@ -6,8 +6,9 @@
         session.tool("call-7", post_comment, answer, target="comment")
 
 A session is a keyed run of the runtime: a message and a model run are steps, a tool call is an effect under the id of
-the call, and a checkpoint holds an artifact. If the same program repeats a finished call, the log answers; `restore`
-skips the finished part instead. The session may end only between chunks, and before and after each tool call.
+the call, and a checkpoint holds an artifact. If the same program repeats a finished call, it gets the result from the
+log; with `restore`, it skips the finished part instead. The session may end only between chunks, and before and after
+each tool call.
 """
 
 from __future__ import annotations
@@ -70,11 +71,12 @@ def open_session(
     if report is not None and report.session.status == "BLOCKED":
         raise report.refusal(runtime)
     run = runtime.run("session", packet=packet, key=session_id, inputs={"model": model})
+    run._session.allow_unasked = True  # `restore` continues behind what was said, which is not asked for again
     return OpenSession(run, session_id, model, packet, report, every)
 
 
 class ModelRun:
-    """One answer of the model while it arrives. `partial` is the text that an interrupted try had received."""
+    """One answer of the model while it arrives. `partial` is the text that an interrupted attempt had received."""
 
     def __init__(self, session: OpenSession, partial: str) -> None:
         self._session = session
@@ -89,7 +91,10 @@ class ModelRun:
         text: Callable[[Chunk], str] = str,
         number: Callable[[Chunk], int] | None = None,
     ) -> Iterator[Chunk]:
-        """Yield the chunks one by one. Between two of them the session may be cancelled; a missing number ends it."""
+        """Yield the chunks one by one.
+
+        The session may be cancelled between two chunks; a missing chunk number ends it.
+        """
         last: int | None = None
         for chunk in self._session.run.boundary(stream):
             if number is not None:
@@ -152,9 +157,8 @@ class OpenSession:
         stored = self._stored()
         if stored is not None:
             if (stored.role, stored.content) != (role, self._clean(content)[0]):
-                raise RunBlocked(f"message {stored.seq} of the session {self.id} was different "
-                                 "before", code="step_changed",
-                                 details={"message": stored.seq})  # fmt: skip
+                message = f"message {stored.seq} of the session {self.id} differs from the stored one"
+                raise RunBlocked(message, code="step_changed", details={"message": stored.seq})
             return stored
         return self._keep(role, content)
 
@@ -231,7 +235,7 @@ class OpenSession:
         return result
 
     def _boundary(self) -> None:
-        """End here if the session was cancelled; a closed session only returns stored results."""
+        """Stop here if the session was cancelled. A closed session only returns stored results."""
         if not self.run._session.replay_only:
             self.run._session.boundary.check_now()
 

@@ -38,7 +38,7 @@ class Offer(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A claimed job: its run, whether that had begun before, and the lease taken with it."""
+    """A claimed job: its run, whether the run had begun before, and the lease taken with it."""
 
     id: int
     name: str
@@ -83,7 +83,9 @@ class Queue:
         return stream
 
     def claim(self, holder: str, seconds: float, *, finished: Job | None = None) -> Job | None:
-        """Claim the next job and the lease of its run; in the same transaction, `finished` leaves the queue."""
+        """Claim the next job and the lease of its run; in the same transaction, remove the job `finished` from the
+        queue.
+        """
         done = (finished.id, finished.lease.token) if finished is not None else (None, None)
         row = self.store.access.one(
             "SELECT * FROM {s}.claim_1(%s, %s, %s, %s, %s, %s)",
@@ -110,7 +112,7 @@ class Queue:
         return self._settle(job, "delayed" if delay > 0 else "waiting", delay, reason, detail, tried=tried)
 
     def bury(self, job: Job, reason: str, detail: str) -> bool:
-        """Stop all tries until a person has looked at the job."""
+        """Stop trying the job until a person has looked at it."""
         return self._settle(job, "dead", 0.0, reason, detail)
 
     def _settle(
@@ -127,11 +129,11 @@ class Queue:
         self.store.access.one("SELECT {s}.refresh_1(%s, %s)", (self.store.project, self.name))
 
     def news(self) -> News:
-        """Return a way to wait for the next job."""
+        """Return an object that can wait for the next job."""
         return News(self.store.access, "workpacket_jobs", f"{self.store.project} {self.name}", poll=math.inf)
 
     def revive(self, job: int) -> bool:
-        """Return a dead job to the queue, with all its tries."""
+        """Return a dead job to the queue, with the full number of tries."""
         return bool(self.store.access.one("SELECT {s}.revive_1(%s, %s)", (self.store.project, job))[0])
 
     def jobs(self) -> tuple[QueueItem, ...]:

@@ -2,7 +2,7 @@
 
 The stop reason alone decides what happens to a job that failed: transient failures are retried with a growing delay,
 and failures that need a person make the job dead immediately. A worker that is asked to stop, or is interrupted, hands
-its run over at the next boundary to the next worker that claims it. Neither counts as an attempt.
+its run over, at the next boundary, to the next worker that claims it. This does not count as an attempt.
 
 One thread renews the lease of the current job for the life of the worker: starting and ending a thread for each run
 takes as long as an append.
@@ -28,9 +28,7 @@ from workpacket.runtime.stores.postgres.reader import News
 
 
 class Keeper:
-    """Renews a lease in the background: `with Keeper(...)`. `held` is the lease being renewed; None if
-    there is none.
-    """
+    """Renews a lease in the background, in `with Keeper(...)`. `held` is the lease being renewed, if any."""
 
     def __init__(self, store: Store, seconds: float) -> None:
         self.held: Lease | None = None
@@ -132,8 +130,8 @@ class Worker:
         return job
 
     def _refresh(self, *, now: bool = False) -> None:
-        """Refresh the queue even if it is never empty: delayed jobs, and those of dead workers, must not
-        wait for that.
+        """Refresh the queue even if it is never empty, so that delayed jobs and jobs of dead workers do not wait until
+        it is.
         """
         if now or time.monotonic() >= self._refresh_at:
             self.queue.refresh()
@@ -146,7 +144,7 @@ class Worker:
         return appended
 
     def _do(self, job: Job) -> bool:
-        """Whether the run ended well. If not, this settles what happens to the job."""
+        """Whether the run ended well. If not, the job is returned to the queue or becomes dead."""
         task = self.tasks.get(job.name)
         if task is None:
             self.queue.bury(job, "worker_blocked", f"this worker has no task {job.name!r}")

@@ -1,1 +1,1 @@
-"""What is stored: events, their kinds and bytes, the state they fold to, and the redaction applied first."""
+"""What is stored: events, their kinds and bytes, the state that they fold to, and redaction before storing."""

@@ -8,16 +8,16 @@ hashed, so a chain still verifies after a payload is erased. `data` is the canon
 verification never depends on how a later version would write it.
 
 The index is a pure function of the log: an entry never contains a fact, only the version of the event that does, so a
-lost or stale index does no lasting harm and can be rebuilt at any time. The incremental and the rebuilt index are equal
-because the later event of a key wins.
+lost or stale index does no harm and can be rebuilt at any time. The incremental and the rebuilt index are equal because
+the later event of a key wins.
 
 A kind of record states its fields, the sensitivity of each, its schema version, and how older versions are read. The
-schemas are closed: an unlisted field is dropped before storage, and the record counts those dropped. `public` fields
-are structure (names we choose, counts, digests) and are stored as they are; `scan` fields may contain anything and are
+schemas are closed: unlisted fields are dropped before storage, and the record counts them. `public` fields are
+structure (names we choose, counts, digests) and are stored as they are; `scan` fields may contain anything and are
 searched for secrets; `hash` fields are stored only as their hash; `drop` fields are never stored.
 
 To change a record, raise its `schema_version`, write the upcaster that converts an old one, and keep a recorded history
-of the old one under tests/corpora/histories. Stored events are never rewritten. See docs/runtime/evolving.md.
+with the old one under tests/corpora/histories. Stored events are never rewritten. See docs/runtime/evolving.md.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ Hashed = tuple[str, int, str, int, int, int, str, str, int, str | None, int, str
 
 
 def event_hash(event: Event) -> str:
-    """Return what `event.hash` must be."""
+    """Return the hash that the event must have."""
     return _hash_of(event[:-1])
 
 
@@ -129,7 +129,7 @@ class Chain:
 
 
 def require_intact(event: Event) -> Event:
-    """Return the event if its hash proves it unaltered."""
+    """Return the event if its hash proves that it is unaltered."""
     try:
         intact = event_hash(event) == event.hash
     except (TypeError, ValueError):  # a damaged column may not even be text
@@ -147,7 +147,7 @@ def verified(stream: str, events: Iterable[Event], after: int = 0, previous: str
 
 
 def require_payload(event: Event, found: Sequence[object] | None) -> bytes:
-    """Return the payload that the event vouches for, from the first column of `found`; None if it was erased.
+    """Return the payload, from the first column of `found`, if it has the address in the event; None if it was erased.
 
     A damaged store may return anything.
     """
@@ -314,6 +314,7 @@ CORE: tuple[RecordKind, ...] = (
     _kind("wait.begun", "step until carried_from", scan="signal"),
     _kind("wait.ended", "step number carried_from", scan="signal"),
     _kind("signal.received", "carried_from", scan="signal by"),
+    _kind("patch.applied", "carried_from", scan="patch"),
     _kind("retry_token.consumed", "token_hash checkpoint"),
     _kind("cancel.requested", scan="reason by"),
     _kind("run.blocked", "code decision subject"),

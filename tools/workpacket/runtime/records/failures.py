@@ -68,7 +68,7 @@ def _arguments(error: BaseException) -> tuple[object, ...]:
 
 
 def _plain(values: tuple[object, ...]) -> list[Json] | None:
-    """Return the arguments of an exception if they can be stored and do not exceed the limit for its text."""
+    """Return the arguments of an exception if they can be stored and are within the limit for its text."""
     listed: Any = list(values)
     try:
         return listed if len(stored_text(listed)) <= ERROR_LENGTH else None
@@ -77,7 +77,7 @@ def _plain(values: tuple[object, ...]) -> list[Json] | None:
 
 
 def failure_again(data: Data) -> BaseException:
-    """Return the recorded exception. For an unknown class, its nearest known base."""
+    """Return the recorded exception. For an unknown class, use its nearest known base."""
     said = text(data, "error")
     name, _, message = said.partition(": ")
     raised = members(data, "raised")

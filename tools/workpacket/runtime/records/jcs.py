@@ -2,8 +2,8 @@
 
 The ledger's profile (`workpacket.model.canonical`) refuses floats, but results and inputs of a run may contain them.
 Numbers are therefore written as ECMAScript writes them, and keys are sorted by UTF-16 code units. Anything that JSON
-cannot represent, or would return as something else (a tuple, a set, an integer beyond 2**53, NaN), is refused with its
-path. The tests compare every output with the `rfc8785` package.
+cannot represent, or would read back as something else (a tuple, a set, an integer beyond 2**53, NaN), is refused with
+its path. The tests compare every output with the `rfc8785` package.
 
 A result is stored as JSON text from which exactly the same value is read: it keeps the order of keys and the point of
 `1.0`, so that a resumed run sees the same value as the first run; its address is the SHA-256 of those bytes. The
@@ -114,7 +114,7 @@ def surveyed_text(value: object, form: Form) -> str:
 
 
 class _Refused(Exception):
-    """The fault; its path is assembled while unwinding, so that a valid value costs nothing."""
+    """The fault. Its path is assembled while unwinding, so that valid values pay nothing for it."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -264,11 +264,12 @@ STAND_IN_SCHEME = "value-1"
 
 
 class Opaque(ValueError):
-    """Raised for a value without anything by which two of its kind could be distinguished."""
+    """Raised for a value that cannot be distinguished from others of its class."""
 
 
 def stand_in(value: object) -> Json:
-    """Return JSON that shows a value and differs if the value does: `{"<Decimal>": "1.50"}` for `Decimal("1.50")`.
+    """Return JSON that represents a value, and differs if the value does: `{"<Decimal>": "1.50"}` for
+    `Decimal("1.50")`.
 
     Raises `Opaque` for an object whose class is not a plain value. Within a container it is represented by its class
     alone, so that the rest of the container is compared.

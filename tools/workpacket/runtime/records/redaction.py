@@ -84,7 +84,7 @@ def begins_a_word(text: str, position: int) -> bool:
 
 
 def is_prose(text: str) -> bool:
-    """Whether a text consists of words, like names of branches and settings, and not of random characters."""
+    """Whether a text consists of words, such as the name of a branch or setting, and not of random characters."""
     pieces: list[str] = _PIECE.findall(text)
     if not pieces or any(character.isdigit() for character in text):
         return False
@@ -166,7 +166,7 @@ class Redactor:
 
     @property
     def longest(self) -> int:
-        """Return the length beyond which the beginning of a secret suffices to recognize it."""
+        """Return the length that suffices to recognize any secret by its beginning."""
         lengths = [len(rule.begins) + rule.at_least for rule in self.rules]
         return max([*lengths, *(len(value.encode("utf-8", "surrogatepass")) for value in self.values)], default=0)
 
@@ -238,7 +238,7 @@ _JSON_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})')
 
 
 def _unescaped(escape: re.Match[str]) -> str:
-    """Return a quote as it is, and a blank for everything else, which may end a name or a value."""
+    """Return a quote unchanged and a blank for anything else that may end a name or a value."""
     return '"' if escape[0] == '\\"' else " "
 
 

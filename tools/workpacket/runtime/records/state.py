@@ -1,7 +1,7 @@
-"""The state of a run: a pure fold over its events. No clock, no disk, no git: every observation is an event.
+"""The state of a run: a pure fold over its events. It uses no clock, disk or git: every observation is an event.
 
 `fold(events)` and applying the same events one by one to a `RunState` give equal states, as the tests prove. A step's
-result is not loaded until the step is reached: the state contains only the event that vouches for it. A record field
+result is not loaded until the step is reached: the state contains only the event with its hash. A record field
 that is missing or has another type is read as empty, never as an error.
 
 A milestone is reached in two records. `checkpoint.prepared` announces the commit and gives it an id that the commit
@@ -51,7 +51,7 @@ EffectStatus = Literal[
 
 
 class StepRecord(NamedTuple):
-    """A finished step. `event` vouches for its result; with `redactions`, the result was not stored in full."""
+    """A finished step. `event` has the hash of its result; with `redactions`, the result was not stored in full."""
 
     key: str
     args: Mapping[str, str]
@@ -83,11 +83,11 @@ class EffectRecord(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the name under which it was requested: the last part of its step, without the number."""
+        """Return the name under which the effect was requested: the last part of its step, without the number."""
         return self.step.rpartition("/")[2].partition("#")[0]
 
     def facts(self) -> dict[str, Json]:
-        """Return the facts that identify the effect in a record, besides its identity, which belongs to one run."""
+        """Return the facts that identify the effect in a record, apart from its identity, which depends on the run."""
         facts: dict[str, Json] = {
             "step": self.step, "kind": self.kind, "target": self.target, "args_hash": self.args_hash,
         }  # fmt: skip
@@ -99,7 +99,7 @@ class EffectRecord(NamedTuple):
 
     @property
     def has_receipt(self) -> bool:
-        """Whether it is known to have happened and its stored result may be returned."""
+        """Whether the effect is known to have happened and its stored result may be returned."""
         return self.status in {"succeeded", "mark_done"} and not (self.redactions or self.unkept)
 
 
@@ -125,7 +125,7 @@ class CheckpointRecord(NamedTuple):
 
 class Prepared(NamedTuple):
     """An announced commit. `base` is the commit it was to follow, '' for none; the event holds the cursor. `tier`
-    and `verification_commands` are what the caller said about verification, empty if nothing.
+    and `verification_commands` are what the caller said about verification; empty if it said nothing.
     """
 
     checkpoint: str
@@ -211,7 +211,8 @@ CHANGE = "change"
 
 
 class AskedQuestion(NamedTuple):
-    """A question that a person was asked. `event` contains its subject; `before` was asked earlier at the same place.
+    """A question that a person was asked. `event` contains its subject; `before` is the earlier question at the same
+    place.
 
     `kind` says whether the program asked (`program`, `effect`), or a difference prevented the run from continuing
     (`change`).
@@ -231,7 +232,7 @@ class AskedQuestion(NamedTuple):
 def take_in(
     questions: dict[str, AskedQuestion], asked_at: dict[str, str], event: Event, data: Data, where: tuple[str, str]
 ) -> None:
-    """Add a question by its kind and place. The ids are numbers in the order in which questions arose."""
+    """Add a question by its kind and place. Ids are numbers in the order in which questions arose."""
     kind, place = where
     subject = text(data, "subject")
     known = questions.get(subject)
@@ -246,7 +247,9 @@ def take_in(
 def still_open(
     questions: Mapping[str, AskedQuestion], asked_at: Mapping[str, str], answers: Mapping[str, str], blocked_on: str
 ) -> tuple[AskedQuestion, ...]:
-    """Return the newest unanswered question of each place; of changes, only the one that stopped the run."""
+    """Return the newest unanswered question of each place; of questions about changes, only the one that stopped the
+    run.
+    """
     newest = [questions[subject] for subject in asked_at.values() if subject not in answers]
     return tuple(one for one in newest if one.kind != CHANGE or one.subject == blocked_on)
 
@@ -293,6 +296,7 @@ class RunState:
     allow_deps: tuple[str, ...] = ()
     milestones: Milestones = field(default_factory=Milestones)
     waits: Waits = field(default_factory=Waits)
+    patches: dict[str, Event] = field(default_factory=dict)
     rolled_back_at: int = 0  # the version from which later events are known to be lost
     spent_ms: int = 0
     last_recorded_at: int = 0
@@ -343,8 +347,8 @@ class RunState:
         return tuple(e for e in self.effects.values() if e.status == "succeeded" and not e.has_receipt)
 
     def settled_before_rollback(self, effect: str) -> bool:
-        """Whether no lost event can be about this effect: it was done before the rollback, or is in doubt because of
-        it.
+        """Whether no lost event can be about this effect, because it was done before the rollback or is already in
+        doubt.
         """
         if not self.rolled_back_at:
             return True
@@ -543,6 +547,7 @@ _REDUCERS: Mapping[str, Reducer] = {
     "wait.begun": lambda state, event, data: state.waits.apply(event, data),
     "wait.ended": lambda state, event, data: state.waits.apply(event, data),
     "signal.received": lambda state, event, data: state.waits.apply(event, data),
+    "patch.applied": lambda state, event, data: state.patches.update({text(data, "patch"): event}),
     "retry_token.consumed": _token,
     "cancel.requested": _cancel,
     "run.blocked": _blocked,

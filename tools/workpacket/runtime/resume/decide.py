@@ -1,7 +1,7 @@
 """Whether a run may continue, and from where: a pure decision by fourteen checks of the observations.
 
   1 the log is intact                8 the recorded commit is in this history
-  2 its schema is known              9 the work tree holds no foreign changes
+  2 its schema is known              9 the work tree has no foreign changes
   3 no one else holds the run       10 task, dependencies and configuration are the recorded ones
   4 it was not cancelled            11 the inputs are the recorded ones
   5 it is not finished              12 scope and allowed dependencies are as recorded or narrower
@@ -89,8 +89,8 @@ def not_terminal(case: Case) -> Verdict:
 
 
 def effects_known(case: Case) -> Verdict:
-    """Pass effects that can be repeated or probed, which are settled when they are reached; any other effect must first
-    be settled by a person.
+    """Accept effects that can be repeated or probed, because the run settles them when it reaches them. A person must
+    settle any other effect first.
     """
     unknown = sorted(f"{e.step}: {e.target or e.effect}" for e in case.state.unknown_effects if e.kind == "manual")
     return _block("effect_outcome_unknown", *unknown) if unknown else PASS
@@ -173,7 +173,7 @@ def scope_within(case: Case) -> Verdict:
     wider = sorted(set(case.seen.scope) - set(case.state.scope)) if case.state.scope else []
     dropped = not case.seen.scope and case.state.scope
     if dropped:
-        return _block("scope_widened", "no scope, although the run had one")
+        return _block("scope_widened", "no scope was given, although the run had one")
     return _block("scope_widened", *wider) if wider else PASS
 
 

@@ -77,7 +77,10 @@ def open_questions(store: Store, state: RunState, decision: Decision) -> tuple[O
 
 
 def doubtful(state: RunState, decision: Decision) -> tuple[EffectRecord, ...]:
-    """Return the effects that only a person can settle. While someone works on the run, they are in progress."""
+    """Return the effects that only a person can settle.
+
+    While a process works on the run, they are in progress instead.
+    """
     if decision.code in {"run_busy", "orphan_alive"}:
         return ()
     stopped = state.stop_code == "effect_outcome_unknown" and state.status == "stopped"
@@ -200,6 +203,7 @@ class ResumePolicy:
     resume_cancelled: bool = False
     allow_rewritten_history: bool = False
     ignore_environment: tuple[str, ...] = ()
+    allow_unasked: bool = False  # finish a run although its program no longer asks for what an earlier attempt did
 
 
 def hashes_by_key(values: Mapping[str, Json]) -> dict[str, str]:
@@ -221,7 +225,7 @@ class Observer(Protocol):
 
 
 def read_state(store: Store, stream: str, seen: Observations) -> tuple[RunState, Observations]:
-    """Return the state as far as it can be trusted, and what is wrong with the rest."""
+    """Return the state as far as the log can be trusted, and what is wrong with the rest."""
     state = RunState()
     try:
         for event in store.read(stream):
@@ -240,7 +244,7 @@ def look_around(observers: tuple[Observer, ...], seen: Observations, point: Chec
 
 
 class FactsObserver:
-    """Promises that named facts stay unchanged: facts of the environment, or digests of tasks, dependencies,
+    """Promises that named facts stay unchanged: facts of the environment, or digests of tasks, dependencies and
     configuration.
 
     Their owner determines them before each attempt, and supplies them as name and value, or name and digest.
@@ -276,7 +280,7 @@ def shown_changes(
 
 
 def changed_lines(changes: Json | Mapping[str, Json]) -> list[str]:
-    """Format each change with both sides."""
+    """Format each change, with its old and new value."""
     if not isinstance(changes, Mapping):
         return []
     rows = [(key, sides) for key, sides in changes.items() if isinstance(sides, Mapping)]

@@ -1,4 +1,5 @@
-"""Checkpoint and resume for one step of a pipeline: it records its position before it blocks, and continues from there.
+"""Checkpoint and resume for one step of a pipeline: the step records its position before it blocks, and later continues
+from there.
 
 A `CheckpointEmitter` precedes the generation gate, so the checkpoint is durable before anything may stop the step.
 `ResumeMiddleware` comes first: it finds the latest checkpoint, or that of a retry token, judges whether it is still
@@ -75,7 +76,7 @@ _MOST_NAMED = 20
 
 
 class Present(NamedTuple):
-    """The present values for a resume. None: not given, so the recorded one applies."""
+    """The present values for a resume. None means that the value was not given, so the recorded one applies."""
 
     inputs: Mapping[str, Any]
     strictness: Strictness | None
@@ -150,7 +151,7 @@ def _as_text(change: tuple[str, Json]) -> str:
 
 
 def shown_values(inputs: Mapping[str, Any], redactor: Redactor) -> dict[str, Json]:
-    """Return the parts of the inputs that may be stored and shown: no secrets, nothing long, and only the first ones of
+    """Return the parts of the inputs that may be stored and shown: no secrets, no long values, and only the first of
     many.
     """
     shown: dict[str, Json] = {}
@@ -253,9 +254,8 @@ class CheckpointEmitter:
         return context
 
     def checkpoint(self, context: StepContext) -> StepCheckpoint:
-        """Return the checkpoint of this moment.
-
-        Raises ValueError if it could not be read again, `RedactionFailed` if it could not be resumed after redaction.
+        """Return a checkpoint of the present state. Raises ValueError if it could not be read back, and
+        `RedactionFailed` if the step could not be resumed from it after redaction.
         """
         if not isinstance(context.state, dict):
             raise ValueError("state: it must be a mapping")
@@ -284,7 +284,7 @@ class CheckpointEmitter:
 class ResumeMiddleware:
     """The first layer. It sets `context.cursor` if there is a checkpoint to continue from; otherwise the step begins.
 
-    `ask` puts a question to a person, by default at the terminal; None asks no one.
+    `ask` puts a question to a person, by default at the terminal; with None, no one is asked.
     """
 
     log: StepLog
@@ -322,7 +322,10 @@ class ResumeMiddleware:
         self.log.append(self._confirmed(identity, subject, yes))
 
     def _require_leave(self, checkpoint: StepCheckpoint, judgement: Judgement, history: History) -> tuple[Any, ...]:
-        """Return the answer to record, if a person was asked now. Without a person, raise an error: it never waits."""
+        """Return the answer to record, if a person was asked now.
+
+        Without a person, raise an error instead of waiting.
+        """
         identity = identity_of(checkpoint)
         given = history.answers.get(judgement.subject)
         answer = given.yes if given is not None else None
@@ -346,11 +349,11 @@ class ResumeMiddleware:
             raise RunBlocked(message, code=judgement.code, details=details)
         said_by = given.actor if given is not None else self._who()
         take_back = f"workpacket resume step/{'/'.join(identity)} --yes"
-        raise RunBlocked(f"{message}; {said_by or 'someone'} said no, which `{take_back}` takes back",
+        raise RunBlocked(f"{message}; {said_by or 'someone'} said no; `{take_back}` takes that back",
                          code="confirmation_denied", hint=take_back, details=details)  # fmt: skip
 
     def _consume(self, checkpoint: StepCheckpoint, context: StepContext, answer: tuple[Any, ...]) -> None:
-        """Spend the token and issue the next one in one append: a crash right after it leaves the step resumable."""
+        """Spend the token and issue the next one in one append: after a crash, the step can still be resumed."""
         emitter = CheckpointEmitter(self.log, checkpoint.cursor, self.redactor, self.now, self.tokens)
         spent = self._event(CONSUMED, identity_of(checkpoint), {
             "retry_token": checkpoint.retry_token, "holder": this_process(),

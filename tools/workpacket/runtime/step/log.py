@@ -3,7 +3,7 @@
 Acknowledged events are durable: a line is written under a lock and synced before `append` returns. A line that a dying
 writer left incomplete was never acknowledged. It is moved to `<log>.quarantine` before the next append, so that it
 cannot swallow the next line; if another writer did append to it, that second line is still read. Any other line that is
-not JSON is damage: it could have been anything, and readers that depend on it get an error.
+not JSON is damage: the line could have been anything, and readers that depend on it get an error.
 
 A checkpoint is a line, `json.dumps(event, sort_keys=True)`: an object with the nine fields of `StepCheckpointed`.
 Our events also record the form of the inputs that was hashed (`input_hash_variant`), one hash per key, so that a
@@ -97,7 +97,7 @@ def checkpoint_of(event: Mapping[str, Json]) -> StepCheckpoint:
 
 
 def moment_of(text: str) -> datetime:
-    """Parse a time stamp; one without an offset counts as UTC, which is what its writers mean."""
+    """Parse a time stamp; one without an offset counts as UTC, as its writers intend."""
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
@@ -168,14 +168,14 @@ class LogLine(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """A damaged line, or the beginning of one. `torn`: it was never acknowledged."""
+    """A damaged line, or the beginning of one. `torn` means that it was never acknowledged."""
 
     number: int
     torn: bool
     text: bytes
 
     def __str__(self) -> str:
-        what = "was not written completely" if self.torn else "is not JSON"
+        what = "is incomplete" if self.torn else "is not JSON"
         return f"line {self.number} {what} ({len(self.text)} bytes)"
 
 
@@ -208,7 +208,7 @@ class StepLog:
     ) -> tuple[Damage, ...]:
         """Append the events atomically; return what was quarantined first.
 
-        `unless` receives the log while no one else can write, and raises if the events may not be added.
+        `unless` is called with the log while no one else can write, and raises an error if the events may not be added.
         """
         written = "".join(f"{line_of(event)}\n" for event in events).encode("ascii")
         if len(written) > LONGEST_LINE:
@@ -343,7 +343,7 @@ def identity_of(step: Identified) -> Identity:
 
 
 class GivenAnswer(NamedTuple):
-    """An answer to a question about a checkpoint, as recorded. `about` is the subject, as far as it was recorded."""
+    """A recorded answer to a question about a checkpoint. `about` is the subject, as far as it was recorded."""
 
     subject: str
     yes: bool
@@ -407,7 +407,7 @@ class History:
             self.spent |= {checkpoint.retry_token for _, checkpoint in self.checkpoints}
 
     def wanted(self, token: str) -> StepCheckpoint | None:
-        """Return the checkpoint to continue from; None if the step is to begin. With a token, it never begins."""
+        """Return the checkpoint to continue from; None if the step must begin. With a token, a step never begins."""
         if token:
             self.require_unspent(token)
             found = next((pair for pair in reversed(self.checkpoints) if pair[1].retry_token == token), None)
@@ -417,8 +417,8 @@ class History:
         else:
             found = self.checkpoints[-1] if self.checkpoints else None
         if self.damage[0] > (found[0] if found else 0):
-            raise LogDamaged("/".join(self.identity), self.damage[0], f"{self.damage[1]}, which may have been about "
-                                                                      "this step")  # fmt: skip
+            message = f"{self.damage[1]}, and may have been about this step"
+            raise LogDamaged("/".join(self.identity), self.damage[0], message)
         return None if found is None or (self.completed and not token) else found[1]
 
     def require_unspent(self, token: str) -> None:
@@ -433,7 +433,7 @@ class History:
                              hint="let it finish, or stop that process", details={"holder": self.holder})  # fmt: skip
 
     def denial(self) -> GivenAnswer | None:
-        """Return the last answer about the latest checkpoint, if it was no."""
+        """Return the last answer about the latest checkpoint, if the answer was no."""
         token = self.checkpoints[-1][1].retry_token if self.checkpoints else ""
         last = next((one for one in reversed([*self.answers.values()]) if one.token == token), None)
         return None if last is None or last.yes else last
@@ -467,7 +467,10 @@ def left_by_other_runs(log: LogContents, step: Identified) -> StepCheckpoint | N
 def load_checkpoint(
     log: StepLog | str | os.PathLike[str], step_id: str, *, mission_id: str = "", run_id: str = ""
 ) -> StepCheckpoint | None:
-    """Return the latest checkpoint of a step, None if it has none. Damaged lines are skipped; a resume is stricter."""
+    """Return the latest checkpoint of a step, None if it has none.
+
+    Damaged lines are skipped; a resume is stricter about them.
+    """
     named = {"step_id": step_id} | {k: v for k, v in (("mission_id", mission_id), ("run_id", run_id)) if v}
     lines = (log if isinstance(log, StepLog) else StepLog(log)).read().lines
     for line in reversed(lines):

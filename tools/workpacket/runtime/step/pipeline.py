@@ -67,7 +67,7 @@ class Pipeline:
 
     def _require_order(self) -> None:
         if any(isinstance(layer, ResumeMiddleware) for layer in self.layers[1:]):
-            raise ValueError("the resume layer must come first: a layer before it would be repeated")
+            raise ValueError("the resume layer must come first, because any layer before it would be repeated")
         if len(self.cursors) != sum(isinstance(layer, CheckpointEmitter) for layer in self.layers):
             raise ValueError("two checkpoints have the same cursor")
         for at, layer in enumerate(self.layers):
@@ -83,8 +83,8 @@ _ROLE = re.compile(r"_(?:middleware|layer|processor)\Z")
 
 
 def names_of(layer: object) -> Iterator[str]:
-    """Yield the names by which a layer may be known: that of the function, or those of its class and its bases, as
-    `generation_gate`.
+    """Yield the names that a layer may have, such as `generation_gate`: that of its function, or those of its class and
+    base classes.
     """
     if isinstance(layer, partial):
         yield from names_of(layer.func)

@@ -1,4 +1,5 @@
-"""The contract of a store. We have three stores; `workpacket.runtime.testing` tests most of the contract for any store.
+"""The contract of a store. There are three stores; `workpacket.runtime.testing` tests most of the contract for any
+store.
 
 A store keeps streams of events, with payloads, leases and an index. The promises, in the order in which an append keeps
 them, all inside one transaction:
@@ -32,7 +33,7 @@ from workpacket.runtime.records.jcs import address_of
 
 
 class Append(NamedTuple):
-    """A request to append `events` to `stream`. `key` belongs to the first of them; the times are claims."""
+    """A request to append `events` to `stream`. `key` belongs to the first event; the times are claims."""
 
     stream: str
     events: tuple[NewEvent, ...]
@@ -61,7 +62,7 @@ class Head(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """The right to write to one stream. Each holder gets a greater token than all earlier holders."""
+    """The right to write to one stream. Each holder gets a token that is greater than those of all earlier holders."""
 
     stream: str
     token: int
@@ -87,7 +88,7 @@ class Store(Protocol):
         ...
 
     def erase(self, digest: str) -> bool:
-        """Erase the payload with this address wherever it is used. Return whether there was one."""
+        """Erase the payload with this address wherever it is used. Return whether there was such a payload."""
         ...
 
     def heads(
@@ -107,8 +108,7 @@ class Store(Protocol):
         ...
 
     def newest(self, kind: str, prefix: str = "") -> tuple[tuple[str, Event | None], ...]:
-        """For a kind with one entry per stream, return each stream, in order, with the verified event of its entry.
-
+        """For a kind with one entry per stream, return the streams in order, each with the verified event of its entry.
         The event is None if it is missing or damaged, so that one bad stream does not hide the others.
         """
         ...
@@ -158,9 +158,8 @@ class Store(Protocol):
 
 
 class Witness(Protocol):
-    """Records elsewhere the runs that belong to work packets.
-
-    No transaction spans both places, so it is notified of an attempt before the store is, and of its end afterwards.
+    """Records the runs of work packets in another place. No transaction spans both places, so the witness is notified
+    before the store records an attempt, and after the store records its end.
     """
 
     def begins(self, store: Store, stream: str, packet: str) -> None:
@@ -170,14 +169,13 @@ class Witness(Protocol):
         ...
 
     def ended(self, store: Store, stream: str, packet: str) -> None:
-        """Report that the end of an attempt is durable. Raises nothing."""
+        """Report that the end of an attempt is durable. It never raises an error."""
         ...
 
 
 def lost_events(store: Store, stream: str) -> int:
-    """Return how many events a stream of this name had in a part that the store lost; 0 if none is known.
-
-    The attribute is looked up because `isinstance` would not see it on a wrapped store.
+    """Return how many events a stream of this name had before the store lost it; 0 if no loss is known. The method is
+    looked up by name because `isinstance` would not find it on a wrapped store.
     """
     lost: Callable[[str], int] | None = getattr(store, "lost", None)
     return 0 if lost is None else lost(stream)
@@ -194,8 +192,8 @@ class ErasesAtOnce(Protocol):
 
 def name_was_used(stream: str) -> VersionConflict:
     return VersionConflict(
-        f"{stream} was removed by retention; its name is not used again",
-        code="key_conflict", hint="give the run another key, or none, so that it is numbered",
+        f"{stream} was removed by retention, and its name is not reused",
+        code="key_conflict", hint="give the run another key, or no key, so that it gets a number",
     )  # fmt: skip
 
 
@@ -212,7 +210,7 @@ def require_same_as_stored(request: Append, stored: Sequence[Event], *, by_key: 
             details={"stream": request.stream, "key": request.key, "version": first.version if first else 0},
         )
     raise WriterConflict(
-        f"writer {request.writer} already used the sequence number {request.writer_seq} for something else",
+        f"writer {request.writer} already used the sequence number {request.writer_seq} for another request",
         details={"stream": request.stream, "writer": request.writer, "writer_seq": request.writer_seq},
     )
 

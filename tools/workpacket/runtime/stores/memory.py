@@ -205,7 +205,7 @@ class MemoryStore:
             self._payloads = {digest: stored for digest, stored in self._payloads.items() if digest in used}
 
     def close(self) -> None:
-        """Do nothing, because no resource is held."""
+        """Do nothing, because the store holds no resources."""
 
 
 def _highest_fence(events: list[Event]) -> int:

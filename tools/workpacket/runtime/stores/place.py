@@ -56,7 +56,7 @@ PATIENCE = 30.0  # seconds to wait for an unreachable server
 
 def store_on_server(url: str, *, patience: float = PATIENCE) -> Store:
     if url.partition("://")[0] not in {"postgresql", "postgres"}:
-        raise StoreUnavailable(f"there is no store for {url.partition(':')[0]} URLs", code="storage_unsuitable")
+        raise StoreUnavailable(f"{url.partition(':')[0]} URLs are not supported for stores", code="storage_unsuitable")
     require_driver()
     from workpacket.runtime.stores.postgres.store import PostgresStore
 

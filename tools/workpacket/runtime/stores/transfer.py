@@ -16,7 +16,7 @@ A stream can also be exported as CloudEvents 1.0 in structured JSON, one per lin
     time      when it happened, according to the writer
     data      the record and its place in the chain; only the address of the payload
 
-Payloads are not exported. Redacted parts were removed from a record before it was stored.
+Payloads are not exported. Redacted parts are missing, because they were removed before a record was stored.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def export_lines(store: Store, stream: str) -> Iterator[str]:
 
 
 def import_lines(store: Store, lines: Iterable[str]) -> str:
-    """Import one exported stream, and return its name. Nothing is written unless all of it verifies."""
+    """Import one exported stream, and return its name. Nothing is written unless the whole stream verifies."""
     events: list[Event] = []
     payloads: list[bytes] = []
     for number, line in enumerate(lines, start=1):
@@ -137,7 +137,7 @@ def cloudevent(event: Event) -> dict[str, Json]:
 
 
 def _id(event: Event) -> str:
-    """Return the id. A key that looks like the name of another record is not mistaken for it."""
+    """Return the id. A key that looks like the name of another record cannot be mistaken for it."""
     own = f"{event.stream}#{event.version}"
     return event.key if event.key and not event.key.startswith(f"{event.stream}#") else own
 

@@ -27,8 +27,8 @@ def approvals_here(root: str) -> bool:
 
 
 def deciding(root: str) -> tuple[str, ...] | None:
-    """Return what decides besides files of the work tree and the clock: base, HEAD, and the policy that this person saw
-    last. None if they cannot be determined.
+    """Return what the result depends on besides the work tree and the clock: the base, HEAD, and the policy that this
+    person saw last. None if they cannot be determined.
 
     Commits never change, so their ids represent their contents.
     """

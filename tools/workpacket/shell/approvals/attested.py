@@ -29,7 +29,7 @@ def attested_packets(
 
 
 def _landed(approvals: Approvals, state: PacketState, *, landed: bool) -> str:
-    """Return the commit of the base that the log names; if none had to be named, the first that contains
+    """Return the commit of the base that the log names; if the log names none, the first that contains
     the verdict.
     """
     merged = [event.text("target_commit") or "" for event in state.history if event.type == "merged"]
@@ -45,7 +45,7 @@ def _landed(approvals: Approvals, state: PacketState, *, landed: bool) -> str:
 
 def _codes(approvals: Approvals, name: str, state: PacketState, findings: Iterable[Problem]) -> Iterable[str]:
     """Yield the codes of what is wrong with the packet, its approvals or its log. A problem that names no packet counts
-    for all.
+    for every packet.
     """
     own = {digest for event in state.history for digest in event.attest}
     for each in findings:

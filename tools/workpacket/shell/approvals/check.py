@@ -1,12 +1,11 @@
 """The approvals of a repository, checked for `check` and `approvals verify`:
 
-- every file among the attestations is a sound envelope whose signature is over its statement;
-- every event that needs an approval has one, judged as of the moment when it arrived on the base, and that moment
-  is later than what the base held before (`backdated`);
-- a refinement that says APPROVED, and is new or changed since the base, was approved with these bytes;
-- a policy that differs from the one on the base was approved under the one on the base.
+- every file among the attestations is a sound envelope whose signature is over its statement; - every event that needs
+an approval has one, judged as of the moment when it arrived on the base, and that event is dated later than those
+already on the base (`backdated`); - a refinement that says APPROVED, and is new or changed since the base, was approved
+with these bytes; - a policy that differs from the one on the base was approved under the one on the base.
 
-An approval that expired before it was used is not a fault of the repository: nothing depends on it yet, the gate will
+An approval that expired before it was used is not a fault of the repository: no event depends on it yet, the gate will
 refuse it, and `approvals list` shows it.
 """
 
@@ -60,9 +59,9 @@ def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Prob
     """Yield a finding for each event whose approvals were valid only by the time of its own commit.
 
     An approval must be used before it expires, measured by the time of the commit that brought the event onto the base.
-    If a branch was fast-forwarded, the author wrote that time and could have set it back. No commit is older than its
-    predecessors on the line, so an approval that was in time by its own commit but not by theirs is reported. It is
-    only a warning, because a clock that was ahead has the same effect.
+    If a branch was fast-forwarded, the author of the commit chose that time and could have set it back. A commit cannot
+    be older than its predecessors on the line, so an approval that is in time by its own commit but not by theirs is
+    reported. It is only a warning, because a predecessor's clock may have been ahead.
     """
     if not approvals.base.commit:
         return
@@ -87,7 +86,7 @@ def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Prob
 
 
 def _only_then(approvals: Approvals, event: LogEvent, gate: str, later: datetime) -> list[str]:
-    """Return the codes of what failed at the gate at time `later`, if nothing did at the time of the event's own
+    """Return the codes of the problems at the gate at time `later`, if there are none at the time of the event's own
     commit.
     """
     if not approvals.verdict(event.packet, gate, event).met:
@@ -98,8 +97,8 @@ def _only_then(approvals: Approvals, event: LogEvent, gate: str, later: datetime
 
 @lru_cache(maxsize=16)
 def _latest(repository: Repository, commit: str, now: int) -> Mapping[str, int]:
-    """Return for each commit of the line the latest time given by it or an earlier one. Times after `now` are ignored
-    as wrong.
+    """Return for each commit of the line the latest time that it or an earlier commit gives. Times after `now` are
+    ignored as wrong.
     """
     latest: dict[str, int] = {}
     reached = 0
@@ -181,14 +180,14 @@ def _landing_revocations(approvals: Approvals, events: Iterable[LogEvent]) -> It
 
 
 def contracts_changed(approvals: Approvals) -> list[Problem]:
-    """Report packets whose files no longer match the contract in their log; `check` finds them in another way."""
+    """Report packets whose files no longer match the contract in their log; `check` reports them separately."""
     names = (name for name in logged_packets(approvals.tree) if PACKET.fullmatch(name) and name != CHECKPOINT_LOG)
     read = partial(read_file, approvals.tree)
     return [found for name in names for found in drift(read, approvals.log(name))]
 
 
 def _governed(approvals: Approvals) -> bool:
-    """Whether the policy of the base mentions approvals. A policy that cannot be read might."""
+    """Whether the policy of the base mentions approvals. A policy that cannot be read counts as one that does."""
     data = approvals.base.policy.policy or b""
     if approvals.base.unreadable or b"approvals" not in data:
         return bool(approvals.base.unreadable)
@@ -197,13 +196,13 @@ def _governed(approvals: Approvals) -> bool:
 
 
 def _repaired(approvals: Approvals) -> bool:
-    """Whether the policy here can be read although that of the base cannot."""
+    """Whether the policy here can be read although the policy of the base cannot."""
     files = policy_files(approvals.tree)
     return not unreadable(PolicyFiles(*(files.get(path) for path in (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH))))
 
 
 def _unsound(files: Iterable[EnvelopeFile], cache: Cache) -> Iterator[Problem]:
-    """Report unsound envelopes. Whether an envelope is sound in itself depends only on its name and its bytes."""
+    """Report unsound envelopes. Soundness depends only on an envelope's name and bytes."""
     keys = {sha256(repr(("envelope", file.name, file.data)).encode()).hexdigest(): file for file in files}
     known = cache.recall("sound", keys)
     refusals = {key: list(_against(file)) for key, file in keys.items() if key not in known}
@@ -230,7 +229,7 @@ def _changed_policy(approvals: Approvals) -> Iterator[Problem]:
 
 
 def _only_forgets(before: Mapping[str, bytes], now: Mapping[str, bytes]) -> bool:
-    """Whether the baseline only lists fewer findings, which makes the check stricter."""
+    """Whether the baseline only lost findings, which makes the check stricter."""
     others = ({path: data for path, data in files.items() if path != BASELINE_PATH} for files in (before, now))
     if next(others) != next(others):
         return False
@@ -262,7 +261,7 @@ def _asks_for_signatures(approvals: Approvals) -> bool:
 
 
 def _unmet(approvals: Approvals, packet: str) -> Iterator[Problem]:
-    """Report what the refinement in its present form lacks, at the refinement itself."""
+    """Report what the refinement lacks in its present form, with its own path."""
     standing = any(said.packet == packet and said.gate == STANDING_GATE for said in approvals.claims.values())
     for each in approvals.verdict(packet, STANDING_GATE if standing else ACTIVATION_GATE).unmet:
         if each.code not in STALE:
@@ -304,7 +303,7 @@ def refinement_files(approvals: Approvals) -> Iterator[str]:
 
 
 def _finding(refusal: Problem, path: str, place: tuple[int, int] = (0, 0), hint: str = "") -> Problem:
-    """Return a finding at the file that the problem names, or else at `path`. An envelope is named without
+    """Return a finding about the file that the problem names, or else about `path`. A problem names an envelope without
     its folder.
     """
     about = refusal.path

@@ -1,10 +1,10 @@
-"""Give a decision: draft the statement, make the envelope, and write both together.
+"""Record a decision: draft the statement, make the envelope, and write both together.
 
     draft = draft_decision(approvals, wish, moment)      what the person must read before anything is signed
     blob = sign(draft.message, key.path)                 by ssh-keygen, in the person's terminal, or elsewhere
     written = write_decision(approvals, draft, blob)     judged first; refinement and envelope in one transaction
 
-A draft is refused as soon as it is known that a gate would refuse the result, so that no one reads it for nothing.
+A draft is refused as soon as it is clear that a gate would refuse the result, so that no one reads it for nothing.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def _role(trusted: Trusted, principal: str, accepted: tuple[str, ...], wished: s
 
 
 def _matter(approvals: Approvals, wish: Wish) -> ApprovalSubject:
-    """Return what is to be approved, if it exists and its log can be trusted."""
+    """Return what is to be approved; raise an error if it is missing or its log cannot be trusted."""
     for fault in approvals.log(wish.packet).findings:
         if fault.severity == "error":
             raise WorkpacketError(fault.code, fault.message, path=fault.path)
@@ -242,7 +242,7 @@ def _nothing(wish: Wish) -> WorkpacketError:
 
 
 def _require_no_standing_no(approvals: Approvals, wish: Wish, principal: str) -> None:
-    """Refuse if someone rejected this text: filling in the fields changes the bytes, but must not evade a rejection."""
+    """Refuse if someone rejected this text: filling in the fields changes the bytes, but cannot bypass a rejection."""
     verdict = approvals.verdict(wish.packet, wish.gate)
     for each in verdict.judged:
         said = each.opened.statement if each.opened is not None else None
@@ -302,7 +302,7 @@ class Written(Value):
 
 
 def write_decision(approvals: Approvals, draft: StatementDraft, signature: bytes) -> Written:
-    """Judge the envelope as a gate would, and write it with the files that belong to it; or write nothing."""
+    """Judge the envelope as a gate would, and write either it and the files that belong to it, or nothing."""
     parsed = read_signature(signature)
     if isinstance(parsed, Problem):
         raise WorkpacketError.of(parsed)
@@ -346,8 +346,8 @@ def _rests_on(approvals: Approvals, draft: StatementDraft) -> Iterator[tuple[str
 
 
 def _audited(approvals: Approvals, draft: StatementDraft, envelope: str) -> tuple[FileChange, ...]:
-    """Return the row of the signature audit, if there is an audit, a token was given, and the policy has what packets
-    share written on this branch.
+    """Return the row of the signature audit, if there is an audit, a token was given, and the policy has shared files
+    written on this branch.
     """
     policy = read_base_policy(approvals.repository)
     where = policy.lifecycle.packets.board

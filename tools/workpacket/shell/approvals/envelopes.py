@@ -41,7 +41,7 @@ def work_tree(repository: Repository) -> Iterator[Tree]:
 
 
 def read_attestations(tree: Tree, leave_out: Container[str] = ()) -> tuple[EnvelopeFile, ...]:
-    """Return the files of the attestation folder, ordered by name; foreign ones with empty contents."""
+    """Return the files of the attestation folder, ordered by name; foreign files have empty contents."""
     return tuple(_envelopes(tree, leave_out))
 
 
@@ -66,7 +66,7 @@ def _envelopes(tree: Tree, leave_out: Container[str]) -> Iterator[EnvelopeFile]:
 def with_those_of_base(
     files: tuple[EnvelopeFile, ...], base: Base, leave_out: Container[str] = ()
 ) -> tuple[EnvelopeFile, ...]:
-    """Add the envelopes whose bytes differ on the base: neither deleting nor editing undoes a rejection or
+    """Add the envelopes whose bytes differ on the base: deleting or editing a file must not undo a rejection or
     revocation.
     """
     here = {file.name: file.data for file in files}
@@ -124,12 +124,10 @@ class EnvelopeClaim(NamedTuple):
 
 
 def others_than(tree: Tree, base: Base, packet: str, named: Iterable[str]) -> frozenset[str]:
-    """Return the envelopes that do not concern the packet: they are not about it, are not named by its events, and
-    revoke no envelope of either kind.
-
-    The name of an envelope is the digest of its bytes, so facts about a name stay true. Only the exclusion relies on
-    the cache: the envelopes that count are read and verified every time, as is every unknown one. The cache is in the
-    person's own folder; inside the repository, anyone with write access could hide a rejection.
+    """Return the envelopes that do not concern the packet: they are not about it, its events do not name them, and they
+    revoke no envelope of either kind. The name of an envelope is the digest of its bytes, so facts about a name stay
+    true. The cache only excludes envelopes: those that count are read and verified every time, as is every unknown one.
+    The cache is in the person's own folder; inside the repository, anyone with write access could hide a rejection.
     """
     present = envelope_digests(tree, base)
     if len(present) <= _FEW:

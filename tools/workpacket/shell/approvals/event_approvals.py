@@ -5,9 +5,9 @@ An event is judged as of the moment when it arrived on the base (`Base.place_of`
 `spoken_against` judges many events: the files of the base are read in advance, and events that were sound before are
 not judged again.
 
-An event on the base is never rewritten. If an approval was revoked, or its key was, `reapproved` names new envelopes
-for the same event, gate and terms. They are judged by the policy in force when they land. An event that is not on the
-base needs no `reapproved`: it can still be removed.
+An event on the base is never rewritten. If an approval or its key was revoked, `reapproved` names new envelopes for the
+same event, gate and terms. These are judged by the policy in force when they land. An event that is not on the base
+needs no `reapproved`: it can still be removed.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
 
 
 def lifts(approvals: Approvals, waiver: LogEvent) -> bool:
-    """Whether a waiver is effective. If the policy has no rules for its gate, it is a note, whatever envelope it
-    names.
+    """Whether a waiver is effective. If the policy has no rules for its gate, the waiver is only a note, whatever
+    envelope it names.
     """
     rules = gate_policy(approvals.place(waiver).policy, CONSUMING[waiver.type])
     return rules is not None and not list(rested_upon(approvals, waiver))
@@ -111,7 +111,7 @@ def _before_any(approvals: Approvals, event: LogEvent, policy: PolicyFiles) -> b
 def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Iterator[Problem]:
     """Report envelopes named by the event that are about something else, or about a gate that the event does not need.
 
-    On the base, an envelope for a gate that an older policy added is unnecessary, but not a fault.
+    If the event is on the base, an envelope for a gate of an older policy is unnecessary, but not a fault.
     """
     settled = bool(approvals.place(event).brought_by)
     for digest in event.attest:
@@ -151,7 +151,7 @@ def _line(approvals: Approvals, *paths: str) -> BaseLine | None:
 
 
 def _matters(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
-    """Yield the files of packets in the commits that settled their events."""
+    """Yield the packets' files in the commits that settled their events."""
     for event in events:
         commit = approvals.place(event).brought_by
         if commit:
@@ -161,7 +161,7 @@ def _matters(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
 
 
 def _specifications(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
-    """Yield the possible paths of the specifications, according to their pointers."""
+    """Yield the possible paths of the specifications that the pointers name."""
     for before in {place.policy_commit for event in events if (place := approvals.place(event)).brought_by}:
         read = partial(committed, approvals.repository, before)
         yield from (f"{before}:{path}" for path in spec_places(read))
@@ -188,7 +188,7 @@ def spoken_against(approvals: Approvals, events: list[LogEvent], cache: Cache) -
 
 
 def _judged(approvals: Approvals, event: LogEvent) -> tuple[list[Problem], bool]:
-    """Return the problems, and whether the verdict on this one event depends on the clock."""
+    """Return the problems of one event, and whether its verdict depends on the clock."""
     before, approvals.by_clock = approvals.by_clock, False
     refusals = list(rested_upon(approvals, event))
     asked = approvals.by_clock
@@ -197,13 +197,11 @@ def _judged(approvals: Approvals, event: LogEvent) -> tuple[list[Problem], bool]
 
 
 def _keys(approvals: Approvals, events: list[LogEvent]) -> Mapping[str, str]:
-    """Return for each packet a digest of everything that its verdicts depend on; none if the log or the policy cannot
-    be trusted.
-
-    The commit that brought an event never changes. Everything else is in the key: the events of the packet and their
-    commits, the envelopes that are about it or revoke one that is, which of the bases named in them are known, the
-    first authors of its files, the keys revoked today, and the first commit. While these are unchanged, no approval of
-    the packet can have lapsed, and no new objection can have appeared.
+    """Return for each packet a digest of everything that its verdicts depend on; no digest if the log or the policy
+    cannot be trusted. The commit that brought an event never changes. Everything else is in the digest: the events of
+    the packet and their commits, the envelopes that are about it or revoke one that is, the known ones among the bases
+    named in them, the first authors of its files, the keys revoked today, and the first commit. While these are
+    unchanged, no approval of the packet can have become invalid, and no new objection can have appeared.
     """
     if not isinstance(approvals.trusted, Trusted):
         return {}
@@ -240,8 +238,8 @@ class _Envelopes:
                 self._revoking.setdefault(subject.sha256, set()).add(name)
 
     def about(self, packet: str, named: Iterable[str]) -> list[tuple[str, str, bool]]:
-        """Return the envelopes about the packet, those named, and those that revoke one of them: name, digest, and
-        whether their base is known. A named envelope that is missing or unreadable is listed as such.
+        """Return the envelopes about the packet, those that its events name, and those that revoke one of these: name,
+        digest, and whether their base is known. A named envelope that is missing or unreadable is listed as such.
         """
         own = self._by_packet.get(packet, set()).union(named)
         own = own.union(*(self._revoking.get(name.partition(".")[0], ()) for name in own))
@@ -257,7 +255,7 @@ _TAKEN_BACK = frozenset({"approval_revoked", "key_revoked"})
 
 
 def unnamed(verdict: Verdict, event: LogEvent, rules: GatePolicy) -> Iterator[Problem]:
-    """Report envelopes that satisfy the gate but are not named in the event: a later envelope opens nothing
+    """Report envelopes that satisfy the gate but are not named in the event: a later envelope cannot open a gate
     retroactively.
     """
     named = [voice for voice in verdict.voices if voice.envelope in event.attest]
@@ -333,7 +331,7 @@ def _counts(approvals: Approvals, event: LogEvent, gate: str) -> bool:
 
 
 def _lost(approvals: Approvals, origin: LogEvent, gate: str) -> tuple[str, ...]:
-    """Return the envelopes of the event, and of its replacements, that no longer count."""
+    """Return the envelopes of the event and of its replacements that no longer count."""
     line = [each for each in _line_of(approvals, origin) if gate in approvals.gates(each)]
     lost = (_taken_back(approvals, each, approvals.verdict(each.packet, gate, each)) for each in line)
     return tuple(sorted({digest for some in lost for digest in some}))

@@ -245,10 +245,8 @@ class Approvals:
         )
 
     def place(self, event: LogEvent | None) -> Place:
-        """Return the place whose policy judges the event, and the time: nearly every question about a verdict depends
-        on these.
-
-        None stands for an event that is yet to be written.
+        """Return the place whose policy judges the event, and the time of judgement, on which nearly every question
+        about a verdict depends. None means an event that is yet to be written.
         """
         if event is None:
             return Place(self.repository, self.base.commit)
@@ -270,7 +268,7 @@ class Approvals:
         return tuple(file for file in envelopes if file.name not in self.new_revocations)
 
     def _stating(self, consumer: LogEvent | None) -> LogEvent | None:
-        """Return the event that names its contract. New approvals of an old event are about the current contract of the
+        """Return the event that names the contract. New approvals of an old event are for the current contract in the
         files.
         """
         return consumer if consumer is None or self.origin(consumer) is consumer else None
@@ -283,7 +281,7 @@ class Approvals:
         return any(consumer.id in log.ancestry(event.parents) for event in later)
 
     def _subjects(self, consumer: LogEvent | None, gate: str, matter: ApprovalSubject) -> tuple[Subject, ...]:
-        """Return the bytes to be approved. An activation fixes them permanently."""
+        """Return the bytes to be approved. An activation fixes them for good."""
         if consumer is None:
             return matter.subjects
         return consumed_subjects(self.origin(consumer) if gate in ACTIVATING else consumer, matter)
@@ -296,11 +294,11 @@ class Approvals:
         return frozenset(name for name in revoking if f"{ATTESTATIONS_FOLDER}/{name}" not in held)
 
     def gates(self, event: LogEvent) -> tuple[str, ...]:
-        """Return the gates that the event had to pass under the policy in force when it lands."""
+        """Return the gates that the event must pass under the policy in force when it lands."""
         return gates_asked(event, self.place(event).policy.policy)
 
     def arrivals(self, packet: str) -> Mapping[str, tuple[str, int]]:
-        """Return when events arrived on the base, at least those of the packet."""
+        """Return when events, at least those of the packet, arrived on the base."""
         return held_since(self.repository, self.base.commit, self._log_folder(packet))
 
     def _log_folder(self, packet: str) -> str:
@@ -342,7 +340,7 @@ def gate_verdict(
 
 
 def require_id(packet: str) -> str:
-    """Return `packet` if it is an id, and therefore not a path to another folder."""
+    """Return `packet` if it is an id; anything else could be a path to another folder."""
     if not PACKET.fullmatch(packet):
         raise WorkpacketError("invalid_value", f"{packet!r} is not the id of a packet", hint="workpacket list")
     return packet
@@ -354,7 +352,7 @@ def _as_stated(
     envelopes: Sequence[EnvelopeFile],
     said: Sequence[Statement | None],
 ) -> Mapping[str, str]:
-    """Return the terms of a verdict, as far as the statements on which it rests say something of its report."""
+    """Return the terms of a verdict, as far as its statements mention its report."""
     used = {envelope_name(digest) for digest in consumer.attest} if consumer is not None else None
     named = (each for file, each in zip(envelopes, said, strict=True) if used is None or file.name in used)
     return with_report(terms, (each.scope for each in named if each is not None))

@@ -35,7 +35,7 @@ _NO_MATCH = 1
 
 class RootOfTrust(Value):
     """The state of the root of trust. `replaced`: whether this change adds a new root that the base vouches for, so
-    that no key must approve it.
+    that no key needs to approve it.
     """
 
     findings: tuple[Problem, ...]
@@ -43,7 +43,7 @@ class RootOfTrust(Value):
 
 
 def root_of_trust(approvals: Approvals) -> RootOfTrust:
-    """Return the state of the root of trust, in the base and in the change."""
+    """Return the state of the root of trust on the base and in the change."""
     after = read_file(approvals.tree, REANCHORED_PATH) or b""
     before = approvals.base.policy_files.get(REANCHORED_PATH, b"")
     repository, base = approvals.repository, approvals.base.commit
@@ -56,7 +56,7 @@ def root_of_trust(approvals: Approvals) -> RootOfTrust:
 
 
 def _told(record: bytes) -> Iterator[Problem]:
-    """Report every entry, permanently: readers should know that the line of approvals was once broken."""
+    """Report every entry in every check: readers should know that the chain of approvals was once broken."""
     roots = read_record(record) if record else ()
     if isinstance(roots, Problem):
         yield roots
@@ -91,8 +91,8 @@ def _against(approvals: Approvals, before: bytes, after: bytes, named: frozenset
 def _named(repository: Repository, commit: str) -> frozenset[str]:
     """Return the digests named in the CI configuration of one commit.
 
-    Each call covers one commit and omits file names: in a combined answer for two commits, the text or name of a file
-    could be mistaken for an answer about the other commit.
+    Each call covers one commit and omits file names. In a combined answer, the text or name of a file in one commit
+    could be mistaken for an answer about the other.
     """
     # Read as text and without the attributes of the work tree, which could declare a file to be binary.
     options = ("-a", "-h", "--no-color", "--no-recurse-submodules", "-F", "-e", VARIABLE)

@@ -1,8 +1,8 @@
 """The text that a person is shown besides the files: the changes since the last approval, and the work that a verdict
 is about.
 
-Only an authentic envelope that fits the gate identifies the version approved before: an envelope made with another key
-could present harmless lines as the only new ones.
+Only an authentic envelope that fits the gate identifies the version approved before: with an envelope made by another
+key, harmless lines could look like the only new ones.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ def contract_before(approvals: Approvals, packet: str, gate: str) -> ContractBef
 
 
 def what_is_required(approvals: Approvals, matter: ApprovalSubject) -> Iterator[str]:
-    """Yield the section of the specification that a light packet pins, which may land together with the work. Empty for
-    a full packet: its refinement quotes the lines.
+    """Yield the section of the specification that a light packet pins, which may land together with the work. A full
+    packet yields nothing, because its refinement quotes the lines.
     """
     for path, data in matter.files if matter.light else ():
         anchor = Packet(Source.from_bytes(path, data)).anchor
@@ -127,7 +127,7 @@ def what_is_required(approvals: Approvals, matter: ApprovalSubject) -> Iterator[
 
 
 def what_was_submitted(approvals: Approvals, packet: str, gate: str) -> Iterator[str]:
-    """Describe the commit that a verdict is about, its changes, and its claimed proofs. Empty at other gates."""
+    """Describe the commit that a verdict is about, its changes, and its claimed proofs. '' at other gates."""
     if gate != VERDICT_GATE:
         return
     event = next((each for each in reversed(approvals.log(packet).events) if each.type == "submitted"), None)
@@ -160,7 +160,7 @@ def _changes(approvals: Approvals, event: LogEvent) -> Iterator[str]:
         "--end-of-options", first, last, check=False,
     )  # fmt: skip
     if answer.status != 0:
-        yield "its changes are unknown: a commit that the event names is missing here"
+        yield "the changes are unknown: a commit that the event names is missing here"
         return
     for row in answer.text.split("\0"):
         added, _, rest = row.partition("\t")

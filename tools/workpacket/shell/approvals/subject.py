@@ -6,10 +6,11 @@ about.
 - every other gate: the packet, with its own IN_SCOPE_PATHS.
 
 Before activation, the contract is the one in stub and refinement; for an amendment, the one that packet and stub will
-have. Every other gate is about the contract in force according to the log, whatever the files say; a log that names
-none predates contracts, and the packet itself supplies it.
+have. Every other gate is about the contract in force according to the log, whatever the files say. A log that names
+none is older than contracts; then the contract in the packet counts.
 
-The specification is the one in force on the base, because a change must not bring its own standard of judgement.
+The specification is the one in force on the base, because a change must not bring the specification by which it is
+judged.
 """
 
 from __future__ import annotations
@@ -53,8 +54,9 @@ Committed = Callable[[tuple[str, ...]], Mapping[str, bytes]]
 
 
 class ApprovalSubject(Value):
-    """`files` are the approved files by path; empty if there are none. `refinement` is the file that names places.
-    `light`: the packet is in the light form, whose contract holds the section of the specification that it is based on.
+    """`files` are the approved files by path; empty if there are none. `refinement` is the file that names places in
+    the specification. `light` means that the packet is in the light form, whose contract contains the section of the
+    specification that it is based on.
     """
 
     files: tuple[tuple[str, bytes], ...]
@@ -64,9 +66,7 @@ class ApprovalSubject(Value):
 
     @cached_property
     def anchor(self) -> str:
-        """Return the places of the specification that the refinement names, which only a repository with a
-        specification needs.
-        """
+        """Return the places in the specification that the refinement names, if the repository has a specification."""
         for path, data in self.refinement:
             from workpacket.documents.refinement import Refinement
 
@@ -160,7 +160,7 @@ def _text(text: str) -> str:
 
 
 def _source(path: str, data: bytes) -> Source:
-    """Return as much as a document reader accepts; the digest of the subject covers all of it."""
+    """Return as much of the file as a document reader accepts; the digest of the subject covers all of it."""
     limit = MARKDOWN.size if path.endswith(".md") else DATA.size
     return Source.from_bytes(path, data[: limit + 1])
 
@@ -192,12 +192,12 @@ def documents_of(read: Reader, packet: str) -> Documents:
 
 
 def contract_to_approve(read: Reader, log: Log, packet: str, gate: str) -> Contract | Problem:
-    """Return the contract that would be approved now, from the files, or why there is none."""
+    """Return the contract in the files, which would be approved now, or why there is none."""
     found = documents_of(read, packet)
     light = found.packet is not None and found.packet.light
     document = found.stub if gate in ACTIVATING and not light else found.packet or found.stub
     if document is None:
-        message = f"there is no {'stub' if gate in ACTIVATING else 'packet'} of {packet}"
+        message = f"{packet} has no {'stub' if gate in ACTIVATING else 'packet'}"
         return Problem("contract_unreadable", message)
     said = stated(document, found.refinement)
     if isinstance(said, str):

@@ -1,6 +1,5 @@
-"""What log and history say about approvals: the parties, the approvals that were used, and the events that used them.
-
-The log's statements and git's authors are both claims; together they are harder to evade than each alone.
+"""What the log and the history say about approvals: the parties, the approvals that were used, and the events that used
+them. Both the log's statements and git's authors are claims; together they are harder to evade than either alone.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def policy_changes(approvals: Approvals) -> Mapping[str, frozenset[str]]:
 def other_policies(approvals: Approvals) -> frozenset[str]:
     """Return the bases named in policy approvals whose policy files differ from those of the base.
 
-    Such an approval covers a whole state, and was given without knowledge of keys revoked since then.
+    Such an approval covers the whole policy, and was given before later revocations of keys.
     """
     present = tree_at(approvals.repository, approvals.base.commit, POLICY_FOLDER)
     seen = {said.base for said in approvals.claims.values() if said.gate == POLICY_GATE} & approvals.known_bases
@@ -129,8 +128,8 @@ def legacy_uses(
     """Return the use of the token in the packet's refinement, and its use by every other packet in whose history it
     occurs.
 
-    `accepted`: whether tokens count at all; if not, history is not searched. A token was recorded by the first commit
-    that contains it, and at the latest when the event that depends on it was written.
+    `accepted`: whether tokens count at all; if they do not, the history is not searched. A token was recorded by the
+    first commit that contains it, and at the latest when the event that depends on it was written.
     """
     if gate != ACTIVATION_GATE:
         return ()
@@ -154,7 +153,7 @@ def legacy_uses(
 
 
 def free_token(tree: Tree, tokens: Iterable[str], packet: str) -> str:
-    """Return the first token that no other packet has; otherwise it would look like a copy."""
+    """Return the first token that no other packet has: a token that another packet has would look like a copy."""
     taken = {token for name, token in _uncommitted(tree) if name != packet}
     free = next((token for token in tokens if token not in taken), None)
     if free is None:
@@ -221,7 +220,7 @@ _FEW = 4
 
 
 class FirstAuthors:
-    """Finds who first committed a file. Later commits may contain nothing but the approval itself.
+    """Finds who first committed a file. Later commits may contain only the approval itself.
 
     The first few files are looked up one by one; for more, the whole history is read once. Both cover all commits on
     every branch, so that the answer does not depend on the number of earlier look-ups.
@@ -259,7 +258,7 @@ class FirstAuthors:
 def parties_of(
     authors: FirstAuthors, log: Log, matter: ApprovalSubject, rules: GatePolicy, actors: Actors
 ) -> Mapping[str, frozenset[str]]:
-    """Return the parties that the gate's rules name, each with its people; an empty set if none is recorded.
+    """Return the parties that the gate's rules name, each with its people; a party without a record has an empty set.
 
     If the policy names actors, the author is the actor who signed the events: a person may approve what their agent
     drafted. The operator is the person behind the coder.
@@ -282,7 +281,7 @@ def parties_of(
 
 
 def packet_log(log: Log, heads: tuple[str, ...]) -> PacketLog:
-    """Return the log as seen by someone who knows these heads."""
+    """Return the log as it was for someone who saw these heads."""
     seen = log.ancestry(heads)
     events = [event for event in log.events if event.id in seen]
     return PacketLog(
@@ -323,5 +322,5 @@ def names_standing(policy: bytes | None) -> bool:
 
 
 def earlier(one: tuple[str, int] | None, other: tuple[str, int]) -> bool:
-    """Whether a rival was on the base earlier; two events that arrived in one commit are each other's rivals."""
+    """Whether a rival was on the base earlier. Two events that arrived in one commit are rivals of each other."""
     return one is not None and (one[1] < other[1] or one[0] == other[0])

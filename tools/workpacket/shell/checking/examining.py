@@ -1,7 +1,7 @@
 """Read files and examine them, in this process or in several.
 
-Findings are passed to the cache and between processes as JSON text, in a compact form: most files have none, some have
-dozens.
+Findings are passed to the cache and between processes as JSON text, in a compact form: most files have no findings,
+some have dozens.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def examine_bytes(path: str, kind: str, data: bytes, lanes: LaneTable = BUILT_IN
 
 
 def examine_file(root: str, path: str, kind: str, lanes: LaneTable = BUILT_IN) -> FileResult:
-    """Examine one file. If it cannot be read or is too large, that is a finding."""
+    """Examine one file. A file that is unreadable or too large gets a finding."""
     if kind == UNKNOWN_KIND:
         return unreadable(path, "has no known kind")
     limit = kind_named(kind).limits.size
@@ -111,7 +111,7 @@ def _row_of(path: str, finding: Problem) -> FileResult:
 def examine_files(
     root: str, found: Sequence[Found], progress: Callable[[int], None], lanes: LaneTable = BUILT_IN
 ) -> Iterator[FileResult]:
-    """Examine files, in several processes if that is faster. `progress` receives the number of files done."""
+    """Examine files, in several processes if that is faster. `progress` is called with the number of files done."""
     files = [(file.path, file.kind) for file in found]
     workers = min(os.cpu_count() or 1, 8, len(files) // WORTH_A_PROCESS + 1)
     if workers < 2:

@@ -99,7 +99,7 @@ def check(
 def check_text(
     root: str, path: str, kind: str, data: bytes, reasons: Mapping[str, Reason], settings: CheckSettings
 ) -> list[Problem]:
-    """Check one document whose bytes need not be in its file."""
+    """Check one document, given its bytes, which may differ from its file."""
     limit = kind_named(kind).limits.size
     if len(data) > limit:
         findings = [too_large(path, limit)]
@@ -168,8 +168,8 @@ def _at_rest(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield (path, state, digest) of the files whose state identifies their bytes from now on.
 
-    They had been unchanged for some time when first looked at (see cache.RACY_NS), and have the same state after
-    reading.
+    They had been unchanged for some time when they were first examined (see cache.RACY_NS), and have the same state
+    after reading.
     """
     for found in files:
         digest = digests.get(found.path, "")

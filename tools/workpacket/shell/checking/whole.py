@@ -40,8 +40,8 @@ def compared(
     cache: Cache,
     now: str,
 ) -> Checked:
-    """Return the findings of the rules across files and of the log about these summaries of all documents: kind, path,
-    summary.
+    """Return the findings of the rules across files, and of the log, about the summaries of all documents, given as
+    kind, path and summary.
     """
     logs = look_at_logs(root, now)
     repository = RepositorySummaries(summaries, logs.lanes, lanes, logs.passed, board_here(root))
@@ -53,7 +53,7 @@ def compared(
 
 
 def _made_from_stubs(repository: RepositorySummaries, activated: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield the activated packets whose stubs still exist: id, path of the stub, path of the packet."""
+    """Yield the id, the stub's path and the packet's path of each activated packet whose stub still exists."""
     stubs, packets = repository.work.stubs, repository.work.packets
     for name in activated:
         if name in stubs and name in packets:
@@ -120,7 +120,9 @@ def _bytes(root: str, path: str) -> bytes | None:
 
 
 def activated_among(root: str, paths: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield id, stub path and packet path of those of these files that are packets made from a stub, or their stubs."""
+    """Yield the id, the stub's path and the packet's path for each of these files that is a packet made from a stub, or
+    such a stub.
+    """
     chosen, governed = frozenset(paths), find_governed(root)
     for name, stub in governed.stubs.items():
         packet = governed.packets.get(name, "")
@@ -130,7 +132,7 @@ def activated_among(root: str, paths: Iterable[str]) -> Iterator[tuple[str, str,
 
 
 def _read(root: str, paths: Iterable[tuple[str, str, str]]) -> Iterator[Pair]:
-    """Yield the pairs; an unreadable file has its own finding."""
+    """Yield the pairs, without unreadable files, which have their own findings."""
     for wp_id, *both in paths:
         try:
             stub, packet = (Source.from_bytes(path, read_bytes(root, path, MARKDOWN.size + 1)) for path in both)

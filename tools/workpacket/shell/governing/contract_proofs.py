@@ -1,10 +1,10 @@
-"""Proofs as the contract demands them: its tests are run at the commit, and again at the base with the tests of the
-commit laid over it.
+"""Proofs that the contract requires: its tests are run at the commit, and again at the base with the tests of the
+commit copied over it.
 
-The paths of tests are laid over the base, and everything else that affects how tests are run: settings of runners, and
-plugins loaded from the repository. Code that fakes a result with the work then fakes it at the base, too, which shows
-that the work was not needed. Results are read from a report that our probe or the runner writes, never from printed
-text.
+The paths of tests are copied over the base, with everything else that affects how tests are run: settings of runners,
+and plugins loaded from the repository. Code that fakes a result with the work then also fakes it at the base, which
+shows that the work was not needed. Results are read from a report that our probe or the runner writes, never from
+printed text.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def asked_of(demand: Demand) -> AskedProof:
 
 
 class ContractProof(Value):
-    """One proof. `row` is its form in the event, if nothing is wrong with it."""
+    """One proof. `row` is how the event records it, if nothing is wrong with it."""
 
     criterion: str
     judged: ProofJudgement
@@ -85,7 +85,7 @@ class ContractProof(Value):
 
 
 class _Run(Value):
-    """One command in one tree."""
+    """The run of one command in one tree."""
 
     side: Side
     length: int = 0
@@ -182,7 +182,9 @@ class ContractProver:
         stage: ProofPlace,
         added: Additions,
     ) -> tuple[Side, ...]:
-        """Return the results of tests that name a new function, with that function emptied; () if all notice it."""
+        """Return the results of tests that name a new function, with that function emptied; () if all of them fail
+        then.
+        """
         report = here[command].side.report
         meant = {name: mentions for name in needed if (mentions := report.tests[name].mentions)}
         sides: list[Side] = []
@@ -198,8 +200,8 @@ class ContractProver:
         return tuple(sides)
 
     def succeeded(self, commands: Sequence[str]) -> dict[str, bool]:
-        """Return whether each command exits with 0 in a fresh tree of the commit, for proofs that the contract leaves
-        open.
+        """Return whether each command exits with 0 in a fresh tree of the commit, for criteria whose proof the contract
+        leaves open.
         """
         if not commands:
             return {}
@@ -276,7 +278,7 @@ class ContractProver:
         return ""
 
     def _tried(self, command: str, tree: ProofTree, probe: _ProbeCopy) -> _Run:
-        """Run the command, and run it again if a test failed: a test that fails every other time says nothing about the
+        """Run the command, and run it again if a test failed: a test that fails only sometimes says nothing about the
         work.
         """
         run = self._run(command, tree, probe)
@@ -431,7 +433,7 @@ def _texts(places: Iterable[str]) -> list[str]:
 
 
 class _Reports:
-    """The JUnit XML files below a tree that a run wrote, without those that existed before."""
+    """The JUnit XML files that a run wrote below a tree, without those that existed before."""
 
     def __init__(self, root: str, patterns: Sequence[str]) -> None:
         self._root = root
@@ -444,7 +446,7 @@ class _Reports:
         return sorted(place for place in found if os.path.isfile(place) and self._is_inside(place))
 
     def _is_inside(self, place: str) -> bool:
-        """Whether no link leads to it: a program of the change could have made one that leads out of the tree."""
+        """Whether no link is on the path: a program of the change could have made one that leads out of the tree."""
         return os.path.realpath(place) == os.path.join(os.path.realpath(self._root), os.path.relpath(place, self._root))
 
     def remove(self) -> None:
@@ -456,7 +458,7 @@ class _Reports:
 
 
 class _ProbeCopy:
-    """A copy of our probe, and a folder for each run in which it writes."""
+    """A copy of the probe, and the folders in which the probe of each run writes."""
 
     def __init__(self, folder: str, original: str, added: Additions, account: Account | None) -> None:
         self._account = account
@@ -470,14 +472,14 @@ class _ProbeCopy:
             file.write(_SITE)
 
     def limited_to(self, names: Iterable[str]) -> _ProbeCopy:
-        """Return the same probe, limited to these tests."""
+        """Return the probe, limited to these tests."""
         limited = copy.copy(self)
         limited._only = sorted(names)
         return limited
 
     def prepare(self, root: str, environment: Mapping[str, str], alone: str) -> tuple[str, dict[str, str]]:
         """Prepare a run. `alone` is a command whose programs are watched themselves, because it has no known runner.
-        Every run has the same folders, and finds them empty.
+        All runs use the same folders, which are empty at the start.
         """
         out = os.path.join(os.path.dirname(self.folder), "run")
         shutil.rmtree(out, ignore_errors=True)

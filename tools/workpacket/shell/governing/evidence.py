@@ -1,7 +1,7 @@
 """Prove criteria: the only code that runs the commands of proofs, or checks that a place in the code exists.
 
 A proof is about a commit. The commit is determined first; the work tree must match it, before and after each command.
-Only the length of a command's output and the digest of the cleaned output enter the event.
+An event contains only the length of a command's output and the digest of the cleaned output.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Prover:
         """Return rows of criterion and evidence: `path:line`, or a command, which is run without a shell and only once
         for several criteria.
 
-        Nothing is run unless all of them can be.
+        Nothing is run unless all commands can be run.
         """
         read = {how: self._read(how) for _, how in asked}
         proved = {how: self._prove(how, words) for how, words in read.items()}
@@ -94,8 +94,8 @@ class Prover:
         return ()
 
     def _holds(self, path: str) -> bool:
-        """Whether the path is a file of the commit. A file outside it, or one that git ignores, proves nothing about
-        it.
+        """Whether the path is a file of the commit. A file that is not in the commit, or that git ignores, proves
+        nothing about the commit.
         """
         if os.path.isabs(path) or path.split("/", maxsplit=1)[0] == "..":
             return False
@@ -112,7 +112,7 @@ class Prover:
 
     def _run(self, command: str, words: Sequence[str]) -> Proved:
         if len(command) > _LONGEST_COMMAND:
-            hint = "put it in a script in the repository, and run that"
+            hint = "put the command in a script in the repository, and run that"
             raise WorkpacketError(
                 "proof_not_run",
                 f"the command has {len(command)} characters; the limit is {_LONGEST_COMMAND}",
@@ -163,7 +163,9 @@ class Prover:
         if after == self._tree:
             return
         what = "; ".join(_differences(self._tree, after))
-        hint = "undo it (see git status), and have the proof write to a temporary folder or to files that git ignores"
+        hint = (
+            "undo the change (see git status); have the proof write to a temporary folder or to files that git ignores"
+        )
         raise WorkpacketError(
             "proof_changed_tree", f"{command!r} {what}, so it proves nothing about the commit", hint=hint
         )
@@ -219,7 +221,7 @@ def _place(tree: _Tree) -> str:
 
 
 def _commit_to_prove(repository: Repository, tree: _Tree, revision: str) -> str:
-    """Return the commit that the work tree matches; raise an error if there is none."""
+    """Return the commit that the work tree matches; raise an error if it matches none."""
     if not tree.commit:
         raise WorkpacketError("proof_tree_differs", "there is no commit to prove yet", hint="git commit")
     commit = commit_of(repository, revision) if revision else tree.commit
@@ -240,7 +242,7 @@ def _line_result(root: str, place: re.Match[str]) -> str:
 
 
 def numbered(words: Sequence[str], criteria: Sequence[str], option: str) -> list[tuple[str, str]]:
-    """Parse `N=...` as (criterion, ...); `all=...` applies to each criterion."""
+    """Parse `N=TEXT` as (criterion, TEXT); `all=TEXT` applies to each criterion."""
     found: list[tuple[str, str]] = []
     for word in words:
         number, equals, rest = word.partition("=")

@@ -1,4 +1,5 @@
-"""Run a lifecycle command: take the lock, gather the facts, plan, apply. The plan decides, not this module.
+"""Run a lifecycle command: take the lock, gather the facts, plan, apply. All decisions are in the plan, not in this
+module.
 
 The facts are the packets concerned, their dependencies, the registers, the policy of the base, and the clock.
 
@@ -118,8 +119,8 @@ def _is_on(repository: Repository, policy: BasePolicy) -> bool:
 def _with_landings(
     repository: Repository, packets: dict[str, PacketFacts], policy: BasePolicy
 ) -> dict[str, PacketFacts]:
-    """Return the packets, marking those whose work has landed. Where the line of the target branch is not checked out,
-    none has.
+    """Return the packets, marking those whose work has landed. If the checkout is not on the line of the target branch,
+    none has landed.
     """
     lifecycle = policy.lifecycle
     waiting = {
@@ -173,13 +174,13 @@ def _packets(governed: GovernedFiles, names: Iterable[str]) -> dict[str, PacketF
 
 
 def _without_revision(name: str) -> str:
-    """Return the name up to its `-v3`. Called for every name, so it avoids patterns."""
+    """Return the name without a revision such as `-v3`. It avoids patterns, because it is called for every name."""
     head, mark, number = name.rpartition("-v")
     return head if mark and number.isascii() and number.isdecimal() else name
 
 
 def _specification(governed: GovernedFiles, pointer: Source | None) -> Source | None:
-    """Return the specification in force, wherever in the repository the pointer says that it is."""
+    """Return the specification in force, which the pointer may place anywhere in the repository."""
     for path in specification_places(pointer):
         try:
             return Source.from_bytes(path, read_bytes(governed.root, path, LARGEST_SPECIFICATION))
@@ -207,14 +208,17 @@ _READ_BY_ALL: Final = (POLICY_PATH, BOARD_PATH, REGISTRY_PATH, SPEC_POINTER)
 
 
 class Carried(Value):
-    """The answer, the written paths, and what an earlier command had left unfinished. `commit`: the policy has commands
-    commit what they write.
+    """The answer, the written paths, and what an earlier command had left unfinished. `commit` means that commands
+    commit what they write, according to the policy; `webhook` is its address, and `approvals` whether light packets
+    need one.
     """
 
     answer: Answer
     changed: tuple[str, ...] = ()
     finished: tuple[Recovered, ...] = ()
     commit: bool = False
+    webhook: str = ""
+    approvals: bool = False
 
 
 def carry_out(
@@ -257,13 +261,13 @@ def carry_out(
         deleted = held.deleted() if names is not None else ""
         if deleted:
             answer = replace(answer, notes=(*answer.notes, deleted))
-        return Carried(answer, changed, transaction.finished, facts.policy.packets.commit)
+        policy = facts.policy
+        asked = policy.packets.approvals == "signed"
+        return Carried(answer, changed, transaction.finished, policy.packets.commit, policy.webhook, asked)
 
 
 def unseen_moves(repository: Repository, packet: PacketFacts) -> tuple[Problem, ...]:
-    """Report moves of a packet that are on the base but not in the log here: a move made here could not land beside
-    them.
-    """
+    """Report moves of a packet that are on the base but not in the log here: another move made here could not land."""
     branch = default_branch(repository)
     if branch is None or branch.commit == head_commit(repository):
         return ()
@@ -292,7 +296,9 @@ def _own(packet: PacketFacts) -> dict[str, bytes]:
 
 
 def _refused_beside_base(repository: Repository, facts: Facts, answer: Planned) -> Answer:
-    """Return the plan, unless it moves a packet or uses an approval while the base has moves that are not here."""
+    """Return the plan, but refuse one that moves a packet or uses an approval while the base has moves that are not
+    here.
+    """
     moved = dict.fromkeys(event.packet for event in answer.plan.events if event.moves_lane or event.attest)
     for name in moved:
         packet = facts.packets.get(name)
@@ -317,7 +323,7 @@ def facts_before(repository: Repository, names: Sequence[str], actor: Actor) -> 
 
 
 def _waited_for(facts: Facts, names: Sequence[str]) -> list[str]:
-    """Return the dependencies of the named packets: a hidden one would look as if it did not exist."""
+    """Return the dependencies of the named packets: a dependency hidden from the work tree would seem not to exist."""
     named = (facts.packets[name] for name in names if name in facts.packets)
     return [needed for packet in named for needed in packet.dependencies()]
 
@@ -334,7 +340,7 @@ def _require_clock(facts: Facts, names: Sequence[str] | None) -> None:
 
 
 def _require_lanes(facts: Facts) -> None:
-    """Refuse invalid lanes: with a lane missing from the sequence, the one after it would be open."""
+    """Refuse invalid lanes: if a lane were missing from the sequence, packets could skip its gate."""
     for fault in facts.policy.lane_faults[:1]:
         raise WorkpacketError("lanes_unfit", fault.message, hint=fault.hint, path=POLICY_PATH)
 
@@ -345,8 +351,8 @@ def here() -> Repository:
 
 
 class Question(Value):
-    """A question about a gate. `lanes` are those in which it is asked, () for any. An `optional` gate exists only if
-    the policy has a rule for it; any other gate without a rule stays closed.
+    """A question about a gate. `lanes` are those in which the question is asked; () means all. An `optional` gate
+    exists only if the policy has a rule for it; any other gate without a rule stays closed.
     """
 
     gate: str

@@ -1,4 +1,4 @@
-"""The merge driver that git calls for board, registry and packets, once `merge.workpacket.driver` is configured.
+"""The merge driver that git calls for board, registry and packets, if `merge.workpacket.driver` is configured.
 
 Git calls a driver before the merged log is in the work tree, so the log is assembled here from the commits being
 merged. If these cannot be found, the texts are merged as they are, and `board sync` is needed afterwards.
@@ -35,7 +35,7 @@ _MARK = b"<<<<<<< "
 
 
 class Unmerged(Value):
-    """The state of a merge. `operation` is what git is in the middle of. Files without conflict markers are
+    """The state of a merge. `operation` is the git operation in progress. Files without conflict markers are
     `settled`.
     """
 
@@ -53,7 +53,7 @@ class Unmerged(Value):
 
 
 def unmerged(repository: Repository) -> Unmerged | None:
-    """Return None unless git is in the middle of an operation."""
+    """Return the state of the merge; None if no git operation is in progress."""
     operation = operation_in_progress(repository)
     if not operation:
         return None
@@ -137,7 +137,7 @@ class JoinedBranches:
         )
 
     def _lanes(self) -> LaneTable:
-        """Return the lanes of the merged policy; if both sides changed it, theirs as it is."""
+        """Return the lanes of the merged policy; if both sides changed it, those of their version."""
         policy = self._files.get(POLICY_PATH)
         return lifecycle_of(read_objects(self._repository, [policy])[policy]).lanes if policy is not None else BUILT_IN
 

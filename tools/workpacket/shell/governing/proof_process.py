@@ -6,7 +6,8 @@ purpose, `sh -c '...'`. Quotes and backslashes mean what they mean to a POSIX sh
 
 The end of a proof's output is stored outside the history, by digest, in the folder that all work trees share. No output
 of a proof enters an event, because everything in git stays there for everyone. The event names the digest, by which the
-cleaned end of the output can be shown on the machine where the proof was run. It may be deleted at any time.
+cleaned end of the output can be shown on the machine where the proof was run. The stored output may be deleted at any
+time.
 """
 
 from __future__ import annotations
@@ -87,8 +88,8 @@ _ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", 
 class Ended(Value):
     """How a program ended. `output` is the beginning of its output, `length` the size of all of it in bytes.
 
-    `limit` is the limit that it reached: `time`, at which it was stopped, or `output`; '' for none. `milliseconds` is
-    how long it ran: a verdict given in less time was given without running it again.
+    `limit` is the limit that it reached: `time`, at which it was stopped, or `output`; '' if none. `milliseconds` is
+    how long it ran: a verdict given in less time cannot have been based on another run.
     """
 
     exit_code: int
@@ -99,7 +100,7 @@ class Ended(Value):
 
 
 class Account(Value):
-    """Another account of this machine, which runs the programs of a proof and cannot read our files."""
+    """Another account of this machine, which runs the programs of a proof and cannot read the caller's files."""
 
     uid: int
     gid: int
@@ -190,8 +191,8 @@ def run_limited(
 
 
 class _Interrupts:
-    """While it is active, these signals raise KeyboardInterrupt, but not before that is allowed: an interrupt between
-    starting a program and preparing to stop it would leave the program behind. Works only in the main thread.
+    """While this is active, these signals raise KeyboardInterrupt, but are held back at first: an interrupt between
+    starting a program and preparing to stop it would leave the program behind. This works only in the main thread.
     """
 
     def __init__(self) -> None:
@@ -239,12 +240,12 @@ class _Output:
                 self.kept += chunk[: max(0, self._most - len(self.kept))]
 
     def finish(self) -> None:
-        """Wait for the end, but not for a process that left the group and keeps the output open."""
+        """Wait for the end of the output, but not for a process that left the group and keeps the output open."""
         self._thread.join(GRACE)
 
 
 def _stop(process: subprocess.Popen[bytes], *, ask: bool) -> None:
-    """End every process of the group; with `ask`, they are asked first."""
+    """End every process of the group; with `ask`, ask them to end first."""
     if sys.platform == "win32":
         process.kill()
     else:
@@ -306,7 +307,7 @@ def proof_words(command: str) -> list[str]:
 
 
 class _Reader:
-    """One pass over the text. `word` is None between words."""
+    """One pass over the text. `word` is the current word, None between words."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -1,7 +1,7 @@
 """Trees in which proofs are run: fresh checkouts outside the repository, so that no file of a work tree affects them.
 
 A tree is a separate repository that borrows the objects of this one: programs may use git in it, and nothing that they
-do reaches our branches. Ignored folders with installed packages are linked.
+do reaches the branches of this one. Ignored folders with installed packages are linked.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ProofTree(Value):
 
 
 class ProofPlace:
-    """Trees at one place, one after the other, so that programs in them cannot distinguish them by their path."""
+    """Trees that take turns at one place, so that programs in them cannot distinguish them by their path."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -50,7 +50,7 @@ class ProofPlace:
         return f"fresh-{self._fresh}"
 
     def enter(self, name: str) -> None:
-        """Put the tree of this name at the place; if there is none yet, an empty folder."""
+        """Put the tree of this name at the place; if there is no such tree yet, put an empty folder there."""
         if name == self._present:
             return
         if self._present:
@@ -63,9 +63,7 @@ class ProofPlace:
 
 @contextmanager
 def scratch_folder(*, shared: bool = False) -> Iterator[str]:
-    """Create a scratch folder. `shared` is for another account, which can enter the trees in it, and read
-    nothing else.
-    """
+    """Create a temporary folder. With `shared`, another account can enter the trees in it, and nothing else."""
     # Without links: runners report real paths, which are compared with it.
     folder = os.path.realpath(tempfile.mkdtemp(prefix="workpacket-proof-"))
     if shared:
@@ -154,7 +152,7 @@ def pose_as(tree: ProofTree, commit: str) -> None:
 
 
 def put(tree: ProofTree, texts: Mapping[str, str]) -> None:
-    """Write other texts to these files, before anything has run in the tree."""
+    """Replace the texts of these files before anything is run in the tree."""
     for path, text in texts.items():
         with open(os.path.join(tree.root, path), "wb") as file:
             file.write(text.encode("utf-8", "surrogateescape"))
@@ -175,7 +173,7 @@ def give(folder: str, account: Account | None) -> None:
 def prepare(
     tree: ProofTree, policy: EvidencePolicy, environment: Mapping[str, str], account: Account | None = None
 ) -> None:
-    """Run the setup commands of the policy in a tree; their failure says nothing about the work."""
+    """Run the setup commands of the policy in a tree; a failure there says nothing about the work."""
     for command in policy.setup:
         try:
             ended = run_limited(
@@ -195,5 +193,5 @@ def prepare(
 
 
 def _unprepared(command: str, why: str) -> WorkpacketError:
-    hint = "nothing was recorded; correct [evidence] setup in the policy on the base, or what it needs"
+    hint = "nothing was recorded; correct [evidence] setup in the policy on the base, or provide what it needs"
     return WorkpacketError("proof_setup_failed", f"the trees could not be prepared: {command} {why}", hint=hint)

@@ -29,7 +29,7 @@ class Recorded(Value):
 
     @property
     def base(self) -> str:
-        """Return the commit with which its tests were compared; '' if none were."""
+        """Return the commit at which its tests were also run, for comparison; '' if there was none."""
         return next((str(row["base"]) for row in self.rows.values() if row.get("base")), "")
 
     @property
@@ -53,7 +53,7 @@ def recorded_proofs(repository: Repository, packet: PacketFacts) -> Recorded:
 
 
 def submitted_since(repository: Repository, base: str) -> list[str]:
-    """Return the packets whose work is submitted by an event in HEAD that the base does not have."""
+    """Return the packets with a submission in HEAD that is not on the base."""
     found = set()
     for change in changed_paths(repository, commit_of(repository, base), commit_of(repository, "HEAD"), LOG_FOLDER):
         name, _, file = change.path.removeprefix(f"{LOG_FOLDER}/").partition("/")

@@ -1,4 +1,4 @@
-"""The files that `init` installs, and those of them that a repository has.
+"""The files that `init` installs, and those among them that a repository has.
 
 Also the folders of the runtime that git does not ignore yet, and the file that could list them.
 """
@@ -39,7 +39,7 @@ def read_package(instructions: str, skills: Mapping[str, str]) -> StarterTexts:
 
 def running() -> tuple[Mapping[str, Json] | None, str]:
     """Return where the running package was installed from (PEP 610), and its version. A folder that was only put on the
-    path has no record, and counts as its own source.
+    path has no such record, and counts as its own source.
     """
     import json
     from importlib import metadata
@@ -61,7 +61,7 @@ def gov_just() -> str:
 
 
 def look_around(root: str, paths: Iterable[str]) -> ExistingFiles:
-    """List what is at these paths. The target of a link is not examined: it exists, and is not a regular file."""
+    """List what is at these paths. A link is not followed: it counts as something other than a regular file."""
     files: dict[str, bytes | None] = {}
     for path in paths:
         if link_on_the_way(root, path):
@@ -76,7 +76,7 @@ _SKILL_PLACES = (".claude/skills", ".agents/skills", "skills", "plugins/*/skills
 
 
 def skills_of_teams(root: str) -> dict[str, bytes]:
-    """Return the skills of teams with which a session is started, by path. A link belongs to someone else."""
+    """Return the skills of teams with which a session is started, by path. A link is left alone."""
     found: dict[str, bytes] = {}
     for place in _SKILL_PLACES:
         for name in TEAM_SKILLS:
@@ -106,8 +106,8 @@ def _read(name: str) -> str:
 
 
 def not_ignored(repository: Repository) -> tuple[bytes | None, tuple[str, ...]]:
-    """Return the bytes of `.gitignore`, None if it is missing, and the folders that it should list. A file that is a
-    link belongs to someone else.
+    """Return the bytes of `.gitignore`, None if it is missing, and the folders that it should list. If the file is a
+    link, it is left alone.
     """
     try:
         before = read_bytes(str(repository.root), GITIGNORE, DATA.size)

@@ -1,5 +1,5 @@
-"""Check that the log, the attestations and the checkpoints of the base are present and unchanged, or that their whole
-landing was reverted.
+"""Check that the log, the attestations and the checkpoints of the base are present and unchanged, or that the landing
+that added them was reverted as a whole.
 
 Nothing is ever deleted from the log except by reverting the whole landing that added it: its events, its envelopes and
 its code. The events that a change removes, or restores, identify the landings; the rest of the change is then judged
@@ -73,7 +73,7 @@ def judge_append_only(
     repository: Repository, base: str, ids: Mapping[str, str] | None = None, *, worktree: bool = False
 ) -> list[Problem]:
     """Return the write-once files of the base that are lost or changed. `ids` are the git ids of those in the work
-    tree, if already known; with `worktree`, no revert is looked for, because it would not be committed yet.
+    tree, if already known; with `worktree`, reverts are not searched for, because they would not be committed yet.
     """
     there, root = committed_ids(repository, base), str(repository.root)
     if ids is None:
@@ -93,7 +93,7 @@ def judge_append_only(
 
 
 def _taken_back(repository: Repository, trials: TrialMerges, change: tuple[str, str], revert: Revert) -> Iterator[str]:
-    """Yield the write-once files that were reverted as a whole; none if any part of their landings is left here."""
+    """Yield the write-once files that were reverted as a whole; nothing if any part of their landings is left here."""
     before, head = change
     undone, left = trials.differences(before, revert.commit), trials.differences(revert.commit, head)
     removed = {path: undone[path].old for path in undone if path.startswith(_WRITE_ONCE) and not undone[path].new}
@@ -111,7 +111,7 @@ def _is_governed(path: str) -> bool:
 
 
 def _says_no(repository: Repository, removed: Mapping[str, str]) -> Iterator[bool]:
-    """Yield for each envelope whether it is anything but an approval, or unreadable."""
+    """Yield, for each envelope, whether it is unreadable or something other than an approval."""
     folder = f"{ATTESTATIONS_FOLDER}/"
     names = {
         path.removeprefix(folder): row.rpartition(" ")[2] for path, row in removed.items() if path.startswith(folder)
@@ -125,5 +125,5 @@ def _says_no(repository: Repository, removed: Mapping[str, str]) -> Iterator[boo
 def _told(revert: Revert) -> Iterable[Problem]:
     reason = CHANGE_BY_CODE["landing_reverted"]
     for landing in revert.landings:
-        what = f"the landing {landing[:12]} is reverted as a whole, with the events that it brought"
+        what = f"the landing {landing[:12]} is reverted as a whole, with the events that it added"
         yield Problem(reason.code, what, Location(GOVERNANCE_FOLDER), reason.remedy, severity=reason.severity)

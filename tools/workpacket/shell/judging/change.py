@@ -78,7 +78,7 @@ def around(
 
 
 def _light_unmet(governed: GovernedFiles, packet: PacketFacts, policy: LifecyclePolicy) -> list[str]:
-    """Return what the document of a light packet lacks, by the specification that would be in force."""
+    """Return what the document of a light packet lacks, judged by the specification that would be in force."""
     from workpacket.lifecycle.forms import document_unmet
 
     places = specification_places(governed.read(SPEC_POINTER))
@@ -87,8 +87,8 @@ def _light_unmet(governed: GovernedFiles, packet: PacketFacts, policy: Lifecycle
 
 
 def _standing(repository: Repository, base: str, packet: PacketFacts) -> tuple[str, str | None] | None:
-    """Return the last day of a standing packet, as its files and those of the base say it; None if the policy of the
-    base has no gate for standing packets.
+    """Return the last day of a standing packet according to its files and to those of the base; None if the policy of
+    the base has no gate for standing packets.
     """
     if not names_standing(policy_at(repository, readable_commit(repository, base)).policy):
         return None
@@ -131,7 +131,7 @@ def _waivers(repository: Repository, base: str, packet: PacketFacts) -> Iterator
 
 def _is_contained(repository: Repository, packet: PacketFacts, event: LogEvent, policy: LifecyclePolicy) -> bool:
     """Whether head, which becomes the target branch when the change lands, contains the commit that the event calls
-    merged, as it was judged.
+    merged, in the state that was judged.
     """
     before = packet.log.ancestry(event.parents)
     submitted = [each.text("commit") for each in packet.log.events if each.type == "submitted" and each.id in before]
@@ -151,7 +151,7 @@ def _brings_moves(logs: Iterable[Log], known: frozenset[str]) -> bool:
 
 
 def _unfit(fault: LaneFault) -> Problem:
-    """Return the problem that the legal moves of the change cannot be determined."""
+    """Return the problem that says that the legal moves of the change cannot be determined."""
     reason = CHANGE_BY_CODE["base_lanes_unfit"]
     message = f"the policy of the base adds invalid lanes: {fault.message}"
     return Problem(reason.code, message, Location(POLICY_PATH), fault.hint, severity=reason.severity)
@@ -162,7 +162,7 @@ SKEW = timedelta(seconds=300)
 
 
 def ahead(logs: Iterable[Log], known: frozenset[str], now: str) -> Iterator[Problem]:
-    """Report new events from a clock that is ahead: nothing could follow them until their time has come."""
+    """Report new events from a clock that is ahead: no event could follow them until that time."""
     reason = CHANGE_BY_CODE["event_ahead"]
     latest = datetime.fromisoformat(now) + SKEW
     for log in logs:
@@ -194,12 +194,12 @@ def _unguarded(repository: Repository, base: str) -> Iterator[Problem]:
             return
     reason = CHANGE_BY_CODE["policy_unguarded"]
     for name in changed:
-        what = f"[{name}] is changed, but the policy of the base names no approvers who could approve that"
+        what = f"[{name}] is changed, but the policy of the base names no one who could approve that"
         yield Problem(reason.code, what, Location(POLICY_PATH), reason.remedy, severity=reason.severity)
 
 
 def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[Problem]:
-    """Return everything that prevents the change since `base`; with `worktree`, judge the work tree."""
+    """Return everything that prevents merging the change since `base`; with `worktree`, judge the work tree."""
     commit = commit_of(repository, base)
     root = str(repository.root)
     files = {path: read_logged(root, path) for path in append_only_paths(root)}

@@ -75,8 +75,8 @@ class _Judged(Value):
 def coverage_problems(
     repository: Repository, base: str, head: str, logs: Mapping[str, Log], policy: LifecyclePolicy
 ) -> list[Problem]:
-    """Return what no packet covers in the change from `base` to `head`. The logs are those of `head`, the policy that
-    of the base.
+    """Return what no packet covers in the change from `base` to `head`. The logs come from `head`, the policy from the
+    base.
     """
     if policy.coverage.mode == "off":
         return []
@@ -126,7 +126,7 @@ class Anchors:
         return frozenset(places[: first + 1] if first is not None else ())
 
     def rewritten(self, one: Difference) -> bool:
-        """Whether the difference puts another specification in force, or changes what this one says."""
+        """Whether the difference puts another specification in force, or changes the text of this one."""
         if not is_governance(one.path) or one.path not in {SPEC_POINTER, *self._paths}:
             return False
         before, after = (
@@ -204,8 +204,8 @@ class _Coverage:
                 yield _Judged(name, commit, required)
 
     def _here(self, judged: _Judged) -> _Judged | None:
-        """Return the same with a commit made for the comparison, if its own is not in this clone but the submission
-        describes the landed work; None if that is not the case, and nothing can be known.
+        """Return the work with a substitute commit if this clone lacks its own but the submission describes the landed
+        work; None if it does not, so that the work cannot be judged.
         """
         if resolved(self.repository, f"{judged.commit}^{{commit}}") is not None:
             return judged
@@ -260,8 +260,8 @@ class _Coverage:
         return {path: one.new for path, one in work.items() if path in now}
 
     def _held_once(self, paths: Iterable[str], judged: Iterable[_Judged]) -> set[str]:
-        """Return the paths at which the base had the judged content at some time since the work left it: these landed
-        before the verdict.
+        """Return the paths at which the base had the judged content at some time since the work left it: these paths
+        landed before the verdict.
         """
         held: set[str] = set()
         wanted = set(paths)
@@ -278,7 +278,7 @@ class _Coverage:
         return held
 
     def _reports(self, differing: Mapping[str, Difference]) -> Iterator[str]:
-        """Yield reports that a verdict of this change names with these bytes, and that are new or were
+        """Yield reports that a verdict of this change names with these bytes. They must be new files or have been
         reports before.
         """
         verdicts = [event for log in self.logs.values() for event in log.events if event.type == "verdict.given"]
@@ -312,15 +312,15 @@ class _Coverage:
                 yield path
 
     def _outside(self, differences: Mapping[str, Difference]) -> dict[str, Difference]:
-        """Leave out documents of the governance folder, except those that become a program there or say something other
-        than the specification in force.
+        """Leave out documents of the governance folder, except those that become a program there or differ from the
+        specification in force.
         """
         return {path: one for path, one in differences.items() if not _is_document(one) or self.anchors.rewritten(one)}
 
     # --- scopes ---
 
     def _covers(self, kinds: Mapping[str, Kind], wanted: Collection[Kind], paths: Iterable[str]) -> Iterator[Cover]:
-        """Yield the scopes of these kinds of packets, if they may contain any of the paths."""
+        """Yield the scopes of packets of these kinds that may contain any of the paths."""
         names = [name for name, kind in kinds.items() if kind in wanted]
         tops = {path.partition("/")[0] for path in paths}
         now = self._scopes(dict.fromkeys(names, self.head), tops)
@@ -335,7 +335,9 @@ class _Coverage:
             yield Cover(name, kind, tuple(each.entries for each in scopes), why)
 
     def _standing(self, days: Sequence[date | None]) -> tuple[Kind, str]:
-        """Return the kind of a standing packet, which covers until the earlier of its approved and its current end."""
+        """Return the kind of a standing packet, which covers changes until its approved or its current last day,
+        whichever is earlier.
+        """
         until = [day for day in days if day is not None]
         if len(until) < len(days):
             return "", "it was not approved as a standing packet"
@@ -365,8 +367,8 @@ class _Coverage:
 
 
 def _may_matter(text: str, tops: Collection[str]) -> bool:
-    """Whether the scope may contain a path that begins like this. Parsing every packet to find out would take long,
-    because finished ones are included.
+    """Whether the scope may contain a path that begins like this. Parsing every packet to find out would take too long,
+    because finished packets are included.
     """
     fields = _SCOPE_FIELD.findall(text)
     if len(fields) != 1 or not any(character.isalnum() for character in fields[0]):
@@ -390,7 +392,7 @@ def _scope(source: Source) -> _Scope:
 
 
 def _is_document(one: Difference) -> bool:
-    """Whether it is a document of the governance folder, and does not become a program there."""
+    """Whether the path is a document of the governance folder that does not become a program."""
     mode = one.new.partition(" ")[0]
     return is_governance(one.path) and (not mode or f"{mode} " == _FILE or mode == one.old.partition(" ")[0])
 

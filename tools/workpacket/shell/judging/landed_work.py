@@ -62,7 +62,7 @@ def landed(repository: Repository, tip: str, logs: Mapping[str, Log], policy: Li
 
 
 def _settling(log: Log, policy: LifecyclePolicy) -> LogEvent | None:
-    """Return the event whose arrival settles the packet: the verdict, or a submission that no one must judge."""
+    """Return the event whose arrival settles the packet: the verdict, or a submission that needs no verdict."""
     said, state = judging(log), fold(log)
     if said is not None and settles_by_landing(state, policy):
         return said[0]
@@ -126,7 +126,7 @@ def merge_faults(repository: Repository, tip: str, log: Log, policy: LifecyclePo
 
 
 def _landing_of(repository: Repository, tip: str, arrived: str, submitted: LogEvent | None) -> str:
-    """Return the commit that added the work: that of the verdict or, if the verdict was there first, the next one that
+    """Return the commit that added the work: that of the verdict or, if the verdict landed first, the next one that
     changes the same paths.
     """
     changed = submitted.texts("changed")[:_FEW] if submitted is not None else ()
@@ -159,7 +159,7 @@ def _as_submitted(repository: Repository, trials: TrialMerges, landing: str, eve
 def _faults(repository: Repository, trials: TrialMerges, commit: str, policy: LifecyclePolicy) -> list[Uncovered]:
     before = resolved(repository, f"{commit}^1^{{commit}}")
     if before is None:
-        return [Uncovered("landed_otherwise", LOG_FOLDER, "", "it is the first commit, so nothing was judged")]
+        return [Uncovered("landed_otherwise", LOG_FOLDER, "", "it is the first commit, so it has no judged work")]
     changed = trials.differences(before, commit)
     touched = {path.split("/")[2] for path in changed if path.startswith(f"{LOG_FOLDER}/")}
     then = _logs_at(repository, commit, touched)

@@ -1,4 +1,4 @@
-"""Signatures of checkpoints: read, judge by the policy of the base, and make them.
+"""Signatures of checkpoints: read them, judge them by the policy of the base, and make them.
 
 A checkpoint on the base is judged by the policy before the commit that added its signature, at the time of that commit;
 any other checkpoint by the current policy of the base, at the current time. Revocations are always those of the base.
@@ -75,7 +75,7 @@ def make_checkpoint(
 ) -> list[LogEvent]:
     """Sign and write the checkpoint due at HEAD; return the events, or none if everything is covered already.
 
-    A checkpoint that would not count is not written.
+    A checkpoint is not written if its signature would not count.
     """
     refuse_during_merge(repository)
     commit = head_commit(repository)
@@ -103,8 +103,8 @@ def _signature(judge: Judge, event: LogEvent, key: OwnKey) -> FileChange:
     vouching = judge.signed(event, armored)
     if not vouching.by:
         hint = (
-            "add to the policy of the base: the key, to allowed_signers for workpacket-checkpoint@v1; its "
-            "owner, to the role ci"
+            "in the policy of the base, add the key to allowed_signers for workpacket-checkpoint@v1, and its owner "
+            "to the role ci"
         )
         raise WorkpacketError(vouching.fault, vouching.message, hint=hint)
     return FileChange(signature_path(event.id), None, armored)

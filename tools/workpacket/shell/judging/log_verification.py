@@ -94,7 +94,7 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
 
 
 def digest_here(root: str, path: str) -> str | None:
-    """Return the digest of a file of the work tree; None if there is no readable one."""
+    """Return the digest of a file of the work tree; None if it is missing or unreadable."""
     try:
         return hashlib.sha256(read_bytes(root, path, LARGEST_FILE)).hexdigest()
     except OSError:
@@ -102,7 +102,7 @@ def digest_here(root: str, path: str) -> str | None:
 
 
 def _needs_people(event: LogEvent) -> bool:
-    """Whether the event claims an approval, or a gate that no policy leaves open."""
+    """Whether the event claims an approval, or must pass a gate that every policy closes."""
     return bool(event.attest) or CONSUMING.get(event.type, "") in HUMAN_GATES
 
 
@@ -139,8 +139,8 @@ class Verified(Value):
 
 
 class Proven(Value):
-    """The signatures of all events: how many are proven, signed by a key that the policy of the base does not list for
-    the actor, or unsigned; and how many are invalid.
+    """The number of events whose signature is proven, by a key that the policy of the base does not list for the actor,
+    missing, or invalid.
     """
 
     proven: int
@@ -150,7 +150,7 @@ class Proven(Value):
 
 
 class _Question(Value):
-    """What is asked of every packet. `like` is an id of the kind that git gives here, '' if no ids are needed;
+    """What is determined for every packet. `like` is an example of git's ids here, '' if no ids are needed;
     `signatures` are the actors of the base, with its approving and revoked keys, or None.
     """
 
@@ -160,7 +160,7 @@ class _Question(Value):
 
 
 class _Seen(Value):
-    """What is known of some packets, once their events are forgotten."""
+    """What is kept about some packets after their events are discarded."""
 
     packets: list[Reach]
     events: int
@@ -177,9 +177,8 @@ _PROCESSES = 2
 
 def verify_log(repository: Repository, base: str, now: str, *, signatures: bool = False) -> Verified:
     """Return everything that is wrong with the log, by itself, by its checkpoints and, if one is given, against a
-    base; with `signatures`, also who signed its events, those on the base included.
-
-    A log may have more events than fit into memory: they are read packet by packet, and none is kept.
+    base; with `signatures`, also who signed its events, including those on the base. A log may have more events than
+    fit into memory, so they are read packet by packet and not kept.
     """
     from workpacket.shell.judging.log_checkpoints import judged_here
 
@@ -226,7 +225,7 @@ def _signers(repository: Repository, base: str) -> tuple[Actors, frozenset[bytes
 
 
 def _read_packets(question: _Question, names: Sequence[str], named: Mapping[str, Sequence[NamedHeads]]) -> _Seen:
-    """Read all logs but that of the checkpoints, in two processes if that is faster."""
+    """Read all logs except that of the checkpoints, in two processes if that is faster."""
     batches = [names[start : start + _BATCH] for start in range(0, len(names), _BATCH)]
     asked = [({name: named[name] for name in batch if name in named}, batch) for batch in batches]
     ask = partial(_read_batch, question)
@@ -271,7 +270,7 @@ def _read_batch(question: _Question, asked: tuple[Mapping[str, Sequence[NamedHea
 
 
 def _paths_of(root: str, name: str) -> Iterator[str]:
-    """The files of one packet; a file in the place of its folder is itself one."""
+    """The files of one packet; if a file is in the place of the folder, that file."""
     path = f"{LOG_FOLDER}/{name}"
     if os.path.isdir(os.path.join(root, path)):
         return paths_below(root, path)
@@ -287,8 +286,8 @@ def _event_signatures(question: _Question) -> EventSignatures | None:
 
 
 def _count_signatures(signatures: EventSignatures, log: Log, files: Mapping[str, bytes], seen: _Seen) -> None:
-    """Count who signed the events of a log. An event by a key that has left the policy, or is revoked, is a claim,
-    which is not a fault; a signature that does not cover its event is one.
+    """Count who signed the events of a log. If a key has left the policy or was revoked, its events are only claims,
+    which is not a fault. A signature that does not cover its event is a fault.
     """
     for event in log.events:
         signed = signatures.judge(event, files[event.path])

@@ -50,7 +50,7 @@ class MergedTree(Value):
     attribute_files: tuple[tuple[TreeEntry, ...], tuple[TreeEntry, ...]]
 
     def brought(self) -> Iterator[TreeEntry]:
-        """Yield the entries that the base lacks, or whose contents differ there."""
+        """Yield the entries that are missing from the base or have other contents there."""
         return (entry for path, entry in self.after.items() if self.before.get(path) != entry)
 
 
@@ -146,15 +146,15 @@ _HIDING = tuple(_HIDDEN)
 
 
 def _attribute_files(entries: Iterable[TreeEntry]) -> tuple[TreeEntry, ...]:
-    """Return the attribute files, including links: when git reads attributes from a tree, it takes the text of a link
-    for the lines of the file.
+    """Return the attribute files, including links: when git reads attributes from a tree, it reads the text of a link
+    as the lines of the file.
     """
     return tuple(entry for entry in entries if entry.path.rpartition("/")[2] == ATTRIBUTES)
 
 
 def _attributes(tree: MergedTree) -> Iterator[Problem]:
-    """Report attributes that make a checkout show different bytes below the governance folder than are committed, and
-    those that leave its files out of the diffs that people review.
+    """Report attributes that make a checkout of the governance folder differ from the committed bytes, and those that
+    leave its files out of the diffs that people review.
     """
     before, after = tree.attribute_files
     if before == after:
@@ -196,7 +196,7 @@ def _converts(path: str, values: Mapping[str, str]) -> str:
 
 
 def _uncommitted(tree: MergedTree) -> Iterator[Problem]:
-    """Return one problem for all files that differ from HEAD."""
+    """Return one problem that names all files that differ from HEAD."""
     root = str(tree.repository.root)
     files = {path: entry.object_id for path, entry in tree.after.items() if entry.is_file}
     here = set(paths_below(root, GOVERNANCE_FOLDER))

@@ -72,8 +72,8 @@ def _scope_of(packet: PacketFacts) -> list[str]:
 def _changed(
     repository: Repository, governed: GovernedFiles, packet: PacketFacts, between: tuple[str, str]
 ) -> list[str]:
-    """Return the paths that the work changes. Work based on that of another packet begins where the other ended, for
-    paths in the other's scope. A report named by a verdict belongs to the validator.
+    """Return the paths that the work changes. If the work is based on another packet's work, it begins where that
+    ended, for paths in that packet's scope. A report named by a verdict belongs to the validator.
     """
     fork, commit = between
     reports = set(reports_at(repository, packet, commit))
@@ -89,9 +89,9 @@ def _changed(
 
 
 def _is_between(repository: Repository, commit: str, other: PacketFacts, packet: PacketFacts) -> bool:
-    """Whether the work on the other packet had begun at this commit, and that on this one had not.
-
-    The person who prepares a packet names where its work begins; a later commit would make it somebody else's work.
+    """Whether, at this commit, the work on the other packet had begun and that on this packet had not. The person who
+    prepares a packet chooses where its work begins; with a later commit, part of the work would count as the other
+    packet's.
     """
     if not resolved(repository, f"{commit}^{{commit}}"):
         return False
@@ -130,7 +130,7 @@ def submitted_versions(repository: Repository, packet: PacketFacts, path: str) -
     """Return the bytes of the file in every commit of this clone, and here, by digest; nothing if a submitted commit is
     not in this clone.
 
-    A squash removes the versions between the moves of a branch, and then there is nothing to compare with.
+    A squash removes the versions between the moves of a branch, so that nothing is left to compare with.
     """
     submitted = [event.text("commit") for event in packet.log.events if event.type == "submitted"]
     if any(resolved(repository, f"{commit}^{{commit}}") is None for commit in submitted):

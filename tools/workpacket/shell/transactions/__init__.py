@@ -12,7 +12,10 @@ JOURNAL_FOLDER = ("workpacket", "tx")
 
 
 def left_between_files(git_dir: str | None) -> bool:
-    """Whether a command died while replacing files, or is running now. A draft alone has changed nothing."""
+    """Whether a command died while replacing files, or is running now.
+
+    A journal that is only a draft has changed nothing.
+    """
     if git_dir is None:
         return False
     try:

@@ -55,7 +55,7 @@ class Record(Value):
     new_folders: tuple[str, ...]
 
     def temporary(self, index: int) -> str:
-        """Return the name of entry `index` in its folder before it replaces the file."""
+        """Return the temporary name of the new file for entry `index`, before it replaces the old one."""
         return f"{TEMPORARY_PREFIX}{self.tx}-{index}.tmp"
 
 
@@ -70,14 +70,14 @@ class Journal:
         self._tree = tree
 
     def prepare(self) -> None:
-        """Create the folder. This is done every time: a process that died may have created it without making it
+        """Create the folder. This is done every time: a process that died may have created the folder without making it
         durable.
         """
         for depth in range(1, len(JOURNAL_FOLDER) + 1):
             self._tree.make_folder(JOURNAL_FOLDER[:depth])
 
     def pending(self) -> list[tuple[str, Stage]]:
-        """Return the unfinished transactions, oldest first, with the stage of each."""
+        """Return the unfinished transactions, oldest first, each with its stage."""
         names = self._tree.names("/".join(JOURNAL_FOLDER))
         # Ids are version 7 UUIDs, which sort by time.
         found = [match.groups() for name in sorted(names) if (match := _NAME.fullmatch(name))]
@@ -110,7 +110,7 @@ class Journal:
 
 
 def write_file(tree: Tree, folder: tuple[str, ...], name: str, data: bytes, mode: int | None = None) -> None:
-    """Write a new file durably; its name is durable once its folder is."""
+    """Write a new file durably; its name becomes durable with its folder."""
     storage = tree.storage
     file = storage.create(tree.folder(folder), name)
     try:

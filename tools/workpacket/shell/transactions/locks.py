@@ -1,9 +1,9 @@
 """The lock that lets one writer at a time change governed files.
 
 The lock is a file in the git directory that all work trees of a clone share, and covers only that clone. The operating
-system holds the lock, so it cannot outlive its process; the text of the file only tells others who has it. The file is
-never deleted, because a deleted lock can be held twice. (`fcntl` costs 0.15 ms to import, the `filelock` package 26
-ms.)
+system holds the lock, so it cannot outlive its process; the text of the file only tells others who holds it. The file
+is never deleted, because then two processes could hold the lock. (`fcntl` costs 0.15 ms to import, the `filelock`
+package 26 ms.)
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _who(command: str) -> bytes:
 
 
 def _say(file: int, text: bytes) -> None:
-    """Record who has the lock. On a full disk, the lock is held without a name."""
+    """Record who holds the lock. On a full disk, the lock is held without a record."""
     with suppress(OSError):
         os.ftruncate(file, 0)
         os.lseek(file, 0, os.SEEK_SET)

@@ -59,8 +59,8 @@ class ThirdState(Exception):
 def stage(tree: Tree, record: Record) -> None:
     """Write every new file, complete and durable, next to the one that it will replace.
 
-    A full disk or a read-only folder is detected here, before any governed file has changed. A deletion stages an empty
-    file, to test its folder.
+    A full disk or a read-only folder is detected here, before any governed file has changed. For a deletion, an empty
+    file is staged, to test the folder.
     """
     for folder in record.new_folders:
         with _naming(folder):
@@ -77,8 +77,8 @@ def strangers(tree: Tree, record: Record) -> tuple[Stranger, ...]:
 def roll(tree: Tree, record: Record, wanted: Wanted, *, staged: bool = False, overwrite: bool = False) -> None:
     """Bring every file to the `wanted` state; raise ThirdState, with nothing changed, if a file is neither old nor new.
 
-    `staged`: this process created the temporary files. Those of another are created again, because it is unknown
-    whether they became durable. `overwrite`: a person has decided about the files in a third state.
+    `staged` means that this process created the temporary files; those of another process are created again, because
+    they may not be durable. `overwrite` means that a person has decided about the files in a third state.
     """
     found = () if overwrite else strangers(tree, record)
     if found:
@@ -152,7 +152,7 @@ def _sync(tree: Tree, record: Record) -> None:
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """Make a disk failure name the governed file, not its temporary file."""
+    """Make the error of a disk failure name the governed file instead of its temporary file."""
     try:
         yield
     except OSError as error:
@@ -257,7 +257,7 @@ def finish_pending(workspace: TransactionFolders) -> tuple[Recovered, ...]:
 
 
 def _drop_draft(workspace: TransactionFolders, tx: str) -> None:
-    """Remove a draft. If the draft is incomplete, nothing was staged: it is made durable before the first file is
+    """Remove a draft. If the draft is incomplete, nothing was staged: a draft is made durable before the first file is
     staged.
     """
     try:
@@ -338,6 +338,6 @@ def _third_state(record: Record, found: tuple[Stranger, ...]) -> WorkpacketError
     return WorkpacketError(
         "third_state",
         f"{record.command} ({record.tx}) was not finished, and someone else has changed {paths} since",
-        hint="Choose how to finish it: workpacket log recover --forward|--back; your version is set aside first",
+        hint="Choose how to finish it: workpacket log recover --forward|--back; your version is saved first",
         path=found[0].path,
     )

@@ -31,7 +31,7 @@ def split_path(path: str) -> tuple[str, ...]:
 
 
 class Tree:
-    """The folders below `top`, opened as needed. Use it in a `with`."""
+    """The folders below `top`, opened as needed. Use this in a `with`."""
 
     def __init__(self, storage: Storage, top: Folder) -> None:
         self.storage = storage
@@ -96,7 +96,7 @@ class Tree:
             self.storage.close_folder(folder)
 
     def read(self, path: str) -> Contents | None:
-        """Return the regular file at `path`; None if it or a folder on the way to it is missing."""
+        """Return the regular file at `path`; None if the file or a folder on the way to it is missing."""
         *folders, name = split_path(path)
         try:
             return self.storage.read(self.folder(tuple(folders)), name)

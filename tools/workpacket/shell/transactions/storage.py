@@ -1,8 +1,8 @@
 """Every disk operation of a transaction, one method each, and the ways in which it can fail.
 
-Nothing is decided here: this is the interface at which the tests kill the process, fill the disk and cut the power. A
-folder is held open by its descriptor and its contents are named relative to that, so that no path component is looked
-up twice; below the starting folder, no link is ever followed.
+Nothing is decided here: at this interface, the tests kill the process, fill the disk and cut the power. A folder is
+kept open by a descriptor, and its contents are named relative to it, so that no path component is looked up twice;
+below the starting folder, no link is ever followed.
 
 Windows has no such descriptors and uses `storage_windows`, with the same methods.
 """
@@ -70,7 +70,7 @@ class Storage(Protocol):
 
 
 class PosixStorage:
-    """The disk on Linux and macOS. Python itself repeats interrupted calls (PEP 475)."""
+    """The disk on Linux and macOS. Python repeats interrupted calls itself (PEP 475)."""
 
     def open_top(self, path: Path) -> Folder:
         # Links above the repository are the user's own choice, so this path may contain them.
@@ -188,8 +188,8 @@ def changed_meanwhile(path: str) -> WorkpacketError:
 
 
 def unfinished(command: str, tx: str, error: Exception) -> WorkpacketError:
-    """Return the error for a disk that failed after the commit, and again while undoing; the journal records how to
-    continue.
+    """Return the error for a disk that failed after the commit and again while the change was being undone. The journal
+    records how to continue.
     """
     reason = said(error) if isinstance(error, OSError) else str(error)
     return WorkpacketError(

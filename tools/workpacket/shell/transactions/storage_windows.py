@@ -85,6 +85,6 @@ class WindowsStorage:
 
 
 def _is_link(found: os.stat_result) -> bool:
-    """Whether it is a symbolic link or a junction; the attribute exists only on Windows."""
+    """Whether the path is a symbolic link or a junction; the attribute exists only on Windows."""
     reparse_point = getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0x400)
     return bool(getattr(found, "st_file_attributes", 0) & reparse_point)

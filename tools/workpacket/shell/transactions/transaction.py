@@ -115,8 +115,8 @@ def refuse_during_merge(repository: Repository) -> None:
 
 
 def _draft(tree: Tree, plan: Plan) -> Record:
-    """Return the changes that the plan means here and now; raise WorkpacketError `changed_meanwhile` if a file is not
-    as expected.
+    """Return the changes that the plan makes to the files as they are now; raise WorkpacketError `changed_meanwhile` if
+    a file is not as expected.
     """
     # Files that were only read count too, because the plan depends on their contents.
     for seen in plan.rests_on:
@@ -133,7 +133,7 @@ def _draft(tree: Tree, plan: Plan) -> Record:
 
 
 def _entry(tree: Tree, change: FileChange) -> Entry | None:
-    """Return None if the file is already in its new state."""
+    """Return the change to the file; None if the file is already in its new state."""
     found = tree.read(change.path)
     old = None if found is None else found.data
     if old == change.new:

@@ -1,12 +1,12 @@
-"""Connections to one PostgreSQL server: a pool, statements that are repeated when that is safe, and our own error
-codes.
+"""Connections to one PostgreSQL server: a pool, statements that are repeated when that is safe, and error codes of the
+package.
 
 Every call is one statement in autocommit mode on a connection that returns to the pool before the call does: nothing is
 held while user code runs. A transaction that the server itself aborted (serialization, deadlock) is repeated at once.
-When the connection is lost, it is unknown whether the statement was committed. It can be repeated because every
-statement here can be: appends are recognized by their sequence number, leases by their request.
+When the connection is lost, it is unknown whether the statement was committed. It can be repeated, as can every
+statement here: appends are recognized by their sequence number, leases by their request.
 
-The URL of a PostgreSQL store: libpq's own, and two parameters of ours.
+The URL of a PostgreSQL store: libpq's own syntax, with two more parameters.
 
     postgresql://writer@db1,db2/runs?sslmode=verify-full&workpacket_project=alpha&workpacket_schema=workpacket
 
@@ -123,7 +123,9 @@ class PostgresAccess:
         )
 
     def open(self) -> None:
-        """Check once that the server is reachable and admits us; a pool would only report that it waited in vain."""
+        """Check once that the server is reachable and accepts the login; a pool would only report that it waited in
+        vain.
+        """
         try:
             self.again(lambda: psycopg.connect(self.address.conninfo).close())
         except psycopg.Error as error:
@@ -232,10 +234,9 @@ class PostgresAccess:
 
 
 def _prepared(connection: Connection) -> None:
-    """Prefer index plans: this connection keeps a plan made for ten rows when the table has ten million.
-
-    On a connection that a pooler lends for one transaction, nothing may be left: a prepared statement may belong to
-    another client under the same name, and a setting would affect another program.
+    """Prefer index plans, because this connection would keep a plan made for ten rows when the table has ten million.
+    On a connection that a pooler lends for one transaction, leave nothing behind: another client's prepared statement
+    may have the same name, and a setting would affect other programs.
     """
     if is_lent(connection):
         connection.prepare_threshold = None
@@ -244,13 +245,13 @@ def _prepared(connection: Connection) -> None:
 
 
 def is_lent(connection: Connection) -> bool:
-    """Whether there is a pooler in between. A pooler invents the process number that it reports to its clients."""
+    """Whether there is a pooler in between, which invents the process number that it reports to its clients."""
     (process,) = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone() or (0,)
     return bool(process != connection.info.backend_pid)
 
 
 def _refused(error: Exception) -> bool:
-    """Whether the server recognizes and rejects us, so that trying again changes nothing."""
+    """Whether the server rejects the login, so that trying again is useless."""
     if isinstance(error, _NEVER):
         return True
     if not isinstance(error, psycopg.OperationalError) or error.sqlstate is not None:

@@ -1,10 +1,9 @@
-"""What a person should know about the server of a store: whether acknowledged data is durable, and our role there.
+"""What a person should know about the server of a store: whether acknowledged data is durable, and the role of the
+login. Also the rights in each project. Only the owner of the schema may write to a table directly.
 
-Rights: who may do what in which project. Only the owner of the schema may write to a table directly.
-
-A reader selects, and row-level security limits it to its own projects. A writer calls the functions that append, hold
-leases and work on the queue; it has no right to change or delete an event. A keeper may also erase a payload and remove
-a finished run. The administrator of the server creates the roles; here they are granted rights.
+A reader can only select, and row-level security limits it to its own projects. A writer calls the functions that
+append, hold leases and work on the queue; it has no right to change or delete an event. A keeper may also erase a
+payload and remove a finished run. The administrator of the server creates the roles; this module grants them rights.
 """
 
 from __future__ import annotations
@@ -123,12 +122,12 @@ def _durability(store: ReadablePostgres) -> ServerCheck:
 
 def _isolation(store: ReadablePostgres) -> ServerCheck:
     level = _setting(store, "default_transaction_isolation")
-    worse = "" if level == "read committed" else ": safe, but writers of the same run force each other to retry"
+    worse = "" if level == "read committed" else ": safe, but writers of the same run make each other retry"
     return ServerCheck("isolation", (), level + worse)
 
 
 def _clock(store: ReadablePostgres) -> ServerCheck:
-    """Compare the clocks; the precision of this check is half the round trip."""
+    """Compare the clocks, with a precision of half the round trip."""
     before = time.time()
     (at_server,) = store.access.one("SELECT extract(epoch FROM clock_timestamp())::float8")
     after = time.time()

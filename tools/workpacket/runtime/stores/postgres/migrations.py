@@ -1,6 +1,6 @@
 """The schema of the PostgreSQL store: created if missing, upgraded by its owner, refused otherwise.
 
-All migrations run in one transaction behind an advisory lock, so that any number of machines may start at once.
+All migrations run in one transaction under an advisory lock, so that any number of machines may start at once.
 Functions carry the number of the protocol that their callers use. A migration that changes the meaning of an append
 creates `append_2` and drops `append_1`: a program of the previous version is refused at its next call, with the reason,
 and never writes to tables that it does not know.

@@ -30,9 +30,8 @@ CONNECT_AGAIN = 5.0
 
 
 class News:
-    """One notification channel, on its own connection. `only` is the payload to react to; None: all of them.
-
-    `poll`: the seconds after which to read again without a notification.
+    """One notification channel, on its own connection. `only` is the payload to react to; None means all. `poll` is the
+    number of seconds after which to read again without a notification.
     """
 
     def __init__(self, access: PostgresAccess, channel: str, only: str | None = None, *, poll: float = POLL) -> None:
@@ -48,7 +47,7 @@ class News:
         return self._connection is not None
 
     def wait(self, seconds: float) -> None:
-        """Return when there may be news, or after this many seconds."""
+        """Wait until there may be news, or for this many seconds."""
         if self._connection is None and time.monotonic() >= self._next_try and self._connect():
             return  # earlier announcements are not repeated, so read again
         if self._connection is None:
@@ -157,8 +156,8 @@ class ReadablePostgres:
 
     @property
     def identity(self) -> str:
-        """Return the identity of the server, which is the same for all its clients, whatever they call it; only
-        projects can have streams of the same names.
+        """Return the identity of the server and project: it is the same for all clients, whatever address they use, and
+        only different projects can have streams of the same name.
         """
         return f"server {self.access.address.project}"
 
@@ -195,7 +194,7 @@ class ReadablePostgres:
             raise LogDamaged(stream, head, "the stream does not end at its head")
 
     def _page(self, stream: str, after: int, until: int) -> tuple[list[Event], int, str]:
-        """Return events of the stream, and its head at that moment; 0 if the stream does not exist."""
+        """Return events of the stream, and its head at that time; 0 if the stream does not exist."""
         rows = self.access.rows(_PAGE, (after, until, self.project, stream, FETCH))
         events = [Event(stream, *row[:14]) for row in rows if row[0] is not None]
         return events, *(rows[0][14:] if rows else (0, ""))
@@ -252,7 +251,7 @@ class ReadablePostgres:
         version, key, status, head = found[14:]
         event = None if found[0] is None else require_intact(Event(stream, *found[:14]))
         if event is None or entry_of(event) != IndexEntry(kind, stream, key, version, status) or version > head:
-            raise LogDamaged(stream, version, f"the index of {kind} points to something else")
+            raise LogDamaged(stream, version, f"the index of {kind} points to a different event")
         return event
 
     def newest(self, kind: str, prefix: str = "") -> tuple[tuple[str, Event | None], ...]:

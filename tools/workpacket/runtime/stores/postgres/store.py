@@ -2,11 +2,11 @@
 
 An append is one statement, one round trip, one transaction: the events are hashed here on the last head that this
 process saw, and the function `append_1` accepts them if that is still the head. If not, it returns the head, and the
-events are hashed again; with a single writer, that happens once per run. Only the times of the server decide.
+events are hashed again; with a single writer, that happens once per run. Only the server's clock decides.
 
 Arrays are passed as text in PostgreSQL's syntax, because a driver passes strings on at no cost. An append has eight
-arrays, mostly of one value; adapting them one by one takes longer than the rest of the call, and a driver that inspects
-their values prepares a new statement for each mixture of nulls and texts.
+arrays, mostly of one value. Adapting them one by one takes longer than the rest of the call, and a driver that inspects
+the values prepares a new statement for each mixture of nulls and texts.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ class PostgresStore(ReadablePostgres):
     def append_last(
         self, request: Append, job: int, queue: str, holder: str, seconds: float | None
     ) -> tuple[Appended, Row]:
-        """Return the append that finishes a job, and the row of the job claimed with it, or one of nulls."""
+        """Return the result of an append that finishes a job, and the row of the next job, claimed with it, or a row of
+        nulls.
+        """
         return self._append(request, _APPEND_LAST, (job, queue, holder, seconds))
 
     def _append(self, request: Append, statement: LiteralString, also: tuple[object, ...]) -> tuple[Appended, Row]:
@@ -106,7 +108,9 @@ class PostgresStore(ReadablePostgres):
             elif answer.outcome != "again":
                 self._heads.pop(request.stream, None)
                 self._refuse(request, answer)
-        raise StoreUnavailable(f"{request.stream}: others wrote first, {_TRIES} times in a row", code="store_busy")
+        raise StoreUnavailable(
+            f"{request.stream}: other writers were faster {_TRIES} times in a row", code="store_busy"
+        )
 
     def _asked(self, request: Append, new: Sequence[Event], version: int, previous: str) -> tuple[object, ...]:
         entries = [entry_of(event) for event in new]
@@ -148,7 +152,7 @@ class PostgresStore(ReadablePostgres):
 
     @staticmethod
     def _refuse(request: Append, answer: _Answer) -> None:
-        """Raise the refusal with the rules that all stores share."""
+        """Raise the refusal by the rules that all stores share."""
         if answer.outcome == "removed":
             raise name_was_used(request.stream)
         if answer.outcome == "gap":

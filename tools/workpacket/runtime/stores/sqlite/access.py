@@ -3,7 +3,7 @@
 `reading` and `writing` are the only ways to reach the connection. Both refuse a handle that was poisoned by a storage
 error or carried across a fork, and both convert each failure of SQLite to a code that says what the user can do about
 it. `writing` is one transaction under the write lock: durable when it exits, undone when it exits with an exception.
-They are classes, not generators, because they are on the hot path.
+They are classes instead of generators because they are on the hot path.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class Access:
             self.side.set_anchor(last or 0)
 
     def acknowledged_and_gone(self) -> str:
-        """Return what the side file records as acknowledged but the database lacks; '' if nothing."""
+        """Return what the side file says was acknowledged but the database lacks; '' if nothing is missing."""
         anchor = self.side.anchor() or 0
         stream, version = anchor >> STREAM_SHIFT, anchor & LARGEST_VERSION
         if stream == 0:  # nothing was acknowledged yet, or only before events had places
@@ -187,12 +187,12 @@ class Access:
             )
 
     def require_in_place(self) -> None:
-        """Refuse, from now on, to acknowledge writes to files that are no longer at their paths."""
+        """Refuse to acknowledge any more writes if the files are no longer at their paths."""
         missing = self.whereabouts.missing()
         if missing:
             self._poison = missing
             raise StorageFailed(
-                f"the store was removed or replaced while it was open, so what was just written is lost ({missing})",
+                f"the store was removed or replaced while it was open, so the last write was lost ({missing})",
                 hint="restore the files, then start again: they are compared with what was acknowledged",
             )
 

@@ -1,12 +1,12 @@
 """The surroundings of the database file: the folder, the file system, the write lock, and the anchor.
 
-The lock is `flock` on a side file. With SQLite's own locking, writers fail in bursts when several begin at once; this
-queue comes before it, and the kernel empties it when a process dies.
+The lock is `flock` on a side file. With SQLite's own locking, writers fail in bursts when several begin at once. This
+lock queues them first, and the kernel releases it when a process dies.
 
 The anchor is the position of the last acknowledged event, written to the same side file after the commit, without a
 sync of its own. It can never be ahead of what is durable, so a database *behind* it has lost something: its write-ahead
 log was deleted or damaged, or an old copy was put in its place. After the anchor, the side file records how far each
-stream had come, from which losses can be determined.
+stream had come, which shows what was lost.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def sync_folder(folder: Path) -> None:
 
 
 class Whereabouts:
-    """The files of an open store, as found at their paths, where they must stay.
+    """The files of an open store, which must stay at the paths where they were found.
 
     Writes to a file that was removed or replaced are lost, and SQLite does not notice. The paths are checked, not the
     open files, because closing a second handle on a database drops SQLite's locks on it.
@@ -140,9 +140,8 @@ def _moved(path: str, device: int, number: int) -> str:
 
 
 class _Turn(threading.Thread):
-    """Waits in the kernel's own queue, which is fair, with a timeout, which the kernel does not offer.
-
-    The lock holder may be a stopped process; then this thread keeps waiting, and releases the lock once it gets it.
+    """Waits in the kernel's own queue, which is fair, but adds a timeout, which the kernel does not offer. If the lock
+    holder is a stopped process, this thread keeps waiting, and releases the lock once it gets it.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -183,7 +182,7 @@ _VERSION, _CRC = struct.Struct("<Q"), struct.Struct("<I")
 
 
 def _checked(stored: bytes) -> bytes:
-    """Return the record, if it was written and is intact."""
+    """Return the record if it exists and is intact."""
     record, check = stored[: -_CRC.size], stored[-_CRC.size :]
     return record if any(stored) and check == _CRC.pack(zlib.crc32(record)) else b""
 
@@ -222,7 +221,7 @@ class SideFile:
             raise StoreUnavailable(f"{self.path} was locked for {timeout:g} s", code="store_busy")
 
     def anchor(self) -> int | None:
-        """Return the position of the last acknowledged event; None if it was never written or is torn."""
+        """Return the position of the last acknowledged event; None if it was never written or is incomplete."""
         number, _, check = os.pread(self._descriptor, 64, 0).partition(b" ")
         if not number.isdigit() or check[:8] != b"%08x" % zlib.crc32(number):
             return None
@@ -237,10 +236,9 @@ class SideFile:
             return  # the event is already durable; an anchor that lags behind only knows less
 
     def acknowledge(self, stream: int, version: int, name: str, *, first: bool) -> None:
-        """Record that the event of this stream is durable. Called under the lock, so that nothing is overwritten
-        unseen.
-
-        `first`: another stream may have been the last. Its progress is recorded before the anchor moves on.
+        """Record that the event of this stream is durable. Called under the lock, so that no other record is
+        overwritten. `first` means that the last event may belong to another stream; that stream's progress is recorded
+        before the anchor moves on.
         """
         if first:
             with suppress(OSError):  # as with an anchor that lags behind
@@ -254,9 +252,7 @@ class SideFile:
         os.pwrite(self._descriptor, checked, _FIRST_SLOT + stream * _SLOT + place)
 
     def reached(self) -> dict[int, Reached]:
-        """Return how far each stream had come, by number; without streams that were never written, or whose record is
-        torn.
-        """
+        """Return how far each stream had come, by number; streams without a complete record are left out."""
         found: dict[int, Reached] = {}
         slots = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, _FIRST_SLOT)
         for number, place in enumerate(range(0, len(slots), _SLOT)):

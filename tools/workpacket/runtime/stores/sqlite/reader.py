@@ -77,7 +77,7 @@ class ReadableSQLite:
 
     @property
     def identity(self) -> str:
-        """Return the moment at which the file was created, which moves with the file."""
+        """Return the time at which the file was created, which stays with the file when it is moved."""
         with self.access.reading:
             row = self._db.execute("SELECT applied_at FROM schema_migrations ORDER BY version LIMIT 1").fetchone()
         return f"{row[0]:x}" if row is not None else ""
@@ -198,7 +198,7 @@ class ReadableSQLite:
             entry = checked_entry(stream, found)
             events = self._slice(stream, row.id, entry.version, 1)
         if not events or entry_of(events[0]) != entry or entry.version > row.version:
-            raise LogDamaged(stream, entry.version, f"the index of {kind} points to something else")
+            raise LogDamaged(stream, entry.version, f"the index of {kind} points to a different event")
         return events[0]
 
     def newest(self, kind: str, prefix: str = "") -> tuple[tuple[str, Event | None], ...]:

@@ -2,10 +2,9 @@
 
 Rows that never change (events) are guarded by triggers and by the hash chain. Rows that do change (streams, leases,
 meta, entries) carry a CRC over their other columns, so that damage is noticed before they are used. The table `streams`
-is one tree without a second copy, and `meta` counts its rows, so that a stream cannot silently vanish from it.
-
-Each tree that an append touches is a page to write and sync. Therefore an event can be found without an index: its row
-number is its place, with the number of its stream in the upper half and its version in the lower half.
+has no second index, and `meta` counts its rows, so that a stream cannot silently vanish from it. Each tree that an
+append touches costs a page to write and sync. Events therefore have no index: the row number of an event is its place,
+with the number of its stream in the upper half and its version in the lower half.
 """
 
 from __future__ import annotations

@@ -2,21 +2,21 @@
 
 One append is one transaction and one fdatasync. Writers queue at a side file (`files`), then BEGIN IMMEDIATE;
 `synchronous=FULL` is read back, not assumed. After a storage error the handle is poisoned, because a second fsync may
-wrongly report success. Nothing is trusted because the database returned it: events and payloads must match their
-hashes, mutable rows their CRC, and a stream must reach its head.
+wrongly report success. Nothing that the database returns is trusted: events and payloads must match their hashes,
+mutable rows their CRC, and a stream must reach its head.
 
-If an older copy of the store is accepted, each run records what it lost, so that no one assumes that it never happened.
-The side file knows how far each stream had come (`SideFile.reached`). A run that exists and had come further gets the
-event `rolled_back {had, has}`. Only the hash of the name is known of a run that was lost entirely; it is kept in the
-table `lost_streams`, and a run that begins under that name records it (`lost`). All of this is one transaction. Streams
-that are not runs have no effects and are left as they are.
+If an older copy of the store is accepted, each run records what it lost, so that it is not assumed never to have
+happened. The side file knows how far each stream had come (`SideFile.reached`). A run that still exists but had come
+further gets the event `rolled_back {had, has}`. For a run that was lost entirely, only the hash of its name is known.
+The table `lost_streams` keeps it, and a run that begins under that name records the loss (`lost`). All of this is one
+transaction. Streams that are not runs have no effects and are left as they are.
 
 The health check finds everything that can be wrong with the store; a backup is verified, and space can be reclaimed.
 
 Between two records of one run there is almost never another writer. Inside the write transaction, SQLite reports at no
 cost whether another connection has committed since (`data_version`), and this handle knows whether one of its own
-transactions was undone. If neither is the case, the row of the stream and its lease are as last written; SQLite, too,
-would answer from its cached pages.
+transactions was undone. If neither is the case, the row of the stream and its lease are as this handle last wrote them,
+and SQLite would read the same from its cached pages.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class Remembered:
         self._known: Known | None = None
 
     def stamp(self) -> tuple[int, int]:
-        """Return the stamp, read once per write transaction: until it ends, no one else commits."""
+        """Return the stamp, which is read once per write transaction, because no one else can commit before it ends."""
         (version,) = self._access.cursor.execute("PRAGMA data_version").fetchone()
         return version, self._access.undone
 
@@ -285,7 +285,7 @@ class SQLiteStore(ReadableSQLite):
             put_entry(self._db, stream_id, entry)
 
     def lost(self, stream: str) -> int:
-        """Return how many events a stream of this name had when an accepted rollback lost it; 0 if none did."""
+        """Return how many events a stream of this name had when an accepted rollback lost it; 0 if no rollback did."""
         with self.access.reading:
             return lost_under(self._db, stream)
 
@@ -418,10 +418,10 @@ def _anchor(access: Access) -> list[StoreProblem]:
 
 
 def suitability(path: Path) -> tuple[StoreProblem, ...]:
-    """Return what a person should know about the location of the store, even though it works."""
+    """Return warnings about the location of the store that do not keep it from working."""
     kind = file_system_of(path.parent)
     if kind in VOLATILE:
         return (
-            StoreProblem("storage_unsuitable", f"{path.parent} is on {kind}: the store would be lost on a restart"),
+            StoreProblem("storage_unsuitable", f"{path.parent} is on {kind}, so the store would be lost on a restart"),
         )
     return ()

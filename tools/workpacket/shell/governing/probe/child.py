@@ -1,5 +1,5 @@
-"""Runs first in every Python process of a proof, as its `sitecustomize`: finds the tree being proved, and watches if a
-test started this process.
+"""Runs first in every Python process of a proof, as its `sitecustomize`: finds the tree being proved, and watches this
+process if a test started it.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def _watch(watch: probe.Watch, test: str, found: dict[str, Any]) -> None:
 
 
 def _is_of_the_tree(root: str) -> bool:
-    """Whether the program is a script or module of the repository, or code in the command: a type checker only reads
-    the files that it judges, and executes nothing of them.
+    """Whether the program is a script or module of the repository, or code in the command. A type checker, by contrast,
+    only reads the files that it checks.
     """
     words = list(getattr(sys, "orig_argv", sys.argv))
     name = words[words.index("-m") + 1] if "-m" in words[:-1] else ""

@@ -1,4 +1,4 @@
-"""The plugin for pytest: reports the outcome of each test from the process that runs it, and errors that kept others
+"""The plugin for pytest: reports the outcome of each test from the process that runs it, and errors that kept tests
 from running.
 """
 
@@ -111,6 +111,6 @@ def _code_of(item: Any) -> Any:
 
 
 def _told(error: BaseException, report: Any, *, whole: bool) -> str:
-    """Return only the error of a failed test: its source could contain the words of any other error."""
+    """Return only the error of a failed test, because the quoted source could contain the words of any other error."""
     said = f"{type(error).__name__}: {error}"[:_LONGEST]
     return f"{said}\n{str(getattr(report, 'longreprtext', ''))[-_LONGEST:]}" if whole else said

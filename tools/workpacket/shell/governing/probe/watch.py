@@ -1,7 +1,7 @@
 """Watch which added lines of a change a test executes, which changed files it reads, and which programs it starts.
 
-Importing a module executes its top-level lines for every test, so these count only for a test that enters a function of
-that file or mentions a name that such a line binds. `def` and `class` lines prove nothing: a mock that replaces a
+Importing a module executes its top-level lines for every test, so these lines count only for a test that enters a
+function of that file or mentions a name that they bind. `def` and `class` lines prove nothing: a mock that replaces a
 function executes its `def` as well.
 """
 
@@ -133,7 +133,7 @@ class Watch:
         self._hooked = False
 
     def say(self, **row: Any) -> None:
-        """Append a complete line to the file, so that it survives whatever happens to this process next."""
+        """Append a complete line to the file, which survives whatever happens to this process next."""
         line = json.dumps(row) + "\n"
         place = os.path.join(self._out, f"{os.getpid()}.jsonl")
         descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -146,7 +146,7 @@ class Watch:
         return os.path.relpath(os.path.realpath(path), self.root).replace(os.sep, "/")
 
     def listen(self) -> None:
-        """Start to record what is read and started."""
+        """Start recording which files are read and which programs are started."""
         if not self._hooked:
             self._hooked = True
             sys.addaudithook(self._heard)
@@ -210,7 +210,7 @@ class Watch:
                 self.touch(file.path)
 
     def mentions(self, names: Iterable[str]) -> list[str]:
-        """Return those of the functions and classes added by the change that the code mentions."""
+        """Return the functions and classes added by the change that the code mentions."""
         return sorted(self._new.intersection(names))
 
     def touch(self, what: str) -> None:
@@ -219,7 +219,7 @@ class Watch:
             self.say(kind="touched", test=self.test, what=what)
 
     def _file(self, name: str) -> _File | None:
-        """Return the changed file from which code comes; None if it is another file."""
+        """Return the changed file that the code comes from; None if it comes from another file."""
         if name not in self._files:
             place = os.path.realpath(name)
             path = self._wanted.get(place)
@@ -337,7 +337,7 @@ def configuration() -> dict[str, Any] | None:
 
 
 def begin_runner(runner: str, *, worker: bool = False) -> Watch | None:
-    """Return the watch of a runner; None in a runner that a test starts, whose tests prove nothing."""
+    """Return the watch of a runner; None in a runner that was started by a test, because its tests prove nothing."""
     found = configuration()
     if found is None or (os.environ.get(RUNNING) and not worker):
         return None
