@@ -230,7 +230,7 @@ def doctor(place: Place) -> str:
 
 def run_help(place: Place) -> str:
     governed = place.governed("init")
-    return "".join(governed(*words, "--help").out for words in ([], ["runtime"], ["runtime", "run"]))
+    return "".join(governed(*words, "--help").out for words in ((), ("runtime",), ("runtime", "run")))
 
 
 Probe = Callable[[Place], str]
