@@ -141,9 +141,7 @@ class Refinement(StructuredDocument):
         item = _PROPOSED.search(self.source.text, placed.section.start, placed.section.end) if placed else None
         if placed is None or item is None:
             return ""
-        fences = (
-            block for block in walk(placed.section.blocks) if block.kind == "fence" and block.start > item.start()
-        )
+        blocks = (block for block in walk(placed.section.blocks) if block.start > item.start())
         return next((_proposed(block.text(self.source.text)) for block in blocks if block.kind == "fence"), "")
 
     def unsigned(self) -> bytes | None:
