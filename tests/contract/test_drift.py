@@ -228,6 +228,22 @@ def test_what_is_being_judged_is_not_amended() -> None:
     assert messages(told, STUB) == [f"it replaces the contract while {WP} is IN_REVIEW"]
 
 
+def test_what_was_blocked_is_amended_as_in_the_lane_before() -> None:
+    told = Told()
+    told.activated(A)
+    told.claimed()
+    told.move("blocked", "IN_PROGRESS BLOCKED", {"reason": "x", "until": "later"})
+    told.amended(A, SAID)
+    assert messages(told, STUB) == []
+    told = Told()
+    told.activated(A)
+    told.claimed()
+    told.submitted()
+    told.move("blocked", "IN_REVIEW BLOCKED", {"reason": "x", "until": "later"})
+    told.amended(A, SAID)
+    assert messages(told, STUB) == [f"it replaces the contract while {WP} is IN_REVIEW, in which it was blocked"]
+
+
 def test_a_submission_that_had_not_seen_the_amendment_is_named() -> None:
     told = Told()
     told.activated(A)

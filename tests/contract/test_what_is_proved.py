@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contract.test_what_counts import contract, packet
+from contract.test_what_counts import contract, fault, packet
 from workpacket.documents.packet import Packet
 from workpacket.lifecycle.contract import Contract, Provable, demands_unmet, provable
 from workpacket.lifecycle.policy import EvidencePolicy
@@ -133,11 +133,26 @@ def test_the_refinement_of_a_light_packet_has_one_digest_whatever_its_line_ends_
     assert light(rest="\n## REFINEMENT\nIt is slow.\n").refinement != one
 
 
+def test_every_byte_of_the_refinement_of_a_light_packet_counts() -> None:
+    text = b"# Read\n\n## SCOPE\n- FORM: light\n\n## DONE_MEANS\n- One\n\n## REFINEMENT\nIt is "
+    path = ".GOV/task_packets/WP-1-Parser-v1.md"
+    pinned = [contract(Packet(Source.from_bytes(path, text + byte))).refinement for byte in (b"\xff", b"\xfe")]
+    assert None not in pinned
+    assert pinned[0] != pinned[1]
+
+
+def test_a_light_packet_has_one_refinement() -> None:
+    twice = "# Read\n\n## SCOPE\n- FORM: light\n\n## REFINEMENT\nOne.\n\n## REFINEMENT\nTwo.\n"
+    assert fault(Packet(Source("p.md", twice))) == "the section REFINEMENT appears twice"
+
+
 # --- scope ---
 
 
 def test_a_quoted_name_of_the_stub_is_an_entry_and_its_path_is_not_said_twice() -> None:
     scope = "- IN_SCOPE_PATHS:\n  - justfile\n  - src/\n- SCOPE_OF_STUB:\n  - `justfile`\n  - the reader\n  - `src/`"
     assert contract(packet(scope)).scope == ("`justfile`", "src/", "the reader")
+    loose = "- IN_SCOPE_PATHS:\n  - lib\n- SCOPE_OF_STUB:\n  - `lib` and more"
+    assert contract(packet(loose)).scope == ("`lib` and more", "lib")
     other = "- IN_SCOPE_PATHS:\n  - src/a.py\n- SCOPE_OF_STUB:\n  - `src/a.py` (all)"
     assert contract(packet(other)).scope == ("`src/a.py` (all)", "src/a.py")

@@ -101,6 +101,7 @@ def waited(world: World) -> str:
         for number in (1, 2):
             world.runtime.signal(run.id, "paid", {"number": number}, key=str(number))
         run.wait_for("paid", timeout=10)
+        run.patched("new way")
         run._session.wait_for("delivered", None)
         world.crash()
     return run.id

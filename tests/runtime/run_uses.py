@@ -200,6 +200,7 @@ USES: dict[str, Use] = {
     "sleep": lambda run, _: run.sleep(0),
     "sleep_until": lambda run, _: run.sleep_until(LONG_AGO),
     "wait_for": signalled,
+    "patched": lambda run, _: [run.patched("new way"), run.patched("new way")],
 }
 
 
@@ -308,6 +309,10 @@ async def async_signalled(run: AsyncRun, world: World) -> Any:
     return [await run.wait_for("go"), await acaught(run.wait_for("never", timeout=0), TimeoutError)]
 
 
+async def async_patched(run: AsyncRun, _: World) -> Any:
+    return await run.patched("new way")
+
+
 async def async_id(run: AsyncRun, _: World) -> Any:
     return run.id
 
@@ -342,6 +347,7 @@ ASYNC_USES: dict[str, AsyncUse] = {
     "sleep": lambda run, _: run.sleep(0),
     "sleep_until": lambda run, _: run.sleep_until(LONG_AGO),
     "wait_for": async_signalled,
+    "patched": async_patched,
 }
 
 

@@ -19,6 +19,7 @@ from workpacket.runtime.errors import ReceiptRedacted
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.jcs import jcs_hash
 from workpacket.runtime.records.state import EffectRecord, EffectStatus, fold
+from workpacket.runtime.resume.observe import ResumePolicy
 from workpacket.runtime.run import takes_key
 
 EVENT = Event("s", 1, "effect.started", 1, 0, 0, "a", "w", 1, None, 0, "{}", None, "", "")
@@ -407,6 +408,7 @@ def test_an_effect_counts_in_the_place_where_it_was_asked_for_last() -> None:
     with world.crashing(world.runtime.run("mail")) as run:
         acts(run)
     assert run.state.effect_steps == {"send": 0, "send#2": 1}
+    world.policy = ResumePolicy(allow_unasked=True)
     with world.runtime.run("mail") as run:
         run.effect("send", world.note, "another", key="l")
     assert world.calls == ["sent", "another"]

@@ -199,6 +199,7 @@ def test_steps_of_what_was_lost_are_reported_as_possibly_repeated(place: Path) -
     lost(program)
     accepted(program)
     with program.runtime() as runtime, runtime.run("pay", key="k") as run:
+        program.act(run, "a")
         run.step("one", lambda: 1)
         run.step("two", lambda: 2)
         assert run.repeated == ("one", "two")

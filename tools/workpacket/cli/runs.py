@@ -75,6 +75,7 @@ _SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "wait.begun": ("wait", ("step",)),
     "wait.ended": ("done", ("step",)),
     "signal.received": ("mark", ("signal", "by")),
+    "patch.applied": ("mark", ("patch",)),
     "retry_token.consumed": ("mark", ("checkpoint",)),
     "cancel.requested": ("wait", ("reason", "by")),
     "run.blocked": ("wait", ("code",)),

@@ -207,7 +207,7 @@ def provable(packet: Packet | None, refinement: Refinement | None) -> Provable:
         return Provable(listed)
     demanded = {demand.criterion for demand in contract.evidence if demand.exempt is not None}
     # A box at the beginning is free; a second one is part of the criterion.
-    worded = {normal_text(each): text for text in listed for each in (_BOX.sub("", text.strip(), count=1), text)}
+    worded = {normal_text(each): text for text in listed for each in (_BOX.sub("", text.strip()), text)}
     criteria = {worded.get(said, said): said for said in contract.criteria}
     unticked = {text.value for text in packet.done_means if _has_open_box(packet.source, text.start)}
     # An item goes on after its first paragraph, and so does the criterion.

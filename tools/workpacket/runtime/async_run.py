@@ -227,6 +227,12 @@ class AsyncRun(BaseRun):
         """Continue only if a person says yes; if none can be asked, the run stops here and can be resumed."""
         await asyncio.to_thread(self._session.confirm, question, about)
 
+    # ---- a program that changes ----------------------------------------------------------------------------------
+
+    async def patched(self, name: str) -> bool:
+        """Whether to take the new way at a change of the program: not in a run that an older one brought further."""
+        return await asyncio.to_thread(self._session.patched, name)
+
     # ---- waits ---------------------------------------------------------------------------------------------------
 
     async def sleep(self, seconds: float) -> None:

@@ -332,6 +332,16 @@ class Run(BaseRun):
         """Continue only if a person says yes; if none can be asked, the run stops here and can be resumed."""
         self._session.confirm(question, about)
 
+    # ---- a program that changes ----------------------------------------------------------------------------------
+
+    def patched(self, name: str) -> bool:
+        """Whether to take the new way at a change of the program named `name`.
+
+        True in runs that come here for the first time, also in their later attempts; False in a run that an older
+        program has already brought further.
+        """
+        return self._session.patched(name)
+
     # ---- waits ---------------------------------------------------------------------------------------------------
 
     def sleep(self, seconds: float) -> None:

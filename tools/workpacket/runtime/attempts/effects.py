@@ -150,6 +150,7 @@ class Effects:
     boundary: Boundary
     replaying: bool = False  # the run is finished: nothing is written or carried out
     repeated: list[str] = field(default_factory=list)
+    asked: set[str] = field(default_factory=set)  # those that this attempt asked for
     # Begun, without a stored outcome; the value is the exception that cut it short, if any.
     in_flight: dict[str, tuple[EffectPlan, BaseException | None]] = field(default_factory=dict)
     # In a finished run, where nothing is written: effects matched by key only, and those that were refused.
@@ -214,6 +215,7 @@ class Effects:
 
     def reach(self, plan: EffectPlan) -> Stored | Failed | Move:
         """Return the known outcome, or what to do next."""
+        self.asked.add(plan.effect)
         if self.replaying:
             failed = self._failed(plan)
             if failed is not None:

@@ -215,6 +215,7 @@ class Session:
     lent: BorrowedLease | None = None
     on_end: Callable[[str, str], None] | None = None
     patience: float | None = None
+    allow_unasked: bool = True  # in a run whose program is one process, that of the policy
     steps: Steps = field(init=False)
     effects: Effects = field(init=False)
     boundary: Boundary = field(init=False)
@@ -222,6 +223,7 @@ class Session:
     replay: Replay | None = field(init=False)
     questions: Questions = field(init=False)
     waiter: Waiter = field(init=False)
+    done_before: Mapping[str, str] = field(init=False)
     home: int = field(default_factory=get_ident)  # the thread whose calls belong to no step unless they are in one
     _inside: dict[int, Scope] = field(default_factory=dict, init=False)  # the steps that are being done
     _over: threading.Event = field(default_factory=threading.Event, init=False)
@@ -234,6 +236,7 @@ class Session:
         self.questions = Questions(self.recorder, self.boundary, self.ask, self.replay_only)
         self.waiter = Waiter(self.recorder, self.boundary, self.patience)
         self.root = Scope(self)
+        self.done_before = done_at_root(self.state)
 
     @property
     def state(self) -> RunState:
@@ -428,6 +431,7 @@ class Session:
         if error is None:
             self._tell_cut_short()
             self._require_known_outcomes()
+            self._require_all_asked()
             done: dict[str, Json] = {"steps": len(self.state.steps), "effects": len(self.state.effects)}
             self.recorder.record(RecordDraft("run.completed", done), append=self.lent.complete if self.lent else None)
         else:
@@ -461,6 +465,59 @@ class Session:
         self.recorder.record(RecordDraft("run.stopped", stop))
         self._tell_end()
         raise blocked
+
+    # ---- a program that changed ----------------------------------------------------------------------------------
+
+    def unasked(self) -> list[str]:
+        """Return what earlier attempts did outside of any step and the program has not asked for in this one.
+
+        Calls before the cursor at which it went on are counted as asked for.
+        """
+        asked = self.root.counters
+        missing: list[str] = []
+        for key, effect in self.done_before.items():
+            name, _, number = key.partition("#")
+            if int(number or 1) > asked.get(name, 0) and effect not in self.effects.asked:
+                missing.append(key)
+        return sorted(missing)
+
+    def patched(self, name: str) -> bool:
+        """Whether the program takes its new way at this change: not in a run that an older program brought past it."""
+        require_name(name, "patch")
+        if name in self.state.patches:
+            return True
+        if self.unasked():
+            return False
+        self.boundary.check()
+        self.recorder.record(RecordDraft("patch.applied", {"patch": name}))
+        return True
+
+    def _require_all_asked(self) -> None:
+        """Ask a person before a run is finished whose program no longer asks for what an earlier attempt did: the
+        results that it was given may belong to other calls.
+        """
+        missing = [] if self.allow_unasked else self.unasked()
+        if not missing:
+            return
+        question = f"finish although the program no longer asks for {', '.join(missing)}, which was done before?"
+        about: list[Json] = list(missing)
+        try:
+            self.questions.put(Asking(question, "program", "unasked", about, None))
+        except RunBlocked as blocked:
+            stop: dict[str, Json] = {"code": blocked.code, "error": described(blocked), "in_flight": []}
+            self.recorder.record(RecordDraft("run.stopped", stop))
+            self._tell_end()
+            raise
+
+
+def done_at_root(state: RunState) -> dict[str, str]:
+    """Return what was done outside of any step, except for inputs replaced since: by place, the effect if it is one."""
+    since = state.inputs_changed_at
+    done = {key: "" for key, record in state.steps.items() if record.event.version >= since}
+    done |= {key: "" for key, wait in state.waits.begun.items() if wait.begun.version >= since}
+    begun = [one for one in state.effects.values() if one.status != "intended" and one.event.version >= since]
+    done |= {one.step: one.effect for one in begun}
+    return {key: effect for key, effect in done.items() if "/" not in key}
 
 
 def stop_code(error: BaseException) -> str:

@@ -122,6 +122,7 @@ def carried_over(store: Store, state: RunState, point: CheckpointRecord, stream:
     drafts += [_carried(store, record.event) for record in state.steps.values()]
     drafts += [draft for record in state.effects.values() for draft in _effect(store, record, stream)]
     drafts += [_carried(store, event) for signals in state.waits.signals.values() for event in signals]
+    drafts += [_carried(store, event) for event in state.patches.values()]
     for wait in state.waits.begun.values():
         drafts += [_carried(store, event) for event in (wait.begun, wait.ended) if event is not None]
     drafts.append(_carried(store, point.event))
@@ -455,6 +456,7 @@ class RunStarter:
             lent=self.lent,
             on_end=self.tell_end,
             patience=self.settings.patience if self.lent is None else PATIENCE_OF_WORKERS,
+            allow_unasked=self.settings.policy.allow_unasked,
         )
         session.keep_lease()
         return session

@@ -71,6 +71,7 @@ def open_session(
     if report is not None and report.session.status == "BLOCKED":
         raise report.refusal(runtime)
     run = runtime.run("session", packet=packet, key=session_id, inputs={"model": model})
+    run._session.allow_unasked = True  # `restore` continues behind what was said, which is not asked for again
     return OpenSession(run, session_id, model, packet, report, every)
 
 

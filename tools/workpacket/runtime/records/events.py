@@ -314,6 +314,7 @@ CORE: tuple[RecordKind, ...] = (
     _kind("wait.begun", "step until carried_from", scan="signal"),
     _kind("wait.ended", "step number carried_from", scan="signal"),
     _kind("signal.received", "carried_from", scan="signal by"),
+    _kind("patch.applied", "carried_from", scan="patch"),
     _kind("retry_token.consumed", "token_hash checkpoint"),
     _kind("cancel.requested", scan="reason by"),
     _kind("run.blocked", "code decision subject"),

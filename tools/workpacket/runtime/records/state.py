@@ -296,6 +296,7 @@ class RunState:
     allow_deps: tuple[str, ...] = ()
     milestones: Milestones = field(default_factory=Milestones)
     waits: Waits = field(default_factory=Waits)
+    patches: dict[str, Event] = field(default_factory=dict)
     rolled_back_at: int = 0  # the version from which later events are known to be lost
     spent_ms: int = 0
     last_recorded_at: int = 0
@@ -546,6 +547,7 @@ _REDUCERS: Mapping[str, Reducer] = {
     "wait.begun": lambda state, event, data: state.waits.apply(event, data),
     "wait.ended": lambda state, event, data: state.waits.apply(event, data),
     "signal.received": lambda state, event, data: state.waits.apply(event, data),
+    "patch.applied": lambda state, event, data: state.patches.update({text(data, "patch"): event}),
     "retry_token.consumed": _token,
     "cancel.requested": _cancel,
     "run.blocked": _blocked,

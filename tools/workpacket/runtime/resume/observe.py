@@ -203,6 +203,7 @@ class ResumePolicy:
     resume_cancelled: bool = False
     allow_rewritten_history: bool = False
     ignore_environment: tuple[str, ...] = ()
+    allow_unasked: bool = False  # finish a run although its program no longer asks for what an earlier attempt did
 
 
 def hashes_by_key(values: Mapping[str, Json]) -> dict[str, str]:

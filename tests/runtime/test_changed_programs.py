@@ -1,0 +1,189 @@
+"""A program that changed while its run was interrupted: what it no longer asks for is named before the run is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from runtime.worlds import World
+from workpacket.runtime import NotDone, Run, RunBlocked
+from workpacket.runtime.resume.observe import ResumePolicy
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def interrupted(world: World, program: Callable[[Run], None]) -> str:
+    with world.crashing(world.runtime.run("load")) as run:
+        program(run)
+        world.crash()
+    return run.id
+
+
+def both(world: World) -> Callable[[Run], None]:
+    def program(run: Run) -> None:
+        run.step("customers", world.note, "customers")
+        run.step("orders", world.note, "orders")
+
+    return program
+
+
+def only_orders(world: World) -> Callable[[Run], None]:
+    return lambda run: print(run.step("orders", world.note, "orders"))
+
+
+def rows(world: World, count: int) -> Callable[[Run], None]:
+    def program(run: Run) -> None:
+        for number in range(count):
+            run.step("row", world.note, str(number))
+
+    return program
+
+
+def test_a_run_is_not_finished_without_a_step_that_an_earlier_attempt_did(world: World) -> None:
+    stream = interrupted(world, both(world))
+    with pytest.raises(RunBlocked, match="customers") as blocked, world.runtime.run("load") as run:
+        only_orders(world)(run)
+    assert blocked.value.code == "needs_confirmation"
+    assert world.runtime.state(stream).status == "stopped"
+
+
+def test_a_person_may_let_it_finish(world: World) -> None:
+    stream = interrupted(world, both(world))
+    with pytest.raises(RunBlocked), world.runtime.run("load") as run:
+        only_orders(world)(run)
+    _, (question,) = world.runtime.waiting(stream)
+    assert "customers" in question.question
+    world.runtime.confirm(stream, question.digest, yes=True)
+    with world.runtime.run("load") as run:
+        only_orders(world)(run)
+    assert world.runtime.state(stream).status == "completed"
+
+
+def test_the_yes_covers_only_what_was_named(world: World) -> None:
+    stream = interrupted(world, both(world))
+    with pytest.raises(RunBlocked), world.runtime.run("load") as run:
+        only_orders(world)(run)
+    _, (question,) = world.runtime.waiting(stream)
+    world.runtime.confirm(stream, question.digest, yes=True)
+    with pytest.raises(RunBlocked, match="customers, orders"), world.runtime.run("load"):
+        pass
+
+
+def test_the_owner_of_the_runs_may_allow_it_in_advance(world: World) -> None:
+    stream = interrupted(world, both(world))
+    world.policy = ResumePolicy(allow_unasked=True)
+    with world.runtime.run("load") as run:
+        only_orders(world)(run)
+    assert world.runtime.state(stream).status == "completed"
+
+
+def test_fewer_calls_of_one_name_are_noticed(world: World) -> None:
+    interrupted(world, rows(world, 3))
+    with pytest.raises(RunBlocked, match="row#3"), world.runtime.run("load") as run:
+        rows(world, 2)(run)
+
+
+def test_effects_and_waits_count_too(world: World) -> None:
+    def program(run: Run) -> None:
+        run.effect("mail", world.note, "mail", key="k")
+        run.sleep(1)
+
+    interrupted(world, program)
+    with pytest.raises(RunBlocked, match="mail, sleep"), world.runtime.run("load"):
+        pass
+
+
+def test_an_effect_that_was_asked_for_again_elsewhere_by_its_key_is_not_missing(world: World) -> None:
+    def refused(_: str) -> str:
+        raise NotDone
+
+    def program(run: Run) -> None:
+        with suppress(NotDone):
+            run.effect("send", refused, "mail", key="k")
+        if not world.calls:
+            run.effect("send", world.note, "mail", key="k")
+
+    interrupted(world, program)
+    with world.runtime.run("load") as run:
+        program(run)
+    assert world.calls == ["mail"]
+
+
+def test_a_program_that_goes_on_from_its_cursor_asks_for_nothing_before_it(world: World) -> None:
+    def program(run: Run) -> None:
+        if run.cursor() is None:
+            run.step("first", world.note, "first")
+            run.checkpoint({"at": 1})
+        run.step("second", world.note, "second")
+
+    stream = interrupted(world, program)
+    with world.runtime.run("load") as run:
+        program(run)
+    assert world.runtime.state(stream).status == "completed"
+
+
+def test_what_was_done_for_inputs_that_a_person_replaced_need_not_be_asked_for(world: World) -> None:
+    with world.crashing(world.runtime.run("load", inputs={"month": 10})) as run:
+        run.step("customers", world.note, "customers")
+        world.crash()
+    with pytest.raises(RunBlocked) as blocked:
+        world.runtime.run("load", inputs={"month": 11})
+    world.runtime.confirm(run.id, str(blocked.value.details["subject"]), yes=True)
+    with world.runtime.run("load", inputs={"month": 11}) as run:
+        run.step("orders", world.note, "orders")
+    assert world.runtime.state(run.id).status == "completed"
+
+
+# ---- changes made on purpose -------------------------------------------------------------------------------------
+
+
+def patched(world: World) -> Callable[[Run], None]:
+    def program(run: Run) -> None:
+        run.step("read", world.note, "read")
+        if run.patched("new-format"):
+            run.step("convert v2", world.note, "v2")
+        else:
+            run.step("convert", world.note, "v1")
+        run.step("write", world.note, "write")
+
+    return program
+
+
+def test_a_new_run_takes_the_new_way(world: World) -> None:
+    with world.runtime.run("load") as run:
+        patched(world)(run)
+    assert world.calls == ["read", "v2", "write"]
+
+
+def test_a_run_that_went_past_the_old_way_stays_on_it(world: World) -> None:
+    def old(run: Run) -> None:
+        run.step("read", world.note, "read")
+        run.step("convert", world.note, "v1")
+
+    stream = interrupted(world, old)
+    with world.runtime.run("load") as run:
+        patched(world)(run)
+    assert world.calls == ["read", "v1", "write"]
+    assert world.runtime.state(stream).status == "completed"
+
+
+def test_a_run_that_had_not_come_to_it_takes_the_new_way_and_keeps_to_it(world: World) -> None:
+    interrupted(world, lambda run: print(run.step("read", world.note, "read")))
+    with world.crashing(world.runtime.run("load")) as run:
+        patched(world)(run)
+        world.crash()
+    with world.runtime.run("load") as run:
+        patched(world)(run)
+    assert world.calls == ["read", "v2", "write"]
+
+
+def test_a_finished_run_answers_as_it_did(world: World) -> None:
+    for _ in range(2):
+        with world.runtime.run("load", key="1") as run:
+            patched(world)(run)
+    assert world.calls == ["read", "v2", "write"]
