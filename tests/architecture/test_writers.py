@@ -25,6 +25,7 @@ WRITERS = {
     "shell/governing/proof_process.py": "the end of what a proof printed, in the git directory",
     "shell/governing/contract_proofs.py": "our probe and what it is told, in a temporary folder",
     "shell/governing/proof_trees.py": "fresh trees to run proofs in, in a temporary folder",
+    "shell/notify.py": "runs the command that the person names in WORKPACKET_NOTIFY",
     "shell/event_keys.py": "the folder of event keys, among the person's settings",
     "shell/keys.py": "the person's own key, in their own folder; keys that it tries to sign with, in a temporary one",
     "shell/transactions/locks.py": "the lock, in the git directory",

@@ -237,6 +237,7 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
         ["trace", "impact", "src/report.md"],
         ["audit"],
         ["report", "requirements"],
+        ["report", "waiting"],
     ):
         reached(governed, *words)
     governed.stub("WP-1-Greeting-v2")

@@ -55,17 +55,31 @@ def show(
     known = cached.recall()
     if known is not None:
         status, text = known
-        sys.stdout.write(text)
+        sys.stdout.write(_with_ages(text))
         return status
     output = compute()
-    sys.stdout.write(output.text)
+    sys.stdout.write(_with_ages(output.text))
     cached.keep(output.status, output.text, output.rests_on | RestsOn(SETTINGS_FILES))
     return output.status
 
 
+# Cached text has moments between two of these; when it is printed, each becomes the time since then.
+AGE = "\x1f"
+
+
+def _with_ages(text: str) -> str:
+    if AGE not in text:
+        return text
+    from workpacket.model.wording import age
+    from workpacket.shell.actor import moment
+
+    now, parts = moment().now, text.split(AGE)
+    return "".join(age(part, now) if number % 2 else part for number, part in enumerate(parts))
+
+
 def show_fresh(output: Output) -> int:
     """Write output without caching it, because its dependencies cannot be listed."""
-    sys.stdout.write(output.text)
+    sys.stdout.write(_with_ages(output.text))
     return output.status
 
 

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from workpacket.cli.cached_output import Output
+from workpacket.cli.cached_output import AGE, Output
 from workpacket.cli.history import cache_dependencies, runs_of
-from workpacket.cli.options import Arguments
+from workpacket.cli.options import Arguments, usage
 from workpacket.cli.read_only import all_facts, facts_from_summaries, open_for_reading, output
 from workpacket.cli.views import EXPORTS
 from workpacket.documents.register_table import entry_line
@@ -26,7 +26,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.event_types import FORKED
 from workpacket.model.lanes import UNJUDGED, lane_words
 from workpacket.model.layout import REANCHORED_PATH
-from workpacket.model.wording import counted
+from workpacket.model.wording import age, counted
 from workpacket.report.board import Card, Column, columns, render_board, render_page
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
@@ -219,7 +219,10 @@ def _show_status(arguments: Arguments) -> Output:
     known = facts.policy.lanes.tokens
     tokens = (*known, *sorted(counts.keys() - {*known, *_NO_LANES}), *_NO_LANES)
     lines = [f"{counts[token]:6}  {escape(lane_words(token))}" for token in tokens if counts[token]]
-    lines += [f"{one.need}: {one.id} since {one.since}{escape(one.detail and f': {one.detail}')}" for one in waiting]
+    lines += [
+        f"{one.need}: {one.id} for {AGE}{one.since}{AGE}, since {one.since}{escape(one.detail and f': {one.detail}')}"
+        for one in waiting
+    ]
     lines += [f"held: {name} by {escape(holder)}" for name, holder in held.items()]
     lines += [f"run: {escape(run.sentence)}" for its in runs.values() for run in its]
     lines += [f"hand edit: {escape(edit)}" for edit in edits]
@@ -247,11 +250,80 @@ def _waiting(facts: Facts) -> Iterator[_Waiting]:
             found.append(
                 _Waiting(name, "needs `workpacket packet resolve`", latest, "moved independently on two branches")
             )
+        elif packet.lane == "STUB" and packet.state.presented is not None:
+            found.append(_Waiting(name, "needs an approval", packet.state.presented.at, "its refinement was presented"))
         elif lane is not None and lane.waits_for and moves:
             by = f"by {moves[0].actor.id}" if packet.lane == "IN_REVIEW" else ""
             detail = _note(packet.state, signed=True) if packet.lane == "BLOCKED" else by
             found.append(_Waiting(name, lane.waits_for, moves[0].at, detail))
     return iter(sorted(found, key=lambda one: (one.since, one.id)))
+
+
+# Leases that end within this time are reported.
+_SOON: Final = "24"
+
+
+def waiting_report(arguments: Arguments) -> int:
+    """Report who is needed for what, and with --notify tell them."""
+    hours = arguments.value("within") or _SOON
+    if not hours.isdecimal():
+        raise usage(arguments.command, "invalid_value", f"invalid --within {hours!r}: expected a number of hours")
+    repository = open_for_reading()
+    facts = all_facts(repository)
+    waiting, now = list(_waiting(facts)), facts.moment.now
+    ends = list(_ending(facts, int(hours)))
+    notes = _notify(repository, facts, waiting, ends) if arguments.flag("notify") else []
+    if arguments.flag("json"):
+        listed: list[Json] = [
+            {"id": one.id, "for": one.need, "since": one.since, "detail": one.detail} for one in waiting
+        ]
+        ending: list[Json] = [{"id": name, "holder": holder, "ends": at} for name, holder, at in ends]
+        data: dict[str, Json] = {"waiting": listed, "leases": ending, "notes": [*notes]}
+        sys.stdout.write(render_envelope("report", exits.OK, [], data))
+        return exits.OK
+    lines = [
+        f"{one.need}: {one.id} for {age(one.since, now)}{escape(one.detail and f': {one.detail}')}" for one in waiting
+    ]
+    lines += [f"lease ends in {age(now, at)}: {name}, held by {escape(holder)}" for name, holder, at in ends]
+    lines += [f"note: {escape(note)}" for note in notes]
+    print("\n".join(lines or ["no packet waits for a person"]))
+    print("next: workpacket status")
+    return exits.OK
+
+
+def _ending(facts: Facts, hours: int) -> Iterator[tuple[str, str, str]]:
+    """Yield the packets whose lease ends within some hours: id, holder, and when."""
+    from datetime import datetime, timedelta
+
+    now = facts.moment.now
+    soon = datetime.fromisoformat(now) + timedelta(hours=hours)
+    for name, packet in sorted(facts.packets.items()):
+        lease, holder = packet.state.lease, lease_held(packet.state, now)
+        if packet.lane != "IN_PROGRESS" or lease is None or not (holder and lease.expires_at):
+            continue
+        if datetime.fromisoformat(lease.expires_at) <= soon:
+            yield name, holder, lease.expires_at
+
+
+def _notify(
+    repository: Repository, facts: Facts, waiting: Sequence[_Waiting], ends: Sequence[tuple[str, str, str]]
+) -> list[str]:
+    from workpacket.shell.base import read_base_policy
+    from workpacket.shell.notify import Need, tell
+
+    lanes = facts.policy.lanes
+    kinds = {"verdict": "review", "unblocking": "question"}
+    needs = []
+    for one in waiting:
+        packet = facts.packets[one.id]
+        lane = lanes.lane(packet.lane)
+        word = lane.needs if lane is not None else ""
+        word = "approval" if packet.lane == "STUB" else word
+        needs.append(
+            Need(packet.state.heads[0], kinds.get(word, word or "question"), one.id, one.since, "", one.detail)
+        )
+    needs += [Need(f"{name}-{at}", "lease_end", name, at, holder) for name, holder, at in ends]
+    return tell(read_base_policy(repository).lifecycle.webhook, needs, os.environ)
 
 
 def _new_roots(root: str) -> list[str]:

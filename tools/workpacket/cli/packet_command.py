@@ -159,6 +159,7 @@ def conclude(arguments: Arguments, carried: Carried, packet: str = "") -> int:
         return refuse(arguments, packet, answer)
     if carried.commit or arguments.flag("commit"):
         answer = _committed(arguments, carried, answer, packet)
+    answer = _told(carried, answer)
     if arguments.flag("json"):
         from workpacket.report.json_report import render_envelope
 
@@ -176,6 +177,16 @@ def conclude(arguments: Arguments, carried: Carried, packet: str = "") -> int:
         print(f"  - {escape(note)}")
     _say_next(answer)
     return exits.OK
+
+
+def _told(carried: Carried, answer: Planned) -> Planned:
+    """Tell people what they are needed for, if the policy or the environment says so."""
+    if not answer.plan.events or not (carried.webhook or "WORKPACKET_NOTIFY" in os.environ):
+        return answer
+    from workpacket.shell.notify import needs_of, tell
+
+    needs = list(needs_of(answer.plan.events, approvals=carried.approvals))
+    return replace(answer, notes=(*answer.notes, *tell(carried.webhook, needs, os.environ)))
 
 
 def _committed(arguments: Arguments, carried: Carried, answer: Planned, packet: str) -> Planned:

@@ -40,7 +40,12 @@ from workpacket.text.source import Source
 
 
 def _run(arguments: Arguments) -> int:
-    if chosen(arguments, ("pr", "requirements")) == "requirements":
+    action = chosen(arguments, ("pr", "requirements", "waiting"))
+    if action == "waiting":
+        from workpacket.cli.overview import waiting_report
+
+        return waiting_report(arguments)
+    if action == "requirements":
         return _requirements(arguments)
     base = arguments.value("base")
     if not base:
@@ -152,8 +157,11 @@ def _contract_on_base(repository: Repository, base: str, packet: PacketFacts) ->
 COMMAND = Command(
     "report",
     _run,
-    arguments="pr | requirements",
+    arguments="pr | requirements | waiting",
     description="""
+`waiting` says what waits for a person, how long, and which leases end soon. With --notify, it also tells the webhook of
+the policy and the command in WORKPACKET_NOTIFY, for example once a day.
+
 `requirements` prints the requirements of the specification in force as CSV, with their packets, criteria and evidence.
 Text that a spreadsheet would run as a formula has an apostrophe in front.
 
@@ -165,10 +173,13 @@ the comment to replace it.""",
         Option("base", "pr: the commit to merge into", value="REV"),
         Option("uncommitted", "pr: judge .GOV as it is in the work tree, unlike CI"),
         Option("out", "write to this file, which must not exist yet", value="FILE"),
+        Option("within", "waiting: leases that end within this time (default: 24)", value="HOURS"),
+        Option("notify", "waiting: tell the webhook and the command"),
     ),
     examples=(
         "workpacket report pr --base origin/main",
         "workpacket report pr --base origin/main --out comment.md",
         "workpacket report requirements --out requirements.csv",
+        "workpacket report waiting --notify",
     ),
 )

@@ -25,6 +25,9 @@ commit = true
 [board]
 commit = "never"
 
+[notify]
+webhook = "https://…"
+
 A lane that a repository adds is inserted between two adjacent lanes. The command that used to lead from one to the
 other now leads to the added lane, through the same gate, and `advance` leads on from there. An added lane never removes
 a gate. It cannot come before IN_PROGRESS, because activation and claim each lead directly to their lane. A table with
@@ -260,7 +263,7 @@ class LifecyclePolicy(Value):
     """The rules in force. `origins` gives the source of each: `default`, or a line of the policy.
 
     `evidence`, `coverage` and `packets` are the tables of these names, as are `[actors]` and `[verdict]`. `judged`:
-    whether the approvals have a gate for verdicts.
+    whether the approvals have a gate for verdicts. `webhook` is called when a person is needed.
 
     `lane_faults` are the errors in added lanes: while there are any, no packet can move.
     """
@@ -279,6 +282,7 @@ class LifecyclePolicy(Value):
     coverage: CoveragePolicy = CoveragePolicy()
     packets: PacketsPolicy = PacketsPolicy()
     judged: bool = False
+    webhook: str = ""
     actor_tables: tuple[Plain, Plain] | None = None
     origins: Mapping[str, str] = NOTHING
 
@@ -296,7 +300,9 @@ class LifecyclePolicy(Value):
         return self.branch_pattern.replace("{id}", packet)
 
 
-_NO_KEYS: Final = frozenset({"origins", "lane_faults", "evidence", "coverage", "packets", "judged", "actor_tables"})
+_NO_KEYS: Final = frozenset(
+    {"origins", "lane_faults", "evidence", "coverage", "packets", "judged", "webhook", "actor_tables"}
+)
 KEYS: Final = tuple(name for name in LifecyclePolicy.__match_args__ if name not in _NO_KEYS)
 
 
@@ -313,6 +319,7 @@ def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
         "coverage": coverage_policy(root),
         "packets": packets_policy(root),
         "judged": root.get("approvals", "gates", "verdict") is not None,
+        "webhook": root.string_at("notify", "webhook"),
         "actor_tables": _actor_tables(root),
     }
     if table is None:

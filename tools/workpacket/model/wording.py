@@ -108,3 +108,13 @@ def next_line(command: str) -> str:
 def typed_as(name: str) -> str:
     """Return the command called `name` as it is typed."""
     return TYPED.get(name, name)
+
+
+def age(since: str, now: str) -> str:
+    """Return the time between two moments in words: `3 days`, `5 hours`, `1 minute`."""
+    from datetime import datetime
+
+    minutes = max(int((datetime.fromisoformat(now) - datetime.fromisoformat(since)).total_seconds()) // 60, 0)
+    if minutes < 60:
+        return counted(minutes, "minute")
+    return counted(minutes // 60, "hour") if minutes < 48 * 60 else counted(minutes // (24 * 60), "day")

@@ -209,13 +209,16 @@ _READ_BY_ALL: Final = (POLICY_PATH, BOARD_PATH, REGISTRY_PATH, SPEC_POINTER)
 
 class Carried(Value):
     """The answer, the written paths, and what an earlier command had left unfinished. `commit` means that commands
-    commit what they write, according to the policy.
+    commit what they write, according to the policy; `webhook` is its address, and `approvals` whether light packets
+    need one.
     """
 
     answer: Answer
     changed: tuple[str, ...] = ()
     finished: tuple[Recovered, ...] = ()
     commit: bool = False
+    webhook: str = ""
+    approvals: bool = False
 
 
 def carry_out(
@@ -258,7 +261,9 @@ def carry_out(
         deleted = held.deleted() if names is not None else ""
         if deleted:
             answer = replace(answer, notes=(*answer.notes, deleted))
-        return Carried(answer, changed, transaction.finished, facts.policy.packets.commit)
+        policy = facts.policy
+        asked = policy.packets.approvals == "signed"
+        return Carried(answer, changed, transaction.finished, policy.packets.commit, policy.webhook, asked)
 
 
 def unseen_moves(repository: Repository, packet: PacketFacts) -> tuple[Problem, ...]:
