@@ -99,7 +99,7 @@ WORKER = (
           "runs tail shows the last event.",
           "Resume: the run continues from its last checkpoint", aliases=("stalled_timeout", "no_progress")),
     _stop("waiting", 90, "program", "with_backoff", "The run waits for a time or a signal",
-          "Its process stopped so that it does not have to wait too; nothing is lost.",
+          "The process has stopped instead of waiting as well; nothing is lost.",
           "runs show says what it waits for, and until when.",
           "Start the program again then; a worker does so by itself", "Send the signal: workpacket runtime signal"),
     _stop("step_without_context", 91, "program", "never", "A step was called from a thread without its context",
