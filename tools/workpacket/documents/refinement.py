@@ -134,8 +134,12 @@ class Refinement(StructuredDocument):
                 start = section.title_span[1]
                 later = [known.section.start for known in self.placed if known.section.start > start]
                 body = self.source.text[start : min(later, default=len(self.source.text))]
-                text = _FENCE_LINE.sub("", body).strip()
-                return "" if text.startswith("<") and text.endswith(">") else text
+                return _proposed(body)
+        # Some have a list item instead of the heading, and the text in a fence below it.
+        for placed in self.placed:
+            for field in placed.fields:
+                if field.name.startswith("proposed_spec_enrichment"):
+                    return _proposed(field.value or _fence_after(self.source, placed.section, field))
         return ""
 
     def unsigned(self) -> bytes | None:
@@ -210,6 +214,11 @@ class Refinement(StructuredDocument):
         }
 
 
+def _proposed(body: str) -> str:
+    text = _FENCE_LINE.sub("", body).strip()
+    return "" if text.startswith("<") and text.endswith(">") else text
+
+
 def anchor_node(source: Source, section: Section) -> Node:
     """Return the fields of one anchor; the excerpt is the content of its fence."""
     known = {spec.key for spec in ANCHOR_FIELDS}
@@ -219,16 +228,17 @@ def anchor_node(source: Source, section: Section) -> Node:
         if field.name in known and field.name not in entries:
             text = field.value or "\n".join(fence.text(source.text) for fence in field.fences)
             # A fence at column 0 ends the list, but still is the excerpt.
-            text = text or _fence_after(source, section, field)
+            if field.name == "excerpt_ascii_escaped":
+                text = text or _fence_after(source, section, field)
             entries[field.name] = Node(text, *(field.value_span if field.value else field.key_span))
             keys[field.name] = field.key_span
     return Node(entries, *section.title_span, keys)
 
 
 def _fence_after(source: Source, section: Section, field: Field) -> str:
-    if field.name != "excerpt_ascii_escaped":
-        return ""
-    later = (block for block in section.blocks if block.kind == "fence" and block.start > field.key_span[0])
+    """Return the content of the first fence below a field, in the same section."""
+    inside = [*field.fences, *section.blocks]
+    later = (block for block in inside if block.kind == "fence" and block.start > field.key_span[0])
     return next((fence.text(source.text) for fence in later), "")
 
 

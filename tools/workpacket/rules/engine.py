@@ -135,7 +135,11 @@ def schema_faults(document: Document, schemas: SchemaSet) -> Iterator[Problem]:
     """Yield violations of the kind's JSON Schema, each at the line of its field."""
     if document.root is None:
         return
+    # A missing section is reported by its rule; of a packet, that is only a warning.
+    has_rule = isinstance(document, StructuredDocument) and document.kind != "packet" and not document.is_older
     for violation in schemas.violations(document.schema, document.root.plain()):
+        if violation.code == "field_missing" and not violation.location.keys and has_rule:
+            continue
         yield replace(
             violation,
             message=violation.message + _elsewhere(document, violation),

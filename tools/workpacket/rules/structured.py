@@ -60,7 +60,7 @@ def elsewhere(document: StructuredDocument, *names: str) -> str:
         start, end = document.source.line_span(number)
         match = _FIELD_LINE.match(document.source.text, start, end)
         if match is not None and normal_key(latin(match["key"])) in names:
-            return f"; line {number} has it, where it is not read"
+            return f"; line {number} has {match['key']}, where it is not read"
     return ""
 
 
@@ -125,7 +125,9 @@ def _missing_sections(rule: DocumentRule[StructuredDocument], document: Structur
         if spec.required and spec.key not in present:
             place = _place_for(document, spec)
             heading = f"{'#' * document.layout.levels[0]} {spec.heading}"
-            yield rule.fault(place, f"the section `{heading}` is missing", hint=f"add `{heading}`")
+            # The fields of the section may be there without its heading.
+            where = elsewhere(document, *(field.key for field in spec.fields if field.required))
+            yield rule.fault(place, f"the section `{heading}` is missing{where}", hint=f"add `{heading}`")
 
 
 def _place_for(document: StructuredDocument, missing: SectionSpec) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from workpacket.documents.document import heading_key
@@ -23,7 +22,7 @@ _LEVEL = 2
 _NAME = lazy_pattern(r"[^(\[:]*[^(\[:\s]")
 
 
-_FENCE = lazy_pattern(r"^ {0,3}(?P<marks>`{3,}|~{3,})(?P<rest>[^`\r\n]*)$", re.MULTILINE)
+_FENCE = lazy_pattern(r" {0,3}(?P<marks>`{3,}|~{3,})(?P<rest>[^`\r\n]*)\Z")
 
 BoardRule = DocumentRule[TaskBoard]
 
@@ -157,7 +156,8 @@ class BoardFenceUnclosed(BoardRule):
 
     def check(self, document: TaskBoard) -> Iterator[Problem]:
         opened: tuple[str, tuple[int, int]] | None = None
-        for match in _FENCE.finditer(document.source.text):
+        spans = (document.source.line_span(number) for number in range(1, document.source.line_count + 1))
+        for match in filter(None, (_FENCE.match(document.source.text, *span) for span in spans)):
             marks = match["marks"]
             if opened is None:
                 opened = marks, match.span("marks")
