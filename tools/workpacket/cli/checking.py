@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import BinaryIO, NamedTuple
 
-from workpacket.cli.cached_output import Output, terminal
+from workpacket.cli.cached_output import Output
 from workpacket.cli.check import kind_given
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.workspace import Workspace, progress_bar
@@ -221,11 +222,7 @@ def render(
 
 def style_of(arguments: Arguments) -> Style:
     """Return color and width, from the options or from the terminal and its environment."""
-    is_terminal, width, wish = terminal()
-    choice = arguments.value("color", "auto")
-    if choice == "auto":
-        choice = wish or ("always" if is_terminal else "never")
-    return Style(width=width, colour=choice == "always")
+    return arguments.style(sys.stdout)
 
 
 def source_lines(root: str) -> Callable[[str, int], str | None]:
