@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from workpacket.cli.options import Arguments
     from workpacket.cli.workspace import Workspace
+    from workpacket.report.terminal import Style
 
     Files = Sequence[Found]
 
@@ -97,6 +98,17 @@ def terminal() -> tuple[bool, int | None, str]:
         return True, None, wish
 
 
+def style_of(arguments: Arguments) -> Style:
+    """Return color and width, from the options or from the terminal and its environment."""
+    from workpacket.report.terminal import Style  # cached output is printed without it
+
+    is_terminal, width, wish = terminal()
+    choice = arguments.value("color", "auto")
+    if choice == "auto":
+        choice = wish or ("always" if is_terminal else "never")
+    return Style(width=width, colour=choice == "always")
+
+
 # Everything below .GOV is recorded as whole folders (`read_only.output`), which halves the time for ten thousand files.
 _ELSEWHERE = tuple(folder for folder in ROOTS if folder != GOVERNANCE_FOLDER)
 
@@ -117,7 +129,7 @@ class GarbageCollectionOff:
             gc.enable()
 
 
-def run_cached(arguments: Arguments, module: str) -> int:
+def run_cached(arguments: Arguments, module: str, deciding: Callable[[], tuple[str, ...] | None] = tuple) -> int:
     """Run `compute(arguments)` of a module of the command line, which is imported only if something has changed."""
     workspace = open_workspace()
     cache = Cache(workspace.common_dir, workspace.fingerprint)
@@ -130,6 +142,6 @@ def run_cached(arguments: Arguments, module: str) -> int:
     try:
         if workspace.is_partial:
             return show_fresh(compute())  # and this is printed every time
-        return show(arguments, workspace, find_documents(workspace.root, _ELSEWHERE), cache, compute)
+        return show(arguments, workspace, find_documents(workspace.root, _ELSEWHERE), cache, compute, deciding)
     finally:
         cache.close()

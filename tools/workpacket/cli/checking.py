@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import BinaryIO, NamedTuple
 
-from workpacket.cli.cached_output import Output, terminal
+from workpacket.cli.cached_output import Output, style_of
 from workpacket.cli.check import kind_given
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.workspace import Workspace, progress_bar
@@ -217,15 +217,6 @@ def render(
 
         return render_statistics(outcome, reasons, style)
     return render_text(outcome, style, quiet=arguments.flag("quiet"), every=bool(arguments.values("select")))
-
-
-def style_of(arguments: Arguments) -> Style:
-    """Return color and width, from the options or from the terminal and its environment."""
-    is_terminal, width, wish = terminal()
-    choice = arguments.value("color", "auto")
-    if choice == "auto":
-        choice = wish or ("always" if is_terminal else "never")
-    return Style(width=width, colour=choice == "always")
 
 
 def source_lines(root: str) -> Callable[[str, int], str | None]:

@@ -54,7 +54,7 @@ def _show_board(arguments: Arguments) -> Output:
         return output(
             repository, render_envelope("board", exits.OK, [], {"lanes": lanes, "runs": runs}), lasts=lasts, also=also
         )
-    from workpacket.cli.checking import style_of
+    from workpacket.cli.cached_output import style_of
 
     style = style_of(arguments)
     board = columns(cards, facts.policy.lanes)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from workpacket.bridges.run_links import Disagreement, RunLinks, close, disagreements, settle, state_here
-from workpacket.cli.checking import style_of
+from workpacket.cli.cached_output import style_of
 from workpacket.cli.open_store import (
     answer,
     examine_any,
