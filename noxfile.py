@@ -134,7 +134,7 @@ def approvals(session: nox.Session) -> None:
 @nox.session
 def proof(session: nox.Session) -> None:
     """The long proofs, and every property with more examples; with WORKPACKET_PROOF=bounded, the share that CI runs."""
-    run_tests(session, "tests/proof", *session.posargs)
+    run_tests(session, "tests/proof", "--numprocesses=auto", "--dist=worksteal", *session.posargs)
     if not session.posargs:
         properties = ("-m", "hypothesis", "--hypothesis-profile=proof", "--numprocesses=auto", "--dist=worksteal")
         session.run("pytest", *properties)
@@ -158,14 +158,18 @@ def coverage(session: nox.Session) -> None:
     measured = {"COVERAGE_FILE": str(Path(session.create_tmp()).absolute() / "coverage")}
     tests = (
         "tests/approvals", "tests/corpora/attacks", "tests/lifecycle/test_log_checkpoints.py", "tests/ledger",
-        "tests/contract/test_drift.py", "tests/judging", "tests/lifecycle/test_coverage_rules.py",
+        "tests/contract/test_contract.py", "tests/contract/test_drift.py", "tests/contract/test_what_counts.py",
+        "tests/contract/test_what_is_proved.py", "tests/judging", "tests/lifecycle/test_coverage_rules.py",
         "tests/lifecycle/test_fork_checks.py", "tests/evidence",
     )  # fmt: skip
-    judging = (f"shell/judging/{name}.py" for name in ("append_only", "landed_work", "merged_tree"))
+    judging = (
+        f"shell/judging/{name}.py" for name in ("append_only", "coverage", "landed_work", "merged_tree", "submissions")
+    )
     modules = (
         "approvals/*",
         "evidence/*",
         "ledger/*",
+        "lifecycle/contract.py",
         "lifecycle/contract_drift.py",
         "lifecycle/coverage.py",
         *judging,

@@ -29,12 +29,12 @@ PARTS = {"message": 250, "page": 120, "docstring": 130}
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _ENTRY = re.compile(r"^(\s*)([a-z]\w+): ", re.MULTILINE)
 _NOT_FOR_PEOPLE = re.compile(
-    r"\(\?|\\[bdsw]|\]\*|^\s*(?:[<,/#]|workpacket |refs |git |Literal\[|[\w, ]+, (?:crc|hash)$)"
+    r"\(\?|\\[bdsw]|\]\*|^\s*(?:[<,/#]|workpacket |refs |git |Literal\[|default-src |None \| |[\w, ]+, (?:crc|hash)$)"
     r"|\b(?:SELECT|INSERT|GRANT|REVOKE|CREATE|ALTER|WHERE)\b"
 )
 _TAKES_NO_PROSE = re.compile(r"(?:pattern|compile|execute|^_kind)$")
 _SENTENCE_END = re.compile(r"(?<=[a-z`)\]*\"\d][.!?:])\s+(?=[A-Z`*\[\"])")
-_FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^ *(```|~~~).*?^ *\1", re.MULTILINE | re.DOTALL)
 _LIST_MARK = re.compile(r"^\s*(?:[-*>]|\d+\.|#+)\s+")
 
 
@@ -82,6 +82,15 @@ def of_reasons(path: str, line: int, text: str) -> Iterator[Text]:
                 yield Text(path, at, one_line(part))
 
 
+def no_text(node: ast.AST) -> list[ast.expr]:
+    """Return the strings in a node that no one reads: parts of an f-string, patterns, and lists of words to split."""
+    if isinstance(node, ast.JoinedStr):
+        return node.values
+    if isinstance(node, ast.Call) and _TAKES_NO_PROSE.search(ast.unparse(node.func)):
+        return node.args
+    return [node.value] if isinstance(node, ast.Attribute) and node.attr == "split" else []
+
+
 def of_module(path: str, source: str) -> Iterator[tuple[str, Text]]:
     """Yield each string of a module with the name of its stratum."""
     tree = ast.parse(source)
@@ -96,10 +105,7 @@ def of_module(path: str, source: str) -> Iterator[tuple[str, Text]]:
                 yield from (("message", part) for part in of_reasons(path, first.lineno, text))
             elif is_prose(text):
                 yield "docstring", Text(path, first.lineno, one_line(text))
-        if isinstance(node, ast.JoinedStr):
-            inner.update(id(part) for part in node.values)
-        if isinstance(node, ast.Call) and _TAKES_NO_PROSE.search(ast.unparse(node.func)):
-            inner.update(id(part) for part in node.args)
+        inner.update(id(part) for part in no_text(node))
     kind = "docstring" if path.endswith("cli/commands.py") else "message"
     for node in ast.walk(tree):
         if not isinstance(node, ast.expr) or id(node) in docstrings | inner:

@@ -91,7 +91,7 @@ def test_ids_come_from_the_repository(commands: Commands) -> None:
 
 def test_branches_codes_lanes_and_kinds_are_known(commands: Commands) -> None:
     commit(commands.root, "first", a="a")
-    assert commands("help", "completion", "words", "--", "merged", "--target", "m").out == "main\n"
+    assert commands("help", "completion", "words", "--", "merged", "--target-branch", "m").out == "main\n"
     assert "byte_order_mark" in commands("help", "completion", "words", "--", "explain", "byte").out.split()
     assert commands("help", "completion", "words", "--", "list", "--lane", "BL").out == "BLOCKED\n"
     assert commands("help", "completion", "words", "--", "fmt", "--kind", "st").out == "stub\n"

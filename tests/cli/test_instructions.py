@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from workpacket.cli.commands import resolve
 from workpacket.cli.init import SKILLS, command_lines, instructions, skills
 from workpacket.cli.main import load
 from workpacket.cli.options import parse
@@ -20,9 +21,11 @@ PLACEHOLDER = re.compile(r"[A-Z][A-Z_]+\Z|N=COMMAND\Z")
 
 @pytest.mark.parametrize("line", LINES)
 def test_every_command_line_that_an_agent_is_told_parses(line: str) -> None:
-    name, *words = shlex.split(line)
+    words = shlex.split(line)
+    name, count = resolve(words)
     command = load(name)
-    given = parse(command, words)
+    given = parse(command, words[count:])
+    assert command.typed == " ".join(words[:count])
     alternatives = [shlex.split(one.replace("[", "").replace("]", "")) for one in command.arguments.split(" | ")]
     own = given.words[: given.words.index("PROGRAM")] if "PROGRAM" in given.words else given.words
     assert any(_fits(own, wanted) for wanted in alternatives), (own, command.arguments)

@@ -118,7 +118,7 @@ def test_yes_leases_an_agents_work_records_the_resume_and_says_what_to_do(place:
     assert place("--yes", "--owner", str(os.getpid())) == 0
     assert f"{BATCH} goes on\nWrite the tests that fail until the work is done: T001, T002." in place.said
     assert f"Then: workpacket runtime batch complete {FOLDER} --phase testers\n" in place.said
-    assert "The last thing done: Drafted the plan. Read docs/progress/auth-backend-eng.md" in place.said
+    assert "Last action: Drafted the plan. Read docs/progress/auth-backend-eng.md" in place.said
     assert 'last_action: "Drafted the plan"' in place.roles.text()
     assert place.roles.text().endswith("Resumed the work\n")
     assert place.scope.status()["incomplete"][0]["state"] == "begun"

@@ -140,7 +140,7 @@ def test_an_account_that_can_change_what_is_loaded_runs_nothing(
         tools.chmod(mode)
         monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
         if exposed:
-            with pytest.raises(ValueError, match=f"nobody can write to {tools}, from where programs are loaded"):
+            with pytest.raises(ValueError, match=f"nobody can write to {tools}, from which programs are loaded"):
                 account_of("nobody")
         else:
             assert account_of("nobody").uid > 0

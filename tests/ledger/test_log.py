@@ -98,7 +98,7 @@ def test_a_false_clock_is_found_whether_late_or_early() -> None:
         name, data = rewritten(story.events[2], clock=clock)
         log = read_log(PACKET, {**files_of(*story.events[:2]), name: data})
         assert codes(log) == ([] if clock == 3 else ["log_false_clock"])
-        assert "its parents require 3" in only(log).message
+        assert "the event's parents require 3" in only(log).message
 
 
 def test_a_false_clock_at_the_beginning_is_found() -> None:

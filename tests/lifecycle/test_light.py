@@ -162,7 +162,7 @@ def test_every_output_says_that_nobody_judged_it(governed: Governed) -> None:
     for words in (["show", NAME], ["why", NAME], ["log", "show", NAME], ["status"], ["list"], ["board", "show"]):
         assert "not judged" in governed(*words).out, words
     for command in ("show", "why", "log show"):
-        assert "not asked by policy" in governed(*command.split(), NAME).out, command
+        assert "not required by policy" in governed(*command.split(), NAME).out, command
     assert governed("check").status == 0
     assert [packet["lanes"] for packet in governed.json("list")["data"]["work"]] == [["MERGED"]]
 

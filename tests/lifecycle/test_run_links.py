@@ -451,7 +451,7 @@ def test_a_run_of_a_program_that_knows_no_log_is_found(governed: Governed) -> No
     assert doubts(governed) == []
     with Runtime.open() as runtime, runtime.resume(RUN):
         assert doubts(governed) == [
-            f"{RUN} is live, but the log of {NAME} here has no open link to it: workpacket runtime cancel {RUN}"
+            f"{RUN} is live, but the local log of {NAME} has no open link to it: workpacket runtime cancel {RUN}"
         ]
         assert settled(governed) == [("unlinked", RUN)]
         assert runs(governed) == [(RUN, "")]
@@ -627,5 +627,8 @@ def test_the_open_roles_of_a_packet_are_named_and_left_to_their_writers(
     path = f"docs/progress/{NAME}-backend.md"
     before = governed.read(path)
     said = governed.done(*words)
-    assert f"the role in {path} is open; when its writer is done: workpacket runtime progress close {NAME}" in said.out
+    assert (
+        f"the role in {path} is still open; when its writer is done, run: workpacket runtime progress close {NAME}"
+        in said.out
+    )
     assert governed.read(path) == before

@@ -480,6 +480,20 @@ EQUIVALENT = (
         "what is empty is not pinned either way; the type checker asks for bytes",
     ),
     Equivalent(
+        "shell/judging/coverage.py",
+        "_Coverage._kind",
+        "if stand.lane == 'IN_REVIEW' and all((move.id in self.known for move in stand.latest)):",
+        "if all((move.id in self.known for move in stand.latest)):",
+        "whether work ends unjudged asks for the lane too; asking first takes less time",
+    ),
+    Equivalent(
+        "shell/judging/coverage.py",
+        "_Coverage._kind",
+        "if stand.lane == 'IN_REVIEW' and all((move.id in self.known for move in stand.latest)):",
+        "if stand.lane == 'IN_REVIEW' and any((move.id in self.known for move in stand.latest)):",
+        "a packet is in review by one move: two of them are a fork",
+    ),
+    Equivalent(
         "approvals/event_signatures.py",
         "EventSignatures._not_allowed",
         "return ''",

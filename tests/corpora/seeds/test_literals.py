@@ -229,7 +229,8 @@ def doctor(place: Place) -> str:
 
 
 def run_help(place: Place) -> str:
-    return place.governed("init")("--help").out + place.governed("init")("run", "--help").out
+    governed = place.governed("init")
+    return "".join(governed(*words, "--help").out for words in ((), ("runtime",), ("runtime", "run")))
 
 
 Probe = Callable[[Place], str]

@@ -179,7 +179,7 @@ def test_an_interrupted_session_is_resumed_from_its_last_checkpoint_and_not_from
     clone.git("clone", "--quiet", str(roles.root), ".")
     for repository, instance in ((roles, "a"), (clone, "b")):
         said = repository.done("resume", "--team", "plan-product", "--yes", "--instance", instance)
-        assert "The last thing done: Wrote half of it." in said.text
+        assert "Last action: Wrote half of it." in said.text
         assert f"Read {FILE} and continue from there." in said.text
         assert "Drafted the plan of the door" in repository.read(FILE)
         assert "Resumed the work" in repository.read(FILE)

@@ -19,7 +19,7 @@ OLD_RUN = "20260104035601"
 FAMILIES = {
     "constraint": range(10, 20), "verification": range(20, 30), "review": range(30, 40), "worker": range(40, 50),
     "resource": range(50, 60), "stale": range(60, 70), "integrity": range(70, 90), "user": range(130, 131),
-    "internal": range(9, 10),
+    "program": range(90, 100), "internal": range(9, 10),
 }  # fmt: skip
 
 

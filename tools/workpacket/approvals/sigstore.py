@@ -276,7 +276,7 @@ def _require_code_signing(_policy: object, _of: x509.Certificate, usage: x509.Ex
 
 
 def _identity(leaf: x509.Certificate) -> str:
-    """Return the only name in the certificate, which must be a URI: Fulcio names a workflow so, and people by mail."""
+    """Return the only name in the certificate, which must be a URI: Fulcio names people by a mail address."""
     try:
         names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (x509.ExtensionNotFound, ValueError):

@@ -152,7 +152,8 @@ class RoleKey(Value):
             word = getattr(self, what)
             if not _NAME.match(word):
                 message = (
-                    f"{word!r} is not a valid name for {what}: use letters, digits, '-', '_', '.' and '#', at most 100"
+                    f"{word!r} is not a valid name for {what}: use letters, digits, '-', '_', '.' and '#', "
+                    "at most 100 characters"
                 )
                 raise WorkpacketError("invalid_value", message)
 

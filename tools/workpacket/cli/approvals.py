@@ -13,9 +13,8 @@ from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.facts import Verdict
 from workpacket.approvals.statement import Statement
 from workpacket.cli.approve import BASE_OPTION, BROWSER_OPTION, KEY_OPTION
-from workpacket.cli.cached_output import style_of
 from workpacket.cli.check import UNCOMMITTED_OPTION
-from workpacket.cli.checking import render
+from workpacket.cli.checking import render, style_of
 from workpacket.cli.options import Arguments, Command, Option, chosen
 from workpacket.cli.read_only import all_facts
 from workpacket.git.repository import find_repository

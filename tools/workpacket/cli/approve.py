@@ -22,7 +22,7 @@ from workpacket.approvals.fields import LONGEST_VALIDITY
 from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.sshsig import NAMESPACE, unarmor
 from workpacket.approvals.statement import DEFAULT_VALIDITY, Statement, read_statement
-from workpacket.cli.cached_output import style_of
+from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import refuse
 from workpacket.cli.read_only import NOBODY

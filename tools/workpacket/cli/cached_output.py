@@ -6,10 +6,10 @@ by the function that computes.
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from importlib import import_module
 
+from workpacket.cli.options import terminal
 from workpacket.cli.workspace import open_workspace
 from workpacket.documents.places import ROOTS
 from workpacket.model.layout import BASELINE_PATH, GOVERNANCE_FOLDER, POLICY_PATH
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from workpacket.cli.options import Arguments
     from workpacket.cli.workspace import Workspace
-    from workpacket.report.terminal import Style
 
     Files = Sequence[Found]
 
@@ -82,31 +81,6 @@ def show_fresh(output: Output) -> int:
     """Write output without caching it, because its dependencies cannot be listed."""
     sys.stdout.write(_with_ages(output.text))
     return output.status
-
-
-def terminal() -> tuple[bool, int | None, str]:
-    """Return whether output goes to a terminal, the terminal's width, and the color settings of the environment."""
-    wish = "never" if os.environ.get("NO_COLOR") else "always" if os.environ.get("FORCE_COLOR") else ""
-    if not sys.stdout.isatty():
-        return False, None, wish
-    if not wish and os.environ.get("TERM") == "dumb":
-        wish = "never"
-    try:
-        # A terminal without a set size (a pty of CI or of a container) reports 0.
-        return True, os.get_terminal_size(sys.stdout.fileno()).columns or None, wish
-    except OSError:
-        return True, None, wish
-
-
-def style_of(arguments: Arguments) -> Style:
-    """Return color and width, from the options or from the terminal and its environment."""
-    from workpacket.report.terminal import Style  # cached output is printed without it
-
-    is_terminal, width, wish = terminal()
-    choice = arguments.value("color", "auto")
-    if choice == "auto":
-        choice = wish or ("always" if is_terminal else "never")
-    return Style(width=width, colour=choice == "always")
 
 
 # Everything below .GOV is recorded as whole folders (`read_only.output`), which halves the time for ten thousand files.

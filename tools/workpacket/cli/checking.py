@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import BinaryIO, NamedTuple
 
-from workpacket.cli.cached_output import Output, style_of
+from workpacket.cli.cached_output import Output
 from workpacket.cli.check import kind_given
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.workspace import Workspace, progress_bar
@@ -217,6 +218,11 @@ def render(
 
         return render_statistics(outcome, reasons, style)
     return render_text(outcome, style, quiet=arguments.flag("quiet"), every=bool(arguments.values("select")))
+
+
+def style_of(arguments: Arguments) -> Style:
+    """Return color and width, from the options or from the terminal and its environment."""
+    return arguments.style(sys.stdout)
 
 
 def source_lines(root: str) -> Callable[[str, int], str | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from workpacket.cli.cached_output import style_of
+from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.packet_command import ACTING, REASON, packet_command, required
 from workpacket.cli.read_only import packet_facts, show_json

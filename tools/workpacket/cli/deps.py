@@ -12,7 +12,7 @@ from workpacket.bridges.dependency_guard import (
     dependency_changes,
     refusal_of,
 )
-from workpacket.cli.cached_output import style_of
+from workpacket.cli.checking import style_of
 from workpacket.cli.open_store import open_runtime, refusing
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.documents.lockfiles.comparison import DependencyChange, FileVerdict

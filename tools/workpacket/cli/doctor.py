@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from workpacket.cli.cached_output import style_of
+from workpacket.cli.checking import style_of
 from workpacket.cli.open_store import answer, open_runtime, refuse, refusing, require_server
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.git.repository import find_repository

@@ -35,7 +35,7 @@ def _run_explain(arguments: Arguments) -> int:
     if arguments.flag("json"):
         sys.stdout.write(render_envelope("explain", 0, [], _as_json(reason)))
         return 0
-    from workpacket.cli.cached_output import style_of
+    from workpacket.cli.checking import style_of
 
     sys.stdout.write(render_explanation(reason, style_of(arguments)))
     return 0

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from workpacket.cli.cached_output import style_of
 from workpacket.cli.check import chosen_files
+from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.workspace import open_workspace
 from workpacket.documents.reading import kind_named

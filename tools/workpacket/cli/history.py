@@ -143,7 +143,7 @@ def _run_why(arguments: Arguments) -> int:
         print(f"approval: {approval_words(facts, packet)}")
     if standing.unmet:
         print(f"{counted(len(standing.unmet), 'condition')} not met for `{standing.command}`:")
-        sys.stdout.write("".join(unmet_lines(standing.unmet)))
+        sys.stdout.write("".join(unmet_lines(standing.unmet, arguments.style(sys.stdout))))
     for run in runs:
         print(f"run: {escape(run.sentence)}\n     -> {escape(run.command)}")
     print(f"next: {escape(standing.unmet[0].hint if standing.unmet else standing.command)}")

@@ -105,7 +105,7 @@ def _say(
         for name, value in rows.items():
             if value:
                 print(f"{name:<13}{escape(value)}")
-    print("".join(unmet_lines(unmet)), end="")
+    print("".join(unmet_lines(unmet, arguments.style(sys.stdout))), end="")
     print(f"next: {escape(command)}")
     return exits.OK
 

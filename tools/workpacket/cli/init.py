@@ -99,10 +99,10 @@ _CONTINUE = Skill(
         Step("Nothing is unfinished: take the first packet in the list", "next"),
         Step("Take it", "claim WP_ID"),
         Step("Read what to do, and what proves it", "show WP_ID"),
-        Step("Tasks in a tasks.yaml: see which batch comes next", "batch next SPEC"),
+        Step("Tasks in a tasks.yaml: see which batch comes next", "runtime batch next SPEC"),
         Step("Before you submit: see everything that is missing", "why WP_ID"),
         Step("Submit the committed work", "submit WP_ID --prove N=COMMAND"),
-        Step("If you stop before the end", "release WP_ID --reason TEXT"),
+        Step("If you stop before the end", "packet release WP_ID --reason TEXT"),
     ),
     (
         "Change only files of IN_SCOPE_PATHS.",
@@ -117,15 +117,17 @@ _CHECKPOINT = Skill(
     "anything. Use at every milestone of a task.",
     (
         Step("Milestone: task claimed", "claim WP_ID"),
-        Step("Work starts; the command prints its handle", "run start NAME --packet WP_ID"),
-        Step("Milestone: plan drafted", "run checkpoint HANDLE --name plan-drafted"),
-        Step("Anything that must not happen twice", "run step HANDLE STEP -- PROGRAM"),
-        Step("After each committed part", "run checkpoint HANDLE --git"),
-        Step("Work ends; the packet cannot get a verdict before that", "run stop HANDLE"),
+        Step("Work starts; the command prints its handle", "runtime run start NAME --packet WP_ID"),
+        Step("Milestone: plan drafted", "runtime run checkpoint HANDLE --name plan-drafted"),
+        Step("Anything that must not happen twice", "runtime run step HANDLE STEP -- PROGRAM"),
+        Step("After each committed part", "runtime run checkpoint HANDLE --git"),
+        Step("Work ends; the packet cannot get a verdict before that", "runtime run stop HANDLE"),
         Step("Milestone: review requested", "submit WP_ID --prove N=COMMAND"),
         Step("Milestone: review approved and merged", "merged WP_ID"),
         Step("Milestone: blocked", "block WP_ID --reason TEXT --waits-for TEXT"),
-        Step("In a team, each milestone of your role in a feature", f"progress {PROGRESS[0]} FEATURE AGENT TEXT"),
+        Step(
+            "In a team, each milestone of your role in a feature", f"runtime progress {PROGRESS[0]} FEATURE AGENT TEXT"
+        ),
     ),
     (
         "One call per milestone, no more: a checkpoint is a place to resume from, not a diary.",
@@ -158,8 +160,8 @@ _RESUME = Skill(
         Step("You found that an effect with an unknown outcome happened", "resume ID --mark-done STEP"),
         Step("You found that it did not happen", "resume ID --retry STEP"),
         Step("You do not know a stop reason", "explain CODE"),
-        Step("A command was interrupted between writing two files", "recover"),
-        Step("A batch was interrupted", "batch status SPEC"),
+        Step("A command was interrupted between writing two files", "log recover"),
+        Step("A batch was interrupted", "runtime batch status SPEC"),
     ),
     (
         "Find out what really happened before you answer for an effect; if you cannot, ask a person.",
@@ -177,7 +179,7 @@ _STUB = Skill(
         Step("Prepare its activation", "refine WP_ID"),
         Step("Show the refinement to the user", "refine WP_ID --present"),
         Step("See what activation still requires", "why WP_ID"),
-        Step("Activate it when nothing is missing", "create-task-packet WP_ID"),
+        Step("Activate it when nothing is missing", "packet activate WP_ID"),
     ),
     (
         "A stub needs neither a refinement nor a signature, and no one may work from it.",
@@ -192,16 +194,23 @@ _BATCHES = Skill(
     "in a "
     "repository with `specs/active/*/checkpoint.yaml`.",
     (
-        Step("Read the checkpoint: progress, next batch, phase, deferred issues", "batch status SPEC"),
-        Step("Before anyone works on a phase: testers first, then implementers, then reviewers", "batch begin SPEC"),
-        Step("All stages of a phase succeeded", "batch complete SPEC --phase testers"),
+        Step("Read the checkpoint: progress, next batch, phase, deferred issues", "runtime batch status SPEC"),
         Step(
-            "A stage failed, or did not answer", "batch complete SPEC --phase implementers --task ID --outcome failed"
+            "Before anyone works on a phase: testers first, then implementers, then reviewers",
+            "runtime batch begin SPEC",
         ),
-        Step("A review is rejected", "batch complete SPEC --phase reviewers --outcome rejected --task ID"),
-        Step("All three phases are done: write the checkpoint and commit it with the batch", "batch complete SPEC"),
-        Step("The same, with an issue to carry forward", "batch complete SPEC --defer SEVERITY:TEXT"),
-        Step("The same, when a deferred issue is resolved", "batch complete SPEC --resolved NUMBER"),
+        Step("All stages of a phase succeeded", "runtime batch complete SPEC --phase testers"),
+        Step(
+            "A stage failed, or did not answer",
+            "runtime batch complete SPEC --phase implementers --task ID --outcome failed",
+        ),
+        Step("A review is rejected", "runtime batch complete SPEC --phase reviewers --outcome rejected --task ID"),
+        Step(
+            "All three phases are done: write the checkpoint and commit it with the batch",
+            "runtime batch complete SPEC",
+        ),
+        Step("The same, with an issue to carry forward", "runtime batch complete SPEC --defer SEVERITY:TEXT"),
+        Step("The same, when a deferred issue is resolved", "runtime batch complete SPEC --resolved NUMBER"),
     ),
     (
         "Work only on what `begin` recorded, and run it again after every phase.",

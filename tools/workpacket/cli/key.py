@@ -221,7 +221,7 @@ signs events and opens no gate: it has no passphrase, and commands use it automa
 rogue program would, and reports whether one could approve. `list` shows whom the policy of the base trusts.""",
     options=(
         Option("event", "init: a key without a passphrase, for signing your events"),
-        Option("agent", "init: such a key for the agent with this name", value="NAME"),
+        Option("agent", "init: an event key for the agent with this name", value="NAME"),
         Option(
             "as", "init --event: the owner of the key (default: WORKPACKET_ACTOR, else git's user.name)", value="NAME"
         ),

@@ -10,7 +10,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
-from workpacket.cli.cached_output import Output, style_of
+from workpacket.cli.cached_output import Output
+from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.workspace import progress_bar
 from workpacket.documents.document import stem_of

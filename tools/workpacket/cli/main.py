@@ -105,7 +105,7 @@ def _without_command(words: list[str]) -> int:
 
 
 def _columns() -> int | None:
-    from workpacket.cli.cached_output import terminal
+    from workpacket.cli.options import terminal
 
     return terminal()[1]
 

@@ -11,7 +11,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, cast
 
-from workpacket.cli.cached_output import style_of
+from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, usage
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, find_repository

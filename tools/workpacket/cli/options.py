@@ -5,6 +5,7 @@ for completeness.
 
 from __future__ import annotations
 
+import os
 import sys
 
 from workpacket.cli.commands import SUMMARIES
@@ -14,6 +15,9 @@ from workpacket.model.wording import FORMER_OPTIONS, SILENT, typed_as
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TextIO
+
+    from workpacket.report.terminal import Style
 
 
 class Option:
@@ -105,6 +109,33 @@ class Arguments:
     def values(self, name: str) -> list[str]:
         """Return all values given for an option; commas separate values too."""
         return [part for value in self._values.get(name, ()) for part in value.split(",") if part]
+
+    def style(self, stream: TextIO) -> Style:
+        """Return color and width for what is written to the stream, from --color or the terminal."""
+        from workpacket.report.terminal import Style
+
+        is_terminal, width, wish = terminal(stream)
+        choice = self.value("color", "auto")
+        if choice == "auto":
+            choice = wish or ("always" if is_terminal else "never")
+        return Style(width=width, colour=choice == "always")
+
+
+def terminal(stream: TextIO | None = None) -> tuple[bool, int | None, str]:
+    """Return whether the output, or another stream, goes to a terminal, the terminal's width, and the color settings of
+    the environment.
+    """
+    stream = stream or sys.stdout
+    wish = "never" if os.environ.get("NO_COLOR") else "always" if os.environ.get("FORCE_COLOR") else ""
+    if not stream.isatty():
+        return False, None, wish
+    if not wish and os.environ.get("TERM") == "dumb":
+        wish = "never"
+    try:
+        # A terminal without a set size (a pty of CI or of a container) reports 0.
+        return True, os.get_terminal_size(stream.fileno()).columns or None, wish
+    except OSError:
+        return True, None, wish
 
 
 COMMON_OPTIONS = (

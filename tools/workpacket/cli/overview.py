@@ -31,6 +31,7 @@ from workpacket.report.board import Card, Column, columns, render_board, render_
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import mark
+from workpacket.report.terminal import Role, Style, wrap
 from workpacket.value import replace
 
 _NO_LANES = (FORKED, "no log")
@@ -54,9 +55,8 @@ def _show_board(arguments: Arguments) -> Output:
         return output(
             repository, render_envelope("board", exits.OK, [], {"lanes": lanes, "runs": runs}), lasts=lasts, also=also
         )
-    from workpacket.cli.cached_output import style_of
 
-    style = style_of(arguments)
+    style = arguments.style(sys.stdout)
     board = columns(cards, facts.policy.lanes)
     shown = render_board(board, style) if style.columns is not None else _plain(board)
     unknown = sum(not packet.lane for packet in facts.packets.values())
@@ -219,16 +219,26 @@ def _show_status(arguments: Arguments) -> Output:
     known = facts.policy.lanes.tokens
     tokens = (*known, *sorted(counts.keys() - {*known, *_NO_LANES}), *_NO_LANES)
     lines = [f"{counts[token]:6}  {escape(lane_words(token))}" for token in tokens if counts[token]]
-    lines += [
-        f"{one.need}: {one.id} for {AGE}{one.since}{AGE}, since {one.since}{escape(one.detail and f': {one.detail}')}"
-        for one in waiting
-    ]
-    lines += [f"held: {name} by {escape(holder)}" for name, holder in held.items()]
-    lines += [f"run: {escape(run.sentence)}" for its in runs.values() for run in its]
-    lines += [f"hand edit: {escape(edit)}" for edit in edits]
-    lines += [f"note: {escape(sentence)}" for sentence in roots]
+    style = arguments.style(sys.stdout)
+    told: list[tuple[str, str, Role]] = []
+    for one in waiting:
+        detail = escape(one.detail and f": {one.detail}")
+        told.append((one.need, f"{one.id} for {AGE}{one.since}{AGE}, since {one.since}{detail}", "warning"))
+    told += [("held", f"{name} by {escape(holder)}", "path") for name, holder in held.items()]
+    told += [("run", escape(run.sentence), "path") for its in runs.values() for run in its]
+    told += [("hand edit", escape(edit), "warning") for edit in edits]
+    told += [("note", escape(sentence), "info") for sentence in roots]
+    for head, text, role in told:
+        lines += _headed(head, text, role, style)
     lines.append(f"next: {_next(facts, counts, edited=bool(edits), work=bool(rows))}")
     return output(repository, "\n".join(lines) + "\n", lasts=lasts, also=also)
+
+
+def _headed(head: str, text: str, role: Role, style: Style) -> list[str]:
+    """Return `head: text`, wrapped for the terminal; the lines that follow are indented. The text is sanitized."""
+    columns = style.columns
+    first, *rest = wrap(text, columns - 2, max(columns - len(head) - 2, 1)) if columns else [text]
+    return [f"{style.paint(head, role)}: {first}".rstrip(), *(f"  {line}" for line in rest)]
 
 
 class _Waiting(NamedTuple):

@@ -22,6 +22,7 @@ from workpacket.model.layout import LOG_FOLDER, envelope_path, packet_paths
 from workpacket.model.wording import counted
 from workpacket.problem import Problem
 from workpacket.report.escape import escape
+from workpacket.report.terminal import Style, wrap
 from workpacket.shell.actor import KINDS, acting
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import Carried, Question, carry_out, here
@@ -238,20 +239,28 @@ def refuse(arguments: Arguments, packet: str, unmet: Sequence[Problem], data: Ma
         sys.stdout.write(render_envelope(arguments.command.name, exits.REFUSED, unmet, said))
         return exits.REFUSED
     count = "1 condition is" if len(unmet) == 1 else f"{len(unmet)} conditions are"
-    sys.stderr.write(f"refused: {escape(arguments.command.typed)} {escape(packet)}: {count} not met\n")
-    sys.stderr.write("".join(unmet_lines(unmet)))
+    style = arguments.style(sys.stderr)
+    what = f"{escape(arguments.command.typed)} {escape(packet)}: {count} not met"
+    sys.stderr.write(f"{style.paint('refused', 'error')}: {what}\n")
+    sys.stderr.write("".join(unmet_lines(unmet, style)))
     if unmet:
         sys.stderr.write(f"next: {escape(unmet[0].hint)}\n")
     return exits.REFUSED
 
 
-def unmet_lines(unmet: Sequence[Problem]) -> list[str]:
+def unmet_lines(unmet: Sequence[Problem], style: Style) -> list[str]:
+    """Return each condition with the command that supplies it, which is one line to copy, however long it is."""
     lines = []
     for number, one in enumerate(unmet, 1):
         place = f" [{escape(one.path)}{f':{one.line}' if one.line else ''}]" if one.path else ""
-        lines.append(f"  {number}. {escape(one.message)}{place} ({one.code})\n")
+        first = f"  {number}. "
+        room = style.columns and style.columns - len(first)
+        text = f"{escape(one.message)}{place} ({one.code})"
+        told = "\n".join(f"{'':{len(first)}}{line}" for line in (wrap(text, room) if room else [text]))
+        before, code, after = told.rpartition(one.code)
+        lines.append(f"{first}{before.lstrip()}{style.paint(code, 'code')}{after}\n")
         if one.hint:
-            lines.append(f"     -> {escape(one.hint)}\n")
+            lines.append(f"{'':{len(first)}}{style.paint(f'-> {escape(one.hint)}', 'help')}\n")
     return lines
 
 

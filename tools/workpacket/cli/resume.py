@@ -33,7 +33,7 @@ from workpacket.bridges.role_acts import RESUMED, reach
 from workpacket.bridges.role_facts import RoleKey, changes
 from workpacket.bridges.run_links import disagreements, packet_stop
 from workpacket.cli.batch import caller_of
-from workpacket.cli.cached_output import style_of
+from workpacket.cli.checking import style_of
 from workpacket.cli.open_store import CommandLinks, answer, json_value, open_runtime, refusing, run_named
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.progress_command import caller_of as role_caller

@@ -229,9 +229,9 @@ RUN = Command(
     run,
     arguments="start NAME | step HANDLE STEP [-- PROGRAM...] | checkpoint HANDLE | milestone HANDLE | stop HANDLE",
     description="""
-`run start` begins the run of that name, or continues the unfinished one, and prints a handle for the other commands.
-`run step` runs a program once: if it is repeated, in this attempt or a later one, it prints the stored result instead.
-`run checkpoint --commit` commits the work as a milestone of the run, once; `run milestone` prints the number of the
+`start` begins the run of that name, or continues the unfinished one, and prints a handle for the other commands.
+`step` runs a program once: if it is repeated, in this attempt or a later one, it prints the stored result instead.
+`checkpoint --commit` commits the work as a milestone of the run, once; `milestone` prints the number of the
 last one whose commit is verified to be here, or -1. With --packet the run is recorded in the log of the packet, which
 cannot get a verdict while the run is unfinished. The exit status of `run` is that of the stop reason: see `workpacket
 explain CODE`.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from workpacket.bridges.run_links import Disagreement, RunLinks, close, disagreements, settle, state_here
-from workpacket.cli.cached_output import style_of
+from workpacket.cli.checking import style_of
 from workpacket.cli.open_store import (
     answer,
     examine_any,
@@ -202,7 +202,9 @@ def _verify(arguments: Arguments, runtime: Runtime) -> int:
 def _list(arguments: Arguments, runtime: Runtime) -> int:
     if len(arguments.words) > 1:
         raise usage(
-            arguments.command, "unexpected_argument", "`runs list` takes at most one argument, the beginning of the ids"
+            arguments.command,
+            "unexpected_argument",
+            "`list` takes at most one argument, the beginning of the ids",
         )
     state, packet = arguments.value("state"), arguments.value("packet")
     lines = [
@@ -348,7 +350,9 @@ def _settle(arguments: Arguments, runtime: Runtime) -> int:
     repository = find_repository(Path.cwd())
     if arguments.words:
         raise usage(
-            arguments.command, "unexpected_argument", "`runs settle` covers all runs of packets and takes no arguments"
+            arguments.command,
+            "unexpected_argument",
+            "`settle` covers all runs of packets and takes no arguments",
         )
     failed: list[WorkpacketError] = []
     settled, left = settle(repository, runtime, RunLinks(repository, failed.append))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from workpacket.cli.cached_output import Output, style_of
+from workpacket.cli.cached_output import Output
 from workpacket.cli.history import QUESTIONS, approval_words, cache_dependencies, log_at, runs_of, status_of
 from workpacket.cli.options import Arguments
 from workpacket.cli.packet_command import unmet_json
@@ -49,7 +50,7 @@ def compute(arguments: Arguments) -> Output:
     if arguments.flag("json"):
         return output(repository, _envelope(_as_json(facts, packet, view, runs)), lasts=lasts, also=also)
     shown = [
-        *lines(view, style_of(arguments), full=arguments.flag("full")),
+        *lines(view, arguments.style(sys.stdout), full=arguments.flag("full")),
         *(f"{'run':<13}{escape(run.sentence)}" for run in runs),
         next_line(f"workpacket {'why' if packet.lane else 'log show'} {view.id}"),
     ]
@@ -88,7 +89,7 @@ def _as_of(arguments: Arguments, at: str) -> Output:
         data = _as_json(facts, packet, view, linked_runs(state, unfinished=True), state)
         return output(repository, _envelope(data), lasts=False)
     shown = [
-        *lines(view, style_of(arguments), full=arguments.flag("full")),
+        *lines(view, arguments.style(sys.stdout), full=arguments.flag("full")),
         next_line(f"workpacket log show {view.id}"),
     ]
     return output(repository, "\n".join(shown) + "\n", lasts=False)

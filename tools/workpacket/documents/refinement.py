@@ -17,7 +17,7 @@ from workpacket.documents.structured import PlacedSection, StructuredDocument, f
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, leading_id
 from workpacket.problem import Edit
-from workpacket.text.blocks import BLANKS
+from workpacket.text.blocks import BLANKS, walk
 from workpacket.text.edits import apply_edits
 from workpacket.text.fields import Field, Section, normal_key
 from workpacket.text.node import Node
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _FENCE_LINE = lazy_pattern(r"(?:^|(?<=\r)) *(`{3,}|~{3,})[^\r\n]*", re.MULTILINE)
 _NOT_PASSED = lazy_pattern(r"\[ *\]|(?:\[[xX]\] *)?(?:FAIL|NO)\b", re.IGNORECASE)
+_PROPOSED = lazy_pattern(r"(?:^|(?<=\r))[ \t]*[-*+][ \t]+[*_`]*PROPOSED_SPEC_ENRICHMENT\b", re.MULTILINE)
 _ANY_LEVEL = (1, 2, 3, 4, 5, 6)
 
 APPROVAL_WORDS = "APPROVE REFINEMENT"
@@ -136,11 +137,12 @@ class Refinement(StructuredDocument):
                 body = self.source.text[start : min(later, default=len(self.source.text))]
                 return _proposed(body)
         # Some have a list item instead of the heading, and the text in a fence below it.
-        for placed in self.placed:
-            for field in placed.fields:
-                if field.name.startswith("proposed_spec_enrichment"):
-                    return _proposed(field.value or _fence_after(self.source, placed.section, field))
-        return ""
+        placed = self.placed_section("enrichment")
+        item = _PROPOSED.search(self.source.text, placed.section.start, placed.section.end) if placed else None
+        if placed is None or item is None:
+            return ""
+        blocks = (block for block in walk(placed.section.blocks) if block.start > item.start())
+        return next((_proposed(block.text(self.source.text)) for block in blocks if block.kind == "fence"), "")
 
     def unsigned(self) -> bytes | None:
         """Return the file before approval: without the values of its three USER fields, and with LF line ends; None if

@@ -321,7 +321,7 @@ def _judged(policy: LifecyclePolicy, waived: Sequence[LogEvent]) -> list[Json]:
     return rows
 
 
-UNASKED: Final = "not asked by policy"
+UNASKED: Final = "not required by policy"
 
 
 def unasked(facts: Facts, packet: PacketFacts) -> str:

@@ -148,7 +148,7 @@ def report_term(report: Json) -> str:
 
 def with_report(terms: Mapping[str, str], statements: Iterable[tuple[str, ...]]) -> Mapping[str, str]:
     """Return the terms of a verdict as far as statements with these scopes mention its report. Older statements do not,
-    nor do those about another verdict; without any, the report is left open.
+    nor do those about another verdict; without a matching statement, the report is left open.
     """
     alike = (scope for scope in statements if f"verdict: {terms.get('verdict', '')}" in scope)
     said = {line for scope in alike for line in scope if line.startswith("report: ")}

@@ -220,7 +220,7 @@ DATA: Final[Mapping[str, Shape]] = {
         {
             "base": PACKET_ID,
             "found": array(
-                "the statement of each document",
+                "what each document says",
                 record(
                     "one statement",
                     {

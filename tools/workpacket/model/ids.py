@@ -205,7 +205,7 @@ def next_revision(base: str, known: Iterable[WorkPacketId]) -> WorkPacketId:
 
 
 def nearest(text: str, known: Iterable[WorkPacketId]) -> WorkPacketId | None:
-    """Return the known id that `text` was probably meant to be, with another case or revision, or a typo."""
+    """Return the known id that `text` probably means: one that differs in case, in the revision or by a typo."""
     if len(text) > 2 * MAX_LENGTH:
         return None
     candidates = {packet.key: packet for packet in known}

@@ -217,7 +217,7 @@ def full_rows(document: TraceabilityRegistry) -> Iterator[RegistryRow]:
 class RegistryBaseMalformed(RegistryRule):
     """Invalid base id in a row
 
-    Neither commands nor people can find the packet in force by the row.
+    The row does not help commands or people to find the packet in force.
 
     Remedy: write the id of the work without a revision, `WP-<phase>-<slug>`.
     """

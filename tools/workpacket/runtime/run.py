@@ -34,7 +34,7 @@ _OPEN: dict[str, int] = {}  # the runs in whose `with` block this process is, ea
 
 
 def current_run(name: str) -> BaseRun | None:
-    """Return the run in whose `with` block the code is; None outside of all. `name` is what was called there."""
+    """Return the run whose `with` block is being executed, if any. `name` is the function that was called there."""
     run = _CURRENT.get()
     if run is None and _OPEN and get_ident() not in _OPEN.values():
         raise RunBlocked(

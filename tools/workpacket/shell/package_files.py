@@ -1,7 +1,7 @@
 """The files of the package itself: its schemas, the digests of every text that `init` ever wrote, and a fingerprint.
 
-A cache is invalid once any part of the package has changed, so the fingerprint is asked at every start: the schemas are
-imported only when they are needed.
+A cache is invalid once any part of the package has changed, so the fingerprint is needed at every start. The schemas
+are imported only when they are needed.
 """
 
 from __future__ import annotations

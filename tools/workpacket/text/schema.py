@@ -206,7 +206,7 @@ def number_test(schema: Mapping[str, Any]) -> Test:
     if "multipleOf" in schema:
         divisor = schema["multipleOf"]
         if not isinstance(divisor, int):
-            raise UnknownKeyword("multipleOf a fraction, which floats cannot check exactly")
+            raise UnknownKeyword("multipleOf with a fraction, which floats cannot check exactly")
         tests.append(lambda value: not value % divisor)
     return every(tests)
 

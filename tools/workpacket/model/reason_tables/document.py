@@ -121,7 +121,7 @@ TEXT = (
         Parsers differ on whether such a block may begin at the left margin, and therefore on its end.
         Remedy: Give it a key.
 
-    yaml_unfinished_block: Block of text that ends with a blank line without a newline
+    yaml_unfinished_block: Block of text whose last line is blank and has no newline
         Parsers differ on whether that last line belongs to the text.
         Remedy: Remove the spaces at the end of the file.
 

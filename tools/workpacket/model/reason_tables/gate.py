@@ -334,7 +334,7 @@ WORK = _gate("""
 
     reapproval_needless: No approval needs to be replaced
         Every approval used by the packet is valid.
-        Remedy: None is needed; `workpacket approvals list WP_ID` shows the approvals.
+        Remedy: Nothing needs to be done; `workpacket approvals list WP_ID` shows the approvals.
 
     run_unfinished: A run of the packet is unfinished
         The verdict would not cover later changes by the run.

@@ -99,7 +99,7 @@ WORKER = (
           "runs tail shows the last event.",
           "Resume: the run continues from its last checkpoint", aliases=("stalled_timeout", "no_progress")),
     _stop("waiting", 90, "program", "with_backoff", "The run waits for a time or a signal",
-          "Its process stopped so that it does not have to wait too; nothing is lost.",
+          "The process has stopped instead of waiting as well; nothing is lost.",
           "runs show says what it waits for, and until when.",
           "Start the program again then; a worker does so by itself", "Send the signal: workpacket runtime signal"),
     _stop("step_without_context", 91, "program", "never", "A step was called from a thread without its context",
@@ -266,7 +266,7 @@ INTEGRITY = (
           "Say that it happened: mark-done", "Repeat it: retry", "Undo it: compensate"),
     _stop("payload_erased", 75, "integrity", "never", "A stored result was deliberately erased",
           "The run needs the result to continue.",
-          "The event payload.erased says who and why.",
+          "The event payload.erased says who erased it and why.",
           "Allow the step to be repeated: using(changed='redo')", "Start a new run"),
     _stop("writer_conflict", 76, "integrity", "never", "Two writers use the same identity",
           "A copied process or a restored machine writes under another one's identity.",
@@ -304,7 +304,7 @@ USER = (
           "Resume whenever you like", aliases=("user_interrupt", "sigint")),
     _stop("run_cancelled", 130, "user", "after_confirm", "The run was cancelled",
           "The run ended at a boundary from which it can be resumed.",
-          "The event cancel.requested says who and why.",
+          "The event cancel.requested says who cancelled it and why.",
           "Start a new run", "Resume it explicitly", aliases=("cancelled", "canceled")),
 )  # fmt: skip
 

@@ -302,7 +302,7 @@ class Written(Value):
 
 
 def write_decision(approvals: Approvals, draft: StatementDraft, signature: bytes) -> Written:
-    """Judge the envelope as a gate would, and write either it and the files that belong to it, or nothing."""
+    """Judge the envelope as a gate would, and write it together with the files that belong to it, or write nothing."""
     parsed = read_signature(signature)
     if isinstance(parsed, Problem):
         raise WorkpacketError.of(parsed)

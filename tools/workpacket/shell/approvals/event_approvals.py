@@ -119,8 +119,8 @@ def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Ite
         unasked = said is not None and said.gate not in gates
         other = unasked and said is not None and not (settled and said.gate not in STANDARD)
         if said is None or said.packet != event.packet or other:
-            about = f"gate {said.gate} of {said.packet}" if said is not None else "nothing that exists here"
-            what = f"the event names the envelope {digest[:12]}, which is about {about}"
+            about = f"about gate {said.gate} of {said.packet}" if said is not None else "about an unknown gate"
+            what = f"the event names the envelope {digest[:12]}, which is {about}"
             wanted = f"the gate {' or '.join(gates)} of {event.packet}" if gates else "a gate that the event needs"
             yield Problem("attest_unfit", f"{what}, not about {wanted}")
 

@@ -124,7 +124,7 @@ def account_of(name: str) -> Account:
     for path in filter(None, (sys.executable, *sys.path, *os.environ.get("PATH", "").split(os.pathsep))):
         exposed = _writable(os.path.realpath(path), account)
         if exposed:
-            raise ValueError(f"{name} can write to {exposed}, from where programs are loaded")
+            raise ValueError(f"{name} can write to {exposed}, from which programs are loaded")
     return account
 
 

@@ -401,7 +401,7 @@ def schema_version(access: PostgresAccess) -> int:
 
 
 def migrate(access: PostgresAccess, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS) -> int:
-    """Apply the migrations up to the last; return how many were applied."""
+    """Apply the missing migrations; return how many were applied."""
     return access.doing(lambda connection: _migrate(access, connection, migrations))
 
 
