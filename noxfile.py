@@ -134,7 +134,7 @@ def approvals(session: nox.Session) -> None:
 @nox.session
 def proof(session: nox.Session) -> None:
     """The long proofs, and every property with more examples; with WORKPACKET_PROOF=bounded, the share that CI runs."""
-    run_tests(session, "tests/proof", *session.posargs)
+    run_tests(session, "tests/proof", "--numprocesses=auto", "--dist=worksteal", *session.posargs)
     if not session.posargs:
         properties = ("-m", "hypothesis", "--hypothesis-profile=proof", "--numprocesses=auto", "--dist=worksteal")
         session.run("pytest", *properties)

@@ -6,6 +6,9 @@ As a plugin it does so in all tests: whatever a command answers with `--json` in
 from __future__ import annotations
 
 import json
+import re
+import socket
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -23,6 +26,10 @@ from workpacket.report import json_report
 
 SCHEMAS = Path(__file__).parents[1] / "schemas"
 ANSWERS = SCHEMAS / "commands"
+# Writes the examples of every schema from the answers in that test.
+WRITE = "WORKPACKET_WRITE_EXAMPLES=1 pytest tests/cli/test_answers.py"
+# The forms that many commands have; `common.schema.json` defines them.
+COMMON = ("failed", "refused", "stopped")
 
 _given: list[dict[str, Any]] = []
 
@@ -69,14 +76,79 @@ def form_of(answer: Mapping[str, Any]) -> str:
     return fitting[0]
 
 
+def own_forms(command: str) -> list[str]:
+    """The forms that the schema of a command defines itself."""
+    references = [branch["$ref"] for branch in load(path_of(command))["anyOf"]]
+    return [reference.rpartition("/")[2] for reference in references if reference.startswith("#")]
+
+
+def common_forms() -> Mapping[str, Draft202012Validator]:
+    """The forms that many commands have."""
+    reference = load(path_of("common"))["$id"] + "#/$defs/"
+    return {name: Draft202012Validator({"$ref": reference + name}, registry=_shared()) for name in COMMON}
+
+
 def missing(command: str) -> str:
     return (
         f"there is no schemas/commands/{command}.schema.json. Write it: `data` of `workpacket {command} --json` has one"
         f" of the forms in its anyOf. Copy schemas/commands/cancel.schema.json, give $id, title, description and one"
         f" definition for each answer (closed, each property described); what several commands share is in"
         f" common.schema.json: `refused` for gates, `stopped` for runs, `failed` always. Then reach every form in"
-        f" tests/cli/test_answers.py, and run `just reference`."
+        f" tests/cli/test_answers.py, write its examples ({WRITE}), and run `just reference`."
     )
+
+
+_LONG = 1_200
+_LISTED = 2
+
+
+def write_examples(answers: Iterable[Mapping[str, Any]], folder: str) -> None:
+    """Write an example of every form in the schemas: of the answers that were really given, the longest that can
+    still be read at a glance, without the names of the machine.
+    """
+    given: dict[tuple[str, str], list[Any]] = {}
+    for answer in answers:
+        given.setdefault((answer["command"], form_of(answer)), []).append(_portable(answer["data"], folder))
+    for command in sorted({command for command, _ in given}):
+        examples = [_best(given[command, form]) for form in own_forms(command)]
+        schema = load(path_of(command))
+        _save(path_of(command), schema | {"examples": examples, "$defs": schema.pop("$defs", {})})
+    common = load(path_of("common"))
+    for name in COMMON:
+        common["$defs"][name]["examples"] = [
+            _best([data for _, form in given if form == name for data in given[_, form]])
+        ]
+    _save(path_of("common"), common)
+
+
+def _save(path: Path, schema: Mapping[str, Any]) -> None:
+    kept = {key: value for key, value in schema.items() if value or key != "$defs"}
+    path.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _best(given: Iterable[Any]) -> Any:
+    by_length = sorted(given, key=_length)
+    readable = [data for data in by_length if _length(data) <= _LONG]
+    return readable[-1] if readable else _shortened(by_length[0])
+
+
+def _length(data: Any) -> int:
+    return len(json.dumps(data))
+
+
+def _shortened(data: Any) -> Any:
+    """The same answer with fewer entries in its lists."""
+    if isinstance(data, dict):
+        return {key: _shortened(value) for key, value in data.items()}
+    return [_shortened(value) for value in data[:_LISTED]] if isinstance(data, list) else data
+
+
+def _portable(data: Any, folder: str) -> Any:
+    text = re.sub(re.escape(folder) + r"/\d+", "/repository", json.dumps(data))
+    for name, instead in ((sys.executable, "python"), (folder, "/repository"), (socket.gethostname(), "host")):
+        text = text.replace(name, instead)
+    text = re.sub(r"/(?:dev/shm|tmp)/[^/\" ]*", "/server", text)
+    return json.loads(text)
 
 
 _render = json_report.render_envelope

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
-from answers import ANSWERS, form_of, forms_of, load, missing, path_of
+from answers import ANSWERS, WRITE, common_forms, form_of, forms_of, load, missing, own_forms, path_of, write_examples
 from approvals.authority import Ci
 from bridges.samples import SAMPLES, STEP_EVENT, lines
 from bridges.scopes import scoped
@@ -107,6 +107,7 @@ class Reached:
 
     def __init__(self) -> None:
         self.forms: dict[str, set[str]] = defaultdict(set)
+        self.answers: list[dict[str, Any]] = []
 
     def __call__(self, run: Callable[..., Any], *words: str) -> dict[str, Any]:
         at = words.index("--") if "--" in words else len(words)
@@ -115,6 +116,7 @@ class Reached:
         name, _ = resolve(words)
         assert answer["command"] == name
         self.forms[name].add(form_of(answer))
+        self.answers.append(answer)
         return answer
 
 
@@ -132,6 +134,30 @@ def test_every_command_gives_every_form_that_its_schema_has(
         assert set(forms_of(command)) - reached.forms[command] - {"failed", "refused", "stopped"} == set(), command
     shared = set().union(*reached.forms.values())
     assert {"failed", "refused", "stopped"} <= shared
+    if os.environ.get("WORKPACKET_WRITE_EXAMPLES"):
+        write_examples(reached.answers, str(tmp_path))
+
+
+@pytest.mark.parametrize("command", NAMES)
+def test_a_schema_has_an_example_of_every_form(command: str) -> None:
+    examples = load(path_of(command)).get("examples", [])
+    forms = {name: forms_of(command)[name] for name in own_forms(command)}
+    without = [name for name, form in forms.items() if not any(form.is_valid(example) for example in examples)]
+    assert without == [], f"write them in {command}.schema.json: {WRITE}"
+
+
+@pytest.mark.parametrize("command", NAMES)
+def test_every_example_is_an_answer_that_its_schema_accepts(command: str) -> None:
+    for example in load(path_of(command)).get("examples", []):
+        assert any(form.is_valid(example) for form in forms_of(command).values()), example
+
+
+@pytest.mark.parametrize("form", ["failed", "refused", "stopped"])
+def test_a_form_of_many_commands_has_an_example(form: str) -> None:
+    examples = load(path_of("common"))["$defs"][form].get("examples", [])
+    assert examples, f"write one for {form}: {WRITE}"
+    for example in examples:
+        common_forms()[form].validate(example)
 
 
 def beginning(reached: Reached, governed: Governed) -> None:

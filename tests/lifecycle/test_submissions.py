@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ledger.stories import Story
+from workpacket.lifecycle.contract import Demand
 from workpacket.lifecycle.submission_checks import SubmittedWork, submission_faults
 from workpacket.value import replace
 
@@ -87,7 +88,7 @@ def test_what_the_contract_exempts_still_needs_a_reason() -> None:
     exempting = replace(WORK, exempt=frozenset({TWO}))
     rows = [{"criterion": ONE, **MET}, {"criterion": TWO, "result": "not_applicable"}]
     ((_, message),) = faults(*rows, work=exempting)
-    assert "no reason is given" in message
+    assert message == f"{TWO!r} is marked as not applicable, but no reason is given"
 
 
 def test_a_packet_without_criteria_asks_for_no_proof() -> None:
@@ -111,3 +112,76 @@ def test_what_was_submitted_under_another_contract_is_not_compared_with_this_one
     assert [code for code, _ in faults({"criterion": ONE, **MET}, work=replace(work, older=True))] == [
         "changes_unknown"
     ]
+
+
+def test_an_event_that_misdescribes_its_commit_is_refused() -> None:
+    rows = [{"criterion": each, **MET} for each in (ONE, TWO)]
+    ((code, message),) = faults(*rows, work=replace(WORK, misdescribed=True))
+    assert (code, message) == ("changes_unknown", "the event does not describe the work in the commit cccccccccccc")
+
+
+RUN = Demand(ONE, "pytest -q", ("test_it",), (), None)
+EXEMPT = Demand(ONE, "", (), (), "prose")
+PROVED = {
+    "criterion": ONE, "result": "met", "command": "pytest -q", "exit_code": 0, "runner": "pytest", "needed": ["t"],
+    "outcomes": {"needed": 1}, "execution": "measured", "base": COMMIT,
+}  # fmt: skip
+
+
+def demanded(demand: Demand | None, *rows: dict[str, Any]) -> list[tuple[str, str]]:
+    """The faults about the first criterion of a contract that requires this proof of it."""
+    demands = {ONE: demand} if demand is not None else {}
+    work = replace(WORK, criteria=(ONE, TWO), demands=demands, required=True)
+    found = faults({"criterion": TWO, **MET}, *rows, work=work)
+    return [(code, said.removeprefix(f"{ONE!r} ")) for code, said in found if said.startswith(repr(ONE))]
+
+
+NO_PROOF = ("proof_undeclared", "is not proved: the contract names no proof")
+
+
+@pytest.mark.parametrize(
+    ("demand", "rows", "said"),
+    [
+        (RUN, [PROVED], []),
+        (
+            RUN,
+            [PROVED | {"command": "true"}],
+            [("proof_other_command", "is not proved: the contract demands pytest -q")],
+        ),
+        # Both the evidence itself and its difference from the demand are reported.
+        (
+            RUN,
+            [PROVED | {"command": "true", "exit_code": 1}],
+            [
+                ("evidence_missing", "was not met: its command ended with 1"),
+                ("proof_other_command", "is not proved: the contract demands pytest -q"),
+            ],
+        ),
+        (RUN, [], [("evidence_missing", "has no evidence")]),
+        # Nobody can prove a criterion for which the contract names no proof: that is the fault, not missing evidence.
+        (None, [], [NO_PROOF]),
+        (None, [{"criterion": ONE, **MET}], [NO_PROOF]),
+        (replace(RUN, command=""), [], [NO_PROOF]),
+        (
+            replace(RUN, command=""),
+            [{"criterion": ONE, **MET, "exit_code": 1}],
+            [("evidence_missing", "was not met: its command ended with 1"), NO_PROOF],
+        ),
+        # A person who looked at what is exempt has neither a command nor a place to name.
+        (EXEMPT, [{"criterion": ONE, "result": "met", "exempt": "prose"}], []),
+        (
+            EXEMPT,
+            [{"criterion": ONE, "result": "met", "exempt": "lies"}],
+            [("exemption_unsigned", "is not proved: its exemption differs from the one in the contract")],
+        ),
+        (EXEMPT, [], [("evidence_missing", "has no evidence")]),
+    ],
+)
+def test_a_criterion_needs_the_proof_that_its_contract_requires(
+    demand: Demand | None, rows: list[dict[str, Any]], said: list[tuple[str, str]]
+) -> None:
+    assert demanded(demand, *rows) == said
+
+
+def test_a_criterion_without_evidence_is_reported_once_where_no_proof_is_required() -> None:
+    assert faults({"criterion": ONE, **MET}) == [("evidence_missing", f"{TWO!r} has no evidence")]

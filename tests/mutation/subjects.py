@@ -64,7 +64,7 @@ GROUPS = (
     ),
     Group(
         ("lifecycle/fork_checks.py", "lifecycle/submission_checks.py"),
-        ("lifecycle/test_fork_checks.py", "lifecycle/test_submissions.py"),
+        ("lifecycle/test_fork_checks.py", "lifecycle/test_submissions.py", "lifecycle/test_submitted_files.py"),
     ),
     Group(("shell/judging/merged_tree.py",), ("judging/test_merged_tree.py",)),
     Group(

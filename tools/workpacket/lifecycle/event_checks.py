@@ -210,7 +210,7 @@ def _false_subjects(log: Log, event: LogEvent, around: Callable[[], Around]) -> 
     if event.type in {"submitted", "verdict.given"}:
         paths = packet_paths(log.packet)
         for subject in (each for each in event.subjects if each.path in paths):
-            for message in subject_faults(log, event, subject, around().versions(subject.path)):
+            for message in subject_faults(log, subject, around().versions(subject.path)):
                 yield EventObjection("event_subject_false", event, message)
 
 

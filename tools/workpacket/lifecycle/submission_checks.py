@@ -3,14 +3,14 @@
 The event's own claims are not trusted: they are compared with the criteria and the scope of the packet, and with what
 git says about the commit. The same applies to the packet's file, whose bytes a submission or a verdict names: an
 approval of a verdict is bound to the bytes before it. The command changes only the status of the file, so the two
-versions must differ only in the status, and a commit or the next such event must contain the later one.
+versions must differ only in the status, and a commit must contain the later one with some status.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Any, Final
+from typing import Any
 
 from workpacket.documents.packet import Packet
 from workpacket.ledger.log import Log
@@ -128,19 +128,20 @@ def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
         yield f"was proved at {str(commit)[:12]}, where the work differs"
 
 
-_NAMING_PACKET: Final = frozenset({"submitted", "verdict.given"})
-
-
-def subject_faults(log: Log, event: LogEvent, subject: ChangedFile, versions: Mapping[str, bytes]) -> Iterator[str]:
+def subject_faults(log: Log, subject: ChangedFile, versions: Mapping[str, bytes]) -> Iterator[str]:
     """Compare the files that an event names with `versions`, which commits of this clone contain, by digest. A clone
     without the commits of the work has few of them, and nothing is compared.
+
+    Several moves may have been committed together, so a version may differ from that in a commit by its status.
     """
     if subject.sha256 is None or subject.prev is None:
         yield f"it says that {subject.path} was added or removed, but only the file's status may change"
         return
-    after, before = versions.get(subject.sha256), versions.get(subject.prev)
+    before, after = versions.get(subject.prev), versions.get(subject.sha256)
     if after is None:
-        if versions and not _goes_on(log, event, subject) and not _was_between(log, subject, versions):
+        after = _between(log, subject, versions)
+    if after is None:
+        if versions:
             yield (
                 f"no commit has {subject.path} with the bytes {subject.sha256[:12]} that the event names as "
                 "the new version"
@@ -152,36 +153,29 @@ def subject_faults(log: Log, event: LogEvent, subject: ChangedFile, versions: Ma
         yield f"more than the status of {subject.path} differs between the versions that the event names"
 
 
-def _was_between(log: Log, subject: ChangedFile, versions: Mapping[str, bytes]) -> bool:
-    """Whether the bytes are those in a commit except for the lane, because several moves were committed together."""
-    digests = (digest for data in versions.values() for digest in _in_other_lanes(log, subject.path, data))
-    return any(digest == subject.sha256 for digest in digests)
-
-
-def _goes_on(log: Log, event: LogEvent, subject: ChangedFile) -> bool:
-    """Whether the next such event names these bytes as the old version."""
-    return any(
-        other.type in _NAMING_PACKET and (one.path, one.prev) == (subject.path, subject.sha256)
-        for other in log.events
-        if event.id in log.ancestry(other.parents)
-        for one in other.subjects
+def _between(log: Log, subject: ChangedFile, versions: Mapping[str, bytes]) -> bytes | None:
+    """Return the version that becomes the new one by a change of its status."""
+    return next(
+        (data for data in versions.values() if subject.sha256 in set(_in_other_lanes(log, subject.path, data))), None
     )
 
 
-def _with_status(path: str, data: bytes, status: str) -> bytes:
-    """Return the file as it is after the command that moves the packet to the lane of this status."""
+def _with_statuses(path: str, data: bytes, statuses: Sequence[str]) -> Iterator[bytes]:
+    """Yield the file as it is after the command that moves the packet to the lane of each status."""
     packet = Packet(Source.from_bytes(path, data))
     run = packet.first_line(packet.status)
-    return apply_edits(packet.source, [run.replaced_by(status).edit]).encode() if run is not None else data
+    for status in statuses:
+        yield apply_edits(packet.source, [run.replaced_by(status).edit]).encode() if run is not None else data
 
 
 def _without_status(path: str, data: bytes) -> bytes:
-    return _with_status(path, data, BUILT_IN.lanes[0].title)
+    return next(_with_statuses(path, data, [""]))
 
 
 def _in_other_lanes(log: Log, path: str, data: bytes) -> Iterator[str]:
     """Yield the digests of the text with the status of every lane, for versions that were never committed."""
-    added = {event.lane_to for event in log.events if event.lane_to} - {lane.token for lane in BUILT_IN.lanes}
-    titles = {title for token in added for title in (token, token.replace("_", " "), token.replace("_", " ").title())}
-    for status in (*(name for lane in BUILT_IN.lanes for name in (lane.title, lane.token)), *sorted(titles)):
-        yield hashlib.sha256(_with_status(path, data, status)).hexdigest()
+    statuses = [name for lane in BUILT_IN.lanes for name in (lane.title, lane.token)]
+    for token in sorted({event.lane_to for event in log.events if event.lane_to}):
+        statuses += [token, token.replace("_", " "), token.replace("_", " ").title()]
+    for version in _with_statuses(path, data, statuses):
+        yield hashlib.sha256(version).hexdigest()
