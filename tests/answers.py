@@ -89,6 +89,11 @@ def common_forms() -> Mapping[str, Draft202012Validator]:
 
 
 def missing(command: str) -> str:
+    if " " in command:
+        return (
+            f"`{command}` has two words: enter {{{command.rsplit(maxsplit=1)[-1]!r}: {command!r}}} in _NEVER_ALONE of"
+            f" tools/workpacket/model/wording.py; its schema is then {command.rsplit(maxsplit=1)[-1]}.schema.json"
+        )
     return (
         f"there is no schemas/commands/{command}.schema.json. Write it: `data` of `workpacket {command} --json` has one"
         f" of the forms in its anyOf. Copy schemas/commands/cancel.schema.json, give $id, title, description and one"

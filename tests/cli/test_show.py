@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 from lifecycle.governed import Governed, govern
+from workpacket.cli import show
+from workpacket.cli.cached_output import Output
+from workpacket.cli.options import Arguments
+from workpacket.shell import cache
 
 NAME = "WP-1-Greeting-v1"
 OTHER = "WP-1-Other-v1"
@@ -113,3 +117,95 @@ def test_an_earlier_time_shows_the_log_and_nothing_of_now(governed: Governed) ->
     assert governed.done("show", NAME, "--at", created[:12]).out.startswith(f"{NAME} is STUB\n")
     data = governed.json("show", NAME, "--at", created[:12])["data"]
     assert (data["lane"], data["holder"], data["what"], data["unmet"], data["events"]) == ("STUB", "", "", [], 1)
+
+
+class TestCache:
+    @pytest.fixture(autouse=True)
+    def at_rest(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Files written by a test count as being at rest: only their ctime would say otherwise."""
+        monkeypatch.setattr(cache, "RACY_NS", -(10**18))
+
+    @pytest.fixture
+    def computed(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """A word for each answer that was computed."""
+        found: list[str] = []
+        original = show.compute
+
+        def counted(arguments: Arguments) -> Output:
+            found.append("computed")
+            return original(arguments)
+
+        monkeypatch.setattr(show, "compute", counted)
+        return found
+
+    @pytest.fixture
+    def ready(self, governed: Governed) -> Governed:
+        governed.begin()
+        governed.activate(NAME)
+        return governed
+
+    @pytest.mark.parametrize("words", [(), ("--json",), ("--full",)])
+    def test_the_second_answer_is_the_first_one(
+        self, ready: Governed, computed: list[str], words: tuple[str, ...]
+    ) -> None:
+        first = ready.done("show", NAME, *words, "--as", "coder")
+        assert ready.done("show", NAME, *words, "--as", "coder") == first
+        assert computed == ["computed"]
+
+    def test_a_changed_document_a_new_event_and_a_new_commit_are_seen(
+        self, ready: Governed, computed: list[str]
+    ) -> None:
+        ready.done("show", NAME)
+        ready.replace(PACKET, "Greet the user", "Greet everybody")
+        assert "Greet everybody" in ready.done("show", NAME).out
+        events = len(ready.state(NAME).history)
+        ready.done("note", NAME, "A word", "--as", "coder")
+        assert f"\n{events + 1} events" in ready.done("show", NAME).out
+        ready.commit("everything")
+        ready.done("show", NAME)
+        assert computed == ["computed"] * 4
+
+    def test_another_actor_is_another_request(
+        self, ready: Governed, computed: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in ("ada", "grace", "ada"):
+            monkeypatch.setenv("WORKPACKET_ACTOR", name)
+            ready.done("show", NAME)
+        ready.done("show", NAME, "--as", "grace")
+        assert computed == ["computed"] * 3
+
+    def test_the_name_in_the_settings_of_the_account_counts(
+        self, ready: Governed, computed: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        settings = tmp_path / "of-the-account"
+        settings.write_text("[user]\nname = Ada\n")
+        monkeypatch.delenv("WORKPACKET_ACTOR", raising=False)
+        monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+        ready.done("show", NAME)
+        ready.done("show", NAME)
+        assert computed == ["computed"]
+        settings.write_text("[user]\nname = Grace Hopper\n")
+        ready.done("show", NAME)
+        assert computed == ["computed"] * 2
+        settings.write_text("[include]\npath = elsewhere\n[user]\nname = Ada\n")
+        ready.done("show", NAME)
+        ready.done("show", NAME)
+        assert computed == ["computed"] * 4, "what git includes is not listed, so nothing may be cached"
+
+    def test_an_approval_may_end_so_an_answer_about_one_is_computed_every_time(
+        self, stub: Governed, computed: list[str]
+    ) -> None:
+        stub.done("show", NAME)
+        stub.done("show", NAME)
+        assert computed == ["computed"] * 2
+
+    def test_work_in_progress_is_compared_with_the_work_tree_every_time(
+        self, governed: Governed, computed: list[str]
+    ) -> None:
+        governed.begin()
+        governed.activate(NAME)
+        governed.work(NAME)
+        governed.done("show", NAME, "--as", "coder")
+        governed.write("src/greet.py", "print('changed')\n")
+        assert "work_uncommitted" in governed.done("show", NAME, "--as", "coder").out
+        assert computed == ["computed"] * 2

@@ -55,15 +55,18 @@ def test_help_and_version_import_nothing_heavy(commands: Commands, words: list[s
     assert HEAVY & imported(commands, *words) == set()
 
 
-def test_a_check_of_what_has_not_changed_imports_nothing_heavy(commands: Commands) -> None:
+@pytest.mark.parametrize(
+    ("words", "computing"), [(["check", STUB_PATH], "checking"), (["show", "WP-1-Parser-v1"], "show")]
+)
+def test_a_cached_answer_imports_nothing_heavy(commands: Commands, words: list[str], computing: str) -> None:
     commands.write(STUB_PATH, STUB)
     script = "import workpacket.shell.cache as r, sys; r.RACY_NS = -10**18\n"
-    script += "from workpacket.cli.main import main\nsys.exit(main(['check', sys.argv[1]]))"
+    script += "from workpacket.cli.main import main\nsys.exit(main(sys.argv[1:]))"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    first = [sys.executable, "-c", script, STUB_PATH]
+    first = [sys.executable, "-c", script, *words]
     subprocess.run(first, cwd=commands.root, env=environment, check=True, capture_output=True)
-    modules = imported(commands, "check", STUB_PATH)
-    assert "workpacket.cli.checking" not in modules
+    modules = imported(commands, *words)
+    assert f"workpacket.cli.{computing}" not in modules
     assert HEAVY & modules == set()
 
 
@@ -80,6 +83,7 @@ MOST_OWN_MODULES = {
     "check all": (["check"], 133),
     "claim": (["claim", "WP-1-Parser-v1"], 96),
     "create-task-packet": (["create-task-packet", "WP-1-Parser-v1"], 80),
+    "show": (["show", "WP-1-Parser-v1"], 110),
     "status": (["status"], 113),
 }
 

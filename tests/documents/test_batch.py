@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
+from jsonschema import Draft7Validator
+from referencing import Registry, Resource
 
 from architecture.source_tree import ROOT
 from workpacket.documents.batch import (
@@ -12,6 +15,7 @@ from workpacket.documents.batch import (
     BatchCheckpoint,
     BatchDependencies,
     BatchTasks,
+    BatchValidation,
     Task,
     is_checkpoint_text,
 )
@@ -40,6 +44,35 @@ def test_a_label_is_text(label: str) -> None:
     document = checkpoint(f"  last_batch: {label}\n  next_batch: {{number: {label}, tasks: []}}\n")
 
     assert [str(text) for text in document.labels()] == [label, label]
+
+
+@pytest.mark.parametrize("field", ["scope_name", "branch", "timestamp", "last_batch"])
+@pytest.mark.parametrize("written", ["5", "1.5", "true"])
+def test_an_editor_accepts_a_text_that_yaml_reads_as_a_number(field: str, written: str) -> None:
+    document = checkpoint(f"  {field}: {written}\n")
+    (example,) = json.loads((ROOT / "schemas" / "batch_checkpoint.schema.json").read_bytes())["examples"]
+    editor = validator_of_editors("batch_checkpoint")
+
+    assert document.root is not None
+    assert document.root.plain() == {"checkpoint": {field: written}}
+    for value, accepted in ((written, True), (json.loads(written), True), ([written], False)):
+        changed = {**example, "checkpoint": {**example["checkpoint"], field: value}}
+        assert editor.is_valid(changed) is accepted
+
+
+def test_the_areas_of_a_scan_are_judged_alike_whatever_their_names() -> None:
+    text = "scope: 7\nambiguity_scan: {scope: 5, behavior: 5}\n"
+    document = BatchValidation(Source("specs/active/a/validation.yaml", text))
+
+    assert document.root is not None
+    assert document.root.plain() == {"scope": "7", "ambiguity_scan": {"scope": 5, "behavior": 5}}
+
+
+def validator_of_editors(kind: str) -> Draft7Validator:
+    folder = ROOT / "schemas" / "draft-07"
+    shared = json.loads((folder / "common.schema.json").read_bytes())
+    registry: Registry[Any] = Registry().with_resource(shared["$id"], Resource.from_contents(shared))
+    return Draft7Validator(json.loads((folder / f"{kind}.schema.json").read_bytes()), registry=registry)
 
 
 def test_groups_of_every_form_are_read() -> None:

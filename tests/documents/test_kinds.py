@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
@@ -16,12 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from architecture.source_tree import ROOT
+from rules.archive import read_case
 from workpacket import rules
 from workpacket.documents.document import Document
 from workpacket.documents.places import PLACES, ROOTS, kind_of
 from workpacket.documents.reading import KINDS, DocumentKind, reader_of
+from workpacket.report.catalogue import catalogue
 from workpacket.rules.engine import all_rules, rules_for, rules_in
 from workpacket.rules.rule import DocumentRule, ReferenceRule, Rule
+from workpacket.rules.settings import CheckSettings, grade
 from workpacket.shell.checking.examining import examine_bytes, load_findings, unreadable_finding
 from workpacket.shell.tree import find_documents
 
@@ -69,6 +73,26 @@ def test_a_kind_names_the_modules_of_its_rules_and_no_others(kind: DocumentKind)
     own = set(kind.rules) - SHARED_RULES
     where = f"{RULES}/{kind.name}.py"
     assert own or kind.name in WITHOUT_RULES, f"write rules for it in {where}, and name that module in {READING}"
+
+
+@cache
+def sound_kinds() -> frozenset[str]:
+    """The kinds of which a document in the good cases of the rules has no error."""
+    found = set()
+    for case in sorted((ROOT / "tests/rules/cases").glob("*/good*.txt")):
+        for path, data in read_case(case).files.items():
+            kind = kind_of(path)
+            if kind is not None and kind not in found:
+                problems = load_findings(path, examine_bytes(path, kind, data).findings)
+                graded = grade(problems, catalogue(), CheckSettings())[0]
+                found |= {kind} if all(one.severity != "error" for one in graded) else set()
+    return frozenset(found)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_kind_has_a_good_case_in_which_no_rule_finds_an_error(kind: DocumentKind) -> None:
+    """A good case is judged by its own rule only: without this, every document of a kind may be wrong."""
+    assert kind.name in sound_kinds() or kind.name in WITHOUT_RULES, "write such a document in a good*.txt of its rules"
 
 
 def judges(rule: type[Rule], reader: type[Document]) -> bool:

@@ -11,9 +11,11 @@ import pytest
 
 from docs.test_words import glossary
 from lifecycle.governed import Governed, remembered
+from workpacket.documents.packet import is_light
 from workpacket.documents.policy import PolicyDocument
 from workpacket.lifecycle.forms import id_for, slug_of
 from workpacket.lifecycle.policy import packets_policy
+from workpacket.text.source import Source
 
 NAME = "WP-1-Greet-The-User-v1"
 DOCUMENT = f".GOV/task_packets/{NAME}.md"
@@ -316,3 +318,10 @@ def test_a_policy_with_approvers_asks_for_an_approval_whatever_it_says_of_packet
     assert packets_policy(PolicyDocument.from_bytes(text.encode()).root).approvals == "none"
     gate = text + '[approvals.gates.activation]\nroles = ["a"]\nthreshold = 1\nseparation = []\n'
     assert packets_policy(PolicyDocument.from_bytes(gate.encode()).root).approvals == "signed"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_packet_is_light_whatever_its_line_ends_are(end: str) -> None:
+    text = end.join(["# Greet the user", "", "## SCOPE", "- FORM: light", "- Why: It is polite.", ""])
+    assert is_light(Source.from_bytes(DOCUMENT, text.encode()))
+    assert not is_light(Source.from_bytes(DOCUMENT, text.replace("light", "lighter").encode()))

@@ -13,6 +13,7 @@ from typing import Final
 
 from workpacket.ledger.fold import PacketState, fold
 from workpacket.ledger.log import Log
+from workpacket.lifecycle.proofs import evidence_rows
 from workpacket.lifecycle.review import Report, is_vouched_for, report_of
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import lane_of_token
@@ -63,12 +64,6 @@ def unfinished(lane: str) -> bool:
     """Whether work in this lane is or may be in progress; true for an unknown lane."""
     known = lane_of_token(lane)
     return known is None or known.unfinished
-
-
-def evidence_rows(event: LogEvent) -> list[Mapping[str, object]]:
-    """Return the evidence that an event adds."""
-    rows = event.data.get("evidence")
-    return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
 
 
 def _changed_files(log: Log, digest_of: DigestOf, reports: Sequence[Report]) -> Iterator[Problem]:

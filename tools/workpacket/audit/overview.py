@@ -10,11 +10,12 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from workpacket.audit.expired import audit_finding, unfinished
-from workpacket.audit.tracing import AuditFacts, Requirement, Trace, TracedCommit, requirements, same, trace, uncovered
+from workpacket.audit.tracing import AuditFacts, Requirement, Trace, TracedCommit, requirements, trace, uncovered
 from workpacket.documents.document import stem_of
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import ACTIVATING, lease_held
 from workpacket.lifecycle.projections import in_force
+from workpacket.lifecycle.proofs import same
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.event_types import FORKED
 from workpacket.model.lanes import ARCHIVED, HOLDER, SETTLED, WAITING, LaneTable

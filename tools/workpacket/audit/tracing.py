@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, cast
 
-from workpacket.audit.expired import evidence_rows, named_files
+from workpacket.audit.expired import named_files
 from workpacket.documents.packet import Packet
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.register_table import visible_lines
@@ -31,6 +31,7 @@ from workpacket.lifecycle.contract import DEMAND, provable
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.proofs import Evidence, evidence_of, latest_evidence, proofs_named, same
 from workpacket.model.events import LogEvent
 from workpacket.problem import Problem
 from workpacket.rules.refinement import anchor_problem, contains_excerpt, contains_token, folded, window_of
@@ -251,35 +252,9 @@ def uncovered(found: Sequence[Requirement], windows: Iterable[tuple[int, int]]) 
     return [one for one in found if touched.isdisjoint(range(one.first, one.last + 1))]
 
 
-Result = Literal["met", "not_met", "not_applicable", "stated"]
-
-_MARKS = str.maketrans("", "", "`*\"'\\")
 # A requirement may be quoted from a document instead of from DONE_MEANS: `Spec_v1.md 4.2 Parser`.
 _PASSAGE = re.compile(r"[`\"']*\S+\.md\b")
 _FILE_AND_LINE = re.compile(r"`?(?P<path>[^\s:`]+):(?P<line>[1-9][0-9]*)")
-
-
-class Evidence(Value):
-    """One proof. `suspect` says why it can no longer be trusted, '' if it can.
-
-    `source` is the path of the event or of the packet that states it. `log_sha256` is the digest of a command's output,
-    whose end may be kept in the clone where it was run; only older events contain that end, as `log_tail`.
-    """
-
-    criterion: str
-    result: Result
-    what: str
-    exit_code: int | None
-    at: str
-    by: str
-    commit: str
-    source: str
-    line: int
-    proofs: tuple[str, ...]
-    suspect: str = ""
-    log_sha256: str = ""
-    log_tail: str = ""
-    limit: str = ""
 
 
 class Criterion(Value):
@@ -350,54 +325,10 @@ def _of_a_passage(evidence: Evidence) -> bool:
     return evidence.result == "stated" and _PASSAGE.match(evidence.criterion) is not None
 
 
-def same(text: str) -> str:
-    """Normalize a criterion: two texts are equal if they differ only in white space and markup."""
-    return " ".join(text.translate(_MARKS).split()).casefold()
-
-
 def _recorded(facts: AuditFacts, packet: PacketFacts) -> Iterator[Evidence]:
     for event, row, commit in latest_evidence(packet):
-        proofs = _proofs(row)
+        proofs = proofs_named(row)
         yield evidence_of(event, row, commit, "; ".join(_changed_proofs(facts, proofs, commit)))
-
-
-def latest_evidence(packet: PacketFacts) -> Iterator[tuple[LogEvent, Mapping[str, object], str]]:
-    """Yield the evidence of the log, with its event and commit: that of the latest submission, and any added since."""
-    events = packet.state.evidence
-    latest = max((n for n, event in enumerate(events) if event.type == "submitted"), default=0)
-    commit = ""
-    for event in events[latest:]:
-        commit = event.text("commit") or commit
-        for row in evidence_rows(event):
-            yield event, row, str(row.get("commit") or commit)
-
-
-def _proofs(row: Mapping[str, object]) -> tuple[str, ...]:
-    listed = row.get("proof")
-    return tuple(str(each) for each in listed) if isinstance(listed, Sequence) and not isinstance(listed, str) else ()
-
-
-def evidence_of(event: LogEvent, row: Mapping[str, object], commit: str, suspect: str = "") -> Evidence:
-    proofs = _proofs(row)
-    code = row.get("exit_code")
-    what = str(row.get("command") or row.get("reason") or ", ".join(proofs) or "")
-    result: Result = "met" if row["result"] == "met" else "not_met" if row["result"] == "not_met" else "not_applicable"
-    return Evidence(
-        criterion=str(row["criterion"]),
-        result=result,
-        what=what,
-        exit_code=code if isinstance(code, int) else None,
-        at=event.at,
-        by=event.actor.id,
-        commit=commit,
-        source=event.path,
-        line=1,
-        proofs=proofs,
-        suspect=suspect,
-        log_sha256=str(row.get("log_sha256", "")),
-        log_tail=str(row.get("log_tail", "")),
-        limit=str(row.get("limit", "")),
-    )
 
 
 def _changed_proofs(facts: AuditFacts, proofs: Sequence[str], commit: str) -> Iterator[str]:

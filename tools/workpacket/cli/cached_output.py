@@ -103,7 +103,7 @@ class GarbageCollectionOff:
             gc.enable()
 
 
-def run_cached(arguments: Arguments, module: str) -> int:
+def run_cached(arguments: Arguments, module: str, deciding: Callable[[], tuple[str, ...] | None] = tuple) -> int:
     """Run `compute(arguments)` of a module of the command line, which is imported only if something has changed."""
     workspace = open_workspace()
     cache = Cache(workspace.common_dir, workspace.fingerprint)
@@ -116,6 +116,6 @@ def run_cached(arguments: Arguments, module: str) -> int:
     try:
         if workspace.is_partial:
             return show_fresh(compute())  # and this is printed every time
-        return show(arguments, workspace, find_documents(workspace.root, _ELSEWHERE), cache, compute)
+        return show(arguments, workspace, find_documents(workspace.root, _ELSEWHERE), cache, compute, deciding)
     finally:
         cache.close()

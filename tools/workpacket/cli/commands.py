@@ -17,7 +17,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("next", "views", "list the work that is ready, most urgent first"),
             ("list", "views", "list packets and stubs"),
             ("search", "views", "find packets by words in their ids, titles, documents and events"),
-            ("show", "show", "show the task of a packet, how much of it is proved, and what is missing"),
+            ("show", "views", "show the task of a packet, how much of it is proved, and what is missing"),
             ("why", "history", "show every condition that keeps a packet from its next lane"),
         ),
     ),

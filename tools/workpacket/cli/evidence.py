@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from workpacket.approvals.encodings import write_instant
-from workpacket.audit.tracing import Evidence, evidence_of, latest_evidence
 from workpacket.cli.open_store import answer
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.cli.packet_command import ACTING, Decide, actor_of, conclude, packet_of, words_of
@@ -19,6 +18,7 @@ from workpacket.cli.read_only import reader_identity, show_json
 from workpacket.cli.workspace import write_new
 from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.facts import PacketFacts
+from workpacket.lifecycle.proofs import Evidence, evidence_of, latest_evidence
 from workpacket.model import exits
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.event_types import MOST_EVIDENCE

@@ -15,6 +15,7 @@ from workpacket.cli.workspace import progress_bar
 from workpacket.documents.places import PLACES
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
+from workpacket.git.run import run_git
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.model import exits
 from workpacket.model.canonical import Json
@@ -61,6 +62,25 @@ def reader_identity(arguments: Arguments, repository: Repository) -> Actor:
         return NOBODY
 
 
+def asking_files(arguments: Arguments, repository: Repository) -> Sequence[str] | None:
+    """Return the files on which the actor depends besides the repository's own settings; None if git includes files
+    that cannot be listed.
+    """
+    if arguments.value("as") or os.environ.get("WORKPACKET_ACTOR"):
+        return ()
+    pattern = r"^(include\.|includeif\.|user\.name$)"
+    answer = run_git(repository.root, "config", "-z", "--show-origin", "--get-regexp", pattern, check=False)
+    parts = answer.text.split("\0")
+    origins, settings = parts[:-1:2], parts[1::2]
+    if any(setting.startswith("include") for setting in settings):
+        return None
+    home = os.path.expanduser("~")
+    folder = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    own = os.environ.get("GIT_CONFIG_GLOBAL") or os.path.join(home, ".gitconfig")
+    named = (origin.removeprefix("file:") for origin in origins if origin.startswith("file:"))
+    return (own, os.path.join(folder, "git", "config"), *(os.path.join(repository.root, path) for path in named))
+
+
 def packet_facts(arguments: Arguments, *, questions: Sequence[Question] = ()) -> tuple[Repository, Facts, PacketFacts]:
     """Return the first packet, with everything that belongs to it."""
     repository = open_for_reading()
@@ -103,7 +123,7 @@ def facts_from_summaries(repository: Repository) -> Facts:
 
 def output(repository: Repository, text: str, *, lasts: bool = True, also: Sequence[str] = ()) -> Output:
     """Return the output. `lasts` says whether it stays correct as time passes; `also` are other files that it depends
-    on. Unfinished writes are reported every time until they are recovered.
+    on, and folders, which end with '/'. Unfinished writes are reported every time until they are recovered.
     """
     places = [
         repository.common_dir / "packed-refs",
@@ -111,7 +131,9 @@ def output(repository: Repository, text: str, *, lasts: bool = True, also: Seque
         repository.git_dir / "HEAD",
     ]
     folders = [repository.common_dir / "refs", repository.git_dir.joinpath(*JOURNAL_FOLDER)]
-    extras = [os.path.relpath(path, repository.root).replace(os.sep, "/") for path in (*map(str, places), *also)]
-    extras += [f"{os.path.relpath(path, repository.root)}/".replace(os.sep, "/") for path in folders]
+    extras = [
+        os.path.relpath(path, repository.root).replace(os.sep, "/") + ("/" if path.endswith("/") else "")
+        for path in (*map(str, places), *(f"{folder}/" for folder in folders), *also)
+    ]
     files = (LOG_STATE, *_DOCUMENTS, *extras)
     return Output(text, 0, RestsOn(files, clock=not lasts, unnamed=bool(unfinished(repository))))

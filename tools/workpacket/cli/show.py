@@ -2,54 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from workpacket.audit.tracing import evidence_of, latest_evidence, same
-from workpacket.cli.checking import style_of
-from workpacket.cli.history import QUESTIONS, approval_words, log_at, runs_of, status_of
-from workpacket.cli.options import Arguments, Command, Option
-from workpacket.cli.packet_command import ACTING, is_package_id, unmet_json
-from workpacket.cli.read_only import packet_facts, show_json
+from workpacket.cli.cached_output import Output
+from workpacket.cli.history import QUESTIONS, approval_words, cache_dependencies, log_at, runs_of, status_of
+from workpacket.cli.options import Arguments
+from workpacket.cli.packet_command import unmet_json
+from workpacket.cli.read_only import asking_files, output, packet_facts
+from workpacket.documents.spec_pointer import specification_places
 from workpacket.ledger.fold import PacketState, fold
 from workpacket.lifecycle.contract import stated
 from workpacket.lifecycle.contract_drift import contract_unmet, covered
 from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.gates import ACTIVATION_GATE, approval_asked
 from workpacket.lifecycle.next_steps import PacketStatus
+from workpacket.lifecycle.proofs import evidence_of, latest_evidence, same
 from workpacket.lifecycle.separation import lease_claimed, proven_events
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
+from workpacket.model.wording import next_line
 from workpacket.report.escape import escape
+from workpacket.report.json_report import render_envelope
 from workpacket.report.packet import CriterionView, PacketView, TaskView, lines
 from workpacket.report.runs import PacketRun, linked_runs
+from workpacket.shell.base import NOBODY_YET, settings_folder
 from workpacket.value import replace
 
 _RECENT: Final = 8
 
 
-def _run_show(arguments: Arguments) -> int:
-    if arguments.words and is_package_id(arguments.words[0]):
-        from workpacket.cli.implement import show as show_package
-
-        return show_package(arguments)
+def compute(arguments: Arguments) -> Output:
+    """Return the output of the command."""
     if arguments.value("at"):
-        return _show_as_of(arguments, arguments.value("at"))
+        return _as_of(arguments, arguments.value("at"))
     repository, facts, packet = packet_facts(arguments, questions=QUESTIONS)
     view = _view(facts, packet, status_of(repository, facts, packet))
     runs = runs_of({view.id: packet.state}).get(view.id, ())
+    lasts, also = cache_dependencies({view.id: runs})
+    asks = asking_files(arguments, repository)
+    lasts = lasts and _lasts(facts, packet) and asks is not None
+    specifications = (f"{repository.root}/{path}" for path in specification_places(facts.spec_pointer))
+    # The answer about approvals depends on the policy that this account has seen last.
+    also += [f"{settings_folder()}/trust/", *(asks or ()), *specifications]
     if arguments.flag("json"):
-        return show_json(arguments, _as_json(facts, packet, view, runs))
-    for line in lines(view, style_of(arguments), full=arguments.flag("full")):
-        print(line)
-    for run in runs:
-        print(f"{'run':<13}{escape(run.sentence)}")
-    print(f"next: workpacket {'why' if packet.lane else 'log show'} {view.id}")
-    return exits.OK
+        return output(repository, _envelope(_as_json(facts, packet, view, runs)), lasts=lasts, also=also)
+    shown = [
+        *lines(view, arguments.style(sys.stdout), full=arguments.flag("full")),
+        *(f"{'run':<13}{escape(run.sentence)}" for run in runs),
+        next_line(f"workpacket {'why' if packet.lane else 'log show'} {view.id}"),
+    ]
+    return output(repository, "\n".join(shown) + "\n", lasts=lasts, also=also)
 
 
-def _show_as_of(arguments: Arguments, at: str) -> int:
-    """Show what the log said at an earlier time. Documents are left out: git has their old versions."""
+def _lasts(facts: Facts, packet: PacketFacts) -> bool:
+    """Whether the answer stays correct until a governed file or a reference of git changes.
+
+    Work in progress is compared with the whole work tree. Leases, approvals and waivers end with time.
+    """
+    state = packet.state
+    asked = approval_asked(facts.policy, light=packet.light)
+    verdicts = [each for gate, each in facts.approvals.items() if asked or gate != ACTIVATION_GATE]
+    # As long as the policy names no approvers, time changes nothing.
+    lasting = all(each.unmet and {one.code for one in each.unmet} <= NOBODY_YET for each in verdicts)
+    return lasting and state.lane != "IN_PROGRESS" and state.lease is None and not state.waivers
+
+
+def _as_of(arguments: Arguments, at: str) -> Output:
+    """Return what the log said at an earlier time. Documents are left out: git has their old versions."""
     repository, facts, packet = packet_facts(arguments)
     state = fold(log_at(arguments, repository, packet.log, at))
     view = PacketView(
@@ -64,11 +86,17 @@ def _show_as_of(arguments: Arguments, at: str) -> int:
         unmet=(),
     )
     if arguments.flag("json"):
-        return show_json(arguments, _as_json(facts, packet, view, linked_runs(state, unfinished=True), state))
-    for line in lines(view, style_of(arguments), full=arguments.flag("full")):
-        print(line)
-    print(f"next: workpacket log show {view.id}")
-    return exits.OK
+        data = _as_json(facts, packet, view, linked_runs(state, unfinished=True), state)
+        return output(repository, _envelope(data), lasts=False)
+    shown = [
+        *lines(view, arguments.style(sys.stdout), full=arguments.flag("full")),
+        next_line(f"workpacket log show {view.id}"),
+    ]
+    return output(repository, "\n".join(shown) + "\n", lasts=False)
+
+
+def _envelope(data: Mapping[str, Json]) -> str:
+    return render_envelope("show", exits.OK, [], data)
 
 
 def _view(facts: Facts, packet: PacketFacts, status: PacketStatus) -> PacketView:
@@ -199,20 +227,3 @@ def _as_json(
         "next": view.command,
         "runs": [run.as_json() for run in runs],
     }
-
-
-COMMAND = Command(
-    "show",
-    _run_show,
-    arguments="[WP_ID]",
-    description="""
-Shows what to do and why, the criteria and their proofs, where to work, who holds the packet, what happened last, and
-what is missing for the next lane. Without --full, long lists are truncated. With --at, shows only what the log said
-then.""",
-    options=(
-        Option("full", "show long lists in full"),
-        Option("at", "show it as of this day, event or revision", value="DATE|EVENT|REV"),
-        *ACTING,
-    ),
-    examples=("workpacket show WP-1-Parser-v1", "workpacket show WP-1-Parser-v1 --at 2026-03-01"),
-)

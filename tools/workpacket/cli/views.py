@@ -4,13 +4,17 @@ imported only when it is needed.
 
 from __future__ import annotations
 
-from typing import Final
+import os
 
 from workpacket.cli.cached_output import Output, run_cached, show, show_fresh
 from workpacket.cli.options import Arguments, Command, Option, chosen
 from workpacket.cli.workspace import open_workspace
 from workpacket.shell.cache import Cache
 from workpacket.shell.tree import find_documents
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 
 def _show_all(arguments: Arguments) -> int:
@@ -119,6 +123,47 @@ def _run_board(arguments: Arguments) -> int:
     return sync_board(arguments) if action == "sync" else move_entry(arguments)
 
 
+def _run_show(arguments: Arguments) -> int:
+    # The id of a work package of spec-kitty, WP07, ends in two digits; of most packets, it does not.
+    if arguments.words and arguments.words[0][-2:].isdecimal():
+        from workpacket.cli.packet_command import is_package_id
+
+        if is_package_id(arguments.words[0]):
+            from workpacket.cli.implement import show as show_package
+
+            return show_package(arguments)
+    return run_cached(arguments, "show", _who_asks)
+
+
+# What can change the actor, besides the settings of git.
+_ASKING = ("WORKPACKET_ACTOR", "WORKPACKET_ACTOR_KIND", "CI", "HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
+
+
+def _who_asks() -> tuple[str, ...] | None:
+    """Return what the environment says about the actor, who may not be allowed to judge the packet."""
+    if "GIT_CONFIG_COUNT" in os.environ or "GIT_CONFIG_PARAMETERS" in os.environ:
+        return None
+    return tuple(f"{name}={os.environ.get(name)}" for name in _ASKING)
+
+
+_SHOW = Command(
+    "show",
+    _run_show,
+    arguments="[WP_ID]",
+    description="""
+Shows what to do and why, the criteria and their proofs, where to work, who holds the packet, what happened last, and
+what is missing for the next lane. Without --full, long lists are truncated. With --at, shows only what the log said
+then.""",
+    options=(
+        Option("full", "show long lists in full"),
+        Option("at", "show it as of this day, event or revision", value="DATE|EVENT|REV"),
+        Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
+        Option("actor-kind", "the kind of actor", choices=_KINDS),
+    ),
+    examples=("workpacket show WP-1-Parser-v1", "workpacket show WP-1-Parser-v1 --at 2026-03-01"),
+)
+
+
 _BOARD = Command(
     "board",
     _run_board,
@@ -148,4 +193,4 @@ packets as CSV or JSON. In CSV, text that a spreadsheet would run as a formula h
 )
 
 
-DECLARED: Final = {command.name: command for command in (_STATUS, _NEXT, _LIST, _SEARCH, _BOARD)}
+DECLARED: Final = {command.name: command for command in (_STATUS, _NEXT, _LIST, _SEARCH, _SHOW, _BOARD)}

@@ -421,6 +421,10 @@ def _is_task(value: Node) -> bool:
 class BatchValidation(BatchDocument):
     kind = "batch_validation"
 
+    def is_text(self, path: NodePath) -> bool:
+        """Whether the value is always text; an area that was scanned may have the name of a text field."""
+        return super().is_text(path) and path[0] != "ambiguity_scan"
+
     def summary(self) -> Mapping[str, object]:
         summary: BatchSummary = {**EMPTY_BATCH, "scope": value_of(self.text_at("scope") or self.text_at("name"))}
         return summary

@@ -115,7 +115,7 @@ LIGHT_SECTIONS = (
 )
 LIGHT: Final = Layout((2,), LIGHT_SECTIONS, extra=(SectionSpec("notes", "NOTES", "prose"),))
 # A form is declared in only one place, so that no quotation further down can change how a packet is read.
-_LIGHT = lazy_pattern(r"\A# [^\n]*\n\s*## SCOPE[ \t]*\r?\n\s*- FORM: light[ \t]*\r?$", re.MULTILINE)
+_LIGHT = lazy_pattern(r"\A# [^\r\n]*[\r\n]\s*## SCOPE[ \t]*[\r\n]\s*- FORM: light[ \t]*(?=[\r\n]|\Z)")
 _QUOTED = lazy_pattern(r"`[^`]+`")
 # `1.1 Greeting` in .GOV/spec/SPEC_v1.md, sha256 1f2e...
 _ANCHOR = lazy_pattern(
@@ -215,6 +215,9 @@ class Packet(WorkDocument):
 
     @property
     def done_means(self) -> tuple[Text, ...]:
+        """Return the items of every level: also what is below a criterion (`PROVED_BY:`, `TESTS:`, `PATHS:`,
+        `EXEMPT:`) and the headings of nested lists, which are not criteria.
+        """
         return self.texts_at("quality_gate", "done_means") or self.texts_at("done_means")
 
     @property

@@ -93,8 +93,10 @@ def is_near_miss(name: str, names: tuple[NamePattern, ...]) -> bool:
         single = shortest == len(before) + len(after)
         if single and stem == before.partition(".")[0].casefold().replace("_", "").replace("-", ""):
             return True
-        # No regular expression, because every command imports this module.
-        if not single and stem.startswith("wp") and stem[2:3].isdigit():
+        # No regular expression, because every command imports this module. `wp` alone begins many other names.
+        beginning = before.casefold().replace("_", "").replace("-", "")
+        numbered = stem.startswith("wp") and stem[2:3].isdigit()
+        if not single and (numbered or (beginning not in {"", "wp"} and stem.startswith(beginning))):
             return True
     return False
 

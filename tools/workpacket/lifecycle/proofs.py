@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, Literal
 
 from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
@@ -220,3 +220,81 @@ def replay_unmet(events: Iterable[LogEvent], policy: EvidencePolicy, actors: Act
     if found[-1].text("result") != "same":
         return f"the replay by {found[-1].actor.id} had a different result"
     return ""
+
+
+Result = Literal["met", "not_met", "not_applicable", "stated"]
+
+_MARKS = str.maketrans("", "", "`*\"'\\")
+
+
+class Evidence(Value):
+    """One proof. `suspect` says why it can no longer be trusted, '' if it can.
+
+    `source` is the path of the event or of the packet that states it. `log_sha256` is the digest of a command's output,
+    whose end may be kept in the clone where it was run; only older events contain that end, as `log_tail`.
+    """
+
+    criterion: str
+    result: Result
+    what: str
+    exit_code: int | None
+    at: str
+    by: str
+    commit: str
+    source: str
+    line: int
+    proofs: tuple[str, ...]
+    suspect: str = ""
+    log_sha256: str = ""
+    log_tail: str = ""
+    limit: str = ""
+
+
+def same(text: str) -> str:
+    """Normalize a criterion: two texts are equal if they differ only in white space and markup."""
+    return " ".join(text.translate(_MARKS).split()).casefold()
+
+
+def evidence_rows(event: LogEvent) -> list[Mapping[str, object]]:
+    """Return the evidence that an event adds."""
+    rows = event.data.get("evidence")
+    return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+
+
+def latest_evidence(packet: PacketFacts) -> Iterator[tuple[LogEvent, Mapping[str, object], str]]:
+    """Yield the evidence of the log, with its event and commit: that of the latest submission, and any added since."""
+    events = packet.state.evidence
+    latest = max((n for n, event in enumerate(events) if event.type == "submitted"), default=0)
+    commit = ""
+    for event in events[latest:]:
+        commit = event.text("commit") or commit
+        for row in evidence_rows(event):
+            yield event, row, str(row.get("commit") or commit)
+
+
+def proofs_named(row: Mapping[str, object]) -> tuple[str, ...]:
+    listed = row.get("proof")
+    return tuple(str(each) for each in listed) if isinstance(listed, Sequence) and not isinstance(listed, str) else ()
+
+
+def evidence_of(event: LogEvent, row: Mapping[str, object], commit: str, suspect: str = "") -> Evidence:
+    proofs = proofs_named(row)
+    code = row.get("exit_code")
+    what = str(row.get("command") or row.get("reason") or ", ".join(proofs) or "")
+    result: Result = "met" if row["result"] == "met" else "not_met" if row["result"] == "not_met" else "not_applicable"
+    return Evidence(
+        criterion=str(row["criterion"]),
+        result=result,
+        what=what,
+        exit_code=code if isinstance(code, int) else None,
+        at=event.at,
+        by=event.actor.id,
+        commit=commit,
+        source=event.path,
+        line=1,
+        proofs=proofs,
+        suspect=suspect,
+        log_sha256=str(row.get("log_sha256", "")),
+        log_tail=str(row.get("log_tail", "")),
+        limit=str(row.get("limit", "")),
+    )

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from workpacket.audit.overview import Audit, AuditFinding, BaseRow, waits_for, who_approved, who_judged
-from workpacket.audit.tracing import Anchor, AuditFacts, Evidence, SignedDecision, Trace
+from workpacket.audit.tracing import Anchor, AuditFacts, SignedDecision, Trace
 from workpacket.documents.document import value_of
 from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.facts import PacketFacts
+from workpacket.lifecycle.proofs import Evidence
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.model.reasons import Reason

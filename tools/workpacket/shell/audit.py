@@ -18,7 +18,7 @@ from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.policy import Trusted
 from workpacket.approvals.statement import PACKET
 from workpacket.approvals.verify import Judged
-from workpacket.audit.expired import evidence_rows, named_files
+from workpacket.audit.expired import named_files
 from workpacket.audit.tracing import AuditFacts, KnownCommit, LastChange, SignedDecision, proved_path
 from workpacket.documents.spec_pointer import candidates
 from workpacket.git.objects import read_objects, status
@@ -30,6 +30,7 @@ from workpacket.lifecycle.contract import Contract, stated
 from workpacket.lifecycle.contract_drift import difference
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import CONSUMING
+from workpacket.lifecycle.proofs import evidence_rows
 from workpacket.lifecycle.separation import proven_events
 from workpacket.model.events import Actor, LogEvent
 from workpacket.model.layout import GOVERNANCE_FOLDER, LARGEST_SPECIFICATION

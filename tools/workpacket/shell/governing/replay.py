@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from workpacket.audit.expired import evidence_rows
 from workpacket.errors import WorkpacketError
 from workpacket.evidence.comparison import AskedProof
 from workpacket.git.objects import changed_paths, read_file_at
@@ -13,7 +12,7 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, resolved
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.policy import EvidencePolicy
-from workpacket.lifecycle.proofs import demands_of, folded
+from workpacket.lifecycle.proofs import demands_of, evidence_rows, folded
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.shell.governing.contract_proofs import ContractProver, asked_of
 from workpacket.shell.governing.evidence import Cleaner
