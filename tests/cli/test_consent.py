@@ -143,8 +143,8 @@ def test_what_a_program_asks_is_stored_without_its_secrets(place: Place) -> None
     [
         (["--yes"], "--yes requires --confirm DIGEST"),
         (["--confirm", "0" * 64], "--confirm requires an answer"),
-        (["--yes", "--no"], "exclude each other"),
-        (["--yes", "--retry"], "exclude each other"),
+        (["--yes", "--no"], "cannot be used together"),
+        (["--yes", "--retry"], "cannot be used together"),
         (["q9", "--no"], "'q9' is not an open question of clean@00000001; the open ones are: q1"),
         (["q1", "q2", "--no"], "expected one run and at most one of its questions"),
         (["--mark-done"], "no open question of clean@00000001 can be answered with --mark-done; q1 by --yes, --no"),

@@ -71,7 +71,7 @@ def test_beyond_ten_a_level_the_log_lists_the_rest_and_the_last_annotation_count
     annotations = [command for command in commands(text) if command[0] not in {"group", "endgroup"}]
     levels = [name for name, _, _ in annotations]
     assert (levels.count("error"), levels.count("notice")) == (ANNOTATIONS_PER_LEVEL, ANNOTATIONS_PER_LEVEL)
-    assert annotations[-1][2].startswith("13 errors, 2 info more than GitHub shows")
+    assert annotations[-1][2].startswith("not annotated: 13 errors, 2 info; GitHub limits")
     assert "::group::15 further findings\n" in text
     assert f"- {STUB}:23:3: error empty_field: the field SPEC_ANCHOR is empty\n" in text
     assert "note: a note\n" in text

@@ -200,7 +200,7 @@ def _logged(bundle: _Bundle, trusted: TrustedCi) -> datetime:
     key = _log_key(trusted.log_key)
     known = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     if hashlib.sha256(known).digest() != log_id:
-        _refuse("the log entry is of a log that the policy of the base does not pin")
+        _refuse("the log entry comes from a log that the policy of the base does not pin")
     logged = _bytes(body, "canonicalizedBody")
     signed: dict[str, Json] = {
         "body": str(body),

@@ -57,7 +57,7 @@ class Page(Value):
 
 
 def read_page(fields: Reader, flags: int) -> Page:
-    """Read the data after flags and counter in such a signature; raise `WireFault` if it is malformed."""
+    """Read what follows the flags and the counter in a page's signature; raise `WireFault` if it is malformed."""
     if flags & ~_KNOWN_FLAGS or (flags & _IS_BACKED_UP and not flags & _MAY_BE_BACKED_UP):
         raise WireFault(f"its flags are {flags:#04x}, which no token sets when it signs on a page")
     origin, client_data, extensions = fields.text(), fields.string(), fields.string()

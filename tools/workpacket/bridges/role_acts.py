@@ -153,7 +153,7 @@ def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "", ar
     vocabulary = desk.vocabularies.get(team, PHASES)
     phase = phase or facts.fields.phase or vocabulary[0]
     if phase not in vocabulary and phase != facts.fields.phase:
-        message = f"{phase!r} is not a phase of {team}: {', '.join(vocabulary)}"
+        message = f"{phase!r} is not a phase of {team}; its phases are {', '.join(vocabulary)}"
         raise WorkpacketError("role_phase_foreign", message)
     desk.refuse_contradictions()
     desk.acquire()

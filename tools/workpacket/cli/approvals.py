@@ -75,7 +75,7 @@ def verify_approvals(arguments: Arguments) -> int:
         return status
     if findings:
         sys.stdout.write(render(arguments, outcome, status, catalogue(), style_of(arguments)))
-        sys.stdout.write("Next: workpacket explain CODE explains what to do about each\n")
+        sys.stdout.write("To see what to do about each: workpacket explain CODE\n")
     if all(finding.severity == "info" for finding in findings):
         count = counted(len(approvals.own_envelopes), "envelope")
         sys.stdout.write(f"{count} verified {against}; no approval is missing\n")

@@ -178,7 +178,7 @@ def _intent(arguments: Arguments, governed: GovernedFiles, wp_id: WorkPacketId) 
     if kind:
         given = [f"--{name}" for name in ("from", "what", "why") if arguments.value(name)]
         if given:
-            raise usage(arguments.command, "conflicting_options", f"--standing and {given[0]} exclude each other")
+            raise usage(arguments.command, "conflicting_options", f"--standing and {given[0]} cannot be used together")
         return standing_stub(wp_id, kind, _last_day(arguments))
     if arguments.value("until"):
         raise usage(

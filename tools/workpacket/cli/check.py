@@ -53,7 +53,7 @@ def _refuse_contradictions(arguments: Arguments) -> None:
         given == ["--format", "--statistics"] and arguments.value("format") == "text"
     )
     if len(given) > 1 and not same:
-        raise usage(arguments.command, "conflicting_options", f"{' and '.join(given)} exclude each other")
+        raise usage(arguments.command, "conflicting_options", f"{' and '.join(given)} cannot be used together")
     if arguments.flag("stdin-filename"):
         none = ("fix", "unsafe-fixes", "diff", "watch", "base", "new-since", "baseline", "prune", "output-file")
         also = [*(f"--{name}" for name in none if arguments.flag(name)), *arguments.words]

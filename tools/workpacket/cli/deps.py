@@ -33,7 +33,7 @@ from workpacket.report.runs import next_line
 @refusing
 def run(arguments: Arguments) -> int:
     if arguments.value("base") and arguments.value("since"):
-        raise usage(arguments.command, "conflicting_options", "--base and --since exclude each other")
+        raise usage(arguments.command, "conflicting_options", "--base and --since cannot be used together")
     return _answer(arguments, _compared(arguments, find_repository(Path.cwd())))
 
 

@@ -105,7 +105,7 @@ _CONTINUE = Skill(
         Step("If you stop before the end", "packet release WP_ID --reason TEXT"),
     ),
     (
-        "Change only files of IN_SCOPE_PATHS.",
+        "Change only files in IN_SCOPE_PATHS.",
         "If a command is refused, do what each line says after `->`; do not try to work around it.",
         "Never approve, sign, waive or judge your own work.",
     ),
@@ -232,7 +232,7 @@ def instructions() -> str:
             "",
             *(step.line() for step in _SECTION),
             "",
-            "Change only files of IN_SCOPE_PATHS. Never edit `.GOV/log`, never approve or sign for a person, never",
+            "Change only files in IN_SCOPE_PATHS. Never edit `.GOV/log`, never approve or sign for a person, never",
             "judge your own work. The last line of each answer says what comes next; `--json` gives one object.",
             f"Exit status: {statuses}.",
         ]

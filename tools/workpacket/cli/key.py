@@ -79,7 +79,9 @@ def _init_event(arguments: Arguments) -> int:
     """Create an event key, and print what a change of the policy must add for it."""
     agent = arguments.value("agent")
     if agent and (arguments.flag("event") or arguments.value("as")):
-        raise usage(arguments.command, "invalid_value", "--event (for a person) and --agent NAME exclude each other")
+        raise usage(
+            arguments.command, "invalid_value", "--event (for a person) and --agent NAME cannot be used together"
+        )
     name = agent or arguments.value("as") or os.environ.get("WORKPACKET_ACTOR", "") or _of_git("user.name")
     if not ACTOR_NAME.fullmatch(name):
         raise usage(arguments.command, "invalid_value", f"invalid name {name!r}: expected one line; pass --as NAME")

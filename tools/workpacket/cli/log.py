@@ -219,7 +219,9 @@ def _show_unfinished(arguments: Arguments, left: list[tuple[str, str, tuple[str,
 _RECOVER = Command(
     "recover",
     _recover,
-    description="Without an option, shows what is unfinished. Files that were changed since then are saved first.",
+    description="""
+Without an option, shows what is unfinished. Files that were changed after the interruption are saved before they are
+overwritten.""",
     options=(Option("forward", "finish it"), Option("back", "undo it")),
     examples=("workpacket log recover", "workpacket log recover --forward"),
 )

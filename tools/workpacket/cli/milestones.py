@@ -23,7 +23,7 @@ from workpacket.runtime.records.state import Milestones
 def reach(arguments: Arguments, session: Session, cursor: Json) -> int:
     """Commit the work as a milestone, or return the commit that already reached it."""
     if arguments.flag("token"):
-        raise usage(arguments.command, "conflicting_options", "--token and --commit exclude each other")
+        raise usage(arguments.command, "conflicting_options", "--token and --commit cannot be used together")
     repository = find_repository(Path.cwd())
     checkpoints = CommitCheckpoints(session, repository, DependencyGuard(session, repository))
     index = _number(arguments, session, repository)

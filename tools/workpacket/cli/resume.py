@@ -336,7 +336,7 @@ CHOICES: dict[str, Choice] = {"mark-done": "mark_done", "retry": "retry", "compe
 @refusing
 def run(arguments: Arguments) -> int:
     if arguments.flag("yes") and arguments.flag("no"):
-        raise usage(arguments.command, "conflicting_options", "--yes and --no exclude each other")
+        raise usage(arguments.command, "conflicting_options", "--yes and --no cannot be used together")
     if not arguments.words or arguments.words[0].startswith(OTHER_KINDS):
         _require_no_question(arguments)
         return carry_on(arguments)
@@ -417,7 +417,7 @@ def _answered(arguments: Arguments, runtime: Runtime, run: str, questions: tuple
         _settle_steps(arguments, runtime, run, named, value)
         return True
     if len(given) > 1:
-        raise usage(arguments.command, "conflicting_options", f"--{given[0]} and --{given[1]} exclude each other")
+        raise usage(arguments.command, "conflicting_options", f"--{given[0]} and --{given[1]} cannot be used together")
     if not given:
         return _answered_at_terminal(arguments, runtime, run, questions)
     question = _the_one(arguments, run, given[0], questions)

@@ -116,7 +116,7 @@ def _export_raw(arguments: Arguments) -> int:
     if server_url():
         raise usage(arguments.command, "conflicting_options", "--raw requires a file; use pg_dump on a server")
     if arguments.value("format"):
-        raise usage(arguments.command, "conflicting_options", "--raw and --format exclude each other")
+        raise usage(arguments.command, "conflicting_options", "--raw and --format cannot be used together")
     return _write(arguments, _raw_lines(), {"store": str(store_path(Path.cwd()))})
 
 
@@ -204,7 +204,7 @@ def _list(arguments: Arguments, runtime: Runtime) -> int:
         raise usage(
             arguments.command,
             "unexpected_argument",
-            "`list` takes at most one argument, the beginning of the ids",
+            "`list` takes at most one argument, a run id or its beginning",
         )
     state, packet = arguments.value("state"), arguments.value("packet")
     lines = [
@@ -244,7 +244,7 @@ def _show(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def waits_of(state: RunState) -> str:
-    """Return what the run waits for, in words; '' if for nothing."""
+    """Return what the run waits for, in words; '' if it waits for nothing."""
     told = []
     for wait in state.open_waits:
         words = [f"for the signal {wait.signal}"] if wait.signal else []
@@ -398,7 +398,7 @@ def _unlink(arguments: Arguments, runtime: Runtime) -> int:
     identity = runtime.store.identity
     lost = [one for one in found if one.store != identity]
     if not lost:
-        raise WorkpacketError("run_not_lost", f"the store here has {run}: it can be resumed or cancelled",
+        raise WorkpacketError("run_not_lost", f"this store contains {run}, so it can be resumed or cancelled",
                               hint=f"workpacket runtime cancel {run}")  # fmt: skip
 
     def is_it(other: LinkedRun) -> bool:

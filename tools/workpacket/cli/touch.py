@@ -53,7 +53,7 @@ def chosen_key(arguments: Arguments) -> OwnKey:
     """
     browser = arguments.flag("browser")
     if browser and arguments.value("statement-out"):
-        raise usage(arguments.command, "conflicting_options", "--browser and --statement-out exclude each other")
+        raise usage(arguments.command, "conflicting_options", "--browser and --statement-out cannot be used together")
     key = find_key(arguments.value("key") or (str(touch_key_path()) if browser else ""))
     if browser and key.public.application != LOCAL:
         what = f"{key.path} does not belong to {LOCAL}, so no page on this machine can use it"

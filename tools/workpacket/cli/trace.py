@@ -271,7 +271,7 @@ def _form(arguments: Arguments, target: str) -> str:
     """Return the requested format, or else the one that the file name implies, or else text."""
     if arguments.flag("json"):
         if arguments.flag("format") and arguments.value("format") != "json":
-            raise usage(arguments.command, "conflicting_options", "--format and --json exclude each other")
+            raise usage(arguments.command, "conflicting_options", "--format and --json cannot be used together")
         return "json"
     ending = os.path.splitext(target)[1].lower()
     if arguments.flag("format"):

@@ -106,7 +106,7 @@ class TaskEntry(NamedTuple):
 
 
 def status_word(status: Text | None) -> str:
-    """Return a status in a form to compare; a missing one means pending."""
+    """Return a status in a form for comparison; a missing one means pending."""
     return status.value.strip().casefold().replace("-", "_").replace(" ", "_") if status is not None else "pending"
 
 

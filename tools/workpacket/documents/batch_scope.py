@@ -129,8 +129,8 @@ def _of_open_phase(tasks: Sequence[Task]) -> list[Task]:
 
 
 def normal_path(path: str) -> str:
-    """Return a path in a form to compare: one separator, no `.` and `..`, no line numbers, no case; for a pattern, its
-    folder.
+    """Return a path in a form for comparison: one separator, no `.` and `..`, no line numbers, no case; for a pattern,
+    its folder.
     """
     parts: list[str] = []
     for part in path.strip().replace("\\", "/").partition(":")[0].split("/"):

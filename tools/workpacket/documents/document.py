@@ -254,7 +254,7 @@ _REMARK = lazy_pattern(r"\([^()]*\)")
 
 @lru_cache(maxsize=4096)
 def heading_key(title: str) -> str:
-    """Return a heading in a form to compare: `INTENT (DRAFT)`, `Intent (draft)` and `Intent` all become `intent`.
+    """Return a heading in a form for comparison: `INTENT (DRAFT)`, `Intent (draft)` and `Intent` all become `intent`.
 
     Remarks in parentheses or brackets, values after a colon, markup and emoji are ignored.
     """

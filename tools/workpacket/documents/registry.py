@@ -111,7 +111,7 @@ class RegistryRow:
 
     @property
     def active_path(self) -> str:
-        """Return the path in a form to compare."""
+        """Return the path in a form for comparison."""
         return self.active.value.removeprefix("./") if self.active is not None else ""
 
     @property

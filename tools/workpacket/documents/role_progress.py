@@ -156,7 +156,7 @@ def _word(text: Text | None) -> str:
 
 
 def _spelled(word: str) -> str:
-    """Return a word in a form to compare: `in-progress` and `In Progress` become `in_progress`."""
+    """Return a word in a form for comparison: `in-progress` and `In Progress` become `in_progress`."""
     return re.sub(r"[\s_-]+", "_", word.strip()).casefold()
 
 

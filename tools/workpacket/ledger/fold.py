@@ -413,7 +413,7 @@ class LaneReplay:
         return event.lane_from if event.type == "blocked" else event.text("came_from")
 
     def _covers(self, later: str, earlier: str) -> bool:
-        # A move made on a fork does not end the contradicting moves: it joins them.
+        # A move made on a fork does not end the conflicting moves: it joins them.
         return earlier not in self._latest[later] and bool(self._rests_on[later] & self._bit[earlier])
 
     def _after_move(self, event: LogEvent, seen: Latest) -> Latest:

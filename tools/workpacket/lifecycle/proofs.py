@@ -42,7 +42,7 @@ PROOF_CODES: Final = frozenset({
 
 
 def folded(text: Json) -> str:
-    """Return a criterion in a form to compare: the text may differ in marks and blanks."""
+    """Return a criterion in a form for comparison: the text may differ in marks and blanks."""
     return " ".join(unicodedata.normalize("NFC", str(text)).split())
 
 

@@ -150,7 +150,7 @@ def note(facts: Facts, packet: PacketFacts, text: str) -> Answer:
 
 
 def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Answer:
-    """Settle a fork by choosing the lane of one of the contradicting moves."""
+    """Settle a fork by choosing the lane of one of the conflicting moves."""
     name, state, lanes = packet.id.text, packet.state, facts.policy.lanes
     if not state.forked:
         message = f"{name} is not forked; it is {state.lane or 'without a log'}"
@@ -159,7 +159,7 @@ def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Ans
     if lane in claimed and lanes.lane(lane) is None:
         return (lane_retired(name, lane),)
     if lane not in claimed:
-        message = f"the contradicting moves lead to {', '.join(sorted(claimed))}, not to {lane}"
+        message = f"the conflicting moves lead to {', '.join(sorted(claimed))}, not to {lane}"
         return (Problem("fork_lane_unknown", message, hint=f"workpacket log show {name}"),)
     replay = LaneReplay(packet.log)
     origin = replay.blocked_in(move.id for move in state.latest_moves)

@@ -203,7 +203,7 @@ def coder_protocol(policy: LifecyclePolicy = _DEFAULT) -> str:
         """## The work
 
 1. `just next` lists what is ready; `just claim <WP_ID>` takes it for the time of a lease.
-2. Change only files of IN_SCOPE_PATHS. Never start from a stub.
+2. Change only files in IN_SCOPE_PATHS. Never start from a stub.
 3. Commit, then `just submit <WP_ID> --prove 'N=COMMAND'` for each line of DONE_MEANS.
 4. `workpacket why <WP_ID>` says at any time what is missing.
 """,

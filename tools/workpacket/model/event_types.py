@@ -361,7 +361,7 @@ DATA: Final[Mapping[str, Shape]] = {
         },
     ),
     "fork.resolved": record(
-        "a person settled contradicting moves",
+        "a person settled conflicting moves",
         {
             "lane_from": choice("the state it ends", (FORKED,)),
             "lane_to": LANE,

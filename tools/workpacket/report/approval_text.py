@@ -25,7 +25,7 @@ Part = tuple[str, Sequence[str]]
 
 
 def barred(text: str, style: Style, *, indent: int = 0, role: Role | None = None) -> list[str]:
-    """Return a line that others wrote, as rows behind the bar that fit the terminal."""
+    """Return a line that others wrote as rows that fit the terminal, each behind the bar."""
     shown = escape(text)
     rows = _rows(shown, style.columns - indent - len(_BAR)) if style.columns is not None else [shown]
     before = " " * indent

@@ -79,7 +79,7 @@ def _cut_message(cut: Iterable[Problem]) -> str:
     severities = [finding.severity for finding in cut]
     counts = ((severity, severities.count(severity)) for severity in SEVERITIES)
     missing = ", ".join(counted(count, severity) for severity, count in counts if count)
-    return f"{missing} more than GitHub shows as annotations for one step; the step's log lists them all"
+    return f"not annotated: {missing}; GitHub limits the annotations of one step, but the step's log lists them all"
 
 
 def _annotation(finding: Problem) -> str:

@@ -81,7 +81,7 @@ class StatusContradictsBoard(RepositoryRule):
 
     The status or the board is outdated, so work may be started or skipped by mistake.
 
-    Remedy: `workpacket board sync` restores the status in the log; `--adopt` records the hand edit as a move.
+    Remedy: `workpacket board sync` restores the status from the log; `--adopt` records the hand edit as a move.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:

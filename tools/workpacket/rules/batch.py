@@ -101,7 +101,7 @@ class BatchScopeMismatch(DocumentRule[BatchDocument]):
 
 
 def _plain(name: str) -> str:
-    """Return a name in a form to compare: `Front matter` and `front-matter` are the same scope."""
+    """Return a name in a form for comparison: `Front matter` and `front-matter` are the same scope."""
     return "".join(filter(str.isalnum, name)).casefold()
 
 

@@ -37,7 +37,7 @@ class StatusDrift(RepositoryRule):
 
     The status was changed by hand, or a merge picked one of two versions, without passing a gate.
 
-    Remedy: `workpacket board sync` restores the status in the log.
+    Remedy: `workpacket board sync` restores the status from the log.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:

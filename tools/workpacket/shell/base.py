@@ -126,7 +126,7 @@ def committed(repository: Repository, commit: str, paths: tuple[str, ...]) -> di
 
 
 def read_ahead(repository: Repository, names: Iterable[str], line: BaseLine | None = None) -> None:
-    """Read many files (`<commit>:<path>`) in few calls of git, for use by `committed`.
+    """Read many files (`<commit>:<path>`) in a few calls to git, for use by `committed`.
 
     Files that `line` covers are requested by the id of their contents.
     """

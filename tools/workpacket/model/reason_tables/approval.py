@@ -254,7 +254,7 @@ SIGNER = _refused(f"""
         Remedy: Let the named person sign, or sign in your own name.
 
     key_revoked: Revoked key
-        No signature of a revoked key is trusted, whenever it was made.
+        No signature by a revoked key is trusted, whenever it was made.
         Remedy: {_APPROVE_AND_REPLACE}
 
     key_out_of_time: Key outside its period of validity

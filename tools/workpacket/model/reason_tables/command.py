@@ -40,13 +40,13 @@ USAGE = _usage("""
         Values are checked first, so that no command stops halfway because of one.
         Remedy: Use one of the values that the message or `--help` lists.
 
-    conflicting_options: Options that exclude each other
+    conflicting_options: Options that cannot be used together
         The command would have to ignore one of them silently.
         Remedy: Remove one of the options.
 
     unknown_code: Unknown reason code
         With a misspelled code in `--select` or `--ignore`, less or more would be checked than requested.
-        Remedy: Use one of the codes of `docs/reference/codes.md`; `workpacket explain` without a code lists them.
+        Remedy: Use one of the codes in `docs/reference/codes.md`; `workpacket explain` without a code lists them.
 
     path_not_found: Path not found
         If missing paths were ignored, a check of no files would pass.

@@ -131,7 +131,7 @@ BEGINNING = (
         The moves of the packet do not contradict each other.
         Remedy: Run `workpacket why WP` to see what comes next.
 
-    fork_lane_unknown: None of the contradicting moves leads to this lane
+    fork_lane_unknown: None of the conflicting moves leads to this lane
         A fork is settled by choosing one of its moves, not by making another one.
         Remedy: Name one of the lanes that the message lists.
 

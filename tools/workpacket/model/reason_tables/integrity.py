@@ -79,7 +79,7 @@ LOG = (
         Remedy: See `workpacket why <WP>`; settle it with `workpacket packet resolve <WP> --lane <LANE> --reason <WHY>`.
 
     log_moved_while_forked: Move of a packet with a forked history
-        Only a resolution that names the contradicting moves ends a fork; any other move is ignored.
+        Only a resolution that names the conflicting moves ends a fork; any other move is ignored.
         Remedy: Settle the fork with `workpacket packet resolve <WP> --lane <LANE> --reason <WHY>`.
 
     log_file_deleted: A file of the log, the approvals or the checkpoints was deleted since the base
@@ -110,7 +110,7 @@ LOG = (
         Remedy: Have CI write the next checkpoint, or add the signer in an approved policy change.
 
     log_checkpoint_revoked: Checkpoint signed with a revoked key
-        No signature of a revoked key is trusted, whenever it was made.
+        No signature by a revoked key is trusted, whenever it was made.
         Remedy: Have CI write the next checkpoint with a valid key: it also covers the earlier ones.
 
     log_checkpoint_out_of_time: Checkpoint signed outside the validity of its key, or dated in the future
@@ -169,8 +169,8 @@ CHANGE = (
         Remedy: Remove it from the commit: `git rm --cached -- PATH`.
 
     event_subject_false: Event with false digests of the packet's file
-        A submission or a verdict names the bytes of the packet's file before and after it, and an approval is bound to
-        those before. Both must be the same text with different statuses, and a commit must contain the later one.
+        A submission or a verdict records the digests of the packet's file before and after it; an approval is bound to
+        the first. The two versions may differ only in their status, and a commit must contain the later one.
         Remedy: Commit the packet right after the command, before it is edited further. If the bytes are lost, remove
         the event and run its command again.
 
@@ -242,8 +242,8 @@ CHANGE = (
     """),
     *_integrity_note("""
     landing_reverted: Landing that is reverted as a whole
-        The events, envelopes and code of the landing are removed together, as `git revert` does. If they come back,
-        they are judged by the policy in force then.
+        The change removes the events, envelopes and code of the landing together, as `git revert` does. If they come
+        back, they are judged by the policy in force then.
         Remedy: Nothing needs to be done, but check that the right landing was reverted.
     """),
 )

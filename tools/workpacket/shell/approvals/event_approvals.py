@@ -131,7 +131,7 @@ _MATTERS = (REFINEMENTS, PACKETS)
 def events_at_gates(approvals: Approvals, consuming: Sequence[LogEvent]) -> list[LogEvent]:
     """Return the events that had to pass a gate, after reading everything on the base that concerns them.
 
-    All commits are read by two calls of git, and contents in batches. Anything outside the line of the base, such as a
+    All commits are read by two calls to git, and contents in batches. Anything outside the line of the base, such as a
     commit that the base lacks, is looked up by git itself.
     """
     repository = approvals.repository

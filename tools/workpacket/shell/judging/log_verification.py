@@ -176,9 +176,9 @@ _PROCESSES = 2
 
 
 def verify_log(repository: Repository, base: str, now: str, *, signatures: bool = False) -> Verified:
-    """Return everything that is wrong with the log, by itself, by its checkpoints and, if one is given, against a
-    base; with `signatures`, also who signed its events, including those on the base. A log may have more events than
-    fit into memory, so they are read packet by packet and not kept.
+    """Return everything that is wrong with the log, judged by itself, against its checkpoints and, if one is given,
+    against a base; with `signatures`, also who signed its events, including those on the base. A log may have more
+    events than fit into memory, so they are read packet by packet and not kept.
     """
     from workpacket.shell.judging.log_checkpoints import judged_here
 

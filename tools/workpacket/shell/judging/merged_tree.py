@@ -185,7 +185,7 @@ def _hides(values: Mapping[str, str]) -> str:
 
 
 def _converts(path: str, values: Mapping[str, str]) -> str:
-    """Return the attribute that changes bytes as `name=value`, '' if none does. Line ends matter only for byte-exact
+    """Return, as `name=value`, the attribute that changes bytes; '' if none does. Line ends matter only for byte-exact
     files.
     """
     asked = [*_CONVERTING, *(("text", "crlf") if path.startswith(_WRITE_ONCE) else ())]

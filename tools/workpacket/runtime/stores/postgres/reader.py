@@ -4,7 +4,7 @@ Each call is one statement on one connection; a long stream is read in pages by 
 them.
 
 A NOTIFY from the server wakes followers, but polling is always sufficient, because a notification is only a hint. It is
-lost with its connection, and a standby or a pooler has none; therefore every wait ends after some seconds, and the
+lost with its connection, and a standby or a pooler has none; therefore every wait ends after a few seconds, and the
 follower then checks for itself.
 """
 
