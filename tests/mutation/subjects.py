@@ -30,6 +30,7 @@ GROUPS = (
         ("approvals/actors.py", "approvals/event_signatures.py"),
         ("approvals/test_actors.py", "approvals/test_event_signatures.py", "trust/test_actor_attacks.py"),
     ),
+    Group(("approvals/checkpoints.py",), ("approvals/test_checkpoints.py",)),
     Group(
         tuple(f"ledger/{name}.py" for name in ("fold", "log", "verify")),
         (

@@ -20,4 +20,4 @@ def test_all_of_the_approvals_and_of_the_log_is_changed() -> None:
     named = {module for group in GROUPS for module in group.modules}
     folders = ("approvals", "evidence", "ledger")
     there = {path.relative_to(PACKAGE).as_posix() for each in folders for path in (PACKAGE / each).glob("[!_]*.py")}
-    assert there - named == {"approvals/checkpoints.py"}  # tested by whole commands
+    assert there == {module for module in named if module.startswith(folders)}
