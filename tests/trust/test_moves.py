@@ -7,9 +7,10 @@ import random
 import pytest
 
 from trust.docs_model import History
-from trust.enumerate_moves import READY, differences, model_answer, new_event, product_answer, settlement
+from trust.enumerate_moves import READY, TRIED, differences, model_answer, new_event, product_answer, settlement
 from trust.measure import HERE
 from trust.play import Case, Table, read_cases
+from workpacket.lifecycle.transitions import TRANSITIONS
 
 CASES = {case.id: case for name in ("review_findings", "own_attacks") for case in read_cases(HERE / f"{name}.jsonl")}
 REFUSED = {
@@ -50,6 +51,16 @@ MERGED = (
 EARLIER = Case("earlier", "a merge of the commit that was submitted before changes were asked for", "submitted",
                ("let old rev {PB}~1", *AGAIN, "land {PB} merge", "branch x", f"event m merged {{P}} agent '{MERGED}'",
                 "try board sync", "commit", "land x merge"), "refused", codes=("move_without_gate",))  # fmt: skip
+
+
+# They begin or end a packet, or keep its lane: no history of the model continues with them.
+NOT_TRIED = {"created", "activated", "handed_over", "superseded"}
+
+
+def test_every_event_that_moves_a_packet_is_tried_in_the_histories() -> None:
+    tried = {"verdict.given" if kind.isupper() else kind for rows in TRIED.values() for kind, _, _ in rows}
+    moves = {transition.event for transition in TRANSITIONS}
+    assert moves - tried == NOT_TRIED, "add the event and its data to TRIED in tests/trust/enumerate_moves.py"
 
 
 # Named, because every worker has to collect the same tests.
