@@ -51,12 +51,15 @@ class BoardEntryWithoutFile(RepositoryRule):
                 yield self.finding(listed.path, entry["place"], message, hint=hint)
 
 
+_ADDS = "`workpacket board sync` adds it if it has a log; without one, run `workpacket adopt` first"
+
+
 class WorkOnNoBoard(RepositoryRule):
     """Packet or stub that is not on the board
 
     Anyone who plans with the board will miss the packet.
 
-    Remedy: `workpacket board sync` adds the entry.
+    Remedy: `workpacket board sync` adds the entry of a packet with a log; `workpacket adopt` creates missing logs.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -69,7 +72,7 @@ class WorkOnNoBoard(RepositoryRule):
             kind = "stub" if _is_stub(work, file) else "packet"
             where = "only under Active, which is not a lane" if file.id in work.under_active else "not on the board"
             message = f"the {kind} {file.id} is {where}"
-            yield self.finding(file.path, file.summary["place"], message, hint="`workpacket board sync` adds it")
+            yield self.finding(file.path, file.summary["place"], message, hint=_ADDS)
 
 
 def _is_stub(work: WorkIndex, file: WorkFile) -> bool:
