@@ -182,7 +182,7 @@ def test_a_worker_that_is_interrupted_hands_the_job_over(store: PostgresStore, q
         Worker(Runtime(store), queue, {"long": interrupted}).work(until_empty=True)
     assert [(job.state, job.tries) for job in queue.jobs()] == [("waiting", 0)]
 
-    assert Worker(Runtime(store), queue, {"long": lambda run: None}).work(until_empty=True) == 1
+    assert Worker(Runtime(store), queue, {"long": lambda run: run.step("first", lambda: 1)}).work(until_empty=True) == 1
 
 
 def test_a_worker_that_is_told_to_end_hands_its_run_over_at_the_next_boundary(
