@@ -13,5 +13,5 @@ from workpacket.shell.transactions.transaction import Transaction
 number, when, *words = sys.argv[1:]
 of_store = [(SQLiteStore, name) for name in ("append", "acquire", "release")]
 strike(int(number), when, (*of_store, (Transaction, "apply")))
-owner = ["--owner", str(os.getpid())] if words[0] == "run" else []
+owner = ["--owner", str(os.getpid())] if words[:2] == ["runtime", "run"] else []
 sys.exit(main([*words, *owner]))
