@@ -33,6 +33,11 @@ IN_PLACE = (git_answers, remembered)
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# A hook of git, or `git bisect run` in a work tree, names its repository in the environment: commands of tests would
+# write to it, wherever they run.
+for _name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"):
+    os.environ.pop(_name, None)
+
 # Every command in this process asks whether the package is still the same, a look at 400 files. The code that runs here
 # stays what was imported, whatever happens to its files.
 package_files._files = cache(package_files._files)
