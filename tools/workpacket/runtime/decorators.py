@@ -22,6 +22,24 @@ class _Decorator(Protocol):
     def __call__(self, function: Callable[P, T], /) -> Callable[P, T]: ...
 
 
+def _decorator(
+    call: Callable[[Any, str, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any], name: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator: in a run, `call` makes each call a part of it."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        called = name or function.__name__
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            run = current_run(called)
+            return function(*args, **kwargs) if run is None else call(run, called, function, args, kwargs)
+
+        return wrapper
+
+    return decorate
+
+
 @overload
 def step(function: Callable[P, T], /) -> Callable[P, T]: ...
 @overload
@@ -43,19 +61,10 @@ def step(
 ) -> Any:
     """Make each call of the function a step of the current run. In an async run, it must be an async function."""
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        called = name or function.__name__
+    def call(run: Any, called: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return run.using(retry=retry, version=version, changed=changed).step(called, function, *args, **kwargs)
 
-        @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            run: Any = current_run(called)
-            if run is None:
-                return function(*args, **kwargs)
-            return run.using(retry=retry, version=version, changed=changed).step(called, function, *args, **kwargs)
-
-        return wrapper
-
-    return decorate if function is None else decorate(function)
+    return _decorator(call, name) if function is None else _decorator(call, name)(function)
 
 
 @overload
@@ -83,19 +92,10 @@ def effect(
 ) -> Any:
     """Make each call of the function an effect of the current run. `key` computes its key from its arguments."""
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        called = name or function.__name__
+    def call(run: Any, called: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        own = None if key is None else key(*args, **kwargs)
+        how = EffectOptions(key=own, recovery=recovery, target=target, probe=None, compensate=None)
+        run = run.using(retry=retry)
+        return run._carry_out(run._effect_plan(called, function, args, kwargs, how), confirm=confirm)
 
-        @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            run: Any = current_run(called)
-            if run is None:
-                return function(*args, **kwargs)
-            own = None if key is None else key(*args, **kwargs)
-            how = EffectOptions(key=own, recovery=recovery, target=target, probe=None, compensate=None)
-            run = run.using(retry=retry)
-            return run._carry_out(run._effect_plan(called, function, args, kwargs, how), confirm=confirm)
-
-        return wrapper
-
-    return decorate if function is None else decorate(function)
+    return _decorator(call, name) if function is None else _decorator(call, name)(function)
