@@ -101,7 +101,7 @@ WITH_CHOICES = [
 @pytest.mark.parametrize(("words", "schema"), WITH_CHOICES)
 def test_a_schema_that_allows_some_words_names_them(words: list[str], schema: dict[str, Any]) -> None:
     alone = {**schema, "$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "https://example.org/alone"}
-    judge = SchemaSet(lambda _name: json.dumps(alone))
+    judge = SchemaSet(lambda _name: json.dumps(alone).encode())
     assert [judge.violations("alone", word) for word in words] == [()] * len(words)
     (violation,) = judge.violations("alone", "neither of them")
     assert [word for word in words if word not in violation.message] == []

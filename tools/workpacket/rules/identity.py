@@ -26,7 +26,7 @@ from workpacket.rules.structured import (
     says_something,
 )
 from workpacket.text.blocks import LISTS, walk
-from workpacket.text.fields import Field, Item, normal_key, read_items
+from workpacket.text.fields import Field, normal_key, read_items
 from workpacket.text.formats import date, date_time, legacy_signature
 
 # `<not applicable>` is an answer, but a comment is not. `PASS | FAIL` is a choice that the template leaves open.
@@ -277,14 +277,12 @@ class ItemRepeated(WorkRule):
             for one in {block.start: block for block in lists}.values():
                 # Below captions, equal items belong to different captions; a caption may repeat, too.
                 items = [item for item in read_items(document.source, [one]) if len(item.block.children) == 1]
-                for item, earlier in repeated(items, _item_key):
+                for item, earlier in repeated(
+                    items, lambda item: " ".join(item.text.strip("`*_ .;").casefold().split())
+                ):
                     line = document.source.line_and_column(earlier.span[0])[0]
                     if says_something(item.text):
                         yield self.fault(item.span, f"this item is already on line {line}")
-
-
-def _item_key(item: Item) -> str:
-    return " ".join(item.text.strip("`*_ .;").casefold().split())
 
 
 _WITHOUT_REPETITION = frozenset({"done_means", "acceptance_criteria", "in_scope", "in_scope_paths", "out_of_scope"})

@@ -42,7 +42,7 @@ D = TypeVar("D", bound=Document)
 T = TypeVar("T")
 
 # How many places the message about a repeated fault names.
-_SHOWN = 3
+_SHOWN = 5
 _WORD_START = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 

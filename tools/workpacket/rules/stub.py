@@ -12,6 +12,7 @@ from workpacket.documents.summary import WorkSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids, is_packet_id
 from workpacket.model.lanes import MAY_BE_STUB
+from workpacket.model.layout import SPEC_POINTER
 from workpacket.problem import Problem
 from workpacket.rules.identity import is_hollow
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
@@ -165,12 +166,13 @@ class SpecTargetMissing(ReferenceRule):
     kinds = ("stub",)
 
     def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
-        yield from ((path, False) for path in candidates(_target_in(summary)))
+        yield from ((path, False) for path in (SPEC_POINTER, *candidates(_target_in(summary))))
 
     def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         target = _target_in(summary)
         possible = candidates(target)
-        if possible and not any(map(files.exists, possible)):
+        # Without the pointer, the repository has no specification yet, or keeps it elsewhere.
+        if possible and files.exists(SPEC_POINTER) and not any(map(files.exists, possible)):
             yield self.finding(path, cast("WorkSummary", summary)["spec_target"][1:], f"file {target} not found")
 
 
