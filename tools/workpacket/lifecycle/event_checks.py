@@ -103,9 +103,9 @@ def judge_change(
     replay = LaneReplay(log)
     longest = timedelta(hours=lease_hours)
     on_base = [event.id for event in log.events if event.id in known and event.moves_lane]
-    holders: set[str] = set()
+    holders: set[str | None] = set()
     for event in log.events:
-        holders |= {event.text("holder") or ""}
+        holders.add(event.text("holder"))
         if event.id in known or not _is_judged(event):
             continue
         for unmet in holder_faults(log, event, longest):
@@ -218,7 +218,7 @@ class _Move(Value):
     """An event that moves a packet, and what the gates examine."""
 
     event: LogEvent
-    holders: set[str]
+    holders: set[str | None]
     digest_of: DigestOf
     around: Callable[[], Around]
     reports: Sequence[Report]
