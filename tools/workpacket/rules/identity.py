@@ -47,6 +47,9 @@ _OF_A_TEMPLATE = lazy_pattern(
     r"(?i)\b(?:stable|revision|without|merge-base|optional|required|template|placeholder|e\.g\.|fill in)|-vN\b"
 )
 _WORD = lazy_pattern(r"\w+")
+# The values between which a template lets people choose, left behind the chosen one.
+_CHOICES = lazy_pattern(r"\([A-Z][A-Z_]+(?:[ \t]*\|[ \t]*[A-Z][A-Z_]+)+\)")
+_LISTED = lazy_pattern(r"(?P<value>[A-Z][A-Z_]+)[ \t]+\([A-Z][A-Z_]+(?:[ \t]*\|[ \t]*[A-Z][A-Z_]+)+\)\Z")
 # Everything that templates write there; any other word was written by a person.
 _WORDS_OF_TEMPLATES = {
     "a", "an", "at", "base", "commit", "creation", "equals", "example", "fill", "for", "from", "git", "head", "id",
@@ -56,8 +59,11 @@ _WORDS_OF_TEMPLATES = {
 }  # fmt: skip
 # The earliest and latest plausible years: work packets are not older, and plans do not reach further.
 _FIRST_YEAR, _LAST_YEAR = 1990, 2050
-_MAPPED = frozenset({"evidence_mapping", "validation", "evidence"})
 _TEMPLATE_ROW = lazy_pattern(r"`?\[[^\[\]]{1,60}\]`?\s*(?:->|\u2192)\s*`?\[[^\[\]]{1,60}\]`?")
+# `# ...task-specific commands...`
+_ELLIPSIS_LINE = lazy_pattern(
+    r"(?m)(?:^|(?<=\r))[ \t]*(?:#|//)?[ \t]*(?P<text>\.\.\.[a-z][^.\r\n]{3,60}\.\.\.)[ \t]*(?=[\r\n]|\Z)"
+)
 _IN_TITLE = lazy_pattern(r"<[A-Z_]*WP_ID>")
 
 
@@ -100,6 +106,12 @@ class HintTextLeft(StructuredRule):
         behind = _BEHIND_COMMIT.match(commit.value) if commit is not None else None
         if commit is not None and behind is not None and is_hint(behind["rest"]):
             yield self._left_over(document, "MERGE_BASE_SHA", commit, behind.start("rest"))
+        placed = document.placed_section("metadata")
+        for field in placed.fields if placed is not None else ():
+            listed = _LISTED.match(field.value)
+            if listed is not None:  # `HIGH (LOW | MEDIUM | HIGH)`
+                text = Text(field.value, *field.value_span)
+                yield self._left_over(document, field.key, text, listed.end("value"))
 
     def _left_over(self, document: StructuredDocument, name: str, text: Text, end: int) -> Problem:
         rest = text.value[end:].strip()
@@ -108,6 +120,7 @@ class HintTextLeft(StructuredRule):
         of_template = _OF_A_TEMPLATE.search(rest) is not None and _WORDS_OF_TEMPLATES.issuperset(
             _WORD.findall(rest.lower().replace("e.g.", ""))
         )
+        of_template = of_template or _CHOICES.fullmatch(rest) is not None
         what = f"the template's hint {rest!r}" if of_template else repr(rest)
         return self.fault(
             (text.start + end, text.end) if run is not None else text.span,
@@ -288,6 +301,67 @@ class ItemRepeated(WorkRule):
 _WITHOUT_REPETITION = frozenset({"done_means", "acceptance_criteria", "in_scope", "in_scope_paths", "out_of_scope"})
 
 
+_ANY_PLACE = lazy_pattern(r"[\d\u00a7#\"`\u201c]")
+
+
+class AnchorVague(WorkRule):
+    """Anchor without a place in the specification
+
+    It names neither the number nor the heading of a section, so people look for the requirement in different places.
+
+    Remedy: write the number or, in quotes, the heading of the section.
+    """
+
+    severity = "warning"
+
+    def check(self, document: WorkDocument) -> Iterator[Problem]:
+        for name, text in _anchors(document):
+            vague = not _ANY_PLACE.search(text.value) and not PLACEHOLDER.match(text.value)
+            if vague and says_something(text.value) and not text.value.casefold().startswith("none"):
+                yield self.fault(text.span, f"{name} {text.value[:60]!r} names no section")
+
+
+class AnchorNamesRoadmap(WorkRule):
+    """Anchor in a section that the document calls the roadmap
+
+    A roadmap lists plans; only the main body says what must hold.
+
+    Remedy: find the requirement in the main body.
+    """
+
+    severity = "warning"
+
+    def check(self, document: WorkDocument) -> Iterator[Problem]:
+        anchors = list(_anchors(document))
+        own = {document.source.line_and_column(text.start)[0] for _, text in anchors}
+        plans: dict[str, int] = {}
+        for match in _ROADMAP.finditer(document.source.text) if anchors else ():
+            line = document.source.line_and_column(match.start())[0]
+            if line not in own and not _NO_ROADMAP.search(match[0]):
+                plans.update((number, line) for number in _SECTION_NUMBER.findall(match["behind"]))
+        for name, text in anchors:
+            for number in _SECTION_NUMBER.findall(text.value):
+                if number in plans:
+                    yield self.fault(text.span, f"{name} names {number}, the roadmap according to line {plans[number]}")
+                    break
+
+
+_ROADMAP = lazy_pattern(r"(?i)[^\r\n]*\broadmap(?:_[a-z]+)?\b(?P<behind>[^\r\n]*)")
+_NO_ROADMAP = lazy_pattern(r"(?i)not (?:just )?(?:the )?roadmap")
+_SECTION_NUMBER = lazy_pattern(r"(?:\u00a7 ?|(?<=[\s(]))(\d+(?:\.\d+){1,6})(?![\w.]*\.md)(?=[\s,;)\]]|\Z)")
+
+
+def _anchors(document: WorkDocument) -> Iterator[tuple[str, Text]]:
+    """Yield the anchors of a stub or packet, wherever older ones have them."""
+    for placed in document.placed:
+        for field in placed.fields:
+            if field.name.startswith("spec_anchor"):
+                if field.value:
+                    yield field.key.partition("(")[0].strip(), Text(field.value, *field.value_span)
+                for item in field.children:
+                    yield field.key.partition("(")[0].strip(), Text(item.text, *item.span)
+
+
 class DatedRule(DocumentRule[Document]):
     """A rule about documents whose reader lists the fields that contain a date or time."""
 
@@ -383,22 +457,35 @@ class PlaceholderLeft(StructuredRule):
                 start = section.title_span[0]
                 span = (start + match.start(), start + match.end())
                 yield self.fault(span, f"the title still contains the placeholder {match.group()}")
+        for field in document.preamble_fields if document.kind == "packet" else ():
+            if field.value.startswith("<") and PLACEHOLDER.fullmatch(field.value):
+                yield self.fault(field.value_span, f"{field.key} still contains the placeholder {field.value}")
         for placed in document.placed:
             for field in placed.fields:
                 match = PLACEHOLDER.match(field.value)
                 if match and document.awaits_answers and field.name in document.answers:
                     continue
-                if match and placed.spec.field(field.name) is not None:
+                known = placed.spec.field(field.name) is not None
+                if match and (known or (field.value.startswith("<") and match.group() == field.value)):
                     span = (field.value_span[0] + match.start(), field.value_span[0] + match.end())
                     yield self.fault(span, f"{field.key} still contains the placeholder {match.group()}")
+                yield from self._in_fences(document, field)
             yield from self._template_rows(document, placed)
             # In a list, angle brackets may be part of the text; but an item with nothing else was not filled in.
             for item in walk_items(items_of_section(document.source, placed.section)):
                 if PLACEHOLDER.fullmatch(item.text):
                     yield self.fault(item.span, f"{placed.spec.heading} still contains the placeholder {item.text}")
 
+    def _in_fences(self, document: StructuredDocument, field: Field) -> Iterator[Problem]:
+        for fence in field.fences:
+            for match in _ELLIPSIS_LINE.finditer(
+                document.source.text, fence.start, document.source.line_span(fence.end_line)[1]
+            ):
+                yield self.fault(match.span("text"), f"{field.key} still contains the placeholder {match['text']}")
+
     def _template_rows(self, document: StructuredDocument, placed: PlacedSection) -> Iterator[Problem]:
-        for item in items_of_section(document.source, placed.section) if placed.spec.key in _MAPPED else ():
+        # A glued heading moves the row to the section before it.
+        for item in items_of_section(document.source, placed.section):
             if _TEMPLATE_ROW.fullmatch(item.text):
                 yield self.fault(item.span, f"{placed.spec.heading} still contains the template's row {item.text}")
 

@@ -211,7 +211,10 @@ def _what_was_meant(match: re.Match[str]) -> str:
     if meant is None:
         return "write the intended text"
     before, behind = _WORD_BEFORE.search(match.string, 0, match.start()), _WORD_BEHIND.match(match.string, match.end())
-    word = f"{before[0] if before is not None else ''}{meant}{behind[0] if behind is not None else ''}"
+    start, rest = (before[0] if before is not None else ""), (behind[0] if behind is not None else "")
+    word = f"{start}{meant}{rest}"
+    if meant.startswith("`") and start in {"`", "``"}:  # of the marks of a fence, the shell reads some as escapes
+        word = f"```{meant[1:]}{rest}"
     why = "a shell probably read {} as an escape" if meant.startswith("`") else "an old code page draws {} for it"
     return f"{why.format(meant)}: write {word}"
 
@@ -295,6 +298,32 @@ class Mojibake(TextRule):
         title = f"write {meant!r}" if len(found) == 1 else "write the intended characters"
         edits = [run.replaced_by(text) for run, text in runs if run is not None]
         yield self.fault((first.start(), found[-1].end()), message, edits=edits, fix_title=title)
+
+
+_LOST = lazy_pattern(
+    r"(?m)(?:(?<=[\w)] )|(?<=[\r\n]# )|(?<=[\r\n]## ))\?{3,}(?= [\w`(])|(?<=\w)\?{3}(?=\w)"
+    r"|(?:^|(?<=[\r\n]))[ \t]*[-*][ \t]+(?=\?\. )"
+)
+
+
+class CharactersLost(TextRule):
+    """Question marks in place of characters that a program could not write
+
+    What was there, such as an arrow or a dash, is lost.
+
+    Remedy: write the intended characters.
+    """
+
+    severity = "warning"
+    confidence = "likely"
+    kinds = ("stub", "packet", "refinement", "task_board", "registry", "signature_audit", "role_progress")
+
+    def check(self, document: Document) -> Iterator[Problem]:
+        found = list(_LOST.finditer(document.source.text)) if "?" in document.source.text else []
+        if found:
+            message = f"question marks where other characters were{_repeated(document, found)}"
+            start = found[0].start() if found[0][0].startswith("?") else found[0].end()
+            yield self.fault((start, max(start + 1, found[0].end())), message)
 
 
 def mojibake(text: str) -> Iterator[re.Match[str]]:
