@@ -188,7 +188,7 @@ def spelling(name: str) -> str:
 def _judge_spelling(name: str, known: Iterable[str], fields: Fields) -> None:
     """Refuse a name that looks like another one: it would let one person act, and judge, as two."""
     if name != name.strip() or any(category(each) in _UNSEEN for each in name):
-        fields.fault(name, "begins or ends with a blank, or has characters that cannot be seen")
+        fields.fault(name, "begins or ends with a space, or contains invisible characters")
     twin = next((other for other in known if spelling(other) == spelling(name)), None)
     if twin is not None:
         fields.fault(name, f"is another spelling of the name {twin!r}")

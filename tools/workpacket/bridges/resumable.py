@@ -205,11 +205,17 @@ def _unfinished(facts: BatchFacts) -> tuple[str, str, tuple[str, ...]] | None:
 _WAITING = {
     "blocked": (
         "worker_blocked",
-        "It waits for an obstacle to be removed. Then: workpacket runtime progress claimed {names} 'What changed'",
+        (
+            "It is waiting for an obstacle to be removed. After that, run: "
+            "workpacket runtime progress claimed {names} 'What changed'"
+        ),
     ),
     "awaiting_review": (
         "check_not_run",
-        "It waits for the review. After the approval: workpacket runtime progress review-approved {names}",
+        (
+            "It is waiting for its review. Once the review has approved it, run: "
+            "workpacket runtime progress review-approved {names}"
+        ),
     ),
 }
 

@@ -178,7 +178,7 @@ def _points_open(refinement: Refinement) -> Iterator[Problem]:
     """Report points of the checklist that contradict its verdict, because the user's signature would cover both."""
     for point, text in refinement.open_points:
         place = _at(refinement, text.start)
-        message = f"{point!r} says {text.value!r}, so it is not passed"
+        message = f"{point!r} says {text.value!r}, so it is not met"
         yield Problem(
             "coverage_point_open", message, place, f"edit {place.path}:{place.line}: tick the point if it is met"
         )

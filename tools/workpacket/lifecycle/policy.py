@@ -443,9 +443,9 @@ def lane_faults(declared: Sequence[AddedLane]) -> Iterator[LaneFault]:
         yield from _name_faults(lane, taken, headings)
         if lane.token not in by_token:
             continue
-        neighbours = tuple(_neighbour_faults(lane, by_token))
-        yield from neighbours
-        if not neighbours:
+        neighbors = tuple(_neighbour_faults(lane, by_token))
+        yield from neighbors
+        if not neighbors:
             yield from _place_faults(lane, declared, by_token)
 
 

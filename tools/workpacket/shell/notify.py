@@ -109,7 +109,7 @@ def _post_all(webhook: str, secret: str, needs: Sequence[Need], pause: Callable[
     for need in needs:
         problem = _post(webhook, _key(secret), need, pause)
         if problem:
-            yield f"the webhook did not take the message about {need.packet}: {problem}"
+            yield f"the webhook did not accept the message about {need.packet}: {problem}"
 
 
 def _key(secret: str) -> bytes:
