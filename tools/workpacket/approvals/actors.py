@@ -50,7 +50,7 @@ _PARTY = lazy_pattern("|".join(SEPARATION))
 
 
 class KnownActor(Value):
-    """An actor that the policy names. `operator` is the person behind an agent, '' for a person; `principal` is a
+    """An actor that the policy names. `operator` is the person behind an agent, or '' for a person; `principal` is a
     person's name in allowed_signers.
     """
 
@@ -155,7 +155,7 @@ class Actors(Value):
 
 
 def read_actors(table: object, verdict: object = None) -> Actors:
-    """Return the contents of the tables `[actors]` and `[verdict]`, None for a missing one."""
+    """Return the contents of the tables `[actors]` and `[verdict]`, or None for a missing one."""
     from workpacket.approvals.fields import Fields  # most policies have neither table
 
     faults: list[str] = []

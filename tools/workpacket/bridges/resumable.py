@@ -153,7 +153,7 @@ def of_session(line: RunLine, report: SessionReport) -> Resumable:
 
 
 def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
-    """Return the unfinished batch, None if nothing is left to do. The caller's own work does not block it."""
+    """Return the unfinished batch, or None if nothing is left to do. The caller's own work does not block it."""
     found = _unfinished(facts)
     if found is None:
         return None

@@ -131,7 +131,7 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
 
 
 def kind_given(arguments: Arguments) -> str:
-    """Return the kind given on the command line, '' if none."""
+    """Return the kind given on the command line, or '' if none."""
     kind = arguments.value("kind")
     known = sorted({each for _, each in PLACES})
     if kind and kind not in known:

@@ -423,8 +423,8 @@ def _no_contract(packet: PacketFacts, why: str) -> Problem:
 
 
 def _said_otherwise(packet: PacketFacts, contract: Contract, source: Source) -> Iterator[Problem]:
-    """Report differences between packet and stub: the packet must state the contract of its stub, which is the approved
-    one.
+    """Report differences between the packet and its stub: the packet must state the contract of the stub, which is the
+    approved one.
     """
     from workpacket.documents.packet import Packet
     from workpacket.lifecycle.contract import stated

@@ -404,7 +404,7 @@ def _gates(node: Node) -> Iterator[AddedGate]:
 
 
 class LaneFault(Value):
-    """A fault of a declared lane; `key` is the setting, '' for the lane itself."""
+    """A fault of a declared lane; `key` is the setting, or '' for the lane itself."""
 
     code: str
     token: str

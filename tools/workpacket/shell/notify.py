@@ -40,7 +40,7 @@ _BY_EVENT: Final = {"refinement.presented": "approval", "submitted": "review", "
 
 class Need(Value):
     """What a person is needed for: `approval`, `review`, `question`, `merge` or `lease_end`. `id` is the same in each
-    try, so that receivers can leave out what they have already.
+    try, so that receivers can ignore what they have already received.
     """
 
     id: str
