@@ -71,10 +71,10 @@ class GateFacts(Value):
     (`author`, `coder`). `consumptions` maps a nonce to the events that used it. `consumer` is the event to be judged,
     or None if it is only planned; `on_base_since` is the time of the first base commit with it, or None. If the
     consumer is settled, only rivals that were on the base before it count. `revoked_keys_now` is the file on the base
-    today. `contract` is the digest of the contract that must have been approved, None at the gate `policy`; `contract_fault`
-    says why there is no such contract. `first_landed` is the time when the consumer first reached the base, if it was
-    reverted later. `other_policies` are bases named in statements, with other files. `amended`: whether another
-    contract has replaced this one, so that `scope` is no longer its scope.
+    today. `contract` is the digest of the contract that must have been approved, or None at the gate `policy`;
+    `contract_fault` says why there is no such contract. `first_landed` is the time when the consumer first reached the
+    base, if it was reverted later. `other_policies` are bases named in statements, with other files. `amended`: whether
+    another contract has replaced this one, so that `scope` is no longer its scope.
     """
 
     now: datetime
