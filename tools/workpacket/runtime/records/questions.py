@@ -29,7 +29,7 @@ class AskedQuestion(NamedTuple):
     child: str = ""
 
 
-class GivenAnswer(NamedTuple):
+class LastAnswer(NamedTuple):
     """An answer to a question. `by` is what the one who answered claimed to be."""
 
     answer: str

@@ -28,7 +28,7 @@ from workpacket.runtime.records.events import (
     texts,
     texts_by_key,
 )
-from workpacket.runtime.records.questions import CHANGE, AskedQuestion, GivenAnswer, take_in
+from workpacket.runtime.records.questions import CHANGE, AskedQuestion, LastAnswer, take_in
 
 Status = Literal["none", "running", "stopped", "cancelled", "completed"]
 EffectStatus = Literal[
@@ -227,7 +227,7 @@ class RunState:
     effect_steps: dict[str, int] = field(default_factory=dict)  # the number of effects of each step
     checkpoints: list[CheckpointRecord] = field(default_factory=list)
     confirmations: dict[str, str] = field(default_factory=dict)
-    answers: dict[str, GivenAnswer] = field(default_factory=dict)  # the last one to each question
+    answers: dict[str, LastAnswer] = field(default_factory=dict)  # the last one to each question
     questions: dict[str, AskedQuestion] = field(default_factory=dict)
     asked_at: dict[str, str] = field(default_factory=dict)  # the subject of the newest question of each place
     tokens_spent: set[str] = field(default_factory=set)
@@ -459,7 +459,7 @@ def _asked(state: RunState, event: Event, data: Data) -> None:
 def _confirmed(state: RunState, event: Event, data: Data) -> None:
     subject, answer = text(data, "subject"), text(data, "answer")
     state.confirmations[subject] = answer
-    state.answers[subject] = GivenAnswer(answer, text(data, "by"), text(data, "note"), event.recorded_at)
+    state.answers[subject] = LastAnswer(answer, text(data, "by"), text(data, "note"), event.recorded_at)
 
 
 def _token(state: RunState, _: Event, data: Data) -> None:
