@@ -106,9 +106,9 @@ def judge_change(
     replay = LaneReplay(log)
     longest = timedelta(hours=lease_hours)
     on_base = [event.id for event in log.events if event.id in known and event.moves_lane]
-    holders: set[str] = set()
+    holders: set[str | None] = set()
     for event in log.events:
-        holders |= {event.text("holder") or ""}
+        holders.add(event.text("holder"))
         if event.id in known or not _is_judged(event):
             continue
         for unmet in holder_faults(log, event, longest):
@@ -148,7 +148,7 @@ def _past_runs(
     """Report a verdict or a merge that was written while a run was active, if its writer could see the run or the run
     is on the base.
     """
-    if event.type not in {"verdict.given", "merged"} or not any(each.type == "run.linked" for each in log.events):
+    if event.type not in {"verdict.given", "merged"}:
         return
     seen = (*event.parents, *(each.id for each in log.events if each.id in known))
     for unmet in unfinished_runs(fold(log.as_of(seen))):
@@ -228,7 +228,7 @@ class _Move(Value):
     """An event that moves a packet, and what the gates examine."""
 
     event: LogEvent
-    holders: set[str]
+    holders: set[str | None]
     digest_of: DigestOf
     around: Callable[[], Around]
     reports: Sequence[Report]
@@ -286,16 +286,16 @@ def _claim(move: _Move) -> list[Problem]:
 
 def _successor(move: _Move) -> list[Problem]:
     """Require that the replacement of a packet exists, although the move has no gate."""
-    by = move.event.text("by") or ""
+    by = str(move.event.data["by"])
     fit = by in move.around().packets and by != move.event.packet
     return [] if fit else [Problem(_NEVER_LIFTED, f"{by} cannot replace {move.event.packet}: it has no log")]
 
 
 def _merge(move: _Move) -> list[Problem]:
-    commit = move.event.text("commit") or ""
     if move.around().contained(move.event):
         return []
-    return [Problem(_NEVER_LIFTED, f"neither {commit[:12]} nor an equivalent change is part of this history")]
+    commit = str(move.event.data["commit"])[:12]
+    return [Problem(_NEVER_LIFTED, f"neither {commit} nor an equivalent change is part of this history")]
 
 
 def _verdict(move: _Move) -> list[Problem]:
@@ -349,8 +349,8 @@ def judge_actors(log: Log, known: frozenset[str], signatures: EventSignatures) -
 def judge_attested(log: Log, known: frozenset[str], policy: EvidencePolicy) -> Iterator[EventObjection]:
     """Yield objections to new replays that name an attestation of CI; `known` are the ids of events on the base."""
     for event in log.events:
-        if event.id in known or event.type != "evidence.replayed" or not event.text("attestation"):
-            continue
+        if event.id in known or not event.text("attestation"):
+            continue  # only a replay has one
         why = attestation_fault(event, log.as_of(event.parents).events, policy)
         if why:
             yield EventObjection("replay_attestation_invalid", event, why)
