@@ -209,6 +209,7 @@ class Refinement(StructuredDocument):
     def _anchor_summary(self, anchor: Node) -> AnchorSummary:
         return {
             "place": self.source.line_and_column(anchor.start),
+            "name": anchor.string_at("spec_anchor"),
             "start": anchor.string_at("context_start_line"),
             "end": anchor.string_at("context_end_line"),
             "token": anchor.string_at("context_token"),
