@@ -471,8 +471,8 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     make_repository(other.root)
     reached(other, "runtime", "runs", "import", str(folder / "one"))
     reached(place, "runtime", "run", "start", "other", *owner)
-    reached(place, "runtime", "signal", "other", "go", "--value", "7")
-    reached(place, "runtime", "cancel", "other")
+    for line in (("signal", "other", "go", "--value", "7"), ("questions",), ("cancel", "other")):
+        reached(place, "runtime", *line)
     for form, data in SAMPLES.items():
         (folder / form).write_bytes(data)
         reached(place, "log", "import", form, form)

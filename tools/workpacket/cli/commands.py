@@ -114,6 +114,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("runtime", "", "do work in steps that survive a crash, and look after the stored runs"),
             ("runtime run", "run_command", "do work in steps that survive a crash"),
             ("runtime runs", "runs", "show, export, import, prune and verify runs"),
+            ("runtime questions", "questions", "list what waits for a person in all runs"),
             ("runtime cancel", "runs", "ask a run to stop at its next boundary"),
             ("runtime signal", "runs", "send a signal to a run that waits for one"),
             (
