@@ -268,7 +268,8 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
         reached(governed, *words)
     governed.stub("WP-1-Greeting-v2")
     reached(governed, "packet", "supersede", OTHER, "--by", "WP-1-Greeting-v2", "--reason", "x")
-    reached(governed, "packet", "abandon", "WP-1-Greeting-v2", "--reason", "x")
+    reached(governed, "packet", "rename", "WP-1-Greeting-v2", "WP-1-Fourth-v1")
+    reached(governed, "packet", "abandon", "WP-1-Fourth-v1", "--reason", "x")
 
 
 WORK_PACKAGE = """\

@@ -149,7 +149,12 @@ BEGINNING = (
 
     packet_exists: The packet already exists
         Two files for one packet could contradict each other.
-        Remedy: Choose another id, or the next revision: `workpacket new --next BASE`.
+        Remedy: Choose another id, or the next revision: `workpacket new --next BASE`. If both were created on different
+            branches: `workpacket packet rename WP_ID NEW_WP_ID`.
+
+    packet_landed: The packet has landed
+        Other branches, approvals and documents refer to it by its id.
+        Remedy: Create another packet, and supersede this one: `workpacket packet supersede WP_ID --by NEW_WP_ID`.
 
     packet_missing: The file of the packet is missing
         According to the log, the packet was activated, but the file that describes the work is missing.

@@ -59,7 +59,7 @@ LOG = (
 
     log_second_genesis: More than one first event
         Two branches created the same id independently, or someone restarted the history.
-        Remedy: Keep one of them, and give the work on the other branch a different id before merging.
+        Remedy: On the branch that has not landed: `workpacket packet rename WP_ID NEW_WP_ID`, before merging.
 
     log_no_genesis: The log has no first event
         A history that starts in the middle proves nothing.
@@ -182,6 +182,10 @@ CHANGE = (
         The packet was moved on the base in the meantime, and this event's writer and approvers did not know that.
         Remedy: Merge the base, reset the log to it (`git restore --source=BASE --staged --worktree .GOV/log/WP_ID`,
         `workpacket board sync`, commit), and repeat the commands that still apply.
+
+    base_not_merged: Branch that lacks what landed on the base
+        What is merged would be judged without these events, so a contradiction between both would not be found.
+        Remedy: Merge the base into the branch, or rebase the branch; in CI, check out the result of the merge.
 
     base_lanes_unfit: Base whose policy adds invalid lanes
         It is unknown which moves the base allows, so no moves are accepted.
