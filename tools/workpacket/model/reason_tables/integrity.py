@@ -82,12 +82,12 @@ LOG = (
         Only a resolution that names the conflicting moves ends a fork; any other move is ignored.
         Remedy: Settle the fork with `workpacket packet resolve <WP> --lane <LANE> --reason <WHY>`.
 
-    log_file_deleted: A file of the log, the approvals or the checkpoints was deleted since the base
+    log_file_deleted: A file of the log, the approvals or the checkpoints has been deleted since the base
         Nothing under .GOV/log, .GOV/attestations and .GOV/checkpoints may be deleted, because history would change
         unnoticed.
         Remedy: {_RESTORE}
 
-    log_file_modified: A file of the log, the approvals or the checkpoints was changed since the base
+    log_file_modified: A file of the log, the approvals or the checkpoints has been changed since the base
         Files under .GOV/log, .GOV/attestations and .GOV/checkpoints are written once.
         Remedy: {_RESTORE}
 
@@ -259,7 +259,7 @@ AUDIT = (
         Remedy: Restore the file from git; write a later report to a separate file.
 
     commit_not_on_target: Work recorded as merged is not on the target branch
-        According to the log, the branch contains the work. The branch was moved since then, or never contained it.
+        According to the log, the branch contains the work. The branch has been moved since then, or never contained it.
         Remedy: Merge the work, then run `workpacket packet reopen` and `workpacket packet merged`; or find out who
         moved the branch.
 

@@ -288,7 +288,7 @@ def unseen_moves(repository: Repository, packet: PacketFacts) -> tuple[Problem, 
     return tuple(
         Problem(
             "move_beside_base",
-            f"{base} has {move.type} by {move.actor.id} ({move.id[:12]}) of {name}, but this branch does not",
+            f"{base} has a move of {name} that this branch lacks: {move.type} by {move.actor.id} ({move.id[:12]})",
             hint=f"git merge {base}, then run the command again",
         )
         for move in moves

@@ -151,7 +151,7 @@ class Proven(Value):
 
 
 class _Question(Value):
-    """What is determined for every packet. `like` is an example of git's ids here, '' if no ids are needed;
+    """What is determined for every packet. `like` is an example of git's ids here, or '' if no ids are needed;
     `signatures` are the actors of the base, with its approving and revoked keys, or None.
     """
 
