@@ -42,6 +42,7 @@ from workpacket.runtime.errors import LogDamaged, RuntimeFault, VersionConflict
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.state import RunState
+from workpacket.runtime.resume.observe import shown_short
 from workpacket.runtime.runtime import NoValue, Runtime
 from workpacket.runtime.stores.health import stream_problems
 from workpacket.runtime.stores.memory import MemoryStore
@@ -76,6 +77,7 @@ _SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "wait.ended": ("done", ("step",)),
     "signal.received": ("mark", ("signal", "by")),
     "patch.applied": ("mark", ("patch",)),
+    "value.published": ("mark", ("child", "name")),
     "retry_token.consumed": ("mark", ("checkpoint",)),
     "cancel.requested": ("wait", ("reason", "by")),
     "run.blocked": ("wait", ("code",)),
@@ -110,6 +112,10 @@ def event_as_json(event: Event) -> Json:
 
 
 DAY = 86_400_000_000
+# The stop reasons of runs that wait for a person's answer. `list` shows these runs first.
+ASKING = frozenset(
+    {"needs_confirmation", "confirmation_denied", "effect_outcome_unknown", "receipt_redacted", "receipt_unkept"}
+)
 
 
 def _export_raw(arguments: Arguments) -> int:
@@ -204,7 +210,7 @@ def _list(arguments: Arguments, runtime: Runtime) -> int:
         raise usage(
             arguments.command,
             "unexpected_argument",
-            "`list` takes at most one argument, a run id or its beginning",
+            "`list` takes at most one argument, a run id or a prefix of one",
         )
     state, packet = arguments.value("state"), arguments.value("packet")
     lines = [
@@ -212,6 +218,7 @@ def _list(arguments: Arguments, runtime: Runtime) -> int:
         for line in runtime.runs(arguments.words[0] if arguments.words else "")
         if state in {"", line.liveness} and packet in {"", line.packet}
     ]
+    lines.sort(key=lambda line: line.attention not in ASKING)
     rows = [RunRow(line.id, line.liveness, line.attention, moment_of(line.since)) for line in lines]
     data: list[Json] = [
         {"run": line.id, "name": line.name, "packet": line.packet, "state": line.liveness,
@@ -232,13 +239,17 @@ def _show(arguments: Arguments, runtime: Runtime) -> int:
     summary = runtime.summary(run)
     until = runtime.state(run, at=at).version if at else None
     events = list(runtime.store.read(run, 0, until))
-    text = render_facts(_facts(summary, None if summary.attention == "log_damaged" else runtime.state(run, at=at)))
+    state = None if summary.attention == "log_damaged" else runtime.state(run, at=at)
+    published = {} if state is None else runtime.published(run, at=at)
+    text = render_facts(
+        [*_facts(summary, state), *((f"published {name}", shown_short(published[name])) for name in published)]
+    )
     text += "\n" + render_timeline(map(moment_of_event, events), style_of(arguments))
     data: dict[str, Json] = {
         "run": run, "name": summary.name, "packet": summary.packet, "state": summary.liveness,
         "attempt": summary.attempt, "steps": summary.steps, "effects": summary.effects,
         "checkpoints": summary.checkpoints, "attention": summary.attention, "holder": summary.holder,
-        "events": [event_as_json(event) for event in events],
+        "published": published, "events": [event_as_json(event) for event in events],
     }  # fmt: skip
     return answer(arguments, text, data, then=f"workpacket resume {run} --plan" if summary.attention else "")
 
@@ -248,7 +259,9 @@ def waits_of(state: RunState) -> str:
     told = []
     for wait in state.open_waits:
         words = [f"for the signal {wait.signal}"] if wait.signal else []
-        told.append(" or ".join([*words, f"until {moment_of(wait.until)}"] if wait.until else words))
+        child, _, _ = wait.step.rpartition("/")
+        said = " or ".join([*words, f"until {moment_of(wait.until)}"] if wait.until else words)
+        told.append(f"{said} in {child}" if child else said)
     return "; ".join(told)
 
 

@@ -80,8 +80,8 @@ _TODO = lazy_pattern(r"TODO\b")
 
 class Work(Value):
     """What was done, according to git. `changed` is None if the first commit is unknown. `branch` is the one checked
-    out, '' for a detached HEAD; None if the commit was given instead. `alike` are the commits with proofs whose work is
-    the same as that of this commit. `onto` is the commit of the target branch where the work began, with a digest of
+    out, or '' for a detached HEAD; None if the commit was given instead. `alike` are the commits with proofs whose work
+    is the same as that of this commit. `onto` is the commit of the target branch where the work began, with a digest of
     what the work changes in it.
     """
 
@@ -345,7 +345,7 @@ def _landing(facts: Facts, packet: PacketFacts) -> str:
     after = replace(packet.state, lane="MERGE_PENDING")
     if settles_by_landing(after, facts.policy):
         return f"merge {branch} into {target}; there it counts as VALIDATED if the judged work lands unchanged"
-    return f"merge {branch} into {target}, then: workpacket merged {packet.id}"
+    return f"merge {branch} into {target}, then: workpacket packet merged {packet.id}"
 
 
 class Containment(Value):

@@ -26,6 +26,9 @@ FORMER: dict[str, str] = {
     "waive": "packet waive",
     "override": "packet override",
     "reapprove": "packet reapprove",
+    "merged": "packet merged",
+    "note": "packet note",
+    "block": "packet block",
     "deps check": "audit deps",
     "lint-justfile": "audit justfile",
     "impact": "trace impact",
@@ -72,11 +75,13 @@ SILENT = frozenset(
     {
         "abandon",
         "advance",
+        "block",
         "create-task-packet",
         "handover",
         "history",
         "lint-justfile",
         "merge-driver",
+        "merged",
         "prepare",
         "registry",
         "release",
@@ -91,7 +96,7 @@ SILENT = frozenset(
     }
 )
 # Below another command from the beginning: these names are in answers, and were never typed alone.
-_NEVER_ALONE = {"signal": "runtime signal"}
+_NEVER_ALONE = {"questions": "runtime questions", "signal": "runtime signal", "rename": "packet rename"}
 TYPED = {**{old.split()[0]: new for old, new in FORMER.items()}, **_NEVER_ALONE}
 
 

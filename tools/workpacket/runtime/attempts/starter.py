@@ -16,8 +16,9 @@ from typing import Any, TypedDict
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import identity
+from workpacket.runtime.attempts.questions import Ask
 from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
-from workpacket.runtime.attempts.session import Ask, BorrowedLease, Session, token_hash
+from workpacket.runtime.attempts.session import BorrowedLease, Session, token_hash
 from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_prefix
 from workpacket.runtime.clock import Clock, Ids, SystemClock, random_id
 from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt
@@ -123,6 +124,7 @@ def carried_over(store: Store, state: RunState, point: CheckpointRecord, stream:
     drafts += [draft for record in state.effects.values() for draft in _effect(store, record, stream)]
     drafts += [_carried(store, event) for signals in state.waits.signals.values() for event in signals]
     drafts += [_carried(store, event) for event in state.patches.values()]
+    drafts += [_carried(store, event) for event in state.published.values()]
     for wait in state.waits.begun.values():
         drafts += [_carried(store, event) for event in (wait.begun, wait.ended) if event is not None]
     drafts.append(_carried(store, point.event))
