@@ -82,7 +82,7 @@ def decide(path: str, actor: str, rules: GuardRules, now: str) -> PathDecision:
         if not packet.drift and packet.lane == "IN_PROGRESS" and _holder(packet, now) == actor:
             return PathDecision(path, packet.id, f"it is in the scope of {packet.id}, which {actor} holds", None)
     if near:
-        return _nearly(path, actor, min(near, key=lambda packet: _distance(packet, actor)), now)
+        return _nearly(path, actor, min(near, key=lambda packet: _nearness(packet, actor)), now)
     return _uncovered(path, actor, rules)
 
 
@@ -121,7 +121,7 @@ def _holder(packet: Guarded, now: str) -> str:
 _NEAR: Final = ("IN_PROGRESS", "READY_FOR_DEV", "BLOCKED", "IN_REVIEW", "STUB")
 
 
-def _distance(packet: Guarded, actor: str) -> tuple[bool, int, str]:
+def _nearness(packet: Guarded, actor: str) -> tuple[bool, int, str]:
     lane = _NEAR.index(packet.lane) if packet.lane in _NEAR else len(_NEAR)
     return packet.holder != actor, lane, packet.id
 
