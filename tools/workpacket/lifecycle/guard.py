@@ -37,6 +37,14 @@ class Guarded(Value):
     def has(self, path: str) -> bool:
         return bool(self.scope) and not outside((path,), self.scope, strict=bool(self.last_day))
 
+    def nearness(self, actor: str) -> tuple[bool, int, str]:
+        """Order the packets that nearly cover a path: first the actor's own, then those in the nearest lane."""
+        lane = _NEAR.index(self.lane) if self.lane in _NEAR else len(_NEAR)
+        return self.holder != actor, lane, self.id
+
+
+_NEAR: Final = ("IN_PROGRESS", "READY_FOR_DEV", "BLOCKED", "IN_REVIEW", "STUB")
+
 
 class GuardRules(Value):
     """What the guard needs to know of a repository. `specification` are the files that say what the work is for;
@@ -82,7 +90,7 @@ def decide(path: str, actor: str, rules: GuardRules, now: str) -> PathDecision:
         if not packet.drift and packet.lane == "IN_PROGRESS" and _holder(packet, now) == actor:
             return PathDecision(path, packet.id, f"it is in the scope of {packet.id}, which {actor} holds", None)
     if near:
-        return _nearly(path, actor, min(near, key=lambda packet: _nearness(packet, actor)), now)
+        return _nearly(path, actor, min(near, key=lambda packet: packet.nearness(actor)), now)
     return _uncovered(path, actor, rules)
 
 
@@ -115,15 +123,6 @@ def _standing(packet: Guarded, now: str) -> bool:
 
 def _holder(packet: Guarded, now: str) -> str:
     return packet.holder if not packet.until or packet.until > now else ""
-
-
-# Which of several packets is worth naming: the actor's own first, then the one that is nearest to work.
-_NEAR: Final = ("IN_PROGRESS", "READY_FOR_DEV", "BLOCKED", "IN_REVIEW", "STUB")
-
-
-def _nearness(packet: Guarded, actor: str) -> tuple[bool, int, str]:
-    lane = _NEAR.index(packet.lane) if packet.lane in _NEAR else len(_NEAR)
-    return packet.holder != actor, lane, packet.id
 
 
 def _nearly(path: str, actor: str, packet: Guarded, now: str) -> PathDecision:
