@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -204,6 +205,25 @@ def test_a_place_without_runs_is_looked_at_and_left_as_it_is(place: Place) -> No
     assert place("runtime", "runs", "verify").returncode == place("runtime", "doctor").returncode == 0
     assert place("runtime", "runs", "show", "x").returncode == 68
     assert not (place.root / ".git/workpacket").exists()
+
+
+def test_what_a_run_published_is_shown_while_it_works_and_the_child_that_waits_is_named(place: Place) -> None:
+    program = (
+        "from workpacket.runtime import Runtime\n"
+        "def month(run, name):\n"
+        "    run.publish('rows', {'read': 12})\n"
+        "    return run.wait_for('go')\n"
+        "with Runtime.open() as runtime, runtime.run('year') as run:\n"
+        "    run.child(month, 'May')\n"
+    )
+    working = subprocess.Popen([sys.executable, "-c", program], cwd=place.root, env=environment())
+    until(lambda: "waits" in place("runtime", "runs", "show", "year").stdout)
+    shown = place("runtime", "runs", "show", "year").stdout
+    assert re.search(r"waits +for the signal go in month\n", shown)
+    assert re.search(r'published month/rows +{"read": 12}\n', shown)
+    assert place.json("runtime", "runs", "show", "year")["data"]["published"] == {"month/rows": {"read": 12}}
+    assert place("runtime", "signal", "year", "go").returncode == 0
+    assert working.wait(60) == 0
 
 
 def test_runs_are_listed_shown_and_compared(place: Place) -> None:

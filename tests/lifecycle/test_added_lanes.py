@@ -68,7 +68,7 @@ def test_a_packet_goes_the_whole_way_through_two_added_lanes(governed: Governed)
     assert NAME in governed.done("list", "--lane", "qa").out
     assert governed.refused("merged", NAME) == ["wrong_lane"]
     advanced = governed.done("packet", "advance", NAME, "--to", "MERGE_PENDING")
-    assert advanced.next == f"workpacket merged {NAME}"
+    assert advanced.next == f"workpacket packet merged {NAME}"
     governed.commit("tried")
     merge(governed)
     staged = governed.done("merged", NAME)

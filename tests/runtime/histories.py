@@ -20,7 +20,7 @@ from typing import Any
 
 from runtime.worlds import World
 from workpacket.model.canonical import Json
-from workpacket.runtime import NotDone, Retry
+from workpacket.runtime import NotDone, Retry, Run
 from workpacket.runtime.attempts.effects import KEYED
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.attempts.starter import RunRequest
@@ -104,6 +104,25 @@ def waited(world: World) -> str:
         run.patched("new way")
         run._session.wait_for("delivered", None)
         world.crash()
+    return run.id
+
+
+def parented(world: World) -> str:
+    """A child run that is done, and one that was interrupted after its checkpoint; both published something."""
+
+    def month(run: Run, name: str) -> str:
+        run.publish("read", 0)
+        rows = run.step("read", world.note, name)
+        run.publish("read", 1)
+        run.checkpoint({"at": 1}, name="read")
+        if name == "June":
+            world.crash()
+        return rows
+
+    with world.crashing(world.runtime.run("parented")) as run:
+        run.publish("year", 2026)
+        run.child("month", month, "May")
+        run.child("month", month, "June")
     return run.id
 
 
@@ -205,6 +224,7 @@ HISTORIES: tuple[Callable[[World], str], ...] = (
     refused,
     asked,
     waited,
+    parented,
     milestones,
     dependencies,
     doubted,
@@ -233,6 +253,7 @@ def summary(state: RunState) -> dict[str, Any]:
         "running": sorted(state.running),
         "waits": sorted([wait.step, wait.signal, wait.number] for wait in state.waits.begun.values()),
         "signals": {name: len(events) for name, events in state.waits.signals.items()},
+        "published": sorted(state.published),
         "milestones": {str(index): reached.commit for index, reached in state.milestones.reached.items()},
         "prepared": state.milestones.prepared.milestone_index if state.milestones.prepared else None,
         "base_commit": state.base_commit,

@@ -168,6 +168,35 @@ def signalled(run: Run, world: World) -> Any:
     return [run.wait_for("go"), caught(lambda: run.wait_for("never", timeout=0), TimeoutError)]
 
 
+def child(run: Run, world: World) -> Any:
+    """A child with a cursor, a wait and an effect of its own, which publishes how far it is."""
+
+    def job(run: Run, number: int) -> Any:
+        point: Any = run.cursor() or {"page": 0, "seen": []}
+        page, seen = point["page"], list(point["seen"])
+        while page < 2:
+            seen.append(run.step("child page", world.note, [number, page]))
+            page += 1
+            run.publish("page", page)
+            run.checkpoint({"page": page, "seen": seen}, name="child page")
+        run.sleep(0)
+        return [seen, run.effect("child", world.note, f"child {number}", key=f"child {number}", recovery="keyed")]
+
+    return [run.child("child", job, 1), run.using(on_cancel="finish").child("child", job, 2)]
+
+
+def side_children(run: Run, world: World) -> Any:
+    def job(run: Run, number: int) -> Any:
+        return run.step("in child", world.note, f"side child {number}")
+
+    return run.gather(*[run.call_child("side child", job, number) for number in range(2)], workers=1)
+
+
+def publishing(run: Run, world: World) -> None:
+    for number in range(2):
+        run.publish("progress", number)
+
+
 USES: dict[str, Use] = {
     "id": lambda run, _: run.id,
     "state": lambda run, _: run.state.name,
@@ -181,6 +210,9 @@ USES: dict[str, Use] = {
     "gather": lambda run, world: run.gather(*[run.call(f"side-{n}", world.note, n) for n in range(3)], workers=1),
     "gather of nothing": lambda run, _: run.gather(),
     "map": lambda run, world: run.map("item", world.note, [1, 2, 3], workers=1),
+    "child": child,
+    "call_child": side_children,
+    "publish": publishing,
     "command": lambda run, _: dict(run.command("echo", ["echo", "said"])),
     "effect": lambda run, world: run.effect("keyed", world.note, "k", key="k", recovery="keyed"),
     "effect by hand": by_hand,
@@ -313,6 +345,21 @@ async def async_patched(run: AsyncRun, _: World) -> Any:
     return await run.patched("new way")
 
 
+async def async_child(run: AsyncRun, world: World) -> Any:
+    async def job(run: AsyncRun, number: int) -> Any:
+        point: Any = await run.cursor() or {"page": 0, "seen": []}
+        page, seen = point["page"], list(point["seen"])
+        while page < 2:
+            seen.append(await run.step("child page", noted(world), [number, page]))
+            page += 1
+            await run.publish("page", page)
+            await run.checkpoint({"page": page, "seen": seen}, name="child page")
+        await run.sleep(0)
+        return [seen, await run.effect("child", noted(world), number, key=f"child {number}", recovery="keyed")]
+
+    return [await run.child("child", job, 1), await run.using(on_cancel="finish").child("child", job, 2)]
+
+
 async def async_id(run: AsyncRun, _: World) -> Any:
     return run.id
 
@@ -343,6 +390,8 @@ ASYNC_USES: dict[str, AsyncUse] = {
     "boundary": async_pieces,
     "confirm": lambda run, _: run.confirm("Yes?", {"to": "production"}),
     "confirm that was denied": lambda run, _: acaught(run.confirm("No?", {"to": "production"}), RunBlocked),
+    "child": async_child,
+    "publish": lambda run, _: run.publish("progress", 1),
     "map": lambda run, world: run.map("item", noted(world), [1, 2, 3], workers=1),
     "sleep": lambda run, _: run.sleep(0),
     "sleep_until": lambda run, _: run.sleep_until(LONG_AGO),

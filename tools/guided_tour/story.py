@@ -136,7 +136,7 @@ def prove(stage: Stage) -> None:
     stage.type(f"{judged} --as ann", picture="life")
     stage.quietly("git add --all && git commit --quiet -m 'Judge the greeting'")
     stage.quietly(f"git switch --quiet main && git merge --quiet wp/{NAME}")
-    stage.type(f"workpacket merged {NAME}", picture="life")
+    stage.type(f"workpacket packet merged {NAME}", picture="life")
     stage.quietly("git add --all && git commit --quiet -m 'The greeting is on main'")
 
 

@@ -86,7 +86,7 @@ _SECTION = (
     Step("After an interruption", "resume"),
     Step("Before you commit", "check"),
     Step("When the work is done, for each line of DONE_MEANS", "submit WP_ID --prove N=COMMAND"),
-    Step("When you cannot continue", "block WP_ID --reason TEXT --waits-for TEXT"),
+    Step("When you cannot continue", "packet block WP_ID --reason TEXT --waits-for TEXT"),
 )
 
 _CONTINUE = Skill(
@@ -123,8 +123,8 @@ _CHECKPOINT = Skill(
         Step("After each committed part", "runtime run checkpoint HANDLE --git"),
         Step("Work ends; the packet cannot get a verdict before that", "runtime run stop HANDLE"),
         Step("Milestone: review requested", "submit WP_ID --prove N=COMMAND"),
-        Step("Milestone: review approved and merged", "merged WP_ID"),
-        Step("Milestone: blocked", "block WP_ID --reason TEXT --waits-for TEXT"),
+        Step("Milestone: review approved and merged", "packet merged WP_ID"),
+        Step("Milestone: blocked", "packet block WP_ID --reason TEXT --waits-for TEXT"),
         Step(
             "In a team, each milestone of your role in a feature", f"runtime progress {PROGRESS[0]} FEATURE AGENT TEXT"
         ),

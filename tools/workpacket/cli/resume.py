@@ -506,7 +506,11 @@ def _settle_steps(
 
 def _row(question: OpenQuestion) -> QuestionRow:
     facts = [("asked by", {"change": "", "outcome": "", "receipt": ""}.get(question.kind, f"the {question.kind}"))]
-    facts += [("effect", question.name), ("target", question.target if question.target != question.name else "")]
+    facts += [
+        ("child run", question.child),
+        ("effect", question.name),
+        ("target", question.target if question.target != question.name else ""),
+    ]
     if question.kind in {"program", "effect"}:
         facts.append(("arguments", json.dumps(question.arguments, ensure_ascii=False)))
     if question.before is not None:

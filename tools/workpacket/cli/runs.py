@@ -42,6 +42,7 @@ from workpacket.runtime.errors import LogDamaged, RuntimeFault, VersionConflict
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.state import RunState
+from workpacket.runtime.resume.observe import shown_short
 from workpacket.runtime.runtime import NoValue, Runtime
 from workpacket.runtime.stores.health import stream_problems
 from workpacket.runtime.stores.memory import MemoryStore
@@ -76,6 +77,7 @@ _SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "wait.ended": ("done", ("step",)),
     "signal.received": ("mark", ("signal", "by")),
     "patch.applied": ("mark", ("patch",)),
+    "value.published": ("mark", ("child", "name")),
     "retry_token.consumed": ("mark", ("checkpoint",)),
     "cancel.requested": ("wait", ("reason", "by")),
     "run.blocked": ("wait", ("code",)),
@@ -232,13 +234,17 @@ def _show(arguments: Arguments, runtime: Runtime) -> int:
     summary = runtime.summary(run)
     until = runtime.state(run, at=at).version if at else None
     events = list(runtime.store.read(run, 0, until))
-    text = render_facts(_facts(summary, None if summary.attention == "log_damaged" else runtime.state(run, at=at)))
+    state = None if summary.attention == "log_damaged" else runtime.state(run, at=at)
+    published = {} if state is None else runtime.published(run, at=at)
+    text = render_facts(
+        [*_facts(summary, state), *((f"published {name}", shown_short(published[name])) for name in published)]
+    )
     text += "\n" + render_timeline(map(moment_of_event, events), style_of(arguments))
     data: dict[str, Json] = {
         "run": run, "name": summary.name, "packet": summary.packet, "state": summary.liveness,
         "attempt": summary.attempt, "steps": summary.steps, "effects": summary.effects,
         "checkpoints": summary.checkpoints, "attention": summary.attention, "holder": summary.holder,
-        "events": [event_as_json(event) for event in events],
+        "published": published, "events": [event_as_json(event) for event in events],
     }  # fmt: skip
     return answer(arguments, text, data, then=f"workpacket resume {run} --plan" if summary.attention else "")
 
@@ -248,7 +254,9 @@ def waits_of(state: RunState) -> str:
     told = []
     for wait in state.open_waits:
         words = [f"for the signal {wait.signal}"] if wait.signal else []
-        told.append(" or ".join([*words, f"until {moment_of(wait.until)}"] if wait.until else words))
+        child, _, _ = wait.step.rpartition("/")
+        said = " or ".join([*words, f"until {moment_of(wait.until)}"] if wait.until else words)
+        told.append(f"{said} in {child}" if child else said)
     return "; ".join(told)
 
 

@@ -523,7 +523,9 @@ def merged_unmet(packet: str, commit: str, target: str, proof: Proof) -> tuple[P
         message = f"neither {commit[:12]}, nor the same change, nor the same files are on {target}"
         return (
             Problem(
-                "not_contained", message, hint=f"merge it into {target} with git, then: workpacket merged {packet}"
+                "not_contained",
+                message,
+                hint=f"merge it into {target} with git, then: workpacket packet merged {packet}",
             ),
         )
     return ()

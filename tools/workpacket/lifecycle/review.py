@@ -345,7 +345,7 @@ def _landing(facts: Facts, packet: PacketFacts) -> str:
     after = replace(packet.state, lane="MERGE_PENDING")
     if settles_by_landing(after, facts.policy):
         return f"merge {branch} into {target}; there it counts as VALIDATED if the judged work lands unchanged"
-    return f"merge {branch} into {target}, then: workpacket merged {packet.id}"
+    return f"merge {branch} into {target}, then: workpacket packet merged {packet.id}"
 
 
 class Containment(Value):

@@ -12,7 +12,7 @@ from _thread import get_ident
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Literal, NoReturn, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Literal, NoReturn, ParamSpec, TypeVar, overload
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import EffectOptions, EffectPlan, Recovery
@@ -65,7 +65,7 @@ class AsyncRun(BaseRun):
         steps = self._session.steps
         begun = await asyncio.to_thread(steps.begin, call)
         while isinstance(begun, Call):
-            leave = self._session.enter(call.scope.inner(call.key))
+            leave = self._session.enter(call)
             try:
                 value = await call.function(*call.args, **call.kwargs)
             except Exception as error:
@@ -75,7 +75,7 @@ class AsyncRun(BaseRun):
                 steps.leave(begun.key, error)
                 raise
             else:
-                await asyncio.to_thread(steps.finish, begun, value)
+                await asyncio.to_thread(self._session.finish, begun, value)
                 return value
             finally:
                 leave()
@@ -121,6 +121,18 @@ class AsyncRun(BaseRun):
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             raise
+
+    @overload
+    def child(
+        self, name: str, job: Callable[Concatenate[AsyncRun, P], Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Coroutine[Any, Any, T]: ...
+    @overload
+    def child(
+        self, job: Callable[Concatenate[AsyncRun, P], Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Coroutine[Any, Any, T]: ...
+    def child(self, first: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Run a child run, once; see `Run.child`. To run several side by side, await them with `asyncio.gather`."""
+        return self._perform(self._child(first, args, kwargs))
 
     async def _wait(self, seconds: float) -> None:
         while seconds > 0:
@@ -226,6 +238,10 @@ class AsyncRun(BaseRun):
     async def confirm(self, question: str, about: Json = None) -> None:
         """Continue only if a person says yes; if none can be asked, the run stops here and can be resumed."""
         await asyncio.to_thread(self._session.confirm, question, about)
+
+    async def publish(self, name: str, value: Json) -> None:
+        """Publish a value under a name, in place of the last one: `Runtime.query` and `runs show` read it."""
+        await asyncio.to_thread(self._session.publish, name, value)
 
     # ---- a program that changes ----------------------------------------------------------------------------------
 

@@ -8,9 +8,10 @@ from _thread import get_ident
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import FunctionType, TracebackType
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar, overload
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import EffectOptions, EffectPlan, Recovery
@@ -81,14 +82,16 @@ class BaseRun:
         version: str | None = None,
         changed: Literal["block", "redo"] | None = None,
         codec: Codec[Any] | None = None,
+        on_cancel: Literal["stop", "finish"] | None = None,
     ) -> Self:
-        """Return this run with other options for the steps called through it."""
+        """Return this run with other options for the steps and child runs called through it."""
         present, run = self._options, copy.copy(self)
         run._options = Options(
             retry or present.retry,
             present.version if version is None else version,
             changed or present.changed,
             codec or present.codec,
+            on_cancel or present.on_cancel,
         )
         return run
 
@@ -108,6 +111,11 @@ class BaseRun:
         # progress.
         first = not scope.reached_new_work
         return Call(scope.next_key(name), scope, function, rest, kwargs, self._options, first)
+
+    def _child(self, first: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call[Any]:
+        call, run = self._call(first, args, kwargs), copy.copy(self)
+        run._options = Options()
+        return call._replace(function=partial(call.function, run), child=True)
 
     def _effect_plan(
         self, name: str, function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any],
@@ -194,6 +202,29 @@ class Run(BaseRun):
             else self.gather(*calls, workers=workers, errors=errors)
         )
 
+    @overload
+    def child(self, name: str, job: Callable[Concatenate[Run, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
+    @overload
+    def child(self, job: Callable[Concatenate[Run, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
+    def child(self, first: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Run a child run, once: `job` receives the run, whose steps, cursor, patches and published values are then
+        those of the child.
+
+        It belongs to the log and the lease of this run, which therefore shows its questions and waits. If this run is
+        cancelled, the child stops too, or comes to its end first: `run.using(on_cancel="finish").child(...)`.
+        """
+        return self._perform(self._child(first, args, kwargs))
+
+    @overload
+    def call_child(
+        self, name: str, job: Callable[Concatenate[Run, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Call[T]: ...
+    @overload
+    def call_child(self, job: Callable[Concatenate[Run, P], T], /, *args: P.args, **kwargs: P.kwargs) -> Call[T]: ...
+    def call_child(self, first: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Return the child run without running it, for `gather`."""
+        return self._child(first, args, kwargs)
+
     def _outcome(self, call: Call[T]) -> T | Exception:
         try:
             return self._perform(call)
@@ -204,7 +235,7 @@ class Run(BaseRun):
         session = self._session
         begun = session.steps.begin(call)
         while isinstance(begun, Call):
-            leave = session.enter(call.scope.inner(call.key))
+            leave = session.enter(call)
             try:
                 value = call.function(*call.args, **call.kwargs)
             except Exception as error:
@@ -214,7 +245,7 @@ class Run(BaseRun):
                 session.steps.leave(begun.key, error)
                 raise
             else:
-                session.steps.finish(begun, value)
+                session.finish(begun, value)
                 return value
             finally:
                 leave()
@@ -331,6 +362,10 @@ class Run(BaseRun):
     def confirm(self, question: str, about: Json = None) -> None:
         """Continue only if a person says yes; if none can be asked, the run stops here and can be resumed."""
         self._session.confirm(question, about)
+
+    def publish(self, name: str, value: Json) -> None:
+        """Publish a value under a name, in place of the last one: `Runtime.query` and `runs show` read it."""
+        self._session.publish(name, value)
 
     # ---- a program that changes ----------------------------------------------------------------------------------
 

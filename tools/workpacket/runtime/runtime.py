@@ -16,7 +16,8 @@ from workpacket.runtime.attempts.waits import send_signal
 from workpacket.runtime.catalog import RunLine, RunSummary, lines_of, removable, state_of, summary_of
 from workpacket.runtime.errors import ReceiptRedacted, ReceiptUnkept, RedactionFailed, RunBlocked
 from workpacket.runtime.holders import is_certainly_dead
-from workpacket.runtime.records.jcs import kept
+from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.jcs import kept, value_of
 from workpacket.runtime.records.state import CheckpointRecord, RunState, fold
 from workpacket.runtime.resume.decide import Decision
 from workpacket.runtime.resume.observe import OpenQuestion, open_questions
@@ -122,6 +123,20 @@ class Runtime:
     def summary(self, run_id: str) -> RunSummary:
         """Summarize one run, read from its whole log."""
         return summary_of(self.store, self._existing(run_id))
+
+    def published(self, run_id: str, *, at: str = "") -> dict[str, Json]:
+        """Return the values that the run has published, by name; the names in a child run begin with its own."""
+        state = self.state(run_id, at=at)
+        return {name: self._value_of(event) for name, event in state.published.items()}
+
+    def query(self, run_id: str, name: str, default: Json = None) -> Json:
+        """Return the value that the run last published under this name. It is read without disturbing the run."""
+        event = self.state(run_id).published.get(name)
+        return default if event is None else self._value_of(event)
+
+    def _value_of(self, event: Event) -> Json:
+        payload = self.store.payload(event)
+        return None if payload is None else value_of(payload)
 
     # ---- from outside --------------------------------------------------------------------------------------------
 

@@ -256,8 +256,8 @@ AUDIT = (
 
     commit_not_on_target: Work recorded as merged is not on the target branch
         According to the log, the branch contains the work. The branch was moved since then, or never contained it.
-        Remedy: Merge the work, then run `workpacket packet reopen` and `workpacket merged`; or find out who moved the
-        branch.
+        Remedy: Merge the work, then run `workpacket packet reopen` and `workpacket packet merged`; or find out who
+        moved the branch.
 
     containment_too_early: Work was recorded as merged before the commit existed
         A commit that was created later cannot have been on the branch.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -115,6 +116,7 @@ class Recorder:
             self.state.apply(event, self.kinds)
 
 
+FINISHING: ContextVar[bool] = ContextVar("workpacket_finishing", default=False)  # in a child that is to come to its end
 FRESH = 0.005  # seconds for which the last read of the log counts as current
 SLICE = 0.2
 
@@ -139,7 +141,7 @@ class Boundary:
             recorder.catch_up()
         if recorder.state.status == "completed":
             raise RunBlocked(f"{recorder.stream} is finished; nothing can be added to it", code="step_changed")
-        if recorder.state.cancel_reason is not None:
+        if recorder.state.cancel_reason is not None and not FINISHING.get():
             raise RunCancelled(recorder.state.cancel_reason)
         if self.leaving():
             raise HandedOver

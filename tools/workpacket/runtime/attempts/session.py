@@ -24,9 +24,10 @@ from typing import Any, NamedTuple
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import KEYED, EffectOptions, EffectPlan, Effects, identity
-from workpacket.runtime.attempts.recorder import Boundary, RecordDraft, Recorder
+from workpacket.runtime.attempts.recorder import FINISHING, Boundary, RecordDraft, Recorder
 from workpacket.runtime.attempts.steps import (
     LONGEST_NAME,
+    Call,
     Options,
     Scope,
     Steps,
@@ -39,7 +40,7 @@ from workpacket.runtime.attempts.waits import OpenWait, Waiter
 from workpacket.runtime.clock import Ids, random_id
 from workpacket.runtime.errors import HandedOver, LeaseLost, RedactionFailed, RunBlocked, RunCancelled, RuntimeFault
 from workpacket.runtime.records.failures import described
-from workpacket.runtime.records.jcs import address_of, jcs_hash, stored_text, value_of
+from workpacket.runtime.records.jcs import address_of, jcs_hash, kept, stored_text, value_of
 from workpacket.runtime.records.state import CheckpointRecord, Prepared, RunState
 from workpacket.runtime.resume.observe import shown_short, what_was_asked
 from workpacket.runtime.stores.contract import Append, Appended, Lease
@@ -58,6 +59,7 @@ class Asking(NamedTuple):
     arguments: Json
     name: str = ""
     target: str = ""
+    child: str = ""
 
 
 @dataclass(slots=True)
@@ -101,7 +103,8 @@ class Questions:
         data: dict[str, Json] = {
             "subject": subject, "place": asking.place, "kind": asking.kind, "question": asking.question,
         }  # fmt: skip
-        data |= {name: value for name, value in (("name", asking.name), ("target", asking.target)) if value}
+        said = (("name", asking.name), ("target", asking.target), ("child", asking.child))
+        data |= {name: value for name, value in said if value}
         if redactions:
             data["redactions"] = redactions
         self.recorder.record(RecordDraft("confirmation.requested", data, stored_text(cleaned).encode("utf-8")))
@@ -144,26 +147,27 @@ class Replay:
         self._recorder = recorder
         began = recorder.state.attempt_began
         made = recorder.state.checkpoints
-        self._before = next((point for point in reversed(made) if point.version < began), None)
+        self._before = [point for point in made if point.version < began]
         self._ahead = [point for point in made if point.version > began]
         self._given: list[CheckpointRecord] = []
 
-    @property
-    def latest(self) -> CheckpointRecord | None:
+    def latest_of(self, child: str) -> CheckpointRecord | None:
         """Return the checkpoint from which the attempt would have continued at this point."""
-        return max(self._given, key=lambda point: point.version, default=self._before)
+        known = [point for point in (*self._before, *self._given) if point.child == child]
+        return max(known, key=lambda point: point.version, default=None)
 
-    def checkpoint(self, name: str, kind: str, payload: bytes) -> CheckpointRecord:
+    def checkpoint(self, child: str, name: str, kind: str, payload: bytes) -> CheckpointRecord:
         """Return the checkpoint made by this call: the next one with the same cursor, or else the next one with the
         same name.
         """
-        alike = [point for point in self._ahead if (point.name, point.kind) == (name, kind)]
+        wanted = (child, name, kind)
+        alike = [point for point in self._ahead if (point.child, point.name, point.kind) == wanted]
         exact = [point for point in alike if point.event.payload == address_of(payload)]
         if not alike:
             stream = self._recorder.stream
             raise RunBlocked(f"{stream} is finished; it did not make the checkpoint {name!r}", code="step_changed")
         # Steps are not repeated, so the checkpoints inside them are not repeated either: earlier ones are skipped.
-        latest = self.latest
+        latest = self.latest_of(child)
         later = [point for point in exact if latest is None or point.version > latest.version]
         found = (later or exact or alike)[0]
         self._ahead.remove(found)
@@ -223,7 +227,7 @@ class Session:
     replay: Replay | None = field(init=False)
     questions: Questions = field(init=False)
     waiter: Waiter = field(init=False)
-    done_before: Mapping[str, str] = field(init=False)
+    done_before: Mapping[str, Mapping[str, str]] = field(init=False)
     home: int = field(default_factory=get_ident)  # the thread whose calls belong to no step unless they are in one
     _inside: dict[int, Scope] = field(default_factory=dict, init=False)  # the steps that are being done
     _over: threading.Event = field(default_factory=threading.Event, init=False)
@@ -236,7 +240,7 @@ class Session:
         self.questions = Questions(self.recorder, self.boundary, self.ask, self.replay_only)
         self.waiter = Waiter(self.recorder, self.boundary, self.patience)
         self.root = Scope(self)
-        self.done_before = done_at_root(self.state)
+        self.done_before = done_before(self.state)
 
     @property
     def state(self) -> RunState:
@@ -256,16 +260,28 @@ class Session:
             )
         return self.root
 
-    def enter(self, scope: Scope) -> Callable[[], None]:
-        """Make `scope` the current one; call the returned function to leave it."""
+    def enter(self, call: Call[Any]) -> Callable[[], None]:
+        """Enter the step; call the returned function to leave it."""
+        scope = call.scope.inner(call)
         token = _SCOPE.set(scope)
+        finishing = FINISHING.set(True) if call.options.on_cancel == "finish" else None
         self._inside[id(scope)] = scope
 
         def leave() -> None:
             del self._inside[id(scope)]
             _SCOPE.reset(token)
+            if finishing is not None:
+                FINISHING.reset(finishing)
 
         return leave
+
+    def finish(self, call: Call[Any], value: Any) -> None:
+        """Store the result of a step. A child run is not finished before its program has asked for everything that was
+        done in it.
+        """
+        if call.child and not self.replay_only:
+            self._require_all_asked(self.scope())
+        self.steps.finish(call, value)
 
     # ---- lease ---------------------------------------------------------------------------------------------------
 
@@ -313,10 +329,11 @@ class Session:
     ) -> SavedCheckpoint:
         """Make a checkpoint. `first` are records that become durable together with it: all of them, or none."""
         payload = self.cursor_bytes(cursor, name)
-        if self.replay is not None:
-            made = self.replay.checkpoint(name, kind, payload)
-            return SavedCheckpoint(made.id, made.version)
         scope = self.scope()
+        child = scope.of_run.path
+        if self.replay is not None:
+            made = self.replay.checkpoint(child, name, kind, payload)
+            return SavedCheckpoint(made.id, made.version)
         token = self.ids() if with_token else ""
         data: dict[str, Json] = {
             "id": self.ids()[:16],
@@ -325,6 +342,8 @@ class Session:
             "counters": {f"{scope.path}{key}": number for key, number in sorted(scope.counters.items())},
             "preconditions": {**self.preconditions(), **preconditions},
         }
+        if child:
+            data["child"] = child
         if token:
             data["token_hash"] = token_hash(token)
         *_, event = self.recorder.record(*first, RecordDraft("checkpoint", data, payload))
@@ -342,10 +361,11 @@ class Session:
 
     def cursor(self, default: Json) -> Json:
         """Return where the last checkpoint says to continue; from then on, steps are counted as they were there."""
-        point = self.state.latest_checkpoint if self.replay is None else self.replay.latest
+        scope = self.scope()
+        child = scope.of_run.path
+        point = self.state.latest_of(child) if self.replay is None else self.replay.latest_of(child)
         if point is None:
             return default
-        scope = self.scope()
         for name, number in point.counters.items():
             if name.startswith(scope.path) and "/" not in name[len(scope.path) :]:
                 own = name[len(scope.path) :]
@@ -375,8 +395,9 @@ class Session:
 
     def confirm(self, question: str, about: Json) -> None:
         """Continue only after a person agreed to exactly this; the answer is remembered."""
-        place = self.questions.place(self.scope(), question)
-        self.questions.put(Asking(question, "program", place, about, about))
+        scope = self.scope()
+        place = self.questions.place(scope, question)
+        self.questions.put(Asking(question, "program", place, about, about, child=scope.of_run.path))
 
     def confirm_effect(self, plan: EffectPlan) -> None:
         """Confirm an effect: its name, target and arguments are shown, and the answer covers exactly those."""
@@ -384,7 +405,8 @@ class Session:
         binding: Json = {"effect": plan.effect, "arguments": dict(hashes), "opaque": list(opaque)}
         shown = shown_arguments(plan.args, plan.kwargs)
         question = f"{plan.name}: {plan.target}"
-        self.questions.put(Asking(question, "effect", plan.step, binding, shown, plan.name, plan.target))
+        child = self.scope().of_run.path
+        self.questions.put(Asking(question, "effect", plan.step, binding, shown, plan.name, plan.target, child))
 
     def allowed(self, plan: EffectPlan, *, confirm: bool) -> EffectPlan:
         """Return the effect after asking for any required consent: because of `confirm`, or again because the inputs
@@ -407,6 +429,25 @@ class Session:
     def wait_for(self, signal: str, timeout: float | None) -> OpenWait:
         require_name(signal, "signal")
         return self.waiter.begin(self.scope().next_key(f"wait for {signal}"[:LONGEST_NAME]), signal, timeout)
+
+    # ---- published values ----------------------------------------------------------------------------------------
+
+    def publish(self, name: str, value: Json) -> None:
+        """Record a value for others to read. A later attempt that comes here again publishes nothing."""
+        require_name(name, "value")
+        scope = self.scope()
+        # No step has a name with this character, so the numbers of steps stay as they are.
+        counter = f"#{name}"
+        times = scope.counters[counter] = scope.counters.get(counter, 0) + 1
+        if self.replay_only or times <= self.state.times_published.get(scope.path + name, 0):
+            return
+        form = kept(value)
+        if self.recorder.redactor.clean_value([name, value], stored_text([name, value]))[1]:
+            raise RedactionFailed(f"the value {name!r} contains what looks like a secret, so it was not published")
+        data: dict[str, Json] = {"name": name, "number": times}
+        data |= {field: path for field, path in (("scope", scope.path), ("child", scope.of_run.path)) if path}
+        self.boundary.check()
+        self.recorder.record(RecordDraft("value.published", data, form.stored))
 
     # ---- the end -------------------------------------------------------------------------------------------------
 
@@ -431,7 +472,8 @@ class Session:
         if error is None:
             self._tell_cut_short()
             self._require_known_outcomes()
-            self._require_all_asked()
+            if not self.allow_unasked:
+                self._require_all_asked(self.root)
             done: dict[str, Json] = {"steps": len(self.state.steps), "effects": len(self.state.effects)}
             self.recorder.record(RecordDraft("run.completed", done), append=self.lent.complete if self.lent else None)
         else:
@@ -468,56 +510,65 @@ class Session:
 
     # ---- a program that changed ----------------------------------------------------------------------------------
 
-    def unasked(self) -> list[str]:
-        """Return what earlier attempts did outside of any step and the program has not asked for in this one.
+    def unasked(self, scope: Scope) -> list[str]:
+        """Return what earlier attempts did in the run or child run, outside of any step, and its program has not asked
+        for in this one.
 
         Calls before the cursor at which it went on are counted as asked for.
         """
-        asked = self.root.counters
+        asked = scope.counters
         missing: list[str] = []
-        for key, effect in self.done_before.items():
+        for key, effect in self.done_before.get(scope.path, {}).items():
             name, _, number = key.partition("#")
             if int(number or 1) > asked.get(name, 0) and effect not in self.effects.asked:
-                missing.append(key)
+                missing.append(f"{scope.path}{key}")
         return sorted(missing)
 
     def patched(self, name: str) -> bool:
         """Whether the program takes its new way at this change: not in a run that an older program brought past it."""
         require_name(name, "patch")
-        if name in self.state.patches:
+        scope = self.scope().of_run
+        patch = scope.path + name
+        if patch in self.state.patches:
             return True
-        if self.unasked():
+        if self.unasked(scope):
             return False
         self.boundary.check()
-        self.recorder.record(RecordDraft("patch.applied", {"patch": name}))
+        self.recorder.record(RecordDraft("patch.applied", {"patch": patch}))
         return True
 
-    def _require_all_asked(self) -> None:
-        """Ask a person before a run is finished whose program no longer asks for what an earlier attempt did: the
-        results that it was given may belong to other calls.
+    def _require_all_asked(self, scope: Scope) -> None:
+        """Ask a person before a run or child run is finished whose program no longer asks for what an earlier attempt
+        did: the results that it was given may belong to other calls.
         """
-        missing = [] if self.allow_unasked else self.unasked()
+        missing = self.unasked(scope)
         if not missing:
             return
         question = f"finish although the program no longer asks for {', '.join(missing)}, which was done before?"
         about: list[Json] = list(missing)
         try:
-            self.questions.put(Asking(question, "program", "unasked", about, None))
+            self.questions.put(Asking(question, "program", f"{scope.path}unasked", about, None, child=scope.path))
         except RunBlocked as blocked:
+            if scope.path:
+                raise
             stop: dict[str, Json] = {"code": blocked.code, "error": described(blocked), "in_flight": []}
             self.recorder.record(RecordDraft("run.stopped", stop))
             self._tell_end()
             raise
 
 
-def done_at_root(state: RunState) -> dict[str, str]:
-    """Return what was done outside of any step, except for inputs replaced since: by place, the effect if it is one."""
+def done_before(state: RunState) -> dict[str, dict[str, str]]:
+    """Return what was done, except for inputs replaced since: by scope and place, the effect if it is one."""
     since = state.inputs_changed_at
     done = {key: "" for key, record in state.steps.items() if record.event.version >= since}
     done |= {key: "" for key, wait in state.waits.begun.items() if wait.begun.version >= since}
     begun = [one for one in state.effects.values() if one.status != "intended" and one.event.version >= since]
     done |= {one.step: one.effect for one in begun}
-    return {key: effect for key, effect in done.items() if "/" not in key}
+    by_scope: dict[str, dict[str, str]] = {}
+    for key, effect in done.items():
+        path, slash, place = key.rpartition("/")
+        by_scope.setdefault(path + slash, {})[place] = effect
+    return by_scope
 
 
 def stop_code(error: BaseException) -> str:

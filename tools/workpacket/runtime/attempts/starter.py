@@ -123,6 +123,7 @@ def carried_over(store: Store, state: RunState, point: CheckpointRecord, stream:
     drafts += [draft for record in state.effects.values() for draft in _effect(store, record, stream)]
     drafts += [_carried(store, event) for signals in state.waits.signals.values() for event in signals]
     drafts += [_carried(store, event) for event in state.patches.values()]
+    drafts += [_carried(store, event) for event in state.published.values()]
     for wait in state.waits.begun.values():
         drafts += [_carried(store, event) for event in (wait.begun, wait.ended) if event is not None]
     drafts.append(_carried(store, point.event))

@@ -54,14 +54,20 @@ class Scope:
     path: str = ""
     counters: dict[str, int] = field(default_factory=dict)
     reached_new_work: bool = False
+    around: Scope | None = None  # the run or child run that this step is in; None if this is its outermost scope
+
+    @property
+    def of_run(self) -> Scope:
+        """Return the outermost scope of the run or child run."""
+        return self.around or self
 
     def next_key(self, name: str) -> str:
         require_name(name, "step")
         number = self.counters[name] = self.counters.get(name, 0) + 1
         return f"{self.path}{name}" if number == 1 else f"{self.path}{name}#{number}"
 
-    def inner(self, key: str) -> Scope:
-        return Scope(self.owner, f"{key}/")
+    def inner(self, call: Call[Any]) -> Scope:
+        return Scope(self.owner, f"{call.key}/", around=None if call.child else self.of_run)
 
 
 def require_name(name: str, what: str) -> None:
@@ -165,12 +171,15 @@ ONCE = Retry()
 
 
 class Options(Value):
-    """`version` names the step's own code; `changed='redo'` runs a changed step again instead of refusing it."""
+    """`version` names the step's own code; `changed='redo'` runs a changed step again instead of refusing it;
+    `on_cancel='finish'` lets a child run come to its end before a cancelled run stops.
+    """
 
     retry: Retry = ONCE
     version: str = ""
     changed: Literal["block", "redo"] = "block"
     codec: Codec[Any] | None = None
+    on_cancel: Literal["stop", "finish"] = "stop"
 
 
 class Stored(NamedTuple):
@@ -197,6 +206,7 @@ class Call(NamedTuple, Generic[T]):
     kwargs: Mapping[str, object]
     options: Options
     first_of_scope: bool  # nothing new had been done in its scope at the time of the call
+    child: bool = False  # its function is the program of a child run
     hashes: Mapping[str, str] = NO_HASHES
     opaque: Sequence[str] = ()
     maybe_repeated: bool = False
@@ -216,7 +226,7 @@ class Steps:
 
     def begin(self, call: Call[T]) -> Stored | Failed | Call[T]:
         """Return the known outcome, or the step with the data needed when it ends."""
-        key, scope, function, args, kwargs, options, first, *_ = call
+        key, scope, function, args, kwargs, options, first, child, *_ = call
         hashes, opaque = argument_hashes(args, kwargs)
         record = self.recorder.state.steps.get(key)
         if record is not None and self._still_holds(record, hashes, options):
@@ -227,7 +237,8 @@ class Steps:
         state = self.recorder.state
         begun_before = key in state.in_flight or key in state.running
         lost = record is None and state.rolled_back_at > 0  # it may have been done in the part that the store lost
-        maybe_repeated = record is not None or begun_before or lost or (state.interrupted and first)
+        # A child run repeats nothing by itself: each call of its program is recorded.
+        maybe_repeated = not child and (record is not None or begun_before or lost or (state.interrupted and first))
         scope.reached_new_work = True
         if maybe_repeated:
             self.repeated.append(key)
@@ -235,7 +246,20 @@ class Steps:
         tries, began = state.tries.get(key, 0), self.recorder.clock.ticks()
         # All fields by position: `_replace` is slower, and this is done for every step.
         return Call(
-            key, scope, function, args, kwargs, options, first, hashes, opaque, maybe_repeated, tries, began, began
+            key,
+            scope,
+            function,
+            args,
+            kwargs,
+            options,
+            first,
+            child,
+            hashes,
+            opaque,
+            maybe_repeated,
+            tries,
+            began,
+            began,
         )
 
     def _again(self, record: StepRecord | None, call: Call[T], args: Mapping[str, str]) -> Failed | Call[T]:
@@ -276,6 +300,8 @@ class Steps:
             "result_hash": result_hash,
             "ms": round((self.recorder.clock.ticks() - call.began) * 1000),
         }
+        if call.child:
+            data["child"] = True
         if call.opaque:
             data["opaque"] = list(call.opaque)
         if call.options.version:

@@ -107,7 +107,9 @@ class Waiter:
             [f"until {datetime.fromtimestamp(until / MICROSECONDS).astimezone():%Y-%m-%d %H:%M:%S %Z}"] if until else []
         )
         hint = f"workpacket runtime signal {stream} {record.signal}" if record.signal else ""
-        return RunWaiting(f"{stream} waits {' or '.join(words)}", until=until, hint=hint)
+        child, _, _ = record.step.rpartition("/")
+        where = f" in {child}" if child else ""
+        return RunWaiting(f"{stream} waits {' or '.join(words)}{where}", until=until, hint=hint)
 
 
 def send_signal(recorder: Recorder, signal: str, value: Json, key: str = "") -> None:

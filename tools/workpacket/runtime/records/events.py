@@ -286,13 +286,15 @@ CORE: tuple[RecordKind, ...] = (
         drop="env argv",
     ),
     _kind("step.started", "step processes"),
-    _kind("step.completed", "step args opaque version result_hash redactions ms tries maybe_repeated carried_from"),
+    _kind(
+        "step.completed", "step args opaque version result_hash redactions ms tries maybe_repeated child carried_from"
+    ),
     _kind("step.failed", "step try ms final maybe_repeated", scan="error raised"),
     RecordKind(
         "checkpoint",
         {
             "id": "public", "name": "scan", "kind": "public", "counters": "public", "preconditions": "scan",
-            "token_hash": "public", "carried_from": "public",
+            "token_hash": "public", "carried_from": "public", "child": "public",
         },
         upcasters={0: _named},
     ),
@@ -309,12 +311,13 @@ CORE: tuple[RecordKind, ...] = (
     _kind("effect.doubted", f"{_EFFECT} carried_from", scan="target"),
     _kind("effect.failed", "effect step definite", scan="error raised"),
     _kind("effect.resolved", "effect choice result_hash carried_from", scan="by note"),
-    _kind("confirmation.requested", "subject place kind redactions", scan="question name target"),
+    _kind("confirmation.requested", "subject place kind redactions", scan="question name target child"),
     _kind("confirmation.given", "subject answer", scan="by note"),
     _kind("wait.begun", "step until carried_from", scan="signal"),
     _kind("wait.ended", "step number carried_from", scan="signal"),
     _kind("signal.received", "carried_from", scan="signal by"),
     _kind("patch.applied", "carried_from", scan="patch"),
+    _kind("value.published", "number scope child carried_from", scan="name"),
     _kind("retry_token.consumed", "token_hash checkpoint"),
     _kind("cancel.requested", scan="reason by"),
     _kind("run.blocked", "code decision subject"),

@@ -121,6 +121,7 @@ class CheckpointRecord(NamedTuple):
     preconditions: Mapping[str, Json]
     token_hash: str
     event: Event
+    child: str = ""  # the scope of the child run that made it; '' for the run itself
 
 
 class Prepared(NamedTuple):
@@ -227,6 +228,7 @@ class AskedQuestion(NamedTuple):
     target: str
     before: str
     event: Event
+    child: str = ""
 
 
 def take_in(
@@ -240,7 +242,8 @@ def take_in(
     before = last if last != subject else (known.before if known is not None else "")
     id_ = known.id if known is not None else f"q{len(questions) + 1}"
     words, name, target = text(data, "question"), text(data, "name"), text(data, "target")
-    questions[subject] = AskedQuestion(id_, subject, words, kind, place, name, target, before, event)
+    child = text(data, "child").rstrip("/")
+    questions[subject] = AskedQuestion(id_, subject, words, kind, place, name, target, before, event, child)
     asked_at[place] = subject
 
 
@@ -297,6 +300,8 @@ class RunState:
     milestones: Milestones = field(default_factory=Milestones)
     waits: Waits = field(default_factory=Waits)
     patches: dict[str, Event] = field(default_factory=dict)
+    published: dict[str, Event] = field(default_factory=dict)  # the last value of each name
+    times_published: dict[str, int] = field(default_factory=dict)  # by scope and name
     rolled_back_at: int = 0  # the version from which later events are known to be lost
     spent_ms: int = 0
     last_recorded_at: int = 0
@@ -315,6 +320,10 @@ class RunState:
     @property
     def latest_checkpoint(self) -> CheckpointRecord | None:
         return self.checkpoints[-1] if self.checkpoints else None
+
+    def latest_of(self, child: str) -> CheckpointRecord | None:
+        """Return the latest checkpoint of a child run, or of the run itself."""
+        return next((point for point in reversed(self.checkpoints) if point.child == child), None)
 
     def checkpoint(self, reference: str) -> CheckpointRecord | None:
         """Return the latest checkpoint with this id or name."""
@@ -430,7 +439,8 @@ def _checkpoint(state: RunState, event: Event, data: Data) -> None:
     counters = {key: item for key, item in members(data, "counters").items() if isinstance(item, int)}
     id_, name, kind = (text(data, field) for field in ("id", "name", "kind"))
     preconditions, token = members(data, "preconditions"), text(data, "token_hash")
-    state.checkpoints.append(CheckpointRecord(id_, name, kind, event.version, counters, preconditions, token, event))
+    point = CheckpointRecord(id_, name, kind, event.version, counters, preconditions, token, event, text(data, "child"))
+    state.checkpoints.append(point)
 
 
 def _effect(state: RunState, event: Event, data: Data, status: EffectStatus) -> None:
@@ -523,6 +533,12 @@ def _completed(state: RunState, _: Event, __: Data) -> None:
     state.status = "completed"
 
 
+def _published(state: RunState, event: Event, data: Data) -> None:
+    name = text(data, "name")
+    state.published[text(data, "child") + name] = event
+    state.times_published[text(data, "scope") + name] = number(data, "number")
+
+
 Reducer = Callable[[RunState, Event, Data], None]
 
 _REDUCERS: Mapping[str, Reducer] = {
@@ -548,6 +564,7 @@ _REDUCERS: Mapping[str, Reducer] = {
     "wait.ended": lambda state, event, data: state.waits.apply(event, data),
     "signal.received": lambda state, event, data: state.waits.apply(event, data),
     "patch.applied": lambda state, event, data: state.patches.update({text(data, "patch"): event}),
+    "value.published": _published,
     "retry_token.consumed": _token,
     "cancel.requested": _cancel,
     "run.blocked": _blocked,

@@ -46,6 +46,7 @@ class OpenQuestion(Value):
     arguments: Json = None
     before: Json = None
     changes: Mapping[str, Json] | None = None
+    child: str = ""
 
     def as_json(self) -> dict[str, Json]:
         return {
@@ -53,6 +54,7 @@ class OpenQuestion(Value):
             "kind": self.kind,
             "code": self.code,
             "question": self.question,
+            "child": self.child,
             "name": self.name,
             "target": self.target,
             "arguments": self.arguments,
@@ -132,7 +134,7 @@ def _asked(store: Store, state: RunState, question: AskedQuestion) -> OpenQuesti
     before = what_was_asked(store, earlier).get("arguments") if earlier is not None else None
     return OpenQuestion(
         question.id, question.kind, "needs_confirmation", question.text, question.subject, YES_OR_NO, question.name,
-        question.target, stored.get("arguments"), before,
+        question.target, stored.get("arguments"), before, child=question.child,
     )  # fmt: skip
 
 
