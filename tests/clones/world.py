@@ -52,6 +52,11 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
     "note": ("packet", "note", NAME, "Sung twice.", "--as", "ann"),
     "submit": ("submit", WORKED, "--as", "coder", "--prove", "all=true"),
 }
+# Where git does not know which remote is meant, the branch is made by hand.
+_SWITCH: Final = (
+    "git switch -q wp/$WORKED 2>/dev/null || git switch -q -c wp/$WORKED"
+    " $(git for-each-ref --format='%(refname)' --count=1 refs/remotes/*/wp/$WORKED)"
+)
 _WRITING: Final = ("claim", "note", "submit")
 
 
@@ -67,7 +72,7 @@ class Kind:
     instead: Mapping[str, str] = field(default_factory=dict)
     # What a message of those commands tells the user to type, after which all commands answer as in any clone.
     remedy: str = ""
-    # Warnings that the clone has and an ordinary one has not.
+    # Codes of warnings that the clone has and an ordinary one has not.
     notices: tuple[str, ...] = ()
     folder: str = ""
     world: str = ""
@@ -185,6 +190,23 @@ class World:
                 subprocess.run(["chmod", "-R", "u+rwX", str(place)], check=False)
                 shutil.rmtree(place, ignore_errors=True)
 
+    def wrong(self, clone: Clone, answers: Mapping[str, tuple[int, str]]) -> dict[str, str]:
+        """The commands that do not answer as the list says, each with its answer."""
+        return {
+            command: f"{status} {text}"
+            for command, (status, text) in answers.items()
+            if not self._fits(clone.kind, command, status, text)
+        }
+
+    def _fits(self, kind: Kind, command: str, status: int, text: str) -> bool:
+        usual = self.usual()[command]
+        if (status, text) == usual:
+            return True
+        if kind.notices:
+            return status == usual[0] and "error" not in text and all(code in text for code in kind.notices)
+        code = kind.instead.get(command, kind.instead.get("*", ""))
+        return bool(code) and code in text
+
     def usual(self) -> dict[str, tuple[int, str]]:
         """The answers of an ordinary clone, which was asked once."""
         if not self._usual:
@@ -239,6 +261,31 @@ class Clone:
         at = f"{self.clock.now:%Y-%m-%dT%H:%M:%SZ}"
         return {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at}
 
+    def play(self, mishap: Mishap) -> list[str]:
+        """Play a mishap, follow the way out, and return what is not as the list says."""
+        faults = []
+        for line in mishap.steps:
+            result = self.step(line)
+            if result is not None and result.status:
+                raise BadCase(f"{mishap.id}: {line}: {result}")
+        asked = self.step(mishap.ask)
+        assert asked is not None
+        if self.filled(mishap.names) not in asked.out + asked.err:
+            faults.append(f"{mishap.ask} does not name {mishap.names}: {asked}")
+        for line in mishap.out:
+            result = self.step(line)
+            if result is not None and result.status:
+                faults.append(f"{line}: {result}")
+        for words in (("check",), ("log", "verify")):
+            result = self.run(*words)
+            if result.status:
+                faults.append(f"afterwards, {' '.join(words)}: {result}")
+        for name, lane in mishap.lanes.items():
+            shown = self.run("show", self.filled(name))
+            if f"is {lane}" not in shown.out:
+                faults.append(f"{name} is not {lane}: {shown}")
+        return faults
+
     def run(self, *words: str) -> Result:
         return Quiet(self.root, None, self.clock)(*words)
 
@@ -263,12 +310,12 @@ class Clone:
                 continue
             self.clock.now, self.clock.count = began
             if command == "submit":
-                self.shell(
-                    f"git switch -q wp/{WORKED} 2>/dev/null || git switch -q -c wp/{WORKED} $(git for-each-ref --format='%(refname)' --count=1 'refs/remotes/*/wp/{WORKED}')"
-                )
+                self.shell(_SWITCH)
             found[command] = self.answer(command)
             if command in _WRITING:
                 self.shell("git reset -q --hard && git clean -qfd .GOV")
+            if command == "submit":
+                self.shell("git checkout -q -")
         return found
 
     def normal(self, text: str) -> str:
