@@ -177,7 +177,7 @@ def proof_base(repository: Repository, commit: str, target: str) -> str:
 
 
 def branch_here(repository: Repository) -> str:
-    """Return the branch that is checked out, '' for a detached HEAD."""
+    """Return the branch that is checked out, or '' for a detached HEAD."""
     from workpacket.git.revisions import current_branch
 
     return current_branch(repository) or ""
