@@ -23,7 +23,6 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.moves import Planned
 from workpacket.lifecycle.policy import Form, LifecyclePolicy
 from workpacket.lifecycle.starter_documents import (
-    ATTRIBUTES,
     DIALECTS,
     FIRST_SPECIFICATION,
     GOV_JUST,
@@ -43,7 +42,7 @@ from workpacket.lifecycle.starter_documents import (
     stem_of,
 )
 from workpacket.model.canonical import Json
-from workpacket.model.layout import BOARD_PATH, POLICY_PATH, SPEC_POINTER
+from workpacket.model.layout import ATTRIBUTES_PATH, BOARD_PATH, POLICY_PATH, SPEC_POINTER
 from workpacket.model.plan import FileChange, Moment, Plan, digest
 from workpacket.model.wording import counted
 from workpacket.problem import Location, Problem
@@ -220,7 +219,7 @@ _OUR_COMMANDS: Final = ("workpacket guard ", "workpacket prime ")
 Standing = Literal["missing", "outdated", "edited", "current", "theirs"]
 _NO_POLICY = LifecyclePolicy()
 _REMARKS = {
-    ATTRIBUTES: f"; to merge branches without conflicts on the board, run once in each clone: {MERGE_DRIVER}",
+    ATTRIBUTES_PATH: f"; to merge branches without conflicts on the board, run once in each clone: {MERGE_DRIVER}",
     PRE_COMMIT: "; it takes effect with: pre-commit install",
     GOV_JUST: "; for its recipes, install the extra workpacket[just]; your own justfile needs the line: "
     + IMPORT_RECIPES.strip(),
