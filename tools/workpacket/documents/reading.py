@@ -26,7 +26,7 @@ class DocumentKind(NamedTuple):
 
 
 # The rules for every document that has a layout.
-_STRUCTURED = ("structured", "identity")
+_STRUCTURED = ("structured", "identity", "anchors")
 
 KINDS: tuple[DocumentKind, ...] = (
     DocumentKind("stub", "work packet stub", "Stub", MARKDOWN, (*_STRUCTURED, "stub")),

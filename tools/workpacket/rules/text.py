@@ -307,9 +307,9 @@ _LOST = lazy_pattern(
 
 
 class CharactersLost(TextRule):
-    """Question marks in place of characters that a program could not write
+    """Question marks or letters in place of characters that a program could not write
 
-    What was there, such as an arrow or a dash, is lost.
+    What was there, such as an arrow, a dash or a section sign, is lost.
 
     Remedy: write the intended characters.
     """
@@ -319,11 +319,27 @@ class CharactersLost(TextRule):
     kinds = ("stub", "packet", "refinement", "task_board", "registry", "signature_audit", "role_progress")
 
     def check(self, document: Document) -> Iterator[Problem]:
-        found = list(_LOST.finditer(document.source.text)) if "?" in document.source.text else []
+        text = document.source.text
+        signs = [match for match in _LOST_SIGN.finditer(text) if _ABOUT_SECTIONS.search(_line_at(document, match))]
+        if signs:
+            message = (
+                f"{signs[0][0]!r} is probably a section number whose \u00a7 became an A{_repeated(document, signs)}"
+            )
+            yield self.fault(signs[0].span(), message, hint=f"write \u00a7{signs[0][0][1:]}")
+        found = list(_LOST.finditer(text)) if "?" in text else []
         if found:
             message = f"question marks where other characters were{_repeated(document, found)}"
             start = found[0].start() if found[0][0].startswith("?") else found[0].end()
             yield self.fault((start, max(start + 1, found[0].end())), message)
+
+
+# A section number behind an A, and words of which one is on the line of a section number.
+_LOST_SIGN = lazy_pattern(r"(?<![\w.-])A\d{1,2}(?:(?:\.\d{1,3})+|\.\d{1,2}\.x|-\d{1,2})(?![\w-])")
+_ABOUT_SECTIONS = lazy_pattern(r"(?i)\b(?:main body|roadmap|spec_anchor|master spec)|_spec_v\d")
+
+
+def _line_at(document: Document, match: re.Match[str]) -> str:
+    return document.source.line(document.source.line_and_column(match.start())[0])
 
 
 def mojibake(text: str) -> Iterator[re.Match[str]]:
