@@ -14,7 +14,6 @@ from workpacket.model.ids import find_ids
 from workpacket.problem import Problem
 from workpacket.rules.identity import PLACEHOLDER, is_hollow
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
-from workpacket.rules.scope_paths import is_too_wide
 from workpacket.rules.structured import elsewhere, says_something
 from workpacket.text.blocks import walk
 from workpacket.text.fields import Field, Item, read_fields
@@ -156,6 +155,21 @@ _CONTENT: Final = (
 # Limits the text of a field that is repeated without end.
 _ENOUGH: Final = 20
 _ALWAYS_THERE: Final = frozenset({"metadata", "scope", "quality_gate", "authority"})
+
+
+# Patterns and words for everything. A pattern with a folder or an ending limits the scope.
+_EVERYTHING = lazy_pattern(
+    r"(?i)(?:\./)?(?:\*{1,2}(?:/\*{1,2}|\.\*)?)?/?|\.?"
+    r"|(?:the )?(?:whole|entire|full) (?:repo(?:sitory)?|code ?base|project|tree)"
+    r"|(?:all|any|every)(?: of)?(?: the)?(?: files?| paths?)?(?: as needed)?|everything|anything"
+    r"|(?:various(?: files)?|as needed|where needed)"
+)
+
+
+def is_too_wide(entry: str) -> bool:
+    """Whether an entry of a scope allows every file."""
+    path = entry.strip().strip("`\"'").rstrip(".,; ") or "."
+    return bool(entry.strip()) and _EVERYTHING.fullmatch(path) is not None
 
 
 class PacketContentMissing(PacketRule):
