@@ -320,7 +320,9 @@ class CharactersLost(TextRule):
 
     def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
-        signs = [match for match in _LOST_SIGN.finditer(text) if _ABOUT_SECTIONS.search(_line_at(document, match))]
+        line_at = document.source.line_and_column
+        signs = list(_LOST_SIGN.finditer(text))
+        signs = [one for one in signs if _ABOUT_SECTIONS.search(document.source.line(line_at(one.start())[0]))]
         if signs:
             message = (
                 f"{signs[0][0]!r} is probably a section number whose \u00a7 became an A{_repeated(document, signs)}"
@@ -336,10 +338,6 @@ class CharactersLost(TextRule):
 # A section number behind an A, and words of which one is on the line of a section number.
 _LOST_SIGN = lazy_pattern(r"(?<![\w.-])A\d{1,2}(?:(?:\.\d{1,3})+|\.\d{1,2}\.x|-\d{1,2})(?![\w-])")
 _ABOUT_SECTIONS = lazy_pattern(r"(?i)\b(?:main body|roadmap|spec_anchor|master spec)|_spec_v\d")
-
-
-def _line_at(document: Document, match: re.Match[str]) -> str:
-    return document.source.line(document.source.line_and_column(match.start())[0])
 
 
 def mojibake(text: str) -> Iterator[re.Match[str]]:
