@@ -48,7 +48,7 @@ def compared(
     findings = [*logs.findings, *across(repository)]
     findings += not_carried_over(root, _made_from_stubs(repository, logs.activated), cache)
     findings += contracts_changed(root, logs.contracts, cache)
-    rests_on = RestsOn((LOG_STATE, CHECKPOINTS_STATE, *logs.named), clock=logs.by_clock)
+    rests_on = RestsOn((LOG_STATE, CHECKPOINTS_STATE, *logs.named), clock=logs.by_clock, until=logs.until)
     return Checked(findings, rests_on, by_people=logs.by_people)
 
 
