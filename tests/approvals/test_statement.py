@@ -16,6 +16,7 @@ from workpacket.approvals.fields import LONGEST_VALIDITY
 from workpacket.approvals.statement import (
     DECISIONS,
     DEFAULT_VALIDITY,
+    TEST_RESULT,
     RepositoryName,
     Spec,
     Statement,
@@ -355,3 +356,7 @@ def test_json_faults_keep_their_code() -> None:
 def test_what_a_statement_covers_depends_on_its_version() -> None:
     assert statement().covers == "contract"
     assert statement(version=1, contract=None).covers == "refinement only"
+
+
+def test_the_type_of_a_test_result_is_the_one_that_in_toto_publishes() -> None:
+    assert TEST_RESULT == "https://in-toto.io/attestation/test-result/v0.1"

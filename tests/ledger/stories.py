@@ -17,7 +17,7 @@ from workpacket.ledger.verify import (
 )
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG
-from workpacket.model.events import Actor, LogEvent, encode_event, event_id
+from workpacket.model.events import Actor, ChangedFile, LogEvent, encode_event, event_id
 from workpacket.problem import Problem
 
 PACKET: Final = "WP-1-Kettle-v1"
@@ -109,12 +109,14 @@ class Story:
         after: tuple[LogEvent, ...] | None = None,
         at: str = "",
         attest: tuple[str, ...] = (),
+        writer: Actor = ANN,
+        subjects: tuple[ChangedFile, ...] = (),
         **changes: Json,
     ) -> LogEvent:
         at = at or f"2026-01-01T00:{len(self.events) // 60:02}:{len(self.events) % 60:02}Z"
         parents = self.heads() if after is None else after
-        happening = NewLogEvent(kind, data_of(kind, **changes), attest=attest)
-        event = next_event(EventWriter(ANN, at, TX, "workpacket test"), self.packet, happening, after=parents)
+        happening = NewLogEvent(kind, data_of(kind, **changes), subjects, attest)
+        event = next_event(EventWriter(writer, at, TX, "workpacket test"), self.packet, happening, after=parents)
         self.events.append(event)
         return event
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -292,3 +293,103 @@ def test_what_log_does_not_know_to_do_is_a_mistake_in_the_command_line(
     vouched: Vouched, words: tuple[str, ...]
 ) -> None:
     assert vouched.governed("log", *words).status == 2
+
+
+# --- what a checkpoint is judged by, and when none is made ---
+
+
+def messages(vouched: Vouched, *words: str) -> str:
+    return " ".join(finding["message"] for finding in vouched.governed.json("log", "verify", *words)["findings"])
+
+
+def test_a_checkpoint_is_judged_by_the_base_that_is_named(vouched: Vouched) -> None:
+    governed = vouched.governed
+    governed.commit("checkpoint")
+    governed.git("switch", "--quiet", "--create", "stricter")
+    revoked(vouched)
+    governed.git("switch", "--quiet", "main")
+    assert vouched.codes("--base", "main") == []
+    assert vouched.codes("--base", "stricter") == ["log_checkpoint_revoked"]
+
+
+def test_a_key_counts_for_what_reached_the_base_before_its_end(vouched: Vouched) -> None:
+    governed = vouched.governed
+    governed.commit("checkpoint")
+    until = f'{CI} namespaces="{CHECKPOINT_NAMESPACE}",valid-before="20260401Z"'
+    governed.write(SIGNERS, governed.read(SIGNERS).replace(f'{CI} namespaces="{CHECKPOINT_NAMESPACE}"', until, 1))
+    governed.commit("the key has a month")
+    governed.done("packet", "abandon", NAME, "--reason", "r")
+    governed.commit("abandoned")
+    governed.done("log", "checkpoint", "--key", str(vouched.key), "--as", "ci")
+    governed.clock.turn(days=60)
+    late = vouched.codes()
+    assert late == ["log_checkpoint_out_of_time"], "the second checkpoint is on no base yet"
+    governed.clock.turn(days=-60)
+    governed.commit("checkpoint")
+    governed.clock.turn(days=60)
+    assert vouched.codes() == []
+
+
+def test_why_a_checkpoint_does_not_count_is_said(vouched: Vouched) -> None:
+    vouched.signature.unlink()
+    assert re.search(r"it is not signed\b", messages(vouched))
+
+
+def test_a_base_that_was_rolled_back_has_no_signers(vouched: Vouched) -> None:
+    governed = vouched.governed
+    governed.commit("checkpoint")
+    before = governed.git("rev-parse", "HEAD")
+    governed.write(".GOV/policy/policy.toml", governed.read(".GOV/policy/policy.toml") + "\n# newer\n")
+    governed.commit("another policy")
+    governed("approvals", "verify")
+    governed.git("reset", "--quiet", "--hard", before)
+    governed.write("README.md", "another history\n")
+    governed.commit("another history")
+    assert vouched.codes() == ["log_checkpoint_signer"]
+    assert re.search(
+        r"no trusted signers: the base \w+ does not contain .* and has a different policy", messages(vouched)
+    )
+
+
+def test_a_base_without_a_policy_has_no_signers(vouched: Vouched) -> None:
+    governed = vouched.governed
+    for path in (".GOV/policy/policy.toml", SIGNERS):
+        governed.git("rm", "--quiet", "--cached", path)
+    governed.git("commit", "--quiet", "--message", "no policy")
+    assert re.search(r"no trusted signers: the base main \(\w+\) has no \.GOV/policy/policy\.toml", messages(vouched))
+
+
+def checkpoint(governed: Governed, key: Path) -> tuple[list[str], str]:
+    result = governed("log", "checkpoint", "--key", str(key), "--as", "ci")
+    return result.codes, result.err
+
+
+def test_a_checkpoint_is_made_of_what_is_committed(
+    vouched: Vouched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    codes, said = checkpoint(vouched.governed, vouched.key)
+    assert codes == ["work_uncommitted"]
+    assert re.search(r"\.GOV/\S+ is not committed", said)
+    assert "git commit, then: workpacket log checkpoint\n" in said
+    empty = govern(tmp_path / "empty", monkeypatch, capsys)
+    codes, said = checkpoint(empty, vouched.key)
+    assert codes == ["work_uncommitted"]
+    assert "nothing is committed yet (" in said
+
+
+def test_no_checkpoint_is_made_during_a_merge(vouched: Vouched) -> None:
+    governed = vouched.governed
+    (governed.root / ".git/MERGE_HEAD").write_text(governed.git("rev-parse", "HEAD") + "\n")
+    codes, _ = checkpoint(governed, vouched.key)
+    assert codes == ["operation_in_progress"], "which is asked before what is uncommitted"
+
+
+def test_who_may_not_sign_is_told_what_the_policy_lacks(
+    vouched: Vouched, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    vouched.governed.commit("checkpoint")
+    vouched.governed.done("packet", "abandon", NAME, "--reason", "r")
+    vouched.governed.commit("abandoned")
+    codes, said = checkpoint(vouched.governed, make_key_file(tmp_path_factory.mktemp("stranger") / "key"))
+    assert codes == ["log_checkpoint_signer"]
+    assert "add the key to allowed_signers for workpacket-checkpoint@v1, and its owner to the role ci\n" in said

@@ -41,6 +41,10 @@ _TOLD = (
     "told = {_utf8(value.value) if oid == _ISSUER else value.value for oid, value in found.items() "
     "if isinstance(value, x509.UnrecognizedExtension)}"
 )
+_NOT_ASKED = (
+    """_NOT_ASKED_AGAIN: Final[Mapping[str, str]] = {'reason': "the event's schema requires one, so an event without """
+    """it is refused when the log is read"}"""
+)
 EQUIVALENT = (
     Equivalent(
         "approvals/browser_answers.py",
@@ -534,6 +538,40 @@ EQUIVALENT = (
         "code, why = objection or (_SIGNER, '')",
         "code, why = objection",
         "a key without a signer is objected to; the condition is there for the type checker",
+    ),
+    Equivalent(
+        "lifecycle/event_checks.py",
+        "judge_change",
+        "brought = [event for event in log.events if event.id not in known]",
+        "brought = [event for event in log.events]",
+        "what the base has is not judged in any case; asking first takes less time",
+    ),
+    Equivalent(
+        "lifecycle/event_checks.py",
+        "",
+        _NOT_ASKED,
+        _NOT_ASKED.replace("is read", "is readx"),
+        "an explanation that only people read",
+    ),
+    Equivalent(
+        "shell/judging/log_checkpoints.py",
+        "Judge.signed",
+        "message = self._files.get(event.path) or event.encode()",
+        "message = event.encode()",
+        "an event that can be read has one form; its file is at hand, and making it again takes time",
+    ),
+    *(
+        Equivalent(
+            "shell/judging/log_checkpoints.py",
+            where,
+            before,
+            before.replace("log checkpoint", "log checkpointx"),
+            "the name of a transaction is read by people, after a crash",
+        )
+        for where, before in (
+            ("_write", "plan = Plan('log checkpoint', now.tx, tuple(signatures), tuple(events), (seen,))"),
+            ("_write", "with writing(repository, 'log checkpoint') as transaction:"),
+        )
     ),
     Equivalent("approvals/encodings.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
 )

@@ -67,6 +67,15 @@ GROUPS = (
         ("lifecycle/fork_checks.py", "lifecycle/submission_checks.py"),
         ("lifecycle/test_fork_checks.py", "lifecycle/test_submissions.py", "lifecycle/test_submitted_files.py"),
     ),
+    Group(
+        ("lifecycle/event_checks.py",),
+        (
+            "lifecycle/test_event_checks.py",
+            "lifecycle/test_transitions.py::test_every_gate_is_asked_again_of_events_that_were_written_by_hand",
+            "lifecycle/test_transitions.py::test_a_gate_without_a_judge_names_the_file_to_edit",
+        ),
+    ),
+    Group(("documents/spec_pointer.py",), ("documents/test_spec_pointer.py",)),
     Group(("shell/judging/merged_tree.py",), ("judging/test_merged_tree.py",)),
     Group(
         ("shell/judging/coverage.py",),
@@ -84,6 +93,17 @@ GROUPS = (
     Group(
         ("shell/judging/landed_work.py",),
         ("judging/test_landed_work.py", "judging/test_coverage_of_the_specification.py"),
+    ),
+    Group(("shell/judging/log_checkpoints.py",), ("lifecycle/test_log_checkpoints.py",)),
+    Group(
+        ("shell/judging/change.py",),
+        (
+            "lifecycle/test_change.py",
+            "lifecycle/test_light.py",
+            "lifecycle/test_added_lanes.py",
+            "lifecycle/test_landed_work.py",
+            "trust/test_judging.py",
+        ),
     ),
     Group(("report/approval_text.py",), ("report/test_approval_text.py",)),
     Group(

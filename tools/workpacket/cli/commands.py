@@ -56,6 +56,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("packet note", "lifecycle", "add a note to the log of a packet, such as a correction"),
             ("packet abandon", "lifecycle", "abandon a packet"),
             ("packet supersede", "lifecycle", "replace a packet with a later revision"),
+            ("packet rename", "lifecycle", "give a packet another id before it lands"),
             ("packet resolve", "lifecycle", "settle a packet that was moved independently on two branches"),
             ("packet waive", "lifecycle", "waive a condition of a gate, with a reason and an end date"),
             ("packet override", "lifecycle", "override a condition of a gate, with a reason and an end date"),
@@ -113,6 +114,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("runtime", "", "do work in steps that survive a crash, and look after the stored runs"),
             ("runtime run", "run_command", "do work in steps that survive a crash"),
             ("runtime runs", "runs", "show, export, import, prune and verify runs"),
+            ("runtime questions", "questions", "list what waits for a person in all runs"),
             ("runtime cancel", "runs", "ask a run to stop at its next boundary"),
             ("runtime signal", "runs", "send a signal to a run that waits for one"),
             (

@@ -82,7 +82,7 @@ def _packed(repository: Repository, name: str) -> str:
 
 
 def _read(path: Path) -> str:
-    """Return the text of one of git's files, '' if it is missing; an unreadable file is an error."""
+    """Return the text of one of git's files, or '' if it is missing; an unreadable file is an error."""
     try:
         return path.read_text("utf-8", "surrogateescape")
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -173,7 +173,7 @@ def default_branch(repository: Repository) -> Branch | None:
 
 
 def resolved(repository: Repository, expression: str) -> str | None:
-    """Return the id of the object that an expression names, None if there is none."""
+    """Return the id of the object that an expression names, or None if there is none."""
     question = ("rev-parse", "--verify", "--quiet", "--end-of-options", expression)
     if FULL_ID.match(expression.removesuffix("^{commit}")):
         answer = repository.ask_once(*question, check=False)
@@ -194,7 +194,7 @@ def is_ignored(repository: Repository, path: str) -> bool:
 
 
 class Worktree(Value):
-    """A work tree of the repository. `branch` is the short name, '' for a detached HEAD."""
+    """A work tree of the repository. `branch` is the short name, or '' for a detached HEAD."""
 
     path: Path
     commit: str

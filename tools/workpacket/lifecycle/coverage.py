@@ -62,7 +62,7 @@ class Landing(Value):
 
 
 class Uncovered(Value):
-    """One path that no packet covers; `packet` is the closest match, '' if no scope contains it."""
+    """One path that no packet covers; `packet` is the closest match, or '' if no scope contains it."""
 
     code: str
     path: str

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.ledger.fold import SETS_CONTRACT, LaneReplay, fold
-from workpacket.ledger.log import Log
+from workpacket.ledger.log import Log, is_renaming
 from workpacket.lifecycle.fork_checks import (
     HOLDER_JUDGED,
     dropped_verdicts,
@@ -57,7 +57,7 @@ class Around(Value):
 
     `dependencies` are the packets that the claimed one waits for, and whether they were ever done; `waivers` are the
     approved ones; `contained` says whether a commit is part of head; `submitted` returns what packet and git say about
-    a submission; `open_points` are points of the refinement's checklist that are not passed. `packets` are those that
+    a submission; `open_points` are points of the refinement's checklist that are not met. `packets` are those that
     have a log; `versions` returns the bytes of a file in every commit of this clone, by digest. `standing` is used if
     the policy has a gate for standing packets: it returns the last day of this packet according to its files ('' if it
     is not a standing packet) and according to those of the base (None if the base does not have it). `unreplayed` is
@@ -97,15 +97,18 @@ def judge_change(
     `governed`: whether the base has a log at all. `reports` are those of the verdicts in all logs. `lanes` and
     `lease_hours` come from the base's policy.
     """
+    yield from _renamed_too_late(log, known)
+    if log.is_renamed:  # its documents have the other id, under which it is judged
+        return
     brought = [event for event in log.events if event.id not in known]
     if not any(_is_judged(event) for event in brought):
         return
     replay = LaneReplay(log)
     longest = timedelta(hours=lease_hours)
     on_base = [event.id for event in log.events if event.id in known and event.moves_lane]
-    holders: set[str] = set()
+    holders: set[str | None] = set()
     for event in log.events:
-        holders |= {event.text("holder") or ""}
+        holders.add(event.text("holder"))
         if event.id in known or not _is_judged(event):
             continue
         for unmet in holder_faults(log, event, longest):
@@ -125,6 +128,13 @@ def judge_change(
             yield from _false_subjects(log, event, around)
 
 
+def _renamed_too_late(log: Log, known: frozenset[str]) -> Iterator[EventObjection]:
+    """Report that a packet of the base is renamed: its log would then be that of any other packet with its id."""
+    for event in log.stored:
+        if is_renaming(event) and event.id not in known and not known.isdisjoint(log.ancestry(event.parents)):
+            yield EventObjection("move_without_gate", event, "it renames a packet that has landed")
+
+
 def _is_judged(event: LogEvent) -> bool:
     """Return true for moves, changes of the holder, and events that use an approval: approvals given before them are
     for another state.
@@ -138,7 +148,7 @@ def _past_runs(
     """Report a verdict or a merge that was written while a run was active, if its writer could see the run or the run
     is on the base.
     """
-    if event.type not in {"verdict.given", "merged"} or not any(each.type == "run.linked" for each in log.events):
+    if event.type not in {"verdict.given", "merged"}:
         return
     seen = (*event.parents, *(each.id for each in log.events if each.id in known))
     for unmet in unfinished_runs(fold(log.as_of(seen))):
@@ -218,7 +228,7 @@ class _Move(Value):
     """An event that moves a packet, and what the gates examine."""
 
     event: LogEvent
-    holders: set[str]
+    holders: set[str | None]
     digest_of: DigestOf
     around: Callable[[], Around]
     reports: Sequence[Report]
@@ -263,7 +273,7 @@ def _activation(move: _Move) -> list[Problem]:
     nameless = [] if move.event.text("contract") else [Problem(_NEVER_LIFTED, "the activation names no contract")]
     points = move.around().open_points()
     path = refinement["path"]
-    return [*nameless, *(Problem("coverage_point_open", f"{point!r} is not passed in {path}") for point in points)]
+    return [*nameless, *(Problem("coverage_point_open", f"{point!r} is not met in {path}") for point in points)]
 
 
 def _claim(move: _Move) -> list[Problem]:
@@ -276,16 +286,16 @@ def _claim(move: _Move) -> list[Problem]:
 
 def _successor(move: _Move) -> list[Problem]:
     """Require that the replacement of a packet exists, although the move has no gate."""
-    by = move.event.text("by") or ""
+    by = str(move.event.data["by"])
     fit = by in move.around().packets and by != move.event.packet
     return [] if fit else [Problem(_NEVER_LIFTED, f"{by} cannot replace {move.event.packet}: it has no log")]
 
 
 def _merge(move: _Move) -> list[Problem]:
-    commit = move.event.text("commit") or ""
     if move.around().contained(move.event):
         return []
-    return [Problem(_NEVER_LIFTED, f"neither {commit[:12]} nor an equivalent change is part of this history")]
+    commit = str(move.event.data["commit"])[:12]
+    return [Problem(_NEVER_LIFTED, f"neither {commit} nor an equivalent change is part of this history")]
 
 
 def _verdict(move: _Move) -> list[Problem]:
@@ -324,7 +334,7 @@ def judge_actors(log: Log, known: frozenset[str], signatures: EventSignatures) -
     actors = signatures.actors
     if not actors.present:
         return
-    for event in log.events:
+    for event in log.stored:
         if event.id in known:
             continue
         signed = signatures.judge(event)
@@ -339,8 +349,8 @@ def judge_actors(log: Log, known: frozenset[str], signatures: EventSignatures) -
 def judge_attested(log: Log, known: frozenset[str], policy: EvidencePolicy) -> Iterator[EventObjection]:
     """Yield objections to new replays that name an attestation of CI; `known` are the ids of events on the base."""
     for event in log.events:
-        if event.id in known or event.type != "evidence.replayed" or not event.text("attestation"):
-            continue
+        if event.id in known or not event.text("attestation"):
+            continue  # only a replay has one
         why = attestation_fault(event, log.as_of(event.parents).events, policy)
         if why:
             yield EventObjection("replay_attestation_invalid", event, why)

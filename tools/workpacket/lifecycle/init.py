@@ -62,7 +62,7 @@ class MarkedBlock(Value):
 
 
 def find_blocks(text: str) -> tuple[MarkedBlock, ...] | None:
-    """Return the block; `()` if there is none, None if the markers are not a single pair."""
+    """Return the block; `()` if there is none, or None if the markers are not a single pair."""
     marks = list(_MARK.finditer(text))
     if not marks:
         return ()
@@ -385,8 +385,8 @@ _REMEDY: Final = (
 
 
 def requirement_of(direct_url: Mapping[str, Json] | None, version: str) -> str:
-    """Return the requirement that installs the running tool: `direct_url` is the record of PEP 610, None for an install
-    from an index.
+    """Return the requirement that installs the running tool: `direct_url` is the record of PEP 610, or None for an
+    install from an index.
     """
     if direct_url is None:
         return f"{NAME}=={version}"

@@ -91,7 +91,7 @@ class BaseLine:
         return covered and revision.removesuffix(_BEFORE) in self._places
 
     def blob(self, revision: str, path: str) -> str:
-        """Return the id of the file at the path in `revision`, '' if there is none."""
+        """Return the id of the file at the path in `revision`, or '' if there is none."""
         place = self._places[revision.removesuffix(_BEFORE)] + revision.endswith(_BEFORE)
         places, blobs = self._changed.get(path, ([], []))
         found = bisect_left(places, place)

@@ -183,7 +183,7 @@ def _target_commit(repository: Repository, target: str) -> str | None:
 
 
 def branch_here(repository: Repository) -> str:
-    """Return the branch that is checked out, '' for a detached HEAD."""
+    """Return the branch that is checked out, or '' for a detached HEAD."""
     from workpacket.git.revisions import current_branch
 
     return current_branch(repository) or ""

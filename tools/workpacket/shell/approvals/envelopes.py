@@ -100,7 +100,7 @@ def logged_packets(tree: Tree) -> list[str]:
 
 
 def read_file(tree: Tree, path: str) -> bytes | None:
-    """Return the bytes of a governed file, None if it is missing; WorkpacketError if it is not a regular file."""
+    """Return the bytes of a governed file, or None if it is missing; WorkpacketError if it is not a regular file."""
     try:
         found = tree.read(path)
     except OSError as error:

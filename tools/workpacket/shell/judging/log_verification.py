@@ -81,14 +81,15 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
         if name != CHECKPOINT_LOG:
             stand = standing(log)
             findings += stand.findings
-            lanes[name] = stand.lane if stand.lane == FORKED or (log.sound and not stand.findings) else ""
+            if not log.is_renamed:  # its documents have the other id
+                lanes[name] = stand.lane if stand.lane == FORKED or (log.sound and not stand.findings) else ""
             passed.update(event.lane_to or "" for event in log.events if event.moves_lane)
     now = now or moment().now
     signatures = {path: read_logged(root, path) for path in paths_below(root, CHECKPOINTS_FOLDER)}
     if signatures or CHECKPOINT_LOG in logs:
         own = {path: read_logged(root, path) for path in paths_below(root, f"{LOG_FOLDER}/{CHECKPOINT_LOG}")}
         findings += _about_checkpoints(root, logs, {**own, **signatures}, now)
-    of_packets = [log for name, log in logs.items() if name != CHECKPOINT_LOG]
+    of_packets = [log for name, log in logs.items() if name != CHECKPOINT_LOG and not log.is_renamed]
     digest_of = partial(digest_here, root)
     reports = reports_of(of_packets)
     findings += [fault for log in of_packets for fault in standing_faults(log, digest_of, now, reports)]
@@ -157,7 +158,7 @@ class Proven(Value):
 
 
 class _Question(Value):
-    """What is determined for every packet. `like` is an example of git's ids here, '' if no ids are needed;
+    """What is determined for every packet. `like` is an example of git's ids here, or '' if no ids are needed;
     `signatures` are the actors of the base, with its approving and revoked keys, or None.
     """
 
