@@ -335,7 +335,7 @@ class CharactersLost(TextRule):
             yield self.fault((start, max(start + 1, found[0].end())), message)
 
 
-# A section number behind an A, and words of which one is on the line of a section number.
+# A section number after an A, and words that are used on the same line as section numbers.
 _LOST_SIGN = lazy_pattern(r"(?<![\w.-])A\d{1,2}(?:(?:\.\d{1,3})+|\.\d{1,2}\.x|-\d{1,2})(?![\w-])")
 _ABOUT_SECTIONS = lazy_pattern(r"(?i)\b(?:main body|roadmap|spec_anchor|master spec)|_spec_v\d")
 
