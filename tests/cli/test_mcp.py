@@ -91,8 +91,8 @@ def test_a_packet_goes_its_way_through_the_tools(root: Path) -> None:
         (root / "src/greeting").write_text("hello\n", "utf-8")
         commit(root)
         noted = await client.call_tool("note", {"id": NAME, "text": "It says hello."})
+        assert not noted.is_error, text_of(noted)
         assert noted.structured_content["data"]["text"] == "It says hello."
-        commit(root)
         done = await client.call_tool("done", {"id": NAME})
         assert not done.is_error, text_of(done)
         found = await client.call_tool("search", {"words": ["hello"]})
