@@ -99,6 +99,7 @@ def test_a_packet_goes_its_way_through_the_tools(root: Path) -> None:
         assert found.structured_content["data"]["found"][0]["id"] == NAME
 
     talk(root, story, "--as", "coder", "--commit")
+    git(root, "switch", "-q", f"wp/{NAME}")
     events = [json.loads(path.read_bytes()) for path in (root / ".GOV/log" / NAME).iterdir()]
     assert {event["actor"]["id"] for event in events if event["type"] != "created"} == {"coder"}
 
