@@ -580,9 +580,11 @@ def choice_of(event: str, lane_from: str, verdict: str) -> str:
     return lane_from if event == ADVANCED else verdict
 
 
-def approval_asked(policy: LifecyclePolicy, *, light: bool) -> bool:
-    """Whether the activation of a packet needs an approval."""
-    return not (light and policy.packets.approvals == "none")
+def approval_asked(policy: LifecyclePolicy, *, light: bool, standing: bool) -> bool:
+    """Whether the activation of a packet needs an approval. A standing packet covers changes that no one judges, so
+    it always needs one.
+    """
+    return standing or not (light and policy.packets.approvals == "none")
 
 
 # The gates that `[packets] approvals = "none"` omits for a light packet.
@@ -592,7 +594,8 @@ _UNASKED_IF_LIGHT: Final = frozenset({ACTIVATION_GATE, AMENDMENT_GATE})
 def gates_of(event: LogEvent, policy: LifecyclePolicy) -> tuple[str, ...]:
     """Return all gates whose approval an event needs."""
     own = CONSUMING.get(event.type)
-    if own in _UNASKED_IF_LIGHT and not approval_asked(policy, light=event.text("form") == LIGHT_FORM):
+    light, standing = event.text("form") == LIGHT_FORM, bool(event.text("standing"))
+    if own in _UNASKED_IF_LIGHT and not approval_asked(policy, light=light, standing=standing):
         own = None
     choice = choice_of(event.type, event.lane_from or "", event.text("verdict") or "")
     return (*((own,) if own is not None else ()), *added_gates(policy, event.type, choice))
