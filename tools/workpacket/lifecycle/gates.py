@@ -508,8 +508,9 @@ def _verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool
             "review_reference_missing", message, hint=f"workpacket verdict {packet} CHANGES --reference PLACE"
         )
     if verdict != "CHANGES" and not report:
-        message = "a verdict requires the validator's report"
-        yield Problem("report_missing", message, hint=f"workpacket verdict {packet} {verdict} --report FILE")
+        message = "a verdict requires a reason" if state.light else "a verdict requires the validator's report"
+        said = "--reason TEXT" if state.light else "--report FILE"
+        yield Problem("report_missing", message, hint=f"workpacket verdict {packet} {verdict} {said}")
     yield from unfinished_runs(state)
 
 
