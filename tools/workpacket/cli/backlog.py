@@ -170,7 +170,7 @@ def _wanted_id(arguments: Arguments, governed: GovernedFiles) -> WorkPacketId:
             known = [WorkPacketId.parse(name) for name in governed.known]
             return next_revision(WorkPacketId.parse(base).base, known)
         if len(arguments.words) != 1:
-            raise usage(arguments.command, "missing_argument", "give either a WP_ID or --next BASE")
+            raise usage(arguments.command, "missing_argument", "give a title in quotes, a WP_ID, or --next BASE")
         wp_id = WorkPacketId.parse(arguments.words[0])
     except InvalidId as error:
         raise usage(arguments.command, "invalid_value", f"{base or arguments.words[0]!r} {error}") from error

@@ -405,7 +405,7 @@ class Submission(Value):
 
 
 def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[Problem, ...]:
-    return (
+    found = (
         *holder_unmet(state, submission.actor, now),
         *_elsewhere(state, submission),
         *_criteria_unmet(state.packet, submission),
@@ -413,6 +413,7 @@ def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[
         *uncommitted_unmet(state.packet, submission.uncommitted),
         *_todo_unmet(state.packet, submission),
     )
+    return tuple(sorted(found, key=lambda one: "the evidence was not run" in one.message))
 
 
 def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Problem]:
@@ -462,9 +463,8 @@ def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
             continue
         said = submission.came_to.get(criterion, "failed") if result else "is missing"
         message = f"DONE_MEANS {number}, {criterion[:100]!r}: the evidence {said}"
-        yield Problem(
-            "evidence_missing", message, hint=f"workpacket submit {packet} --prove '{number}=COMMAND or PATH:LINE'"
-        )
+        again = "" if said.startswith("was not run") else f" --prove '{number}=COMMAND or PATH:LINE'"
+        yield Problem("evidence_missing", message, hint=f"workpacket submit {packet}{again}")
 
 
 def _scope_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
@@ -582,9 +582,7 @@ def choice_of(event: str, lane_from: str, verdict: str) -> str:
 
 
 def approval_asked(policy: LifecyclePolicy, *, light: bool, standing: bool) -> bool:
-    """Whether the activation of a packet needs an approval. A standing packet covers changes that no one judges, so
-    it always needs one.
-    """
+    """Whether the activation needs an approval; that of a standing packet, whose changes no one judges, always does."""
     return standing or not (light and policy.packets.approvals == "none")
 
 
