@@ -57,7 +57,7 @@ class Around(Value):
 
     `dependencies` are the packets that the claimed one waits for, and whether they were ever done; `waivers` are the
     approved ones; `contained` says whether a commit is part of head; `submitted` returns what packet and git say about
-    a submission; `open_points` are points of the refinement's checklist that are not passed. `packets` are those that
+    a submission; `open_points` are points of the refinement's checklist that are not met. `packets` are those that
     have a log; `versions` returns the bytes of a file in every commit of this clone, by digest. `standing` is used if
     the policy has a gate for standing packets: it returns the last day of this packet according to its files ('' if it
     is not a standing packet) and according to those of the base (None if the base does not have it). `unreplayed` is
@@ -273,7 +273,7 @@ def _activation(move: _Move) -> list[Problem]:
     nameless = [] if move.event.text("contract") else [Problem(_NEVER_LIFTED, "the activation names no contract")]
     points = move.around().open_points()
     path = refinement["path"]
-    return [*nameless, *(Problem("coverage_point_open", f"{point!r} is not passed in {path}") for point in points)]
+    return [*nameless, *(Problem("coverage_point_open", f"{point!r} is not met in {path}") for point in points)]
 
 
 def _claim(move: _Move) -> list[Problem]:

@@ -2,7 +2,7 @@
 between the entries is kept; within an entry, only the parts that the log determines are rewritten.
 
 With `[board] commit = "branch"`, board and registry are laid out so that git merges what several branches wrote: the
-board has a mark for each open packet in each section, and the registry an empty row behind each open packet's.
+board has a mark for each open packet in each section, and the registry has an empty row after that of each open packet.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce], *, a
 
 
 def spacer_edits(registry: TraceabilityRegistry, bases: Container[str]) -> Iterator[Edit]:
-    """Yield the edits that leave exactly one empty row behind the row of each of these bases. An empty row before such
+    """Yield the edits that leave exactly one empty row after the row of each of these bases. An empty row before such
     a row is kept, because removing it would be a change next to that row.
     """
     source = registry.source

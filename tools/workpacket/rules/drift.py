@@ -16,7 +16,7 @@ from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule
 
 _MAY_BE_STUB = MAY_BE_STUB | {FORKED, ""}
-_SYNC = "`workpacket board sync` restores the state in the log"
+_SYNC = "`workpacket board sync` restores what the log says"
 
 
 def _lane(repository: RepositorySummaries, name: str) -> Lane | None:

@@ -82,12 +82,12 @@ LOG = (
         Only a resolution that names the conflicting moves ends a fork; any other move is ignored.
         Remedy: Settle the fork with `workpacket packet resolve <WP> --lane <LANE> --reason <WHY>`.
 
-    log_file_deleted: A file of the log, the approvals or the checkpoints was deleted since the base
+    log_file_deleted: A file of the log, the approvals or the checkpoints has been deleted since the base
         Nothing under .GOV/log, .GOV/attestations and .GOV/checkpoints may be deleted, because history would change
         unnoticed.
         Remedy: {_RESTORE}
 
-    log_file_modified: A file of the log, the approvals or the checkpoints was changed since the base
+    log_file_modified: A file of the log, the approvals or the checkpoints has been changed since the base
         Files under .GOV/log, .GOV/attestations and .GOV/checkpoints are written once.
         Remedy: {_RESTORE}
 
@@ -259,7 +259,7 @@ AUDIT = (
         Remedy: Restore the file from git; write a later report to a separate file.
 
     commit_not_on_target: Work recorded as merged is not on the target branch
-        According to the log, the branch contains the work. The branch was moved since then, or never contained it.
+        According to the log, the branch contains the work. The branch has been moved since then, or never contained it.
         Remedy: Merge the work, then run `workpacket packet reopen` and `workpacket packet merged`; or find out who
         moved the branch.
 
@@ -278,6 +278,11 @@ AUDIT = (
         Remedy: End the run with `workpacket runtime cancel RUN`, so that the log says how it ended.
     """),
     *_across_advice(f"""
+    attributes_missing: Missing attributes for the files below .GOV
+        Where git converts line ends, as it usually does on Windows, a checkout has other bytes than were signed.
+        Remedy: Run `workpacket init`, which adds the lines to a file that it wrote; add them yourself to one that you
+        have edited. Then: `git add --renormalize .GOV`.
+
     waiver_expired: Waiver that expired before the work ended
         The waived condition applies again.
         Remedy: Meet the condition, or have it waived again: `workpacket packet waive WP_ID CODE --reason TEXT --until

@@ -80,7 +80,7 @@ def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Prob
             against = _only_then(approvals, event, gate, later)
             if against:
                 commit = f"{place.brought_by[:12]}, which added it, says {write_instant(said)}"
-                then = f"an earlier commit says {write_instant(later)}, when: {', '.join(against)}"
+                then = f"an earlier commit says {write_instant(later)}; at that time: {', '.join(against)}"
                 message = f"{commit}, but {then}"
                 yield Problem("use_backdated", message, Location(event.path), severity="warning")
 
