@@ -27,6 +27,7 @@ from workpacket.shell.cache import MANY, RestsOn
 from workpacket.shell.governed_files import LOG_STATE
 from workpacket.shell.governing.execution import Question, gather, here
 from workpacket.shell.held import note
+from workpacket.shell.judging.lost_events import removed_lately
 from workpacket.shell.transactions import JOURNAL_FOLDER
 from workpacket.shell.transactions.recovery import unfinished
 from workpacket.value import replace
@@ -86,6 +87,9 @@ def packet_facts(arguments: Arguments, *, questions: Sequence[Question] = ()) ->
     repository = open_for_reading()
     name = named_packet(arguments, repository)
     facts = gather(repository, [name], reader_identity(arguments, repository), questions)
+    lost = removed_lately(repository, name)
+    if lost is not None:
+        sys.stderr.write(f"note: {escape(lost.message)}; see: {lost.hint}\n")
     return repository, facts, packet_of(facts, name)
 
 
