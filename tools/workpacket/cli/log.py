@@ -203,7 +203,9 @@ def _recover(arguments: Arguments) -> int:
 
 def _recover_events(arguments: Arguments, repository: Repository) -> int:
     """Show the events that git took away, and with --write bring them back."""
-    lost = lost_events(repository, [packet_called(str(repository.root), each).text for each in arguments.words[1:]])
+    lost = lost_events(repository, arguments.words)
+    for name in {*arguments.words} - {each.path.split("/")[2] for each in lost}:
+        packet_called(str(repository.root), name)  # an unknown id is an error
     write = arguments.flag("write") and bool(lost)
     if write:
         from workpacket.shell.actor import moment
@@ -219,7 +221,7 @@ def _recover_events(arguments: Arguments, repository: Repository) -> int:
         print("next: workpacket status")
         return exits.OK
     print(f"{counted(len(lost), 'file')} {'brought back' if write else 'missing here, which git still has'}")
-    again = " ".join(("workpacket log recover", *arguments.words[1:], "--write"))
+    again = " ".join(("workpacket log recover", *arguments.words, "--write"))
     print(f"next: {'workpacket board sync, then: workpacket check' if write else again}")
     return exits.OK
 

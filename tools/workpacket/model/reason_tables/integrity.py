@@ -26,7 +26,7 @@ LOG = (
 
     event_line_ends: Event file with changed line endings
         A tool turned LF into CRLF, so the bytes no longer match the name although the text looks the same.
-        Remedy: Add the attributes that `workpacket init` writes, then restore the file: `workpacket log recover`.
+        Remedy: Add the lines that `workpacket init` writes to .GOV/.gitattributes, then run `workpacket log recover`.
 
     event_names_swapped: Event file with the name of another event
         Its bytes are those of another event in the same log: files were swapped or overwritten.

@@ -12,22 +12,18 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import changes_before, list_tree, read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit, reference_tips
 from workpacket.git.run import run_git
 from workpacket.ledger.log import is_event_name
-from workpacket.model.layout import APPEND_ONLY_FOLDERS, ENVELOPE_SUFFIX, LOG_FOLDER
+from workpacket.model.layout import APPEND_ONLY_FOLDERS, ENVELOPE_SUFFIX
 from workpacket.model.plan import FileChange, Moment, Plan, digest
-from workpacket.problem import Problem
 from workpacket.shell.governed_files import append_only_paths, read_logged
 from workpacket.shell.transactions.transaction import writing
 from workpacket.value import Value
 
 _EVERY_SIDE = ("--full-history", "-m")
-# A question in passing looks at this many commits; `log recover` looks at all.
-_RECENT = 100
 # Git looks at every object that nothing refers to.
 _PATIENCE = 1800.0
 _AT_ONCE = 500
@@ -96,28 +92,6 @@ def bring_back(repository: Repository, lost: Sequence[LostEvent], moment: Moment
             for each in lost
         )
         return transaction.apply(Plan("recover", moment.tx, restored=tuple(changes)))
-
-
-def removed_lately(repository: Repository, packet: str) -> Problem | None:
-    """Return why the log of the packet is not whole, if one of the last commits removed an event of it."""
-    head = head_commit(repository)
-    if head is None:
-        return None
-    commits = run_git(repository.root, "rev-list", f"--max-count={_RECENT}", "--end-of-options", head).output
-    folder = f"{LOG_FOLDER}/{packet}"
-    with suppress(WorkpacketError):  # a shallow or partial clone lacks what a merge joined
-        answer = run_git(
-            repository.root, "diff-tree", "--stdin", "-m", "-r", "-z", "--no-renames", "--no-commit-id",
-            "--name-only", "--diff-filter=D", "--", folder, stdin=commits,
-        )  # fmt: skip
-        gone = {path for path in answer.text.split("\0") if path.startswith(f"{folder}/")}
-        missing = [path for path in gone if not (repository.root / path).exists()]
-        if missing:
-            message = (
-                f"the log of {packet} is not whole: HEAD's history has {len(missing)} of its events, which are not here"
-            )
-            return Problem("log_event_missing", message, hint=f"workpacket log recover {packet}")
-    return None
 
 
 def _is_whole(path: str, data: bytes) -> bool:
