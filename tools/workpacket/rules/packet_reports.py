@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from workpacket.documents.packet import Packet
+from workpacket.documents.packet import NOT_YET, Packet
 from workpacket.documents.structured import body_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import HOLDER
@@ -224,6 +224,8 @@ class EvidenceEmpty(ReportRule):
         if placed is None or not _is_finished(document):
             return
         lines = body_of(document.source, placed.section).splitlines()
+        if lines == [NOT_YET]:
+            return  # the tool wrote the packet, and its evidence is in the log
         # The template says in parentheses what to write.
         body = "\n".join(line for line in lines if not _REMARK.fullmatch(line.strip("-*+ \t")))
         if not says_something(body):
