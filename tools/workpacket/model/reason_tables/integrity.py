@@ -184,7 +184,7 @@ CHANGE = (
         `workpacket board sync`, commit), and repeat the commands that still apply.
 
     base_not_merged: Branch that lacks what landed on the base
-        What is merged would be judged without these events, so a contradiction between both would not be found.
+        What is merged would be judged without these events, so a contradiction between the two would not be found.
         Remedy: Merge the base into the branch, or rebase the branch; in CI, check out the result of the merge.
 
     base_lanes_unfit: Base whose policy adds invalid lanes
