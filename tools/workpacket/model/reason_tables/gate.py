@@ -110,7 +110,7 @@ BEGINNING = (
         Remedy: Meet the criterion, then tick its box in DONE_MEANS.
 
     replay_missing: No one else has run the proofs again
-        Before a verdict PASS, the policy requires that the proofs be run again by someone who did not do the work, or
+        Before a PASS verdict, the policy requires that the proofs be run again by someone who did not do the work, or
         by CI. Remedy: Have someone else run `workpacket evidence replay WP --record`, or record the attestation of CI:
         `workpacket evidence record WP FILE`.
 

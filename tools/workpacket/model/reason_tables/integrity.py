@@ -42,7 +42,7 @@ LOG = (
         Remedy: Compare it with the schema that `workpacket help schema event` prints.
 
     event_too_large: Event file that is too large
-        Large contents belong in separate files; the event contains their digest.
+        Large content belongs in separate files; the event contains their digest.
         Remedy: Remove the file and record the evidence with its command, which keeps only the last lines.
 
     event_version_unknown: Event from a newer version of workpacket
