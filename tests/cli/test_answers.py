@@ -199,9 +199,9 @@ def beginning(reached: Reached, governed: Governed) -> None:
     reached(governed, "new", "--from", "todo.md", "--form", "full")
     governed.git("clean", "-qfd")
     governed.git("checkout", "-q", ".")
-    for words in (["status"], ["next"], ["why", NAME], ["list"], ["search", NAME], ["show", NAME],
-                  ["log", "show", NAME], ["board", "registry", "show"], ["board", "registry", "sync"],
-                  ["log", "recover"]):  # fmt: skip
+    for words in (["status"], ["next"], ["guard", "README.md"], ["prime"], ["why", NAME], ["list"],
+                  ["search", NAME], ["show", NAME], ["log", "show", NAME], ["board", "registry", "show"],
+                  ["board", "registry", "sync"], ["log", "recover"]):  # fmt: skip
         reached(governed, *words)
 
 

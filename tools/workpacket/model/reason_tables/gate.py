@@ -301,6 +301,10 @@ WORK = _gate("""
         The commit from which it started is not recorded.
         Remedy: `workpacket packet prepare WP` records it.
 
+    path_protected: The path is written by commands only
+        A file of git or of the log that is written by hand breaks the repository for everyone.
+        Remedy: Use the command that writes it: `git config`, or `workpacket packet note` to correct the log.
+
     other_work_branch: Another packet's branch is checked out
         The packet was prepared on a different branch; the branch checked out here belongs to another packet, or to
         none.

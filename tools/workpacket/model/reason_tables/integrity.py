@@ -278,6 +278,11 @@ AUDIT = (
         Remedy: End the run with `workpacket runtime cancel RUN`, so that the log says how it ended.
     """),
     *_across_advice(f"""
+    attributes_missing: Missing attributes for the files below .GOV
+        Where git converts line ends, as it usually does on Windows, a checkout has other bytes than were signed.
+        Remedy: Run `workpacket init`, which adds the lines to a file that it wrote; add them yourself to one that you
+        have edited. Then: `git add --renormalize .GOV`.
+
     waiver_expired: Waiver that expired before the work ended
         The waived condition applies again.
         Remedy: Meet the condition, or have it waived again: `workpacket packet waive WP_ID CODE --reason TEXT --until

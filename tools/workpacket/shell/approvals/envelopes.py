@@ -105,7 +105,7 @@ def read_file(tree: Tree, path: str) -> bytes | None:
         found = tree.read(path)
     except OSError as error:
         raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=path) from error
-    return None if found is None else found.data
+    return None if found is None else tree.as_stored(path, found.data)
 
 
 _NOTHING = "-"

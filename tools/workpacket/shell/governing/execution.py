@@ -21,7 +21,7 @@ from workpacket.documents.spec_pointer import specification_places
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import read_blobs
 from workpacket.git.repository import Repository, find_repository
-from workpacket.git.revisions import current_branch, default_branch, head_commit, local_branches
+from workpacket.git.revisions import current_branch, default_branch, head_commit, local_branches, without_remote
 from workpacket.ledger.log import is_renaming, read_logs
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import (
@@ -113,7 +113,7 @@ def gather(
 
 
 def _is_on(repository: Repository, policy: BasePolicy) -> bool:
-    return current_branch(repository) == policy.target_branch.removeprefix("origin/")
+    return current_branch(repository) == without_remote(repository, policy.target_branch)
 
 
 def _with_landings(
@@ -131,7 +131,7 @@ def _with_landings(
     if not waiting:
         return packets
     # A branch that has just begun has the line of the target branch.
-    at = local_branches(repository).get(policy.target_branch.removeprefix("origin/"))
+    at = local_branches(repository).get(without_remote(repository, policy.target_branch))
     if not _is_on(repository, policy) and (at is None or at != head_commit(repository)):
         return packets
     from workpacket.shell.judging.landed_work import landed
@@ -281,7 +281,7 @@ def unseen_moves(repository: Repository, packet: PacketFacts) -> tuple[Problem, 
     contents = read_blobs(repository, missing.values())
     logs, _ = read_logs({path: contents[blob] for path, blob in there.items() if path in missing} | own)
     moves = [event for event in logs[name].events if event.path in missing and event.moves_lane]
-    base = branch.ref.removeprefix("refs/heads/").removeprefix("refs/remotes/")
+    base = branch.name
     if packet.log.by_id and packet.log.by_id.keys().isdisjoint(path.removesuffix(".json")[-64:] for path in there):
         message = f"{base} has another packet {name}, which {moves[0].actor.id if moves else 'someone'} created"
         return (Problem("packet_exists", message, hint=f"workpacket packet rename {name} NEW_WP_ID"),)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from workpacket.audit.expired import may_expire, named_files, standing_faults
+from workpacket.git.index import hidden_file
 from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, default_branch
@@ -98,6 +99,9 @@ def digest_here(root: str, path: str) -> str | None:
     """Return the digest of a file of the work tree; None if it is missing or unreadable."""
     try:
         return hashlib.sha256(read_bytes(root, path, LARGEST_FILE)).hexdigest()
+    except FileNotFoundError:
+        data = hidden_file(root, path)
+        return hashlib.sha256(data).hexdigest() if data is not None else None
     except OSError:
         return None
 
