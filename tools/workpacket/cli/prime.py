@@ -157,7 +157,7 @@ _COVERAGE: Final = {
 
 
 def rules(policy: LifecyclePolicy) -> Iterator[str]:
-    """Yield what the policy asks of work, in sentences."""
+    """Yield what the policy requires of work, in sentences."""
     yield _COVERAGE[policy.coverage.mode] + " To ask first: `workpacket guard PATH`."
     if policy.coverage.exempt and policy.coverage.mode != "off":
         yield f"Exempt: {escape(_cut(', '.join(policy.coverage.exempt)))}."

@@ -1,4 +1,4 @@
-"""The guard: whether an actor may write a path now, and if not, which command leads on.
+"""The guard: whether an actor may write a path now, and if not, which command to run next.
 
 It gives the answer of coverage before the file is written. A path may be written by the holder of a packet that has it
 in its scope, if the packet still states its approved contract; by anyone within a standing packet; and where the policy
@@ -112,7 +112,7 @@ def _free(path: str, rules: GuardRules) -> str:
     if is_governance(path) and path not in rules.specification:
         return "it is a governance document, which `workpacket check` judges"
     if rules.exempt is None:
-        return "the policy asks for no packet"
+        return "the policy requires no packet"
     return "" if outside((path,), rules.exempt, strict=True) else "the policy exempts it"
 
 

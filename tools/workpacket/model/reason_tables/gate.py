@@ -302,7 +302,7 @@ WORK = _gate("""
         Remedy: `workpacket packet prepare WP` records it.
 
     path_protected: The path is written by commands only
-        A file of git or of the log that is written by hand breaks the repository for everyone.
+        Editing a file of git or of the log by hand breaks the repository for everyone.
         Remedy: Use the command that writes it: `git config`, or `workpacket packet note` to correct the log.
 
     other_work_branch: Another packet's branch is checked out

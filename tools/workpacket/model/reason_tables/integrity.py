@@ -279,7 +279,8 @@ AUDIT = (
     """),
     *_across_advice(f"""
     attributes_missing: Missing attributes for the files below .GOV
-        Where git converts line ends, as it usually does on Windows, a checkout has other bytes than were signed.
+        Where git converts line ends, as it usually does on Windows, the bytes of a checkout differ from those that were
+        signed.
         Remedy: Run `workpacket init`, which adds the lines to a file that it wrote; add them yourself to one that you
         have edited. Then: `git add --renormalize .GOV`.
 
