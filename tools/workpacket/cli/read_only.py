@@ -121,9 +121,12 @@ def facts_from_summaries(repository: Repository) -> Facts:
     return replace(facts, packets=told)
 
 
-def output(repository: Repository, text: str, *, lasts: bool = True, also: Sequence[str] = ()) -> Output:
-    """Return the output. `lasts` says whether it stays correct as time passes; `also` are other files that it depends
-    on, and folders, which end with '/'. Unfinished writes are reported every time until they are recovered.
+def output(
+    repository: Repository, text: str, *, lasts: bool = True, until: str = "", also: Sequence[str] = ()
+) -> Output:
+    """Return the output. `lasts` says whether it stays correct as time passes, and `until` the moment when that ends,
+    '' if it does not; `also` are other files that it depends on, and folders, which end with '/'. Unfinished writes are
+    reported every time until they are recovered.
     """
     places = [
         repository.common_dir / "packed-refs",
@@ -136,4 +139,4 @@ def output(repository: Repository, text: str, *, lasts: bool = True, also: Seque
         for path in (*map(str, places), *(f"{folder}/" for folder in folders), *also)
     ]
     files = (LOG_STATE, *_DOCUMENTS, *extras)
-    return Output(text, 0, RestsOn(files, clock=not lasts, unnamed=bool(unfinished(repository))))
+    return Output(text, 0, RestsOn(files, clock=not lasts, until=until, unnamed=bool(unfinished(repository))))

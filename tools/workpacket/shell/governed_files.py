@@ -177,11 +177,6 @@ LOG_STATE = f"{LOG_FOLDER}/"
 CHECKPOINTS_STATE = f"{CHECKPOINTS_FOLDER}/"
 
 
-def log_files(root: str) -> dict[str, bytes]:
-    """Return every file below the log, by path."""
-    return {path: read_logged(root, path) for path in paths_below(root, LOG_FOLDER)}
-
-
 def append_only_paths(root: str) -> list[str]:
     """Return every write-once file."""
     return [path for folder in APPEND_ONLY_FOLDERS for path in paths_below(root, folder)]
