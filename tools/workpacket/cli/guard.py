@@ -226,10 +226,6 @@ def _rules(repository: Repository) -> GuardRules:
         cache.close()
 
 
-# Lanes from which no work begins any more, so that a packet in them covers no change to come.
-_OVER: Final = frozenset({"", "VALIDATED", "MERGED", "ABANDONED", "SUPERSEDED"})
-
-
 def _gathered(repository: Repository) -> GuardRules:
     from workpacket.cli.read_only import NOBODY
     from workpacket.documents.spec_pointer import specification_places
@@ -237,13 +233,14 @@ def _gathered(repository: Repository) -> GuardRules:
     from workpacket.lifecycle.coverage import stated_scope
     from workpacket.lifecycle.guard import Guarded
     from workpacket.lifecycle.transitions import forward_command
+    from workpacket.model.lanes import OVER
     from workpacket.model.layout import SPEC_POINTER
     from workpacket.shell.governing.execution import gather
 
     facts = gather(repository, None, NOBODY)
     packets = []
     for name, packet in sorted(facts.packets.items()):
-        document = packet.packet or packet.stub if packet.lane not in _OVER else None
+        document = packet.packet or packet.stub if packet.lane and packet.lane not in OVER else None
         if document is None:
             continue
         scope = stated_scope(document)
