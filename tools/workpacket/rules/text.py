@@ -215,7 +215,7 @@ def _what_was_meant(match: re.Match[str]) -> str:
     word = f"{start}{meant}{rest}"
     if meant.startswith("`") and start in {"`", "``"}:  # of the marks of a fence, the shell reads some as escapes
         word = f"```{meant[1:]}{rest}"
-    why = "a shell probably read {} as an escape" if meant.startswith("`") else "an old code page draws {} for it"
+    why = "a shell probably read {} as an escape" if meant.startswith("`") else "an old code page displays it as {}"
     return f"{why.format(meant)}: write {word}"
 
 
