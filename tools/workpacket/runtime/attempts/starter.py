@@ -19,7 +19,7 @@ from workpacket.runtime.attempts.effects import identity
 from workpacket.runtime.attempts.questions import Ask
 from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
 from workpacket.runtime.attempts.session import BorrowedLease, Session, token_hash
-from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_prefix
+from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_name, stream_prefix
 from workpacket.runtime.clock import Clock, Ids, SystemClock, random_id
 from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt
 from workpacket.runtime.holders import is_certainly_alive, is_certainly_dead, this_process
@@ -208,11 +208,12 @@ class RunStarter:
 
     def open(self, wanted: RunSpec) -> Session:
         prefix = stream_prefix(wanted.name, wanted.packet)
+        keyed = stream_name(wanted.name, wanted.packet, wanted.key) if wanted.key else ""
         if wanted.begun_as:
             stream_prefix(wanted.begun_as, "")  # the same characters are allowed
             known = self._exists(wanted.begun_as)
             return self.resume(wanted.begun_as, wanted) if known else self._begin(wanted.begun_as, wanted)
-        stream = prefix + wanted.key if wanted.key else newest_numbered(self.store, prefix)
+        stream = keyed or newest_numbered(self.store, prefix)
         if not stream or not self._exists(stream):
             return self._begin(stream or next_in_line(self.store, prefix), wanted)
         if wanted.key:
@@ -401,7 +402,7 @@ class RunStarter:
 
     def fork(self, state: RunState, point: CheckpointRecord, key: str) -> str:
         """Copy everything done up to the checkpoint, in one append; payloads are shared by address."""
-        stream = stream_prefix(state.name, state.packet) + key
+        stream = stream_name(state.name, state.packet, key)
         before = fold(self.store.read(state.stream, 0, point.version))
         recorder = self._recorder(stream, RunState(), None)
         self._announce(stream, state.packet)

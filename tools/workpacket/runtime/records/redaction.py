@@ -21,7 +21,7 @@ from typing import NamedTuple
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import RedactionFailed
 from workpacket.runtime.records.events import Data, RecordKind
-from workpacket.runtime.records.jcs import jcs_hash, jcs_text, quoted
+from workpacket.runtime.records.jcs import jcs_hash, jcs_text, quoted, storable
 
 _WORD = frozenset(string.ascii_letters + string.digits + "_-")
 _BASE64 = frozenset(string.ascii_letters + string.digits + "+/=_-")
@@ -303,6 +303,8 @@ def clean_data(kind: RecordKind, data: Data, redactor: Redactor) -> dict[str, Js
         value = kept[name]
         sensitivity = kind.fields.get(name, "drop")
         if sensitivity == "scan":
+            if type(value) is str:
+                value = storable(value)
             text = quoted(value) if type(value) is str else json.dumps(value, ensure_ascii=False)
             kept[name], _ = redactor.clean_value(value, text)
         elif sensitivity == "hash":
