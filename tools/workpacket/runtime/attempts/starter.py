@@ -125,6 +125,7 @@ def carried_over(store: Store, state: RunState, point: CheckpointRecord, stream:
     drafts += [_carried(store, event) for signals in state.waits.signals.values() for event in signals]
     drafts += [_carried(store, event) for event in state.patches.values()]
     drafts += [_carried(store, event) for event in state.published.values()]
+    drafts += [RecordDraft("calls.interleaved", {"scope": scope}) for scope in sorted(state.interleaved)]
     for wait in state.waits.begun.values():
         drafts += [_carried(store, event) for event in (wait.begun, wait.ended) if event is not None]
     drafts.append(_carried(store, point.event))
