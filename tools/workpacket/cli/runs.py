@@ -211,7 +211,7 @@ def _list(arguments: Arguments, runtime: Runtime) -> int:
         raise usage(
             arguments.command,
             "unexpected_argument",
-            "`list` takes at most one argument, a run id or its beginning",
+            "`list` takes at most one argument, a run id or a prefix of one",
         )
     state, packet = arguments.value("state"), arguments.value("packet")
     lines = [

@@ -264,7 +264,7 @@ class WorkDocument(StructuredDocument):
 
     @property
     def unproven(self) -> list[str]:
-        """Return what the document contains nothing of: `verdict`, `evidence`."""
+        """Return what the document lacks entirely: `verdict`, `evidence`."""
         return []
 
     @property

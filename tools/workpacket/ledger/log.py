@@ -16,12 +16,22 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final, TypeAlias
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import Json
-from workpacket.model.event_types import CHECKPOINT_LOG, DATA, ENVELOPE, GENESIS_TYPES, OLDEST_VERSION, VERSION, Shape
+from workpacket.model.event_types import (
+    BEFORE_LANDING,
+    CHECKPOINT_LOG,
+    DATA,
+    ENVELOPE,
+    GENESIS_TYPES,
+    OLDEST_VERSION,
+    VERSION,
+    Shape,
+)
 from workpacket.model.events import Actor, ChangedFile, LogEvent, encode_event, event_id, event_of
 from workpacket.model.layout import LARGEST_EVENT, LOG_FOLDER
 from workpacket.problem import Location, Problem
@@ -134,6 +144,22 @@ _decode_json = json.JSONDecoder(parse_float=Fractional).decode
 _encode_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
+# Events that were accepted, by id, in the innermost `each_event_decoded_once`.
+_accepted: list[dict[str, LogEvent]] = []
+
+
+@contextmanager
+def each_event_decoded_once() -> Iterator[None]:
+    """Remember accepted events until the end. For commands that read all logs more than once and keep them: the events
+    are equal anyway, and most of the time and memory is spent on decoding them.
+    """
+    _accepted.append(_accepted[-1] if _accepted else {})
+    try:
+        yield
+    finally:
+        _accepted.pop()
+
+
 def is_event_name(name: str) -> bool:
     return _EVENT_NAME.fullmatch(name) is not None
 
@@ -149,10 +175,18 @@ def decode_event(
     identity = hashlib.sha256(data).hexdigest()
     if f"{identity}.json" != name:
         return _not_what_was_written(path, data, identity, names)
+    # The id is the digest of the bytes, so this event was decoded from the same bytes.
+    accepted = _accepted[-1] if _accepted and form is FORMAT else None
+    known = accepted.get(identity) if accepted is not None else None
+    if known is not None and path == known.path:
+        return known
     value = _canonical_value(data)
     if value is None:
         return fault("event_not_canonical", path, "the file is not one object in canonical JSON followed by a newline")
-    return _event_of_value(folder, path, form.upcast(value), identity, form)
+    event = _event_of_value(folder, path, form.upcast(value), identity, form)
+    if accepted is not None and isinstance(event, LogEvent):
+        accepted[identity] = event
+    return event
 
 
 def _event_of_value(folder: str, path: str, value: dict[str, Any], identity: str, form: Format) -> LogEvent | Problem:
@@ -191,16 +225,30 @@ def _not_what_was_written(path: str, data: bytes, identity: str, names: Containe
 
 
 class Log(Value):
-    """The consistent events, by id and in the order of replay, their heads, and all errors."""
+    """The consistent events, by id and in the order of replay, their heads, and all errors.
+
+    `renamed` are the events of other packets that had this id, and were given another one before they landed.
+    """
 
     packet: str
     by_id: Mapping[str, LogEvent]
     heads: tuple[str, ...]
     findings: tuple[Problem, ...]
+    renamed: Mapping[str, LogEvent] = NOTHING
 
     @property
     def events(self) -> tuple[LogEvent, ...]:
         return tuple(self.by_id.values())
+
+    @property
+    def stored(self) -> tuple[LogEvent, ...]:
+        """Return every event in the folder of this log."""
+        return (*self.by_id.values(), *self.renamed.values())
+
+    @property
+    def is_renamed(self) -> bool:
+        """Whether the packet has another id now, and no other packet has this one."""
+        return len(self.heads) == 1 and is_renaming(self.by_id[self.heads[0]])
 
     @property
     def sound(self) -> bool:
@@ -209,13 +257,14 @@ class Log(Value):
 
     def ancestry(self, heads: Iterable[str]) -> frozenset[str]:
         """Return these events and all their ancestors; unknown ids are ignored."""
+        known = {**self.by_id, **self.renamed} if self.renamed else self.by_id
         seen: set[str] = set()
-        waiting = [head for head in heads if head in self.by_id]
+        waiting = [head for head in heads if head in known]
         while waiting:
             identity = waiting.pop()
             if identity not in seen:
                 seen.add(identity)
-                waiting.extend(self.by_id[identity].parents)
+                waiting.extend(known[identity].parents)
         return frozenset(seen)
 
     def as_of(self, heads: Iterable[str]) -> Log:
@@ -277,9 +326,41 @@ def join_events(packet: str, events: Iterable[LogEvent], findings: Iterable[Prob
         elif all(parent in attached for parent in event.parents):
             attached[event.id] = event
             followed.update(event.parents)
-    found += _beginning_faults(packet, known, [event for event in attached.values() if not event.parents])
+    beginnings = [event for event in attached.values() if not event.parents]
+    renamed: dict[str, LogEvent] = {}
+    if len(beginnings) > 1:
+        renamed = _renamed(attached, len(beginnings) - 1)
+        attached = {identity: event for identity, event in attached.items() if identity not in renamed}
+        beginnings = [event for event in beginnings if event.id not in renamed]
+    found += _beginning_faults(packet, known, beginnings)
     heads = tuple(sorted(attached.keys() - followed))
-    return Log(packet, attached, heads, tuple(sorted(found, key=lambda finding: finding.order)))
+    return Log(packet, attached, heads, tuple(sorted(found, key=lambda finding: finding.order)), renamed)
+
+
+def is_renaming(event: LogEvent) -> bool:
+    """Whether the event gives the packet another id, so that the log of the old id can have another beginning."""
+    return event.type == "superseded" and event.text("renamed") == BEFORE_LANDING
+
+
+def _renamed(attached: Mapping[str, LogEvent], most: int) -> dict[str, LogEvent]:
+    """Return the events of at most so many packets that were renamed: those from which nothing but the renaming
+    follows.
+    """
+    first: dict[str, frozenset[str]] = {}
+    for event in attached.values():  # parents come before their children
+        first[event.id] = frozenset().union(*(first[parent] for parent in event.parents)) or frozenset({event.id})
+    last = {parent for event in attached.values() for parent in event.parents}
+    ends: dict[str, list[LogEvent]] = {}
+    for event in attached.values():
+        if event.id not in last:
+            for beginning in first[event.id]:
+                ends.setdefault(beginning, []).append(event)
+    over = sorted(
+        beginning
+        for beginning, events in ends.items()
+        if len(events) == 1 and is_renaming(events[0]) and first[events[0].id] == {beginning}
+    )[:most]
+    return {identity: event for identity, event in attached.items() if first[identity] <= {*over}}
 
 
 def _replay_order(event: LogEvent) -> tuple[int, str]:

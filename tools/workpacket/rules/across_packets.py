@@ -133,7 +133,7 @@ def _dependencies(work: WorkIndex) -> _Edges:
 
 
 class DependencyContradiction(RepositoryRule):
-    """Different dependencies in stub and packet
+    """Stub and packet with different dependencies
 
     Stub and packet disagree about what the work waits for, and the gate can follow only one of them.
 

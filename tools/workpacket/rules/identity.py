@@ -411,7 +411,7 @@ _KEY = lazy_pattern(
 
 
 class LookAlikeCharacter(StructuredRule):
-    """Look-alike of the expected character, or is invisible
+    """Look-alike or invisible character in an id, key or heading
 
     Programs read a different id, key or heading, and people cannot see why: the section, the field or the dependency is
     ignored.

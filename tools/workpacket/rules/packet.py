@@ -19,7 +19,6 @@ from workpacket.rules.scope_paths import is_too_wide
 from workpacket.rules.structured import elsewhere, says_something
 from workpacket.text.blocks import walk
 from workpacket.text.fields import Field, Item, read_fields
-from workpacket.text.formats import legacy_signature
 from workpacket.text.source import PATH_LENGTH
 
 _EVIDENCE_PLACE = lazy_pattern(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d+)?`?")
@@ -97,23 +96,6 @@ class PacketStatusOldForm(PacketRule):
             said = status.value.casefold().replace("_", " ")  # `Done (VALIDATED)` names one of the lanes of Done
             meant = [lane for lane in lanes if lane.title.casefold() in said] or lanes
             yield self.fault(status.span, message, hint=f"write {' or '.join(lane.title for lane in meant)}")
-
-
-class SignatureByAgent(PacketRule):
-    """Signature of the agent that wrote the packet
-
-    A person approves; an agent that signs its own packet proves nothing.
-
-    Remedy: have the packet approved by a person: `workpacket approve <WP_ID>`.
-    """
-
-    def check(self, document: Packet) -> Iterator[Problem]:
-        agent, signature = document.text_at("metadata", "agent_id"), document.user_signature
-        if agent is None or signature is None or legacy_signature(signature.value):
-            return
-        if agent.value.strip("`* ").casefold() == signature.value.rstrip("0123456789"):
-            message = f"the signature {signature.value} is by {agent.value}, the packet's AGENT_ID"
-            yield self.fault(signature.span, message)
 
 
 class CriterionTicked(PacketRule):

@@ -324,7 +324,7 @@ class VerdictUnticked(RefinementRule):
             yield self.fault(document.verdict.span, message)
         if points:
             more = f", nor {'is' if len(points) == 2 else 'are'} {len(points) - 1} more" if len(points) > 1 else ""
-            message = f"CLEARLY_COVERS_VERDICT is PASS, but {points[0][0]!r} is not passed{more}"
+            message = f"CLEARLY_COVERS_VERDICT is PASS, but {points[0][0]!r} is not met{more}"
             yield self.fault(points[0][1].span, message)
 
 
@@ -348,7 +348,7 @@ class SignatureBeforeDocument(RefinementRule):
         written = datetime.strptime(created.value[:10], "%Y-%m-%d")
         signed = datetime.strptime(signature.value[-len("DDMMYYYYHHMM") :], "%d%m%Y%H%M")
         if signed + _DAY < written:  # the token has the time of some zone
-            message = f"CREATED_AT is {created.value[:10]}, but the signature is of {signed:%Y-%m-%d}"
+            message = f"CREATED_AT is {created.value[:10]}, but the signature is dated {signed:%Y-%m-%d}"
             yield self.fault(created.span, message)
 
 

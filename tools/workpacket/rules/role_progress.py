@@ -65,7 +65,7 @@ class RoleOlderForm(RoleRule):
 
 
 class RoleFileUnread(RoleRule):
-    """File among the checkpoints of roles that is none
+    """File among the role checkpoints that is not one
 
     It is neither a checkpoint nor a summary, so nothing is resumed from it.
 

@@ -209,8 +209,8 @@ def hidden_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec,
 
 
 def _named_by(document: StructuredDocument, line: str) -> SectionSpec | None:
-    """Return the section that a line names, if it consists of nothing else: in bold, in a quotation, behind an escaped
-    mark, or without the blank behind its marks.
+    """Return the section that a line names, if it consists of nothing else: in bold, in a quotation, after an escaped
+    mark, or without the space after its marks.
     """
     if len(line) > _LONGEST_HEADING:
         return None

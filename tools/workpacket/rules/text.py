@@ -304,7 +304,7 @@ def mojibake(text: str) -> Iterator[re.Match[str]]:
 
 
 def _meant(garbled: str) -> str:
-    """Return the intended characters, '' if there are none. Windows-1252 leaves five bytes unchanged."""
+    """Return the intended characters, or '' if there are none. Windows-1252 leaves five bytes unchanged."""
     try:
         data = b"".join(_WINDOWS_GAPS.get(character) or character.encode("cp1252") for character in garbled)
         return data.decode("utf-8")

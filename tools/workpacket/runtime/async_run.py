@@ -253,7 +253,7 @@ class AsyncRun(BaseRun):
     # ---- a program that changes ----------------------------------------------------------------------------------
 
     async def patched(self, name: str) -> bool:
-        """Whether to take the new way at a change of the program: not in a run that an older one brought further."""
+        """Whether to take the new path at a change of the program: not in a run that an older one took past it."""
         return await asyncio.to_thread(self._session.patched, name)
 
     # ---- waits ---------------------------------------------------------------------------------------------------

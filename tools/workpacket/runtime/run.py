@@ -387,10 +387,10 @@ class Run(BaseRun):
     # ---- a program that changes ----------------------------------------------------------------------------------
 
     def patched(self, name: str) -> bool:
-        """Whether to take the new way at a change of the program named `name`.
+        """Whether to take the new path at a change of the program named `name`.
 
-        True in runs that come here for the first time, also in their later attempts; False in a run that an older
-        program has already brought further.
+        True in runs that come here for the first time, and in their later attempts; False in a run that an older
+        program had already taken further.
         """
         return self._session.patched(name)
 

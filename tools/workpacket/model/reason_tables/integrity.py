@@ -22,11 +22,11 @@ LOG = (
     *_integrity(f"""
     event_edited: Edited event file
         The name of an event file is the SHA-256 of its bytes; if they do not match, the file was changed later.
-        Remedy: {_RESTORE}
+        Remedy: `workpacket log recover` finds the event as it was written, and brings it back.
 
     event_line_ends: Event file with changed line endings
         A tool turned LF into CRLF, so the bytes no longer match the name although the text looks the same.
-        Remedy: Mark `.GOV/log/**` and `.GOV/attestations/**` as `-text` in .gitattributes and restore the file.
+        Remedy: Add the lines that `workpacket init` writes to .GOV/.gitattributes, then run `workpacket log recover`.
 
     event_names_swapped: Event file with the name of another event
         Its bytes are those of another event in the same log: files were swapped or overwritten.
@@ -55,15 +55,15 @@ LOG = (
 
     log_event_missing: Event with a missing parent
         The parent was deleted, or changed and stored under its new digest, so later events prove nothing.
-        Remedy: Restore the missing event; `git log --all --diff-filter=D -- .GOV/log` finds it.
+        Remedy: `workpacket log recover` finds it in any branch, reflog or stash, and brings it back.
 
     log_second_genesis: More than one first event
         Two branches created the same id independently, or someone restarted the history.
-        Remedy: Keep one of them, and give the work on the other branch a different id before merging.
+        Remedy: On the branch that has not landed: `workpacket packet rename WP_ID NEW_WP_ID`, before merging.
 
     log_no_genesis: The log has no first event
         A history that starts in the middle proves nothing.
-        Remedy: Restore the first event; `git log --all --diff-filter=D -- .GOV/log` finds it.
+        Remedy: `workpacket log recover` finds it in any branch, reflog or stash, and brings it back.
 
     log_false_clock: Wrong clock in an event
         The event's parents determine its clock, which orders the replay; a wrong clock would move the event to another
@@ -82,18 +82,18 @@ LOG = (
         Only a resolution that names the conflicting moves ends a fork; any other move is ignored.
         Remedy: Settle the fork with `workpacket packet resolve <WP> --lane <LANE> --reason <WHY>`.
 
-    log_file_deleted: A file of the log, the approvals or the checkpoints was deleted since the base
+    log_file_deleted: A file of the log, the approvals or the checkpoints has been deleted since the base
         Nothing under .GOV/log, .GOV/attestations and .GOV/checkpoints may be deleted, because history would change
         unnoticed.
         Remedy: {_RESTORE}
 
-    log_file_modified: A file of the log, the approvals or the checkpoints was changed since the base
+    log_file_modified: A file of the log, the approvals or the checkpoints has been changed since the base
         Files under .GOV/log, .GOV/attestations and .GOV/checkpoints are written once.
         Remedy: {_RESTORE}
 
     log_truncated: Events named by a signed checkpoint are missing
         The end of the history was cut off or replaced after the protected branch had seen it.
-        Remedy: Restore these events; `git log --all --diff-filter=D -- .GOV/log` finds them.
+        Remedy: `workpacket log recover` finds them in any branch, reflog or stash, and brings them back.
 
     log_checkpoint_unsigned: Unsigned checkpoint
         Without a signature by the CI of the protected branch, a checkpoint is only a claim.
@@ -120,7 +120,7 @@ LOG = (
 
     log_checkpoint_missing: Signature without its checkpoint
         The checkpoint was removed from the log, or the file is not the signature of a checkpoint.
-        Remedy: Restore the checkpoint: `git log --all --diff-filter=D -- .GOV/log/_checkpoints` finds it.
+        Remedy: `workpacket log recover` finds it in any branch, reflog or stash, and brings it back.
     """),
     *_integrity_warning("""
     log_foreign_file: File in the log that is not an event
@@ -182,6 +182,10 @@ CHANGE = (
         The packet was moved on the base in the meantime, and this event's writer and approvers did not know that.
         Remedy: Merge the base, reset the log to it (`git restore --source=BASE --staged --worktree .GOV/log/WP_ID`,
         `workpacket board sync`, commit), and repeat the commands that still apply.
+
+    base_not_merged: Branch that lacks what landed on the base
+        What is merged would be judged without these events, so a contradiction between both would not be found.
+        Remedy: Merge the base into the branch, or rebase the branch; in CI, check out the result of the merge.
 
     base_lanes_unfit: Base whose policy adds invalid lanes
         It is unknown which moves the base allows, so no moves are accepted.
@@ -255,7 +259,7 @@ AUDIT = (
         Remedy: Restore the file from git; write a later report to a separate file.
 
     commit_not_on_target: Work recorded as merged is not on the target branch
-        According to the log, the branch contains the work. The branch was moved since then, or never contained it.
+        According to the log, the branch contains the work. The branch has been moved since then, or never contained it.
         Remedy: Merge the work, then run `workpacket packet reopen` and `workpacket packet merged`; or find out who
         moved the branch.
 
@@ -274,6 +278,11 @@ AUDIT = (
         Remedy: End the run with `workpacket runtime cancel RUN`, so that the log says how it ended.
     """),
     *_across_advice(f"""
+    attributes_missing: Missing attributes for the files below .GOV
+        Where git converts line ends, as it usually does on Windows, a checkout has other bytes than were signed.
+        Remedy: Run `workpacket init`, which adds the lines to a file that it wrote; add them yourself to one that you
+        have edited. Then: `git add --renormalize .GOV`.
+
     waiver_expired: Waiver that expired before the work ended
         The waived condition applies again.
         Remedy: Meet the condition, or have it waived again: `workpacket packet waive WP_ID CODE --reason TEXT --until

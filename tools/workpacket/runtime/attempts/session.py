@@ -463,7 +463,7 @@ class Session:
         return sorted(missing)
 
     def patched(self, name: str) -> bool:
-        """Whether the program takes its new way at this change: not in a run that an older program brought past it."""
+        """Whether the program takes its new path at this change: not in a run that an older program took past it."""
         require_name(name, "patch")
         scope = self.scope().of_run
         patch = scope.path + name
@@ -510,7 +510,7 @@ class Session:
 
 
 def done_before(state: RunState) -> dict[str, dict[str, str]]:
-    """Return what was done, except for inputs replaced since: by scope and place, the effect if it is one."""
+    """Return what was done, except for inputs replaced later: by scope and place, the effect if it is one."""
     since = state.inputs_changed_at
     done = {key: "" for key, record in state.steps.items() if record.event.version >= since}
     done |= {key: "" for key, wait in state.waits.begun.items() if wait.begun.version >= since}

@@ -111,7 +111,7 @@ class CheckpointRecord(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """An announced commit. `base` is the commit it was to follow, '' for none; the event holds the cursor. `tier`
+    """An announced commit. `base` is the commit it was to follow, or '' for none; the event holds the cursor. `tier`
     and `verification_commands` are what the caller said about verification; empty if it said nothing.
     """
 
@@ -307,7 +307,7 @@ class RunState:
 
     @property
     def open_waits(self) -> tuple[WaitRecord, ...]:
-        """Return the waits that last, for a time or a signal."""
+        """Return the waits for a time or a signal that have not ended."""
         if self.status in {"completed", "cancelled"}:
             return ()
         return tuple(wait for wait in self.waits.begun.values() if wait.number is None)

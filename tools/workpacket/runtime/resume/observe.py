@@ -226,7 +226,7 @@ def hashes_by_key(values: Mapping[str, Json]) -> dict[str, str]:
 
 
 def changed_keys(recorded: Mapping[str, str], present: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keys that were added, removed or have another hash, sorted."""
+    """Return, sorted, the keys that were added or removed, or whose hash differs."""
     return tuple(sorted(key for key in {*recorded, *present} if recorded.get(key) != present.get(key)))
 
 
