@@ -487,6 +487,7 @@ class Session:
         if not self.state.has_begun(place):
             # An effect with a key is known by it, wherever it is requested.
             keyed = {e.step for e in self.state.effects.values() if e.args_hash.startswith(KEYED)}
+            keyed -= self.state.steps.keys() | self.state.waits.begun.keys()
             self._require_asked(scope, [one for one in self.unasked(scope) if one not in keyed])
             scope.caught_up = True
 
