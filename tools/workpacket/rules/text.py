@@ -248,7 +248,8 @@ class ConflictMarker(TextRule):
         # A line of seven '=' alone underlines a heading; it is a conflict marker only between the other two.
         if any(match.group()[0] in "<>" for match in markers):
             for match in markers:
-                yield self.fault(match.span(), f"conflict marker {match.group()}", hint="resolve the merge conflict")
+                hint = "resolve the merge conflict; on board and registry: workpacket board sync"
+                yield self.fault(match.span(), f"conflict marker {match.group()}", hint=hint)
 
 
 class HomePath(TextRule):

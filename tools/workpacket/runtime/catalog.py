@@ -66,12 +66,11 @@ def stream_name(name: str, packet: str, key: str) -> str:
     """Return the id of the run with this key. In the key, what separates the parts of an id, and what no one can see or
     type, is quoted as in a URL.
     """
-    plain = (letter if letter.isprintable() and letter not in "/@%" else _percent(letter) for letter in key)
-    return stream_prefix(name, packet) + "".join(plain)
-
-
-def _percent(letter: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in letter.encode("utf-8", "surrogatepass"))
+    quoted = (
+        letter if letter.isprintable() and letter not in "/@%" else letter.encode("utf-8", "surrogatepass").hex("%")
+        for letter in key
+    )
+    return stream_prefix(name, packet) + "".join(f"%{one.upper()}" if len(one) > 1 else one for one in quoted)
 
 
 def next_in_line(store: Store, prefix: str) -> str:

@@ -68,6 +68,7 @@ class Recorder:
 
         `append` replaces the store's own method.
         """
+        key = None if key is None else self.redactor.name(key)
         news, known = zip(*[cleaned(draft, self.kinds, self.redactor) for draft in drafts], strict=True)
         with self._lock:
             now = self.clock.now()

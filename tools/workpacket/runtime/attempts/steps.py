@@ -28,6 +28,7 @@ from workpacket.runtime.records.jcs import (
     Codec,
     Opaque,
     address_of,
+    hash_of,
     jcs_bytes,
     jcs_hash,
     kept,
@@ -235,6 +236,7 @@ class Steps:
             return Stored(decoded(self.recorder.store.payload(record.event), options.codec))
         if self.replaying:
             return self._again(record, call, hashes)
+        self.recorder.redactor.require_plain("the name of a step or argument", key, *kwargs)
         self.boundary.begin(key)
         state = self.recorder.state
         begun_before = key in state.in_flight or key in state.running
@@ -380,6 +382,10 @@ def encoded(value: Any, codec: Codec[Any] | None, recorder: Recorder, what: str)
         # An effect stores this text in its event, so it never changes.
         raise TypeError(f"the result of {what} cannot be kept: {error}") from None
     cleaned, redactions = recorder.redactor.clean_value(plain, form.text)
+    if redactions and recorder.redactor.policy != "hide":
+        # The hash of a short secret could be guessed, so the hash is that of the encrypted bytes.
+        stored = recorder.redactor.unaltered(f"the result of {what}", plain, form.text)
+        return stored, hash_of(stored), 0
     if redactions:
         form = kept(cleaned)
     return form.stored, form.meaning, redactions
