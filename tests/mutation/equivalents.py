@@ -573,6 +573,13 @@ EQUIVALENT = (
             ("_write", "with writing(repository, 'log checkpoint') as transaction:"),
         )
     ),
+    Equivalent(
+        "lifecycle/coverage.py",
+        "_sections",
+        "return list(zip([(), *(each.titles for each in found)], texts, strict=True))",
+        "return list(zip([(), *(each.titles for each in found)], texts, strict=False))",
+        "there are as many texts as titles; being strict finds mistakes of the program",
+    ),
     Equivalent("approvals/encodings.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
 )
 
