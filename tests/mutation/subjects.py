@@ -100,10 +100,9 @@ GROUPS = (
     Group(
         ("shell/judging/change.py",),
         (
+            "judging/test_change.py",
             "lifecycle/test_change.py",
-            "lifecycle/test_light.py",
-            "lifecycle/test_added_lanes.py",
-            "lifecycle/test_landed_work.py",
+            "lifecycle/test_log_checkpoints.py::test_a_checkpoint_says_how_much_is_vouched_for_and_by_whom",
             "trust/test_judging.py",
         ),
     ),
