@@ -46,7 +46,7 @@ def test_a_new_section_at_the_end_only_adds() -> None:
 
 
 @pytest.mark.parametrize(
-    "hiding", ["<!--", "<details>", "</div>", "<?php", "```", "  ~~~", "a <b", "<!DOCTYPE", "`<p>``"]
+    "hiding", ["<!--", "<details>", "</div>", "<?php", "```", "  ~~~", "a <b", "<!DOCTYPE", "`<p>``", r"\`<p>\`"]
 )
 def test_a_new_section_that_could_hide_the_next_one_does_not_only_add(hiding: str) -> None:
     assert not adds(SPEC.replace("### 1.2 Singing", f"### 1.3 Waiting\n\n{hiding}\n\n### 1.2 Singing"))

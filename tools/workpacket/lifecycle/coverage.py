@@ -163,7 +163,7 @@ def kind_of(lane: str, lanes: LaneTable) -> Kind:
 
 
 # What could hide the sections below it from a reader, outside of a quoted name: raw HTML, a comment, a code fence.
-_QUOTED = lazy_pattern(r"(?<!`)(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
+_QUOTED = lazy_pattern(r"(?<![`\\])(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
 _HIDING = lazy_pattern(r"<[A-Za-z!/?]|^ {0,3}(?:```|~~~)", re.MULTILINE)
 
 
