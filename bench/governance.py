@@ -33,6 +33,7 @@ def rows() -> Iterator[Row]:
     yield from lists()
     for count, look, move in ((100, 40, 80), (1000, 50, 80), (LARGE, 120, 120)):
         yield from looks(count, look)
+        yield guarding(count, look)
         yield claim(count, move)
     yield from signed_claims(100, 92)
     yield from refusals()
@@ -118,6 +119,12 @@ def looks(count: int, target: int) -> Iterator[Row]:
     for name, words in (("board-show", ("board", "show")), ("next", ("next",))):
         yield Row(f"{name}-{count}-cold", command(*words, within=within, before=forget), floor=PYTHON, repeats=3)
         yield Row(f"{name}-{count}-warm", command(*words, within=within), f"{target}", PYTHON)
+
+
+def guarding(count: int, target: int) -> Row:
+    """Ask whether a path may be written that no packet covers, as the hook of an agent does before each write."""
+    words = ("guard", "outside/of/all.py", "--as", "agent")
+    return Row(f"guard-{count}-warm", command(*words, within=_governed(count), statuses=(3,)), f"{target}", PYTHON)
 
 
 def claim(count: int, target: int) -> Row:

@@ -186,7 +186,7 @@ def test_other_reviewers_than_the_batch_began_with_block(scope: Scoped) -> None:
     scope.done("complete", "auth", "--phase", "testers")
     scope.write("checkpoint.yaml", scope.text("checkpoint.yaml").replace("ann", "bob"))
     assert scope("begin", "auth") == 65
-    assert "config: reviewers or implementers were changed" in scope.said
+    assert "config: reviewers or implementers have been changed" in scope.said
     scope.done("begin", "auth", "--accept", "config")
     scope.done("complete", "auth", "--phase", "implementers")
     scope.done("begin", "auth")

@@ -199,9 +199,9 @@ def beginning(reached: Reached, governed: Governed) -> None:
     reached(governed, "new", "--from", "todo.md", "--form", "full")
     governed.git("clean", "-qfd")
     governed.git("checkout", "-q", ".")
-    for words in (["status"], ["next"], ["why", NAME], ["list"], ["search", NAME], ["show", NAME],
-                  ["log", "show", NAME], ["board", "registry", "show"], ["board", "registry", "sync"],
-                  ["log", "recover"]):  # fmt: skip
+    for words in (["status"], ["next"], ["guard", "README.md"], ["prime"], ["why", NAME], ["list"],
+                  ["search", NAME], ["show", NAME], ["log", "show", NAME], ["board", "registry", "show"],
+                  ["board", "registry", "sync"], ["log", "recover"]):  # fmt: skip
         reached(governed, *words)
 
 
@@ -268,7 +268,8 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
         reached(governed, *words)
     governed.stub("WP-1-Greeting-v2")
     reached(governed, "packet", "supersede", OTHER, "--by", "WP-1-Greeting-v2", "--reason", "x")
-    reached(governed, "packet", "abandon", "WP-1-Greeting-v2", "--reason", "x")
+    reached(governed, "packet", "rename", "WP-1-Greeting-v2", "WP-1-Fourth-v1")
+    reached(governed, "packet", "abandon", "WP-1-Fourth-v1", "--reason", "x")
 
 
 WORK_PACKAGE = """\
@@ -470,8 +471,8 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     make_repository(other.root)
     reached(other, "runtime", "runs", "import", str(folder / "one"))
     reached(place, "runtime", "run", "start", "other", *owner)
-    reached(place, "runtime", "signal", "other", "go", "--value", "7")
-    reached(place, "runtime", "cancel", "other")
+    for line in (("signal", "other", "go", "--value", "7"), ("questions",), ("cancel", "other")):
+        reached(place, "runtime", *line)
     for form, data in SAMPLES.items():
         (folder / form).write_bytes(data)
         reached(place, "log", "import", form, form)

@@ -124,8 +124,51 @@ def test_a_changed_argument_is_asked_about_again_and_both_are_named(place: Place
 def test_a_no_needs_no_digest_and_is_remembered(place: Place, deleting: Any) -> None:
     deleting("/old")
     assert place("resume", "clean", "q1", "--no", "--note", "still needed").returncode == 0
-    assert "a person said no" in deleting("/old").stdout
+    assert "said no: delete: backup-store" in deleting("/old").stdout
     assert not (place.root / "deleted").exists()
+
+
+def test_a_no_is_shown_with_who_said_it_and_can_be_taken_back(place: Place, deleting: Any) -> None:
+    deleting("/old")
+    assert place("resume", "clean", "q1", "--no", "--note", "still needed").returncode == 0
+    assert deleting("/old").returncode == 15
+    shown = place("resume", "clean")
+    assert shown.returncode == 16
+    (question,) = asked(place, "clean")
+    assert question["denied_by"] == place.json("runtime", "runs", "show", "clean")["data"]["events"][0]["actor"]
+    assert f"denied by  {question['denied_by']}" in shown.stdout
+    assert f"q1 --yes --confirm {question['digest']}, to take the no back" in shown.stdout
+    assert place("resume", "clean", "q1", "--no").returncode == 2
+    assert place("resume", "clean", "q1", "--yes", "--confirm", question["digest"]).returncode == 0
+    assert deleting("/old").stdout == "/old\n"
+
+
+def test_the_questions_of_all_runs_are_listed_with_the_commands_that_answer_them(place: Place, deleting: Any) -> None:
+    assert place("runtime", "questions").stdout == "no questions\n"
+    deleting("/old")
+    started(place, ASK, "production")
+    listed = place("runtime", "questions")
+    assert listed.returncode == 15
+    assert [line for line in listed.stdout.splitlines() if line.startswith("question")] == [
+        "question q1 of clean@00000001: delete: backup-store", "question q1 of deploy@00000001: Deploy?"
+    ]  # fmt: skip
+    first, second = place.json("runtime", "questions")["data"]["questions"]
+    assert (first["run"], second["run"]) == ("clean@00000001", "deploy@00000001")
+    assert f"next: workpacket resume clean@00000001 q1 --yes --confirm {first['digest']}" in listed.stdout
+    assert [one["run"] for one in place.json("runtime", "questions", "dep")["data"]["questions"]] == ["deploy@00000001"]
+    assert place("resume", "clean", "q1", "--no").returncode == 0
+    assert place("resume", "deploy", "--yes", "--confirm", second["digest"]).returncode == 0
+    assert started(place, ASK, "production").returncode == 0
+    assert [one["run"] for one in place.json("runtime", "questions")["data"]["questions"]] == []
+    assert place("runtime", "questions", "a", "b").returncode == 2
+
+
+def test_runs_that_wait_for_an_answer_come_first(place: Place, deleting: Any) -> None:
+    assert run_here(MONTH, place, "1").returncode == 0
+    started(place, MONTH, "2", "crash")
+    started(place, ASK, "production")
+    listed = [run["attention"] for run in place.json("runtime", "runs", "list")["data"]["runs"]]
+    assert listed == ["needs_confirmation", "", "worker_lost"]
 
 
 def test_what_a_program_asks_is_stored_without_its_secrets(place: Place) -> None:
@@ -396,7 +439,7 @@ def test_at_a_terminal_the_same_call_shows_what_it_asks(
 def test_at_a_terminal_no_answer_is_no(place: Place, deleting: Any) -> None:
     deleting("/old")
     at_terminal(place, "\n", "resume", "clean")
-    assert "a person said no" in deleting("/old").stdout
+    assert "said no: delete: backup-store" in deleting("/old").stdout
 
 
 def test_only_a_run_has_questions(place: Place) -> None:

@@ -100,7 +100,7 @@ def test_fmt_says_what_it_repaired(commands: Commands) -> None:
 def test_a_hint_is_shown_before_it_is_deleted(commands: Commands) -> None:
     commands.write(PACKET_PATH, PACKET.replace("- BASE_WP_ID: WP-1-Parser\n", HINT))
     shown = commands("check", PACKET_PATH).out
-    assert "the value of BASE_WP_ID is followed by '(stable id without the revision)'" in shown
+    assert "the value of BASE_WP_ID is followed by the template's hint '(stable id without the revision)'" in shown
     assert "delete '(stable id without the revision)' (--fix)" in shown
 
 

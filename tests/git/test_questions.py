@@ -117,7 +117,10 @@ def test_the_default_branch_is_the_remotes_before_ones_own(tmp_path: Path) -> No
     git(tmp_path, "clone", "--quiet", str(upstream.root), str(tmp_path / "clone"))
     clone = Repository(tmp_path / "clone", tmp_path / "clone" / ".git", tmp_path / "clone" / ".git")
     assert default_branch(clone) == Branch("refs/remotes/origin/trunk", first)
+    git(upstream.root, "branch", "-m", "release")
+    git(upstream.root, "branch", "other")
     assert default_branch(upstream) is None
+    git(upstream.root, "branch", "-m", "release", "trunk")
     git(upstream.root, "config", "init.defaultBranch", "trunk")
     assert default_branch(find_repository(upstream.root, {})) == Branch("refs/heads/trunk", first)
 

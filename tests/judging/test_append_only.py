@@ -136,9 +136,23 @@ def test_what_another_landing_brought_stays(past: Past) -> None:
 def test_a_branch_from_before_the_landing_takes_nothing_back(past: Past) -> None:
     """It lacks the files as long as it is not merged; with the base in it they are there."""
     head = {**OLD, "src/c.py": "c\n"}
-    assert past.said(head, upon=past.first, base=past.landing) == [
-        ("log_file_deleted", GIVEN), ("log_file_deleted", LATER),
-    ]  # fmt: skip
+    (found,) = past.found(head, upon=past.first, base=past.landing)
+    assert (found.code, found.severity) == ("base_not_merged", "error")
+    assert found.message == "the base has 2 files of the log that landed after this branch began"
+
+
+def test_a_branch_that_deletes_what_it_began_with_is_told_so_though_it_lacks_more(past: Past) -> None:
+    base = past.written.commit({**LANDED, ".GOV/log/WP-1-A-v1/c.json": "{2}\n"}, past.landing)
+    branch = past.written.commit(without(LANDED, EVENT), past.landing)
+    found = past.said(without(LANDED, EVENT), upon=branch, base=base)
+    assert found == [("base_not_merged", ".GOV"), ("log_file_deleted", EVENT)]
+
+
+def test_a_packet_whose_id_is_taken_on_the_base_is_named(past: Past) -> None:
+    folder = ".GOV/log/WP-1-B-v1"
+    base = past.written.commit({**LANDED, f"{folder}/a.json": "{a}\n"}, past.landing)
+    found = past.said({**LANDED, f"{folder}/b.json": "{b}\n"}, upon=past.landing, base=base)
+    assert found == [("base_not_merged", ".GOV"), ("log_second_genesis", folder)]
 
 
 def test_a_branch_that_takes_back_what_it_began_with_is_judged_from_there(past: Past) -> None:

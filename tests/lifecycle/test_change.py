@@ -264,4 +264,4 @@ def test_a_box_without_a_tick_is_no_yes(governed: Governed) -> None:
     refinement: Json = {"path": path, "sha256": digest((governed.root / path).read_bytes())}
     forged_move(governed, "activated", "READY_FOR_DEV", refinement=refinement, checklist=[])
     found = governed.json("check", "--base", "main", "--uncommitted")["findings"]
-    assert any("'Specific' is not passed" in finding["message"] for finding in found)
+    assert any("'Specific' is not met" in finding["message"] for finding in found)

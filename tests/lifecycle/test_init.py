@@ -152,10 +152,32 @@ def test_an_edit_outside_of_the_moves_is_left_whatever_the_policy_says(governed:
 
 def test_line_ends_and_a_byte_order_mark_are_no_edit_and_stay(governed: Governed, once_shipped: None) -> None:
     governed.done("init")
+    governed.write(".GOV/.gitattributes", "# ours: git converts nothing here\n")
     now = governed.read(PROTOCOL).encode()
     (governed.root / PROTOCOL).write_bytes(b"\xef\xbb\xbf" + OLDER.replace("\n", "\r\n").encode())
     governed.done("init")
     assert (governed.root / PROTOCOL).read_bytes() == b"\xef\xbb\xbf" + now.replace(b"\n", b"\r\n")
+
+
+def test_where_git_stores_lf_a_file_is_written_with_lf(governed: Governed, once_shipped: None) -> None:
+    governed.done("init")
+    now = governed.read(PROTOCOL).encode()
+    (governed.root / PROTOCOL).write_bytes(OLDER.replace("\n", "\r\n").encode())
+    governed.done("init")
+    assert (governed.root / PROTOCOL).read_bytes() == now
+
+
+def test_attributes_of_an_older_init_are_named_by_check_and_completed_by_init(governed: Governed) -> None:
+    governed.begin()
+    governed.stub("WP-1-Greeting-v1")
+    attributes = ".GOV/.gitattributes"
+    now = governed.read(attributes)
+    governed.write(attributes, now.replace("* text=auto eol=lf\n", ""))
+    (found,) = (each for each in governed.json("check")["findings"] if each["code"] == "attributes_missing")
+    assert found["message"] == "it lacks 1 line of those that `init` writes: * text=auto eol=lf"
+    governed.done("init")
+    assert governed.read(attributes) == now
+    assert "attributes_missing" not in governed("check").out
 
 
 def test_an_edited_file_is_left_and_said(governed: Governed, once_shipped: None) -> None:

@@ -298,19 +298,17 @@ def test_a_rule_that_was_not_run_is_named_even_where_its_obstacle_is_switched_of
     found = load_findings(path, examine_bytes(path, kind, data).findings)
     graded, _ = grade(found, REASONS, CheckSettings(severities={"anchor_incomplete": "off", "rule_not_run": "off"}))
     assert [(finding.code, finding.message) for finding in graded] == [
-        ("rule_not_run", "not checked because of anchor_incomplete: anchor_token_not_quoted, anchor_lines")
+        ("rule_not_run", "not checked: anchor_token_not_quoted, anchor_lines, because of anchor_incomplete")
     ]
 
 
 @pytest.mark.parametrize(
     ("unit", "code"),
     [
-        (b"\x00a", "control_character"),
         (b"\xe9a", "not_utf8"),
         ("\u202ea".encode(), "bidi_control"),
         (b"/home/ada ", "home_path"),
         (b"<<<<<<<\n", "conflict_marker"),
-        ("Ã©a".encode(), "mojibake"),
     ],
 )
 def test_thousands_of_findings_of_a_kind_are_cut_and_that_is_said(unit: bytes, code: str) -> None:
@@ -318,6 +316,20 @@ def test_thousands_of_findings_of_a_kind_are_cut_and_that_is_said(unit: bytes, c
     assert sum(finding.code == code for finding in found) == 1_000
     (cut,) = [finding for finding in found if finding.code == "findings_cut"]
     assert code in cut.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit", "code"),
+    [
+        ("packet", b"\x01a", "control_character"),
+        ("packet", "Ã©a".encode(), "mojibake"),
+        ("refinement", "é\n".encode(), "refinement_not_ascii"),
+    ],
+)
+def test_thousands_of_faults_with_one_cause_are_one_finding_that_counts_them(kind: str, unit: bytes, code: str) -> None:
+    (found,) = [finding for finding in findings_in(kind, unit * 2_000) if finding.code == code]
+    assert found.line == 1
+    assert any(count in found.message for count in ("2000 times", "1999 more"))
 
 
 def test_mojibake_of_thousands_of_words_is_repaired_whole_and_comes_to_rest() -> None:

@@ -4,7 +4,8 @@ The lists have one defect a line: what it is, what is replaced by what, the code
 `strict` (`a|b`: one of them), and a text on the line where (null: anywhere). `planted_defects.jsonl` changes one
 canonical document, which is read alone; `planted_in_repository.jsonl` changes a file of `sound_repository.txt`, which
 is then judged as a whole. `copy` makes the file from another one; `where` is the file that must be named (null: any),
-if it is not the changed one; `says` must be in the message.
+if it is not the changed one; `says` must be in the message or its hint.
+`planted_carelessly.jsonl` has what a careless person or agent writes.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from workpacket.shell.tree import find_documents
 HERE = Path(__file__).parent
 ROWS: list[dict[str, Any]] = [
     json.loads(line)
-    for name in ("planted_defects.jsonl", "planted_in_repository.jsonl")
+    for name in ("planted_defects.jsonl", "planted_in_repository.jsonl", "planted_carelessly.jsonl")
     for line in (HERE / name).read_text("utf-8").splitlines()
 ]
 SOUND = read_case(HERE / "sound_repository.txt")
@@ -71,7 +72,7 @@ def is_found(row: dict[str, Any], path: str, found: list[Problem], text: str) ->
     return any(
         one.code in codes
         and path in {"", one.path}
-        and row.get("says", "") in one.message
+        and row.get("says", "") in f"{one.message} {one.hint}"
         and (row["at"] is None or row["at"] in lines[one.line - 1])
         for one in found
     )

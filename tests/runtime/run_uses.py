@@ -192,6 +192,14 @@ def side_children(run: Run, world: World) -> Any:
     return run.gather(*[run.call_child("side child", job, number) for number in range(2)], workers=1)
 
 
+def accepted(run: Run, world: World) -> Any:
+    try:
+        return run.effect("doubtful", raising(world, TimeoutError("no answer")), key="doubtful")
+    except TimeoutError as error:
+        run.accept_unknown("doubtful")
+        return str(error)
+
+
 def publishing(run: Run, world: World) -> None:
     for number in range(2):
         run.publish("progress", number)
@@ -213,6 +221,7 @@ USES: dict[str, Use] = {
     "child": child,
     "call_child": side_children,
     "publish": publishing,
+    "accept_unknown": accepted,
     "command": lambda run, _: dict(run.command("echo", ["echo", "said"])),
     "effect": lambda run, world: run.effect("keyed", world.note, "k", key="k", recovery="keyed"),
     "effect by hand": by_hand,
@@ -360,6 +369,14 @@ async def async_child(run: AsyncRun, world: World) -> Any:
     return [await run.child("child", job, 1), await run.using(on_cancel="finish").child("child", job, 2)]
 
 
+async def async_accepted(run: AsyncRun, world: World) -> Any:
+    try:
+        return await run.effect("doubtful", failing(TimeoutError("no answer")), key="doubtful")
+    except TimeoutError as error:
+        await run.accept_unknown("doubtful")
+        return str(error)
+
+
 async def async_id(run: AsyncRun, _: World) -> Any:
     return run.id
 
@@ -392,6 +409,7 @@ ASYNC_USES: dict[str, AsyncUse] = {
     "confirm that was denied": lambda run, _: acaught(run.confirm("No?", {"to": "production"}), RunBlocked),
     "child": async_child,
     "publish": lambda run, _: run.publish("progress", 1),
+    "accept_unknown": async_accepted,
     "map": lambda run, world: run.map("item", noted(world), [1, 2, 3], workers=1),
     "sleep": lambda run, _: run.sleep(0),
     "sleep_until": lambda run, _: run.sleep_until(LONG_AGO),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
 from collections.abc import Callable
@@ -30,6 +31,7 @@ TABLE = {
     "succeeded": dict.fromkeys(get_args(Recovery), "return"),
     "mark_done": dict.fromkeys(get_args(Recovery), "return"),
     "compensate": dict.fromkeys(get_args(Recovery), "compensate"),
+    "accepted": dict.fromkeys(get_args(Recovery), "fail"),
     "started": {"manual": "block", "probe": "probe", "read": "repeat", "idempotent": "repeat", "keyed": "repeat"},
     "failed_unknown": {
         "manual": "block",
@@ -39,6 +41,11 @@ TABLE = {
         "keyed": "repeat",
     },
 }
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
 
 
 def test_the_table_is_complete() -> None:
@@ -512,3 +519,93 @@ def test_the_state_that_a_run_keeps_is_the_one_that_its_log_says() -> None:
         with pytest.raises(ReceiptRedacted):
             run.effect("told", lambda: secret, key="k4")
         assert run.state == fold(world.store.read(run.id))
+
+
+# ---- an outcome that stays unknown -------------------------------------------------------------------------------
+
+
+def lenient(world: World) -> Callable[[Run], str]:
+    """A program that goes on although it is unknown whether its mail was sent."""
+
+    def send() -> str:
+        world.note("sent")
+        raise TimeoutError("no answer")
+
+    def program(run: Run) -> str:
+        try:
+            run.effect("mail", send, key="mail-7")
+        except TimeoutError as error:
+            run.accept_unknown("mail-7")
+            return str(error)
+        return "sent"
+
+    return program
+
+
+def test_a_run_is_finished_although_an_outcome_is_unknown_if_its_author_accepts_that(world: World) -> None:
+    for _ in range(2):
+        with world.runtime.run("order", key="1") as run:
+            assert lenient(world)(run) == "no answer"
+    assert world.runtime.state("order@1").status == "completed"
+    assert world.calls == ["sent"], "an accepted outcome is no reason to act again"
+
+
+def test_a_later_attempt_fails_with_the_same_error_where_the_outcome_was_accepted(world: World) -> None:
+    with world.crashing(world.runtime.run("order")) as run:
+        lenient(world)(run)
+        world.crash()
+    with world.runtime.run("order") as run:
+        assert lenient(world)(run) == "no answer"
+    assert world.calls == ["sent"]
+
+
+def test_only_the_accepted_outcome_is_accepted(world: World) -> None:
+    def fail() -> None:
+        raise TimeoutError("no answer")
+
+    def program(run: Run) -> None:
+        with suppress(TimeoutError):
+            run.effect("other", fail)
+        lenient(world)(run)
+
+    with pytest.raises(RunBlocked, match="other") as blocked, world.runtime.run("order") as run:
+        program(run)
+    assert blocked.value.code == "effect_outcome_unknown"
+
+
+def test_an_effect_is_named_by_its_step_too_and_one_that_happened_stays_as_it_is(world: World) -> None:
+    with world.runtime.run("order") as run:
+        run.effect("mail", world.note, "mail")
+        run.accept_unknown("mail")
+        assert [record.status for record in run.state.effects.values()] == ["succeeded"]
+        with pytest.raises(RunBlocked, match="no effect with the key or step 'male'"):
+            run.accept_unknown("male")
+
+
+def test_an_effect_that_a_timeout_cut_short_can_be_accepted(world: World) -> None:
+    async def send() -> str:
+        world.note("sent")
+        await asyncio.sleep(30)
+        return "sent"
+
+    async def program() -> str:
+        async with world.runtime.async_run("order", key="1") as run:
+            try:
+                return await asyncio.wait_for(run.effect("mail", send, key="k"), 0.05)
+            except TimeoutError:
+                await run.accept_unknown("k")
+                return "late"
+
+    assert [asyncio.run(program()), asyncio.run(program())] == ["late", "late"]
+    assert world.calls == ["sent"]
+
+
+def test_a_timeout_that_nobody_accepts_keeps_the_run_from_being_finished(world: World) -> None:
+    async def program() -> None:
+        async with world.runtime.async_run("order") as run:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(run.effect("mail", asyncio.sleep, 30), 0.05)
+
+    with pytest.raises(RunBlocked) as blocked:
+        asyncio.run(program())
+    assert blocked.value.code == "effect_outcome_unknown"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.worlds import World
+from runtime.worlds import BROKEN, World
 from workpacket.runtime.errors import RedactionFailed
 from workpacket.runtime.records.events import KINDS, RecordKind
 from workpacket.runtime.records.jcs import jcs_hash
@@ -149,17 +149,12 @@ def test_a_cursor_that_holds_a_secret_is_refused() -> None:
 
 
 def test_if_redaction_fails_nothing_is_stored() -> None:
-    class Broken(str):
-        def find(self, *_: Any) -> int:
-            raise MemoryError
-
-    world = World(redactor=Redactor(rules=(SecretRule("broken", Broken("x"), frozenset("x"), 1),)))
-    world.redactor.values = ()
+    world = World()
     with world.crashing(world.runtime.run("a")) as run:
         before = len(list(world.store.read(run.id)))
-        world.redactor.rules = (None,)  # type: ignore[assignment]  # a rule that cannot be applied
+        world.redactor.rules = (BROKEN,)
         with pytest.raises(RedactionFailed):
-            run.step("leak", lambda: "x" * 9)
+            run.step("leak", lambda: "ghp_" + "a" * 30)
         assert len(list(world.store.read(run.id))) == before
         world.crash()
 

@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from workpacket.runtime import Runtime, Settings
-from workpacket.runtime.records.redaction import Redactor
+from workpacket.runtime.records.redaction import Redactor, SecretRule
 from workpacket.runtime.resume.observe import Observer, ResumePolicy
 from workpacket.runtime.run import Run
 from workpacket.runtime.stores.contract import Store
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.testing import ManualClock
+
+# A rule that cannot be applied to a text in which its prefix occurs.
+BROKEN = SecretRule("broken", "ghp_", None, 1)  # type: ignore[arg-type]
 
 
 class Crash(BaseException):

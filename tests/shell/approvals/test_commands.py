@@ -32,7 +32,7 @@ def test_a_person_reads_the_whole_text_types_the_words_and_has_approved(story: S
     assert max(map(len, rows)) <= 80
     assert "".join(f"| {line}\n" for line in text.splitlines()) in typed.screen.replace("\n|>", "")
     assert six_words(digest(text.encode())) in typed.screen
-    assert "was never approved before" in typed.screen
+    assert "has never been approved" in typed.screen
     assert "Next: commit .GOV/refinements/WP-1-Parser-v1.md and .GOV/attestations/" in typed.screen
     assert story.verdict().met
 

@@ -50,7 +50,7 @@ _PARTY = lazy_pattern("|".join(SEPARATION))
 
 
 class KnownActor(Value):
-    """An actor that the policy names. `operator` is the person behind an agent, '' for a person; `principal` is a
+    """An actor that the policy names. `operator` is the person behind an agent, or '' for a person; `principal` is a
     person's name in allowed_signers.
     """
 
@@ -155,7 +155,7 @@ class Actors(Value):
 
 
 def read_actors(table: object, verdict: object = None) -> Actors:
-    """Return the contents of the tables `[actors]` and `[verdict]`, None for a missing one."""
+    """Return the contents of the tables `[actors]` and `[verdict]`, or None for a missing one."""
     from workpacket.approvals.fields import Fields  # most policies have neither table
 
     faults: list[str] = []
@@ -188,7 +188,7 @@ def spelling(name: str) -> str:
 def _judge_spelling(name: str, known: Iterable[str], fields: Fields) -> None:
     """Refuse a name that looks like another one: it would let one person act, and judge, as two."""
     if name != name.strip() or any(category(each) in _UNSEEN for each in name):
-        fields.fault(name, "begins or ends with a blank, or has characters that cannot be seen")
+        fields.fault(name, "begins or ends with a space, or contains invisible characters")
     twin = next((other for other in known if spelling(other) == spelling(name)), None)
     if twin is not None:
         fields.fault(name, f"is another spelling of the name {twin!r}")

@@ -69,12 +69,12 @@ class GateFacts(Value):
 
     `subjects` are exactly the raw bytes that must have been approved. `parties` names the others involved in the packet
     (`author`, `coder`). `consumptions` maps a nonce to the events that used it. `consumer` is the event to be judged,
-    None if it is only planned; `on_base_since` is the time of the first base commit with it, or None. If the consumer
-    is settled, only rivals that were on the base before it count. `revoked_keys_now` is the file on the base today.
-    `contract` is the digest of the contract that must have been approved, None at the gate `policy`; `contract_fault`
-    says why there is no such contract. `first_landed` is the time when the consumer first reached the base, if it was
-    reverted later. `other_policies` are bases named in statements, with other files. `amended`: whether another
-    contract has replaced this one, so that `scope` is no longer its scope.
+    or None if it is only planned; `on_base_since` is the time of the first base commit with it, or None. If the
+    consumer is settled, only rivals that were on the base before it count. `revoked_keys_now` is the file on the base
+    today. `contract` is the digest of the contract that must have been approved, or None at the gate `policy`;
+    `contract_fault` says why there is no such contract. `first_landed` is the time when the consumer first reached the
+    base, if it was reverted later. `other_policies` are bases named in statements, with other files. `amended`: whether
+    another contract has replaced this one, so that `scope` is no longer its scope.
     """
 
     now: datetime

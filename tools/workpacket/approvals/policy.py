@@ -286,10 +286,10 @@ def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pi
         return seen
     if pinned.root_commit != seen.root_commit:
         return Problem(
-            "trust_file_foreign", f"the trust file belongs to the repository with the first commit {pinned.root_commit}"
+            "trust_file_foreign", f"the trust file belongs to the repository whose first commit is {pinned.root_commit}"
         )
     if pinned.base == seen.base and pinned.policy != seen.policy:
-        what = f"the base is still the commit {seen.base}, but has another policy: its objects were overwritten"
+        what = f"the base is still the commit {seen.base}, but has a different policy: its objects were overwritten"
         return Problem("policy_rolled_back", what)
     if pinned_is_ancestor:
         return seen

@@ -237,7 +237,7 @@ def _require_same(bundle: _Bundle, body: object) -> None:
 
 def _require_issued(leaf: x509.Certificate, trusted: TrustedCi, signed_at: datetime) -> None:
     """Require that a pinned authority issued the leaf, both of them valid when the statement was signed. Each pinned
-    certificate is one, also if another one issued it.
+    certificate counts as an authority, even if another one issued it.
     """
     try:
         pinned = x509.load_pem_x509_certificates(trusted.certificates.encode())

@@ -155,7 +155,7 @@ def _waits_for(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
         other = facts.packets.get(name)
         lane = other.lane if other is not None else ""
         if lane not in facts.policy.satisfied_by:
-            yield f"It waits for {name}, which is {lane or 'unknown'}."
+            yield f"It is waiting for {name}, which is {lane or 'unknown'}."
 
 
 def waits_for(facts: AuditFacts, packet: PacketFacts) -> str:

@@ -80,12 +80,12 @@ class AuditFacts(Value):
     """The input of an audit. `now` is the time at which leases, approvals and waivers are judged: that of the head
     commit, so that it never changes.
 
-    `findings` are those of `check` and of the approvals. `digests` are those of files that the logs name, None for a
+    `findings` are those of `check` and of the approvals. `digests` are those of files that the logs name, or None for a
     missing one; `committed` has the same by `<commit>:<path>`. `specifications` are by path, as in the work tree.
     `uncommitted` are the governed files, and files that the logs name, that differ from the head commit. `proven` are
     the events whose signature proves their actor; in others, the actor is only claimed. `rewritten` has the parts of a
     contract that differ from the approved one, each with its texts before and after. `forge` is the web address of the
-    repository, '' if the remote is not on a forge whose addresses are known.
+    repository, or '' if the remote is not on a forge whose addresses are known.
     """
 
     name: str

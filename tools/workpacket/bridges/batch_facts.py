@@ -139,7 +139,7 @@ def _base(state: BatchState, scope: BatchScope, seen: BatchObservation) -> Itera
 
 def _config(state: BatchState, seen: BatchObservation) -> Iterator[Stale]:
     if state.recorded.config and state.recorded.config != seen.config:
-        message = "reviewers or implementers were changed in checkpoint.yaml since the batch started"
+        message = "reviewers or implementers have been changed in checkpoint.yaml since the batch started"
         yield Stale("config", "definitions_changed", message)
 
 

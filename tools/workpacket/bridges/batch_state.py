@@ -235,7 +235,7 @@ class BatchState(CheckpointState[BatchView]):
     """The view of a scope and the batch in progress.
 
     `checkpoint_commit` is the commit that dependencies are compared with: that of the last batch, or else the one at
-    which the log began ('' before the first commit, None if unknown). `allow_deps` may change in the current batch.
+    which the log began ('' before the first commit, or None if unknown). `allow_deps` may change in the current batch.
 
     `stated` are the values of the file last imported into the log, `stated_view` its view.
     """

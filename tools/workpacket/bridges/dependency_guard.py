@@ -45,7 +45,7 @@ NOTHING_YET = "the empty repository"
 
 
 class DependencyChanges(Value):
-    """The result of a comparison. `base` is the commit on the old side, '' for an empty state."""
+    """The result of a comparison. `base` is the commit on the old side, or '' for an empty state."""
 
     base: str
     leave: Leave
@@ -73,8 +73,8 @@ class DependencyChanges(Value):
 def dependency_changes(
     repository: Repository, base: str, allow: tuple[str, ...] = (), policy_at: str = ""
 ) -> DependencyChanges:
-    """Compare with `base`. `base` and `policy_at` are commits, '' for the time before the first one. Packages named by
-    `allow` or by the policy at `policy_at` may change.
+    """Compare with `base`. `base` and `policy_at` are commits, or '' for the time before the first one. Packages named
+    by `allow` or by the policy at `policy_at` may change.
     """
     policy = leave_at(repository, policy_at)
     leave = Leave((*policy.patterns, *allow), policy.threshold)
@@ -153,7 +153,7 @@ def changes_of_run(repository: Repository, state: RunState, allow: tuple[str, ..
 
 
 def base_commit(repository: Repository, named: str, of: str = "") -> str:
-    """Return the commit to compare with, '' for the time before the first one; raise `RunBlocked` if it is missing
+    """Return the commit to compare with, or '' for the time before the first one; raise `RunBlocked` if it is missing
     here.
     """
     try:
@@ -184,8 +184,8 @@ def refusal_of(changes: DependencyChanges) -> RunBlocked | None:
 
 
 def leave_at(repository: Repository, commit: str) -> Leave:
-    """Return what the policy of the commit allows. '' is the time before the first commit. An unreadable policy allows
-    nothing.
+    """Return what the policy of the commit allows; an unreadable one allows nothing. An empty `commit` means the time
+    before the first one.
     """
     data = read_file_at(repository, commit, POLICY_PATH) if commit else None
     return Leave() if data is None else dependency_leave(PolicyDocument.from_bytes(data).root)

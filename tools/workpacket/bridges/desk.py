@@ -154,7 +154,8 @@ F = TypeVar("F", bound=CheckpointFacts)
 
 @dataclass(slots=True)
 class CheckpointDesk(ABC, Generic[F]):
-    """One command that is running on a checkpoint. `caller` is who it works for; `said` are notes for the person."""
+    """One command that is running on a checkpoint. `caller` is the person or process that it works for; `said` contains
+    notes for the person."""
 
     command: ClassVar[str]
 

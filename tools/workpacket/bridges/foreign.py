@@ -207,7 +207,7 @@ def _differences(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, 
 
 def require_no_secret(checkpoint: Foreign, file: str, redactor: Redactor) -> None:
     if redactor.clean_value(checkpoint.values, stored_text(checkpoint.values))[1]:
-        raise RedactionFailed(f"{file} contains a secret; remove it from the file, then import it")
+        raise RedactionFailed(f"{file} contains a secret; remove it, then import the file")
 
 
 def _append(runtime: Runtime, plan: ImportPlan) -> None:

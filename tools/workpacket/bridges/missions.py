@@ -39,7 +39,7 @@ _TAKEN: Final = "doing"
 
 
 class MissionPackage(Value):
-    """One work package. `lane` is the token of its lane, '' if the file has no token or an unknown one."""
+    """One work package. `lane` is the token of its lane, or '' if the file has no token or an unknown one."""
 
     document: WorkPackage
     id: str

@@ -153,7 +153,7 @@ def of_session(line: RunLine, report: SessionReport) -> Resumable:
 
 
 def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
-    """Return the unfinished batch, None if nothing is left to do. The caller's own work does not block it."""
+    """Return the unfinished batch, or None if nothing is left to do. The caller's own work does not block it."""
     found = _unfinished(facts)
     if found is None:
         return None
@@ -205,11 +205,17 @@ def _unfinished(facts: BatchFacts) -> tuple[str, str, tuple[str, ...]] | None:
 _WAITING = {
     "blocked": (
         "worker_blocked",
-        "It waits for an obstacle to be removed. Then: workpacket runtime progress claimed {names} 'What changed'",
+        (
+            "It is waiting for an obstacle to be removed. After that, run: "
+            "workpacket runtime progress claimed {names} 'What changed'"
+        ),
     ),
     "awaiting_review": (
         "check_not_run",
-        "It waits for the review. After the approval: workpacket runtime progress review-approved {names}",
+        (
+            "It is waiting for its review. Once the review has approved it, run: "
+            "workpacket runtime progress review-approved {names}"
+        ),
     ),
 }
 

@@ -235,10 +235,10 @@ def _show(approvals: Approvals, draft: StatementDraft, screen: TextIO, style: St
         screen.write(render_file(path, data, style))
         before = last_approved(approvals, said.packet, said.gate, path)
         if before is None:
-            screen.write(f"--- {escape(path)} was never approved before\n")
+            screen.write(f"--- {escape(path)} has never been approved\n")
         elif before.data is None:
             screen.write(
-                f"--- the version that {escape(before.approver)} approved was never committed; read all of it\n"
+                f"--- the version that {escape(before.approver)} approved was never committed; read the whole text\n"
             )
         else:
             since = f"{escape(before.approver)} approved it at {before.at:%Y-%m-%d %H:%M}Z"
@@ -257,9 +257,9 @@ def _show_contract(approvals: Approvals, said: Statement, contract: Contract, sc
     screen.write(render_contract(parts(contract), contract.digest, style))
     before = contract_before(approvals, said.packet, said.gate)
     if before is None:
-        screen.write("--- no contract of this packet was approved at this gate before\n")
+        screen.write("--- no contract of this packet has been approved at this gate yet\n")
     elif before.contract is None:
-        screen.write("--- the approved contract is not in any commit; read all of it\n")
+        screen.write("--- the approved contract is not in any commit; read the whole text\n")
     elif before.contract == contract:
         screen.write(f"--- the contract: unchanged since {escape(before.since)}\n")
     else:

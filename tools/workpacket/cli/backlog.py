@@ -93,7 +93,7 @@ _LIGHT_ONLY: Final = ("refinement", "anchor", "requirement")
 def _run_new_light(arguments: Arguments, repository: Repository, governed: GovernedFiles, phase: str) -> int:
     for other in ("next", "from", "standing", "until", "roadmap"):
         if arguments.flag(other):
-            what = f"--{other} creates packets in the full form: --form full"
+            what = f"--{other} applies only to the full form: add --form full"
             raise usage(arguments.command, "conflicting_options", what)
     title = arguments.value("what") or " ".join(arguments.words)
     if not title.strip() or len(arguments.words) != 1:
@@ -139,7 +139,7 @@ def _criteria(arguments: Arguments) -> list[tuple[str, str, str]]:
     """Return each criterion with the command that proves it; one command may prove all of them."""
     said, proofs = arguments.all_of("criterion"), arguments.all_of("prove")
     if proofs and len(proofs) not in {1, len(said)}:
-        what = f"give one --prove for all criteria, or one for each: there are {len(proofs)} for {len(said)}"
+        what = f"give one --prove for all criteria, or one for each: {len(proofs)} given for {len(said)} criteria"
         raise usage(arguments.command, "invalid_value", what)
     proofs = proofs * len(said) if len(proofs) == 1 else proofs or [""] * len(said)
     return [(" ".join(one.split()), proof, "") for one, proof in zip(said, proofs, strict=True)]
@@ -294,11 +294,13 @@ spec-kitty mission, any other file is a Markdown list of tasks, or the text of o
         Option("anchor", "light form: the section of the specification that requires it", value="HEADING"),
         Option("requirement", "light form: a requirement to add to the specification", value="TEXT|FILE|-"),
         Option("depends", "light form: a packet that must be done first", value="WP_ID", many=True),
-        Option("form", "the form of the packet (default for a title: as the policy says)", choices=("light", "full")),
+        Option(
+            "form", "the form of the packet (default with a title: the one in the policy)", choices=("light", "full")
+        ),
         Option("next", "the next revision of this base", value="BASE_WP_ID"),
         Option(
             "from",
-            "the stub or issue that it is made from; without an id, make packets of all open issues",
+            "the stub or issue that it is made from; without an id, make packets from all open issues",
             value="WP_ID|FILE",
         ),
         Option("what", "what to do, on one line", value="TEXT"),

@@ -131,7 +131,7 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
 
 
 def kind_given(arguments: Arguments) -> str:
-    """Return the kind given on the command line, '' if none."""
+    """Return the kind given on the command line, or '' if none."""
     kind = arguments.value("kind")
     known = sorted({each for _, each in PLACES})
     if kind and kind not in known:
@@ -168,7 +168,7 @@ Approvals are verified where there are any. With `--base`, that revision decides
 read from it, and no part of its log and attestations may be changed or deleted.
 
 In a repository with many findings, `--baseline` records them, and later checks report only new ones. A known finding
-is recognised by its file, code and the text of its line. Findings about approvals, the log and contracts are never
+is recognized by its file, code and the text of its line. Findings about approvals, the log and contracts are never
 recorded. With `--base`, what a change adds to the baseline needs the approval that any change of the policy needs.""",
     options=(
         Option("format", "the output format", choices=FORMATS),

@@ -33,7 +33,15 @@ from workpacket.cli.packet_command import (
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import add_branch, add_worktree, commit_of, head_commit, local_branches, switch_branch
+from workpacket.git.revisions import (
+    add_branch,
+    add_worktree,
+    commit_of,
+    head_commit,
+    local_branches,
+    switch_branch,
+    without_remote,
+)
 from workpacket.lifecycle.claims import claim, claim_refusal, prepare, prepare_unmet, renew
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer, Planned
@@ -225,7 +233,7 @@ def _elsewhere(repository: Repository, facts: Facts, branch: str) -> tuple[Probl
     """Return why the packet's branch cannot be started here: there is no commit, or another packet's branch is checked
     out.
     """
-    now, target = branch_here(repository), facts.target_branch.removeprefix("origin/")
+    now, target = branch_here(repository), without_remote(repository, facts.target_branch)
     if head_commit(repository) is None:
         message = "there is no commit yet from which the branch could start"
         return (Problem("work_branch_missing", message, hint="git add .GOV && git commit -m 'Governance'"),)

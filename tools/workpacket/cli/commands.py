@@ -13,6 +13,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         (
             ("init", "init", "set up governance for a repository"),
             ("adopt", "backlog", "create logs for packets that have none, from their documents"),
+            ("prime", "prime", "print what an agent needs to know before it works here"),
             ("status", "views", "show the whole repository on one screen"),
             ("next", "views", "list the work that is ready, most urgent first"),
             ("list", "views", "list packets and stubs"),
@@ -32,6 +33,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("claim", "claim", "claim a packet that is ready, until the lease ends"),
             ("submit", "review", "prove what the packet requires, and submit the work for review"),
             ("verdict", "review", "judge work that is in review"),
+            ("guard", "guard", "say whether a path may be written now, also as a hook of coding agents"),
             ("packet", "", "everything else that can be done with a packet, such as handing it over or abandoning it"),
             ("packet activate", "lifecycle", "turn a stub into a task packet, if it passes the activation gate"),
             ("packet contract", "contract", "show the contract of a packet, or its canonical form"),
@@ -56,6 +58,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("packet note", "lifecycle", "add a note to the log of a packet, such as a correction"),
             ("packet abandon", "lifecycle", "abandon a packet"),
             ("packet supersede", "lifecycle", "replace a packet with a later revision"),
+            ("packet rename", "lifecycle", "give a packet another id before it lands"),
             ("packet resolve", "lifecycle", "settle a packet that was moved independently on two branches"),
             ("packet waive", "lifecycle", "waive a condition of a gate, with a reason and an end date"),
             ("packet override", "lifecycle", "override a condition of a gate, with a reason and an end date"),
@@ -113,6 +116,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("runtime", "", "do work in steps that survive a crash, and look after the stored runs"),
             ("runtime run", "run_command", "do work in steps that survive a crash"),
             ("runtime runs", "runs", "show, export, import, prune and verify runs"),
+            ("runtime questions", "questions", "list what waits for a person in all runs"),
             ("runtime cancel", "runs", "ask a run to stop at its next boundary"),
             ("runtime signal", "runs", "send a signal to a run that waits for one"),
             (

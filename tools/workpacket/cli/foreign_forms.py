@@ -31,6 +31,7 @@ from workpacket.cli.read_only import all_facts
 from workpacket.cli.workspace import write_new
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
+from workpacket.git.revisions import without_remote
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.attestations import (
     AttestedPacket,
@@ -235,7 +236,7 @@ def export_attestations(arguments: Arguments) -> int:
         source = VerifiedSource(
             name=name,
             resource=_uri(arguments, "resource") or resource_of(approvals, name),
-            branch=facts.target_branch.removeprefix("origin/"),
+            branch=without_remote(repository, facts.target_branch),
             policy=trusted.digest,
             verifier=_uri(arguments, "verifier") or f"urn:workpacket:verifier:{key.key_id}",
             version=__version__,

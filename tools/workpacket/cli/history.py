@@ -84,6 +84,8 @@ def _run_history(arguments: Arguments) -> int:
         print(escape(_line(event) + (f"; {CLAIMED}" if proven and event.id not in proven else "")))
     if events and not proven:
         print(f"who acted: {CLAIMED}")
+    for event in packet.log.renamed.values():
+        print(escape(f"{_line(event)}; of another packet, which was renamed"))
     print(
         f"{packet.id} is {lane_words(packet.lane) or 'without a log'}"
         + (", on two branches" if len(packet.log.heads) > 1 else "")

@@ -11,13 +11,16 @@ from typing import Final, cast
 
 from workpacket import __version__
 from workpacket.cli.commands import SUMMARIES, resolve
+from workpacket.cli.guard import AGENTS
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import COMMIT, conclude
 from workpacket.cli.progress_command import MILESTONES as PROGRESS
 from workpacket.lifecycle.activation import ITEMS
 from workpacket.lifecycle.init import (
+    AgentHook,
     ExistingFiles,
     InitFile,
+    also_guarding,
     also_hooking,
     also_ignoring,
     check,
@@ -27,6 +30,7 @@ from workpacket.lifecycle.init import (
     pinned,
     requirement_of,
 )
+from workpacket.lifecycle.moves import Planned
 from workpacket.lifecycle.policy import Form, LifecyclePolicy
 from workpacket.lifecycle.starter_documents import DIALECTS, GROUPS, INSTALLING, Dialect, Group
 from workpacket.model import exits
@@ -288,6 +292,8 @@ def run(arguments: Arguments) -> int:
     requirement = _requirement(arguments, wanted)
     if arguments.flag("hook") and not arguments.flag("skills"):
         raise usage(arguments.command, "conflicting_options", "--hook requires --skills")
+    if arguments.flag("remove") and not arguments.value("agent"):
+        raise usage(arguments.command, "conflicting_options", "--remove requires --agent")
     if arguments.flag("check"):
         seen = look_around(str(repository.root), paths)
         return _say(arguments, compare(package, seen, wanted, dialect, _policy(seen), requirement))
@@ -299,9 +305,24 @@ def run(arguments: Arguments) -> int:
         planned = init(items, moment(), has_key=default_path().exists(), commits=arguments.flag("commit"), light=light)
         if arguments.flag("skills"):
             planned = also_hooking(planned, skills_of_teams(str(repository.root)), hook=arguments.flag("hook"))
+        if arguments.value("agent"):
+            planned = _for_agent(arguments, planned, str(repository.root))
         planned = also_ignoring(planned, *not_ignored(repository))
         changed = transaction.apply(planned.plan)
     return conclude(arguments, Carried(planned, changed, transaction.finished))
+
+
+def _for_agent(arguments: Arguments, planned: Planned, root: str) -> Planned:
+    """Add the hooks of a coding agent: the guard before its tools write, and the introduction when a session starts."""
+    name = arguments.value("agent")
+    agent = AGENTS[name]
+    hooks = (
+        # A status of 2 would stop the agent, and an older workpacket answers with it.
+        AgentHook(agent.writing, "|".join(agent.tools), f"workpacket guard --agent {name} || exit 1"),
+        AgentHook(agent.starting, "", f"workpacket prime --agent {name}"),
+    )
+    seen = look_around(root, [agent.settings]).files
+    return also_guarding(planned, agent.settings, seen, hooks, add=not arguments.flag("remove"))
 
 
 def _requirement(arguments: Arguments, wanted: list[Group]) -> str | None:
@@ -352,6 +373,8 @@ Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane
         Option("check", "write nothing; fail if something is missing or out of date"),
         Option("skills", "also write skills for agents, below .agents/skills and .claude/skills"),
         Option("hook", "with --skills: add a line to existing team skills that makes them resume unfinished work"),
+        Option("agent", "also set up the hooks of this coding agent", value="NAME", choices=tuple(AGENTS)),
+        Option("remove", "with --agent: remove these hooks"),
         Option("pre-commit", "also write .pre-commit-config.yaml, without installing the hook"),
         Option("workflow", "also write .github/workflows/workpacket.yml"),
         Option("from", "what the workflow and hooks install (default: the running version)", value="REQUIREMENT"),
@@ -361,6 +384,7 @@ Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane
     examples=(
         "workpacket init",
         "workpacket init --dialect plain --skills",
+        "workpacket init --agent claude",
         "workpacket init --check",
         f"workpacket init --workflow --from workpacket=={__version__}",
     ),

@@ -12,12 +12,24 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.cli.packet_command import ACTING, REASON, Decide, packet_command, required, words_of
+from workpacket.cli.packet_command import (
+    ACTING,
+    COMMIT,
+    REASON,
+    Decide,
+    actor_of,
+    conclude,
+    packet_command,
+    packet_of,
+    required,
+    words_of,
+)
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer, Planned
+from workpacket.model.ids import InvalidId, WorkPacketId
 from workpacket.model.wording import typed_as
-from workpacket.shell.governing.execution import here
+from workpacket.shell.governing.execution import carry_out, has_landed, here
 from workpacket.value import Value, replace
 
 _DAY = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\Z")
@@ -104,6 +116,28 @@ def _supersede(arguments: Arguments) -> int:
         lambda facts, packet: supersede(facts, packet, by=facts.packets[by], reason=reason),
         also=(by,),
     )
+
+
+def _rename(arguments: Arguments) -> int:
+    from workpacket.lifecycle.side_moves import rename_packet
+    from workpacket.shell.governed_files import packet_called
+
+    repository = here()
+    words = words_of(arguments, 2, "the WP_ID and the new one")
+    name = packet_called(str(repository.root), words[0]).text
+    try:
+        to = WorkPacketId.parse(words[1])
+    except InvalidId as error:
+        raise usage(arguments.command, "invalid_value", f"{words[1]!r} {error}") from error
+    if to.kind != "packet":
+        raise usage(arguments.command, "invalid_value", f"{to} is the id of a mission's work package")
+
+    def decide(facts: Facts) -> Answer:
+        packet = packet_of(facts, name)
+        return rename_packet(facts, packet, to, landed=has_landed(repository, packet))
+
+    actor = actor_of(arguments, repository)
+    return conclude(arguments, carry_out(repository, "rename", None, actor, decide), to.text)
 
 
 def _waive(arguments: Arguments) -> int:
@@ -290,6 +324,17 @@ have their own commands.""",
         arguments="WP_ID",
         options=(Option("by", "the packet that replaces it", value="WP_ID"), REASON, *ACTING),
         examples=("workpacket packet supersede WP-1-Parser-v1 --by WP-1-Parser-v2",),
+    ),
+    Command(
+        "rename",
+        _rename,
+        arguments="WP_ID NEW_WP_ID",
+        description="""
+For a packet whose id another packet has taken on the target branch. Its documents move to the new id, under which it is
+a draft again: an approval of the old id does not count. Its events remain in the log of the old id. A packet that has
+landed keeps its id.""",
+        options=(COMMIT, *ACTING),
+        examples=("workpacket packet rename WP-1-Parser-v1 WP-1-Parser-2-v1",),
     ),
     Command(
         "abandon",

@@ -4,9 +4,7 @@ batches, roles, steps and checkpoint commits. Unreadable items do not affect the
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -34,11 +32,12 @@ from workpacket.bridges.role_facts import RoleKey, changes
 from workpacket.bridges.run_links import disagreements, packet_stop
 from workpacket.cli.batch import caller_of
 from workpacket.cli.checking import style_of
-from workpacket.cli.open_store import CommandLinks, answer, json_value, open_runtime, refusing, run_named
+from workpacket.cli.open_store import CommandLinks, answer, open_runtime, refusing, run_named
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.progress_command import caller_of as role_caller
 from workpacket.cli.progress_command import desk_of, roles_here
-from workpacket.cli.runs import choice_about
+from workpacket.cli.questions import answered, command_of, question_named, row_of
+from workpacket.cli.runs import ASKING, choice_about
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import files_ending, ignored_files_ending
 from workpacket.git.repository import Repository, find_repository
@@ -47,7 +46,6 @@ from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import (
     CheckRow,
-    QuestionRow,
     WorkRow,
     render_checks,
     render_questions,
@@ -60,8 +58,8 @@ from workpacket.runtime.holders import Caller
 from workpacket.runtime.model_sessions.recovery import assess
 from workpacket.runtime.records.state import Milestones
 from workpacket.runtime.resume.decide import Decision
-from workpacket.runtime.resume.observe import OUTCOMES, YES_OR_NO, OpenQuestion, changed_lines
-from workpacket.runtime.runtime import Choice, NoValue, Runtime
+from workpacket.runtime.resume.observe import OUTCOMES
+from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.step import ResumeMiddleware
 from workpacket.runtime.step.log import History, StepLog, checkpoint_of, identity_of, is_checkpoint, load_checkpoint
 from workpacket.shell.actor import acting
@@ -92,7 +90,7 @@ def scan(runtime: Runtime, team: str, caller: Callable[[str], Caller]) -> list[R
                 *_steps(repository),
             ]
             found += _commits(repository, runtime)
-    return sorted(found, key=lambda one: not one.goes_on)
+    return sorted(found, key=lambda one: (not one.goes_on, not any(stop.code in ASKING for stop in one.stops)))
 
 
 def _refused(kind: Kind, id_: str, error: WorkpacketError) -> Resumable:
@@ -330,7 +328,6 @@ def _do(arguments: Arguments, one: Resumable) -> list[str]:
 
 # Work other than runs, by the prefix of its id.
 OTHER_KINDS = ("batch/", "role/", "step/", "commit/")
-CHOICES: dict[str, Choice] = {"mark-done": "mark_done", "retry": "retry", "compensate": "compensate"}
 
 
 @refusing
@@ -361,8 +358,8 @@ def _one(arguments: Arguments, runtime: Runtime) -> int:
     run = run_named(runtime, arguments.words[0])
     _require_work(runtime, run)
     decision, questions = runtime.waiting(run)
-    chosen = _named(arguments, run, questions)
-    if not arguments.flag("plan") and _answered(arguments, runtime, run, chosen):
+    chosen = question_named(arguments, run, questions)
+    if not arguments.flag("plan") and answered(arguments, runtime, run, chosen):
         decision, questions = runtime.waiting(run)
         chosen = questions
     code = decision.code or (questions[0].code if questions else "")
@@ -370,10 +367,10 @@ def _one(arguments: Arguments, runtime: Runtime) -> int:
     checks = [CheckRow(check.name, check.result, check.code, check.details) for check in decision.checks]
     action = decision.action if decision.code or not questions else "CONFIRM"
     text = f"{run}: {action} {code}".rstrip() + "\n" + render_checks(checks, style_of(arguments))
-    text += render_questions(map(_row, chosen), style_of(arguments))
+    text += render_questions(map(row_of, chosen), style_of(arguments))
     waiting: list[Json] = [question.as_json() for question in chosen]
     data: dict[str, Json] = {"run": run, "decision": decision.as_json(), "questions": waiting}
-    then = _command(run, chosen[0]) if chosen else _then(runtime, run, decision)
+    then = command_of(run, chosen[0]) if chosen else _then(runtime, run, decision)
     return answer(arguments, text, data, status=status, then=then)
 
 
@@ -389,144 +386,6 @@ def _require_work(runtime: Runtime, run: str) -> None:
     if stop is not None:
         hint = f"{stop.hint}; or end the run: workpacket runtime cancel {run}"
         raise RunBlocked(f"{run} cannot continue: {stop.message}", code=stop.code, hint=hint)
-
-
-# ---- answers -------------------------------------------------------------------------------------------------------
-
-
-def _named(arguments: Arguments, run: str, questions: tuple[OpenQuestion, ...]) -> tuple[OpenQuestion, ...]:
-    """Return the given question, or all of them."""
-    if len(arguments.words) < 2:
-        return questions
-    found = tuple(one for one in questions if one.id == arguments.words[1])
-    if not found:
-        known = ", ".join(one.id for one in questions) or "none"
-        what = f"{arguments.words[1]!r} is not an open question of {run}; the open ones are: {known}"
-        raise usage(arguments.command, "invalid_value", what)
-    return found
-
-
-def _answered(arguments: Arguments, runtime: Runtime, run: str, questions: tuple[OpenQuestion, ...]) -> bool:
-    """Store the answer from the command line or the terminal, and return whether there is one."""
-    value = _value_given(arguments)
-    given = [name for name in (*YES_OR_NO, *OUTCOMES) if arguments.flag(name)]
-    named = [(name, step) for name in OUTCOMES for step in arguments.all_of(name) if step]
-    if named and not {*YES_OR_NO} & {*given}:
-        if len(arguments.words) > 1 or len(named) < sum(len(arguments.all_of(name)) for name in OUTCOMES):
-            raise usage(arguments.command, "conflicting_options", "name the question, or give a step after each option")
-        _settle_steps(arguments, runtime, run, named, value)
-        return True
-    if len(given) > 1:
-        raise usage(arguments.command, "conflicting_options", f"--{given[0]} and --{given[1]} cannot be used together")
-    if not given:
-        return _answered_at_terminal(arguments, runtime, run, questions)
-    question = _the_one(arguments, run, given[0], questions)
-    _require_shown(arguments, run, given[0], question)
-    if given[0] in YES_OR_NO:
-        runtime.confirm(run, question.digest, yes=given[0] == "yes", note=arguments.value("note"))
-    else:
-        runtime.settle(run, question.digest, CHOICES[given[0]], arguments.value("note"), value=value)
-    return True
-
-
-def _value_given(arguments: Arguments) -> Json | NoValue:
-    """Return the value of --value, for the only effect that is marked as done."""
-    unclear = len(arguments.all_of("mark-done")) != 1 or arguments.flag("retry") or arguments.flag("compensate")
-    if arguments.all_of("value") and unclear:
-        raise usage(arguments.command, "conflicting_options", "--value requires exactly one --mark-done")
-    return json_value(arguments)
-
-
-def _the_one(arguments: Arguments, run: str, answer: str, questions: tuple[OpenQuestion, ...]) -> OpenQuestion:
-    fitting = [one for one in questions if answer in one.answers]
-    if len(fitting) == 1:
-        return fitting[0]
-    if fitting:
-        known = ", ".join(one.id for one in fitting)
-        raise usage(arguments.command, "missing_argument", f"say which question --{answer} answers: {known}")
-    what = f"no open question of {run} can be answered with --{answer}"
-    if questions:
-        others = (f"{one.id} by --{', --'.join(one.answers)}" for one in questions)
-        what += f"; {'; '.join(others)}"
-    raise usage(arguments.command, "invalid_value", what)
-
-
-def _require_shown(arguments: Arguments, run: str, answer: str, question: OpenQuestion) -> None:
-    """Require that the question was shown: either its digest is given, or it is shown now."""
-    digest = arguments.value("confirm")
-    if digest and digest != question.digest:
-        raise RunBlocked(
-            f"{question.id} of {run} has changed: its digest is {question.digest}, not {digest}",
-            code="needs_confirmation",
-            hint=f"workpacket resume {run}",
-        )
-    if digest or answer != "yes":
-        return
-    if not _at_terminal(arguments):
-        what = f"--yes requires --confirm DIGEST; `workpacket resume {run}` shows the question and its digest"
-        raise usage(arguments.command, "missing_argument", what)
-    sys.stderr.write(render_questions([_row(question)], style_of(arguments)))
-
-
-def _at_terminal(arguments: Arguments) -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty() and not arguments.flag("json")
-
-
-def _answered_at_terminal(
-    arguments: Arguments, runtime: Runtime, run: str, questions: tuple[OpenQuestion, ...]
-) -> bool:
-    if arguments.flag("confirm"):
-        raise usage(arguments.command, "missing_argument", "--confirm requires an answer: --yes, --no, ...")
-    asked = [one for one in questions if "yes" in one.answers]
-    if len(asked) != 1 or not _at_terminal(arguments):
-        return False
-    sys.stderr.write(f"{render_questions([_row(asked[0])], style_of(arguments))}yes or no? [y/N] ")
-    sys.stderr.flush()
-    said = sys.stdin.readline().strip().casefold() in {"y", "yes"}
-    runtime.confirm(run, asked[0].digest, yes=said, note=arguments.value("note"))
-    return True
-
-
-def _settle_steps(
-    arguments: Arguments, runtime: Runtime, run: str, named: list[tuple[str, str]], value: Json | NoValue
-) -> None:
-    """Settle `--mark-done STEP`: any effect whose outcome or result is unknown, even if its program could settle it."""
-    state = runtime.state(run)
-    open_effects = {record.step: record.effect for record in (*state.unknown_effects, *state.open_receipts)}
-    for option, step in named:
-        if step not in open_effects:
-            known = ", ".join(open_effects) or "none"
-            what = f"{step!r} is not an effect with an unknown outcome or result in {run}; those are: {known}"
-            raise usage(arguments.command, "invalid_value", what)
-        runtime.settle(run, open_effects[step], CHOICES[option], arguments.value("note"), value=value)
-
-
-# ---- what is shown ---------------------------------------------------------------------------------------------------
-
-
-def _row(question: OpenQuestion) -> QuestionRow:
-    facts = [("asked by", {"change": "", "outcome": "", "receipt": ""}.get(question.kind, f"the {question.kind}"))]
-    facts += [
-        ("child run", question.child),
-        ("effect", question.name),
-        ("target", question.target if question.target != question.name else ""),
-    ]
-    if question.kind in {"program", "effect"}:
-        facts.append(("arguments", json.dumps(question.arguments, ensure_ascii=False)))
-    if question.before is not None:
-        facts.append(("before", json.dumps(question.before, ensure_ascii=False)))
-    facts += [("change", line) for line in changed_lines(question.changes)]
-    facts.append(("answers", ", ".join(f"--{answer}" for answer in question.answers)))
-    return QuestionRow(question.id, question.question, facts, question.digest)
-
-
-def _command(run: str, question: OpenQuestion) -> str:
-    start = f"workpacket resume {shlex.quote(run)} {shlex.quote(question.id)}"
-    if "yes" in question.answers:
-        return f"{start} --yes --confirm {question.digest}, or --no"
-    if "retry" not in question.answers:
-        return f"{start} --mark-done --value JSON"
-    return f"{start} --mark-done, or --retry, or --compensate"
 
 
 def _then(runtime: Runtime, run: str, decision: Decision) -> str:

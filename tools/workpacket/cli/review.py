@@ -28,7 +28,7 @@ from workpacket.cli.read_only import show_json
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import status
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import list_worktrees, switch_branch
+from workpacket.git.revisions import list_worktrees, switch_branch, without_remote
 from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import VERDICT_GATE, ends_unjudged, report_term
@@ -94,7 +94,7 @@ def _run_done(arguments: Arguments) -> int:
         return result
     name = named_packet(arguments, repository)
     facts = gather(repository, [name], actor_of(arguments, repository))
-    target, branch = facts.target_branch.removeprefix("origin/"), branch_here(repository)
+    target, branch = without_remote(repository, facts.target_branch), branch_here(repository)
     elsewhere = {each.branch for each in list_worktrees(repository)}
     if not ends_unjudged(facts.packets[name].state, facts.policy) or target in {"", branch, *elsewhere}:
         return result

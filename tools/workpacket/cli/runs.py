@@ -112,6 +112,10 @@ def event_as_json(event: Event) -> Json:
 
 
 DAY = 86_400_000_000
+# The stop reasons of runs that wait for a person's answer. `list` shows these runs first.
+ASKING = frozenset(
+    {"needs_confirmation", "confirmation_denied", "effect_outcome_unknown", "receipt_redacted", "receipt_unkept"}
+)
 
 
 def _export_raw(arguments: Arguments) -> int:
@@ -206,7 +210,7 @@ def _list(arguments: Arguments, runtime: Runtime) -> int:
         raise usage(
             arguments.command,
             "unexpected_argument",
-            "`list` takes at most one argument, a run id or its beginning",
+            "`list` takes at most one argument, a run id or a prefix of one",
         )
     state, packet = arguments.value("state"), arguments.value("packet")
     lines = [
@@ -214,6 +218,7 @@ def _list(arguments: Arguments, runtime: Runtime) -> int:
         for line in runtime.runs(arguments.words[0] if arguments.words else "")
         if state in {"", line.liveness} and packet in {"", line.packet}
     ]
+    lines.sort(key=lambda line: line.attention not in ASKING)
     rows = [RunRow(line.id, line.liveness, line.attention, moment_of(line.since)) for line in lines]
     data: list[Json] = [
         {"run": line.id, "name": line.name, "packet": line.packet, "state": line.liveness,

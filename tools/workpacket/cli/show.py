@@ -58,7 +58,7 @@ def compute(arguments: Arguments) -> Output:
 
 
 def _lasts(facts: Facts, packet: PacketFacts) -> bool:
-    """Whether the answer stays correct until a governed file or a reference of git changes.
+    """Whether the answer stays correct until a governed file or a git reference changes.
 
     Work in progress is compared with the whole work tree. Leases, approvals and waivers end with time.
     """

@@ -67,7 +67,7 @@ class Workspace:
 
 
 def _below(root: str, full: str) -> str | None:
-    """Return the path relative to `root`, '' for `root` itself; None if it is elsewhere."""
+    """Return the path relative to `root`, or '' for `root` itself; None if it is elsewhere."""
     path = os.path.relpath(full, root).replace(os.sep, "/")
     if path == ".." or path.startswith("../") or os.path.isabs(path):
         return None

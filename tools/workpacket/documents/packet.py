@@ -227,7 +227,7 @@ class Packet(WorkDocument):
 
     @property
     def unproven(self) -> list[str]:
-        """Return what a validated packet contains nothing of; older packets have no sections for either."""
+        """Return what a validated packet lacks entirely; older packets have no sections for either."""
         lanes = self.lanes.named(self.status.value) if self.status is not None else ()
         if [lane.token for lane in lanes] != ["VALIDATED"]:
             return []

@@ -83,8 +83,8 @@ def kind_of_name(name: str, names: tuple[NamePattern, ...]) -> str | None:
 
 
 def is_near_miss(name: str, names: tuple[NamePattern, ...]) -> bool:
-    """Whether a file that is not a document was probably meant as one: it has another ending, another case, or a name
-    that is nearly that of a document of this folder.
+    """Whether a file that is not a document was probably meant as one: it has a different ending, a different case, or
+    a name that is nearly that of a document of this folder.
     """
     if name in NOT_DOCUMENTS or name.startswith("."):
         return False

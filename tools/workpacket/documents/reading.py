@@ -41,7 +41,7 @@ KINDS: tuple[DocumentKind, ...] = (
     DocumentKind("validator_gates", "validator gate sessions", "ValidatorGates", DATA, ("registers",), "gate_logs"),
     DocumentKind("spec_pointer", "pointer to the specification in force", "SpecPointer", MARKDOWN, ("refinement",)),
     DocumentKind("policy", "policy", "PolicyDocument", DATA, ("policy",)),
-    DocumentKind("work_package", "spec-kitty work package", "WorkPackage", MARKDOWN, ("work_package",)),
+    DocumentKind("work_package", "spec-kitty work package", "WorkPackage", MARKDOWN, ("scope_paths", "work_package")),
     DocumentKind(
         "batch_checkpoint", "batch checkpoint", "BatchCheckpoint", DATA, ("identity", "scope_paths", "batch"), "batch"
     ),

@@ -120,7 +120,7 @@ class Refinement(StructuredDocument):
 
     @property
     def open_points(self) -> list[tuple[str, Text]]:
-        """Return the points of the checklist that are not passed, including those with an unticked box, whatever
+        """Return the points of the checklist that are not met, including those with an unticked box, whatever
         follows the box.
         """
         said = ((point, self.text_at("clearly_covers", normal_key(point))) for point in COVERAGE_POINTS)
@@ -209,6 +209,7 @@ class Refinement(StructuredDocument):
     def _anchor_summary(self, anchor: Node) -> AnchorSummary:
         return {
             "place": self.source.line_and_column(anchor.start),
+            "name": anchor.string_at("spec_anchor"),
             "start": anchor.string_at("context_start_line"),
             "end": anchor.string_at("context_end_line"),
             "token": anchor.string_at("context_token"),
@@ -372,7 +373,7 @@ def fill(source: Source, packet: str, token: str) -> Source | str:
         fields = _fields(Refinement(source))
         missing = [label for label, value in fields.items() if value is None]
     if missing:
-        return f"METADATA lacks the field {' and '.join(missing)}, which must be filled in"
+        return f"METADATA lacks {' and '.join(missing)}, which must be filled in"
     long = [label for label, value in fields.items() if value and "\n" in source.text[slice(*value[1])]]
     if long:
         return f"its METADATA field {long[0]} spans several lines; everything after its first line would be lost"

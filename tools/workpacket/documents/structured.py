@@ -264,7 +264,7 @@ class WorkDocument(StructuredDocument):
 
     @property
     def unproven(self) -> list[str]:
-        """Return what the document contains nothing of: `verdict`, `evidence`."""
+        """Return what the document lacks entirely: `verdict`, `evidence`."""
         return []
 
     @property
@@ -289,6 +289,7 @@ class WorkDocument(StructuredDocument):
             "depends": self.mentions(self.dependency_texts(), own_id),
             "signature": self.mention(self.user_signature),
             "refinement": self.mention(self.refinement_file),
+            "spec_target": self.mention(self.text_at("metadata", "spec_target")),
             "evidence": [self._evidence_summary(block) for block in self.evidence_blocks],
             "form": self.form,
             "unproven": self.unproven,

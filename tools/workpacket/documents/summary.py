@@ -44,6 +44,8 @@ class WorkSummary(DescribedWork):
     # The signature of a packet, and the refinement file that it names.
     signature: Mention
     refinement: Mention
+    # The specification that a stub names.
+    spec_target: Mention
     # The evidence in a packet.
     evidence: list[EvidenceSummary]
     # The form of a packet; '' for a stub.
@@ -101,6 +103,7 @@ class AnchorSummary(TypedDict):
     """One place in the specification on which a refinement is based, as written."""
 
     place: Place
+    name: str
     start: str
     end: str
     token: str

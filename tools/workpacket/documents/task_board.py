@@ -254,7 +254,7 @@ class BoardSection:
 
     @property
     def key(self) -> str:
-        """Return the key of the section of the board, '' for any other heading."""
+        """Return the key of the section of the board, or '' for any other heading."""
         return self.known.key if self.known is not None else ""
 
 

@@ -70,7 +70,7 @@ _DATA: Final = frozenset({
 
 class FileAdditions(Value):
     """A file that the change adds or changes. `added` are its new lines by number; `before` is its text at the base,
-    None for a new file; `text` is its text with the work, if it is Python.
+    or None for a new file; `text` is its text with the work, if it is Python.
     """
 
     path: str
@@ -170,7 +170,7 @@ ANSWERS: Final = ("object()", "None")
 
 
 class PythonFile(Value):
-    """A changed file of Python, and its text at the base, '' for a new file."""
+    """A changed file of Python, and its text at the base, or '' for a new file."""
 
     path: str
     text: str

@@ -111,7 +111,7 @@ def instrumented(words: Sequence[str], probe: str, report: str) -> list[str]:
 
 
 def junit_files(words: Sequence[str]) -> list[str]:
-    """Return the JUnit report files that the command itself names, also inside `sh -c`."""
+    """Return the JUnit report files that the command itself names, including those inside `sh -c`."""
     found = []
     for each in _simple_commands(words):
         for index, word in enumerate(each):

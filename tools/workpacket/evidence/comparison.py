@@ -30,8 +30,8 @@ _SHOWN: Final = 3
 
 
 class AskedProof(Value):
-    """The proof that the contract demands for a criterion; `exempt` is why no needed test has to prove it, None if one
-    must.
+    """The proof that the contract demands for a criterion; `exempt` is why no needed test has to prove it, or None if
+    one must.
     """
 
     command: str
@@ -41,7 +41,7 @@ class AskedProof(Value):
 
 
 class Side(Value):
-    """One run. `fault` says why it could not run at all, '' if it did. `output` is the end of its output."""
+    """One run. `fault` says why it could not run at all, or '' if it did. `output` is the end of its output."""
 
     report: TestReport
     exit_code: int = 0

@@ -1,4 +1,5 @@
-"""The content of the index and HEAD below a folder, whether or not the files are in the work tree.
+"""The content of the index and HEAD below a folder, whether or not the files are in the work tree; and the bytes that
+git would store for a file that is there.
 
 The common form of the index, version 2 in one file, is read here: starting git for it would take longer than the rest
 of a small command. An entry ends with two bytes of flags and its path. The flags contain the length of the path, which
@@ -10,13 +11,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.discovery import ASSUME_UNCHANGED, BEFORE_PATH, PLAIN
-from workpacket.git.objects import TreeEntry
-from workpacket.git.repository import Repository
+from workpacket.git.objects import TreeEntry, blob_id, read_objects
+from workpacket.git.repository import Repository, find_repository
 from workpacket.git.revisions import commit_at
 from workpacket.git.run import run_git
 from workpacket.lazy_pattern import lazy_pattern
@@ -153,3 +155,113 @@ def attributes_of(
     for path, name, value in zip(fields[::3], fields[1::3], fields[2::3], strict=True):
         found.setdefault(path, {})[name] = value
     return dict(found)
+
+
+_CRLF, _LF = b"\r\n", b"\n"
+_CONVERTED: Final = frozenset({"set", "auto"})
+
+
+class Conversions:
+    """The files of a work tree in which git turns CRLF into LF when it stores them.
+
+    The rules are git's, but the bytes are converted here: no filter that a branch could name is ever run.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._repository = find_repository(Path(root))
+        self._inside = os.path.realpath(root) == str(self._repository.root)
+        self._asked: dict[str, tuple[str, str]] = {}
+
+    def stored(self, path: str, data: bytes) -> bytes:
+        """Return the bytes that git would store for this file, whose bytes in the work tree are `data`."""
+        if not self._inside:
+            return data
+        known = self._ids.get(path, "")
+        converted = data.replace(_CRLF, _LF)
+        if known and blob_id(data, known) == known:
+            return data
+        text = self._text(path)
+        same = bool(known) and blob_id(converted, known) == known
+        # Either git converts the file, or it was checked out before the attributes were as they are now, and git has
+        # not looked at it since.
+        if text == "set" or (same and path not in self._modified):
+            return converted
+        return converted if text == "auto" and (same or self._is_converted(known, data)) else data
+
+    def _is_converted(self, known: str, data: bytes) -> bool:
+        """Whether git converts a file by its content: it must be text, and not have been committed with CRLF."""
+        if b"\0" in data or data.count(b"\r") != data.count(_CRLF):
+            return False
+        return not known or _CRLF not in read_objects(self._repository, [known]).get(known, b"")
+
+    @cached_property
+    def _ids(self) -> dict[str, str]:
+        answer = run_git(self._repository.root, "ls-files", "--stage", "-z")
+        rows = (row.partition("\t") for row in answer.text.split("\0")[:-1])
+        return {path: said.split(" ")[1] for said, _, path in rows}
+
+    @cached_property
+    def _modified(self) -> frozenset[str]:
+        answer = run_git(self._repository.root, "diff-files", "--name-only", "-z", "--ignore-submodules=all")
+        return frozenset(answer.text.split("\0")[:-1])
+
+    @cached_property
+    def _autocrlf(self) -> bool:
+        answer = run_git(self._repository.root, "config", "--get", "core.autocrlf", check=False)
+        return answer.text.strip().lower() in ("input", "true", "yes", "on", "1")
+
+    def _text(self, path: str) -> str:
+        """Return `set` if git always converts the file, `auto` if its content decides, otherwise ''."""
+        if path not in self._asked:
+            self._ask(path)
+        text, end = self._asked[path]
+        if text in _CONVERTED or text == "unset":
+            return text if text in _CONVERTED else ""
+        if end in ("lf", "crlf"):
+            return "set"
+        return "auto" if self._autocrlf else ""
+
+    def _ask(self, path: str) -> None:
+        """Ask git for the attributes of the file, and of its neighbours, which are likely to be asked for next."""
+        top = path.partition("/")[0] + "/"
+        paths = [each for each in self._ids if each.startswith(top) and each not in self._asked]
+        asked = "".join(f"{each}\0" for each in {path, *paths}).encode("utf-8", "surrogateescape")
+        answer = run_git(self._repository.root, "check-attr", "-z", "--stdin", "text", "eol", stdin=asked)
+        fields = answer.text.split("\0")[:-1]
+        found: dict[str, dict[str, str]] = {}
+        for each, name, value in zip(fields[::3], fields[1::3], fields[2::3], strict=True):
+            found.setdefault(each, {})[name] = value
+        self._asked.update((each, (values["text"], values["eol"])) for each, values in found.items())
+
+
+@lru_cache(maxsize=8)
+def _line_ends(root: str, *_when_changed: int) -> Conversions:
+    return Conversions(root)
+
+
+def as_stored(root: str, path: str, data: bytes) -> bytes:
+    """Return the bytes that git would store for the file at `path`, whose bytes in the work tree are `data`."""
+    if _CRLF not in data:
+        return data
+    try:
+        git_dir = find_repository(Path(root)).git_dir
+    except WorkpacketError as error:
+        if error.code in ("no_repository", "repository_bare"):
+            return data
+        raise
+    files = (git_dir / name for name in ("index", "config"))
+    changed = (file.stat().st_mtime_ns if file.exists() else 0 for file in files)
+    return _line_ends(root, *changed).stored(path, data)
+
+
+def hidden_file(root: str, path: str) -> bytes | None:
+    """Return the bytes of a file that a sparse checkout leaves out; None if git has none."""
+    try:
+        repository = find_repository(Path(root))
+        told = [why for found, why in read_index(repository, path).below(path) if found == path]
+    except WorkpacketError:
+        return None
+    if told != ["skip-worktree"]:
+        return None
+    name = f":{path}"
+    return read_objects(repository, [name]).get(name) if "\n" not in path else None

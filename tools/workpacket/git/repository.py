@@ -33,7 +33,7 @@ def operation_in_progress(repository: Repository) -> str:
 # The full id of an object, which never refers to anything else.
 FULL_ID: Final = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 
-_SETTINGS = r"^(init\.defaultbranch|user\.name)$"
+_SETTINGS = r"^(init\.defaultbranch|user\.name|remote\..*\.fetch|branch\..*\.(remote|merge))$"
 
 
 class Repository(Value):

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import FULL_ID, Repository
-from workpacket.git.run import git_failure, run_git
+from workpacket.git.run import git_failure, history_shallow, run_git
 from workpacket.value import Value
 
 _SYMBOLIC: Final = "ref: "
@@ -82,7 +83,7 @@ def _packed(repository: Repository, name: str) -> str:
 
 
 def _read(path: Path) -> str:
-    """Return the text of one of git's files, '' if it is missing; an unreadable file is an error."""
+    """Return the text of one of git's files, or '' if it is missing; an unreadable file is an error."""
     try:
         return path.read_text("utf-8", "surrogateescape")
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -97,12 +98,19 @@ class Branch(Value):
     ref: str
     commit: str
 
+    @property
+    def name(self) -> str:
+        """Return the name to show and to type: `main` or `origin/main`."""
+        return self.ref.removeprefix("refs/heads/").removeprefix("refs/remotes/")
+
 
 def commit_of(repository: Repository, revision: str) -> str:
     """Return the full id of the commit that `revision` names; raise WorkpacketError `unknown_revision` if there is
     none.
     """
     commit = resolved(repository, f"{revision}^{{commit}}")
+    if commit is None and FULL_ID.match(revision) and (repository.common_dir / "shallow").exists():
+        raise history_shallow(f"{revision[:12]} is not here")
     if commit is None:
         raise WorkpacketError(
             "unknown_revision",
@@ -157,23 +165,92 @@ def landing_of(repository: Repository, tip: str, commit: str) -> str | None:
     return line[place] if place < len(line) else None
 
 
+# What the main branch is usually called, where neither a remote nor the settings say it.
+_USUAL_NAMES: Final = ("main", "master", "trunk", "develop")
+_OF_REMOTE: Final = re.compile(r" refs/remotes/([^/\n]+)/")
+
+
 def default_branch(repository: Repository) -> Branch | None:
-    """Return the default branch of `origin`; without `origin`, the repository's main branch."""
-    target = symbolic_target(repository, "refs/remotes/origin/HEAD")
-    candidates = [target] if target else []
-    if not candidates:
-        configured = repository.settings.get("init.defaultbranch", "")
-        names = dict.fromkeys(name for name in (configured, "main", "master") if name)
-        candidates = [f"refs/remotes/origin/{name}" for name in names] + [f"refs/heads/{name}" for name in names]
-    for ref in candidates:
+    """Return the branch on which work lands, as every command understands it; None if git cannot tell.
+
+    It is the default branch of the main remote (its HEAD, or else a branch with a usual name, or else its only one),
+    whatever this clone has checked out; without remotes, the local branch found in the same way.
+    """
+    for ref in main_branch_candidates(repository):
         commit = commit_at(repository, ref)
         if commit is not None:
             return Branch(ref, commit)
     return None
 
 
+def main_branch_candidates(repository: Repository) -> Iterator[str]:
+    """Yield the references that may be the main branch; the first one with a commit is."""
+    remote = main_remote(repository)
+    if remote:
+        target = symbolic_target(repository, f"refs/remotes/{remote}/HEAD")
+        if target:
+            yield target
+    names = dict.fromkeys((repository.settings.get("init.defaultbranch", "main"), *_USUAL_NAMES))
+    places = [f"refs/remotes/{remote}", "refs/heads"] if remote else ["refs/heads"]
+    for place in places:
+        yield from (f"{place}/{name}" for name in names)
+    for place in places:
+        answer = run_git(repository.root, "for-each-ref", "--count=3", "--format=%(refname)", place)
+        found = [ref for ref in answer.text.split() if not ref.endswith("/HEAD")]
+        if len(found) == 1:
+            yield found[0]
+
+
+def main_remote(repository: Repository) -> str:
+    """Return the remote to which work is handed in, '' if there is none: the one that the main branch follows, or else
+    `origin`, or else the only one.
+    """
+    remotes = _remotes(repository)
+    if len(remotes) < 2:
+        return next(iter(remotes), "")
+    settings = repository.settings
+    known = [name for name in remotes if f"remote.{name}.fetch" in settings]
+    followed = (settings.get(f"branch.{name}.remote", "") for name in (*_USUAL_NAMES, current_branch(repository)))
+    usual = next((name for name in followed if name in known), "")
+    return usual or ("origin" if "origin" in remotes else known[0] if len(known) == 1 else "")
+
+
+def _remotes(repository: Repository) -> list[str]:
+    """Return the remotes with branches in this clone, from git's own files."""
+    if (repository.common_dir / "reftable").exists():
+        listed = run_git(repository.root, "for-each-ref", "--format= %(refname)", "refs/remotes").text
+        return sorted(set(_OF_REMOTE.findall(listed)))
+    found = set(_OF_REMOTE.findall(_read(repository.common_dir / "packed-refs")))
+    folder = repository.common_dir / "refs" / "remotes"
+    found.update(entry.name for entry in (folder.iterdir() if folder.is_dir() else ()) if entry.is_dir())
+    return sorted(found)
+
+
+def without_remote(repository: Repository, name: str) -> str:
+    """Return the name that a branch has in its own repository: `main` for `origin/main`."""
+    remote, _, rest = name.partition("/")
+    return rest if rest and remote in _remotes(repository) else name
+
+
+def tip_of(repository: Repository, name: str) -> str | None:
+    """Return the commit of a branch, given with or without its remote; None if there is none.
+
+    A local branch may be behind the one that it follows, or ahead of it: the later commit counts. Where each has
+    commits of its own, the remote one does, because that is where work lands.
+    """
+    if not name:
+        return None
+    plain = without_remote(repository, name)
+    remote = main_remote(repository)
+    there = commit_at(repository, f"refs/remotes/{remote}/{plain}") if remote else None
+    here = commit_at(repository, f"refs/heads/{plain}")
+    if here is None or there is None:
+        return here or there or resolved(repository, f"{name}^{{commit}}")
+    return here if here == there or is_ancestor(repository, there, here) else there
+
+
 def resolved(repository: Repository, expression: str) -> str | None:
-    """Return the id of the object that an expression names, None if there is none."""
+    """Return the id of the object that an expression names, or None if there is none."""
     question = ("rev-parse", "--verify", "--quiet", "--end-of-options", expression)
     if FULL_ID.match(expression.removesuffix("^{commit}")):
         answer = repository.ask_once(*question, check=False)
@@ -194,7 +271,7 @@ def is_ignored(repository: Repository, path: str) -> bool:
 
 
 class Worktree(Value):
-    """A work tree of the repository. `branch` is the short name, '' for a detached HEAD."""
+    """A work tree of the repository. `branch` is the short name, or '' for a detached HEAD."""
 
     path: Path
     commit: str

@@ -61,6 +61,9 @@ _OPTIONS: Final = (
 
 # git's message about an object that a partial clone lacks, because nothing is fetched implicitly.
 _NOT_FETCHED: Final = "from promisor remote"
+# What git says of a commit or file that a shallow clone does not have, and of a folder of another account.
+_ABSENT: Final = ("bad object", "bad revision", "Not a valid", "unknown revision", "unable to read tree", "Could not")
+_NOT_TRUSTED: Final = "dubious ownership"
 _BY_THE_WAY: Final = ("hint:", "warning: lazy fetching disabled")
 FETCH_ALL: Final = (
     "in a clone made with --filter, fetch everything: git config --unset remote.origin.partialclonefilter && "
@@ -114,16 +117,42 @@ def run_git(
     except subprocess.TimeoutExpired as error:
         raise WorkpacketError("git_timeout", f"git {arguments[0]} gave no answer within {timeout:.0f} s") from error
     answer = Answer(done.returncode, done.stdout, _complaint(done))
+    if answer.status != 0 and _NOT_TRUSTED in answer.complaint:
+        raise _not_trusted(answer)
     if check and answer.status != 0:
-        raise git_failure(arguments[0], answer)
+        raise git_failure(arguments[0], answer, folder)
     return answer
 
 
-def git_failure(subcommand: str, answer: Answer) -> WorkpacketError:
+def git_failure(subcommand: str, answer: Answer, folder: Path | None = None) -> WorkpacketError:
+    """Return the error of a call that failed; with `folder`, git is asked whether an incomplete clone is the cause."""
     if _NOT_FETCHED in answer.complaint:
         return WorkpacketError("object_missing", f"git {subcommand}: {answer.complaint}", hint=FETCH_ALL)
+    if folder is not None and any(words in answer.complaint for words in _ABSENT):
+        shallow = run_git(folder, "rev-parse", "--is-shallow-repository", check=False).text.strip() == "true"
+    else:
+        shallow = False
+    if shallow:
+        return history_shallow(f"git {subcommand}: {answer.complaint}")
     said = answer.complaint or f"status {answer.status}, without a message"
     return WorkpacketError("git_failed", f"git {subcommand}: {said}")
+
+
+def history_shallow(what: str) -> WorkpacketError:
+    hint = "git fetch --unshallow; for actions/checkout set fetch-depth: 0"
+    return WorkpacketError("history_shallow", f"{what}; this clone has only the end of the history", hint=hint)
+
+
+def _not_trusted(answer: Answer) -> WorkpacketError:
+    import shlex  # every command imports this module
+
+    place = answer.complaint.partition("'")[2].partition("'")[0]
+    return WorkpacketError(
+        "repository_not_trusted",
+        f"{place} belongs to another account, so git does not use it",
+        hint=f"if you trust it: git config --global --add safe.directory {shlex.quote(place)}",
+        path=place,
+    )
 
 
 def _complaint(done: subprocess.CompletedProcess[bytes]) -> str:

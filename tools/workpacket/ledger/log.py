@@ -21,7 +21,16 @@ from typing import Any, Final, TypeAlias
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import Json
-from workpacket.model.event_types import CHECKPOINT_LOG, DATA, ENVELOPE, GENESIS_TYPES, OLDEST_VERSION, VERSION, Shape
+from workpacket.model.event_types import (
+    BEFORE_LANDING,
+    CHECKPOINT_LOG,
+    DATA,
+    ENVELOPE,
+    GENESIS_TYPES,
+    OLDEST_VERSION,
+    VERSION,
+    Shape,
+)
 from workpacket.model.events import Actor, ChangedFile, LogEvent, encode_event, event_id, event_of
 from workpacket.model.layout import LARGEST_EVENT, LOG_FOLDER
 from workpacket.problem import Location, Problem
@@ -191,16 +200,30 @@ def _not_what_was_written(path: str, data: bytes, identity: str, names: Containe
 
 
 class Log(Value):
-    """The consistent events, by id and in the order of replay, their heads, and all errors."""
+    """The consistent events, by id and in the order of replay, their heads, and all errors.
+
+    `renamed` are the events of other packets that had this id, and were given another one before they landed.
+    """
 
     packet: str
     by_id: Mapping[str, LogEvent]
     heads: tuple[str, ...]
     findings: tuple[Problem, ...]
+    renamed: Mapping[str, LogEvent] = NOTHING
 
     @property
     def events(self) -> tuple[LogEvent, ...]:
         return tuple(self.by_id.values())
+
+    @property
+    def stored(self) -> tuple[LogEvent, ...]:
+        """Return every event in the folder of this log."""
+        return (*self.by_id.values(), *self.renamed.values())
+
+    @property
+    def is_renamed(self) -> bool:
+        """Whether the packet has another id now, and no other packet has this one."""
+        return len(self.heads) == 1 and is_renaming(self.by_id[self.heads[0]])
 
     @property
     def sound(self) -> bool:
@@ -209,13 +232,14 @@ class Log(Value):
 
     def ancestry(self, heads: Iterable[str]) -> frozenset[str]:
         """Return these events and all their ancestors; unknown ids are ignored."""
+        known = {**self.by_id, **self.renamed} if self.renamed else self.by_id
         seen: set[str] = set()
-        waiting = [head for head in heads if head in self.by_id]
+        waiting = [head for head in heads if head in known]
         while waiting:
             identity = waiting.pop()
             if identity not in seen:
                 seen.add(identity)
-                waiting.extend(self.by_id[identity].parents)
+                waiting.extend(known[identity].parents)
         return frozenset(seen)
 
     def as_of(self, heads: Iterable[str]) -> Log:
@@ -277,9 +301,41 @@ def join_events(packet: str, events: Iterable[LogEvent], findings: Iterable[Prob
         elif all(parent in attached for parent in event.parents):
             attached[event.id] = event
             followed.update(event.parents)
-    found += _beginning_faults(packet, known, [event for event in attached.values() if not event.parents])
+    beginnings = [event for event in attached.values() if not event.parents]
+    renamed: dict[str, LogEvent] = {}
+    if len(beginnings) > 1:
+        renamed = _renamed(attached, len(beginnings) - 1)
+        attached = {identity: event for identity, event in attached.items() if identity not in renamed}
+        beginnings = [event for event in beginnings if event.id not in renamed]
+    found += _beginning_faults(packet, known, beginnings)
     heads = tuple(sorted(attached.keys() - followed))
-    return Log(packet, attached, heads, tuple(sorted(found, key=lambda finding: finding.order)))
+    return Log(packet, attached, heads, tuple(sorted(found, key=lambda finding: finding.order)), renamed)
+
+
+def is_renaming(event: LogEvent) -> bool:
+    """Whether the event gives the packet another id, so that the log of the old id can have another beginning."""
+    return event.type == "superseded" and event.text("renamed") == BEFORE_LANDING
+
+
+def _renamed(attached: Mapping[str, LogEvent], most: int) -> dict[str, LogEvent]:
+    """Return the events of at most so many packets that were renamed: those from which nothing but the renaming
+    follows.
+    """
+    first: dict[str, frozenset[str]] = {}
+    for event in attached.values():  # parents come before their children
+        first[event.id] = frozenset().union(*(first[parent] for parent in event.parents)) or frozenset({event.id})
+    last = {parent for event in attached.values() for parent in event.parents}
+    ends: dict[str, list[LogEvent]] = {}
+    for event in attached.values():
+        if event.id not in last:
+            for beginning in first[event.id]:
+                ends.setdefault(beginning, []).append(event)
+    over = sorted(
+        beginning
+        for beginning, events in ends.items()
+        if len(events) == 1 and is_renaming(events[0]) and first[events[0].id] == {beginning}
+    )[:most]
+    return {identity: event for identity, event in attached.items() if first[identity] <= {*over}}
 
 
 def _replay_order(event: LogEvent) -> tuple[int, str]:

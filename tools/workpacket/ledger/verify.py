@@ -130,7 +130,7 @@ def lost_heads(packet: str, log: Log | None, named: Iterable[NamedHeads]) -> lis
         )
         for each in named
         for head in each.heads
-        if log is None or head not in log.by_id
+        if log is None or not (head in log.by_id or head in log.renamed)
     ]
 
 

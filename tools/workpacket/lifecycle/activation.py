@@ -178,7 +178,7 @@ def _points_open(refinement: Refinement) -> Iterator[Problem]:
     """Report points of the checklist that contradict its verdict, because the user's signature would cover both."""
     for point, text in refinement.open_points:
         place = _at(refinement, text.start)
-        message = f"{point!r} says {text.value!r}, so it is not passed"
+        message = f"{point!r} says {text.value!r}, so it is not met"
         yield Problem(
             "coverage_point_open", message, place, f"edit {place.path}:{place.line}: tick the point if it is met"
         )
@@ -423,8 +423,8 @@ def _no_contract(packet: PacketFacts, why: str) -> Problem:
 
 
 def _said_otherwise(packet: PacketFacts, contract: Contract, source: Source) -> Iterator[Problem]:
-    """Report differences between packet and stub: the packet must state the contract of its stub, which is the approved
-    one.
+    """Report differences between the packet and its stub: the packet must state the contract of the stub, which is the
+    approved one.
     """
     from workpacket.documents.packet import Packet
     from workpacket.lifecycle.contract import stated

@@ -56,8 +56,8 @@ class VerifiedSource(Value):
 
 
 class AttestedPacket(Value):
-    """A packet whose work was submitted. `landed` is the commit of the target branch that contains it, '' if there is
-    none. `refused` are the codes of its faults; if there are any, the summary says FAILED.
+    """A packet whose work was submitted. `landed` is the commit of the target branch that contains it, or '' if there
+    is none. `refused` are the codes of its faults; if there are any, the summary says FAILED.
     """
 
     state: PacketState
@@ -206,7 +206,7 @@ class MachineKey(Value):
 
 
 def read_machine_key(data: bytes) -> MachineKey:
-    """Return the key in a PEM file without a passphrase; raises WorkpacketError."""
+    """Return the key in a PEM file without a passphrase; raise WorkpacketError if there is none."""
     try:
         key = serialization.load_pem_private_key(data, None)
     except (ValueError, TypeError, UnsupportedAlgorithm):

@@ -44,7 +44,7 @@ class Declared(Value):
 
     @property
     def trailer(self) -> str:
-        """Return the value of `Assisted-by`, '' if neither harness nor model is declared."""
+        """Return the value of `Assisted-by`, or '' if neither harness nor model is declared."""
         if not (self.harness or self.model):
             return ""
         return f"{self.harness or UNDECLARED}:{self.model or UNDECLARED}"

@@ -160,7 +160,7 @@ def refine(facts: Facts, packet: PacketFacts, anchor: str = "") -> Answer:
         known = RefinementText(packet.id, facts.moment.now, pointer, spec.path, spec.digest, anchors, spec.sha1)
         text = render_refinement(replace(known, passage=passage))
         draft.put(packet.refinement_path, None, text)
-        said = f"{packet.refinement_path} pins {spec.path}; fill it in"
+        said = f"{packet.refinement_path} pins {spec.path}; now fill in the refinement"
     else:
         edits = list(_pinning(found, facts))
         draft.edit(found.source, edits)

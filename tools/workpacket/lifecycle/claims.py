@@ -216,4 +216,4 @@ def _names(run: LinkedRun) -> Mapping[str, Json]:
 def _plan(log: Log, writer: EventWriter, happening: NewLogEvent) -> Plan:
     after = [log.by_id[head] for head in log.heads]
     event = next_event(writer, log.packet, happening, after=after)
-    return Plan("run", writer.tx, (), (event,), (log_seen(log.packet, log.events),))
+    return Plan("run", writer.tx, (), (event,), (log_seen(log.packet, log.stored),))

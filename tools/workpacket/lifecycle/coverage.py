@@ -9,17 +9,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Literal
+from datetime import date
+from typing import Final, Literal, cast
 
 from workpacket.documents.spec_pointer import passages
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.gates import outside
+from workpacket.lifecycle.contract import ContractUnreadable, contract_of
+from workpacket.lifecycle.gates import names_one, outside, pattern_of, standing_until
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.documents.packet import Packet
+    from workpacket.documents.stub import Stub
 
 # How a packet covers its scope: by held work, by judged work, or for a time. A `ready` packet covers it only if it is a
 # standing packet.
@@ -40,6 +47,26 @@ class Cover(Value):
     def has(self, path: str) -> bool:
         strict = self.kind == "standing"
         return bool(self.scopes) and not any(outside((path,), scope, strict=strict) for scope in self.scopes)
+
+
+class StatedScope(Value):
+    """The scope that a document states, and its last day if it is a standing packet."""
+
+    entries: tuple[str, ...]
+    until: date | None
+
+
+def stated_scope(document: Stub | Packet) -> StatedScope:
+    try:
+        approved = contract_of(document, None).scope
+    except ContractUnreadable:
+        # An ambiguous text cannot be approved.
+        return StatedScope((), None)
+    # A quoted name such as `justfile` is approved with the scope of the stub, and packets made before that was known do
+    # not have it among their paths.
+    named = (pattern_of(entry) for entry in approved if document.kind == "stub" or names_one(entry))
+    listed = cast("Packet", document).in_scope_paths if document.kind == "packet" else ()
+    return StatedScope((*(entry.value for entry in listed), *filter(None, named)), standing_until(approved))
 
 
 class Landing(Value):
@@ -66,7 +93,7 @@ class Landing(Value):
 
 
 class Uncovered(Value):
-    """One path that no packet covers; `packet` is the closest match, '' if no scope contains it."""
+    """One path that no packet covers; `packet` is the closest match, or '' if no scope contains it."""
 
     code: str
     path: str

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.ledger.fold import SETS_CONTRACT, LaneReplay, fold
-from workpacket.ledger.log import Log
+from workpacket.ledger.log import Log, is_renaming
 from workpacket.lifecycle.fork_checks import (
     HOLDER_JUDGED,
     dropped_verdicts,
@@ -57,7 +57,7 @@ class Around(Value):
 
     `dependencies` are the packets that the claimed one waits for, and whether they were ever done; `waivers` are the
     approved ones; `contained` says whether a commit is part of head; `submitted` returns what packet and git say about
-    a submission; `open_points` are points of the refinement's checklist that are not passed. `packets` are those that
+    a submission; `open_points` are points of the refinement's checklist that are not met. `packets` are those that
     have a log; `versions` returns the bytes of a file in every commit of this clone, by digest. `standing` is used if
     the policy has a gate for standing packets: it returns the last day of this packet according to its files ('' if it
     is not a standing packet) and according to those of the base (None if the base does not have it). `unreplayed` is
@@ -97,6 +97,9 @@ def judge_change(
     `governed`: whether the base has a log at all. `reports` are those of the verdicts in all logs. `lanes` and
     `lease_hours` come from the base's policy.
     """
+    yield from _renamed_too_late(log, known)
+    if log.is_renamed:  # its documents have the other id, under which it is judged
+        return
     brought = [event for event in log.events if event.id not in known]
     if not any(_is_judged(event) for event in brought):
         return
@@ -123,6 +126,13 @@ def judge_change(
             yield from _ungated(_Move(event, holders, digest_of, around, reports))
             yield from _past_runs(log, event, known, around)
             yield from _false_subjects(log, event, around)
+
+
+def _renamed_too_late(log: Log, known: frozenset[str]) -> Iterator[EventObjection]:
+    """Report that a packet of the base is renamed: its log would then be that of any other packet with its id."""
+    for event in log.stored:
+        if is_renaming(event) and event.id not in known and not known.isdisjoint(log.ancestry(event.parents)):
+            yield EventObjection("move_without_gate", event, "it renames a packet that has landed")
 
 
 def _is_judged(event: LogEvent) -> bool:
@@ -263,7 +273,7 @@ def _activation(move: _Move) -> list[Problem]:
     nameless = [] if move.event.text("contract") else [Problem(_NEVER_LIFTED, "the activation names no contract")]
     points = move.around().open_points()
     path = refinement["path"]
-    return [*nameless, *(Problem("coverage_point_open", f"{point!r} is not passed in {path}") for point in points)]
+    return [*nameless, *(Problem("coverage_point_open", f"{point!r} is not met in {path}") for point in points)]
 
 
 def _claim(move: _Move) -> list[Problem]:
@@ -324,7 +334,7 @@ def judge_actors(log: Log, known: frozenset[str], signatures: EventSignatures) -
     actors = signatures.actors
     if not actors.present:
         return
-    for event in log.events:
+    for event in log.stored:
         if event.id in known:
             continue
         signed = signatures.judge(event)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class PacketFacts(Value):
-    """One packet: its files, None for missing ones, and its log.
+    """One packet: its files, or None for missing ones, and its log.
 
     `landed` says whether its work is on the target branch of this tree, as judged, or as submitted if the policy
     requires no verdict.

@@ -96,8 +96,8 @@ HOLDER_JUDGED: Final = _BY_HOLDER | _LEASING
 
 
 def holder_faults(log: Log, event: LogEvent, longest: timedelta) -> Iterator[Problem]:
-    """Report events by others than the holder. `longest` is the longest time a claim may last. A lease that had ended
-    by the time of the event excludes no one.
+    """Report events by anyone other than the holder. `longest` is the longest time a claim may last. A lease that had
+    ended by the time of the event excludes no one.
     """
     if event.type in _BY_HOLDER:
         holder = lease_held(fold(log.as_of(event.parents)), event.at)

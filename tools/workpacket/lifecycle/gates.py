@@ -147,8 +147,8 @@ def report_term(report: Json) -> str:
 
 
 def with_report(terms: Mapping[str, str], statements: Iterable[tuple[str, ...]]) -> Mapping[str, str]:
-    """Return the terms of a verdict as far as statements with these scopes mention its report. Older statements do not,
-    nor do those about another verdict; without a matching statement, the report is left open.
+    """Return the terms of a verdict, including its report if statements with these scopes mention one. Older statements
+    do not, nor do those about another verdict; without a matching statement, the report is left open.
     """
     alike = (scope for scope in statements if f"verdict: {terms.get('verdict', '')}" in scope)
     said = {line for scope in alike for line in scope if line.startswith("report: ")}
@@ -295,7 +295,7 @@ def lease_held(state: PacketState, now: str) -> str:
 
 
 class Claim(Value):
-    """The details of a claim. `branch` is the branch of the work, '' if unknown."""
+    """The details of a claim. `branch` is the branch of the work, or '' if unknown."""
 
     actor: str
     branch: str
@@ -310,7 +310,7 @@ def claim_unmet(
     policy: LifecyclePolicy,
     now: str,
 ) -> tuple[Problem, ...]:
-    """Return what prevents the claim. `lanes` maps each dependency to its lane, '' if it has no log."""
+    """Return what prevents the claim. `lanes` maps each dependency to its lane, or '' if it has no log."""
     return (
         *_held_by_other(state, claim.actor, now),
         *_dependencies_unmet(state.packet, dependencies, lanes, policy),
@@ -382,7 +382,7 @@ class Submission(Value):
     """A submission to judge. `proved` has the result of each criterion (`met`, `not_met`, `not_applicable`). `changed`
     is None if git cannot tell.
 
-    `whose` is the packet of the checked-out branch, '' if there is none. `came_to` is the result of a criterion's
+    `whose` is the packet of the checked-out branch, or '' if there is none. `came_to` is the result of a criterion's
     proof, as the end of a sentence; `elsewhere` is the commit at which a criterion was proved, if that is not the
     commit of the work. `exempt` are the criteria that the contract exempts from proof, `faults` what is wrong with the
     proof of a criterion, `unticked` the criteria whose box is not ticked.

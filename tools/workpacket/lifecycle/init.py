@@ -13,8 +13,9 @@ git repository, or an archive and its digest: PEP 610 records which of them is i
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from workpacket.errors import WorkpacketError
@@ -22,7 +23,6 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.moves import Planned
 from workpacket.lifecycle.policy import Form, LifecyclePolicy
 from workpacket.lifecycle.starter_documents import (
-    ATTRIBUTES,
     DIALECTS,
     FIRST_SPECIFICATION,
     GOV_JUST,
@@ -42,7 +42,7 @@ from workpacket.lifecycle.starter_documents import (
     stem_of,
 )
 from workpacket.model.canonical import Json
-from workpacket.model.layout import BOARD_PATH, POLICY_PATH, SPEC_POINTER
+from workpacket.model.layout import ATTRIBUTES_PATH, BOARD_PATH, POLICY_PATH, SPEC_POINTER
 from workpacket.model.plan import FileChange, Moment, Plan, digest
 from workpacket.model.wording import counted
 from workpacket.problem import Location, Problem
@@ -62,7 +62,7 @@ class MarkedBlock(Value):
 
 
 def find_blocks(text: str) -> tuple[MarkedBlock, ...] | None:
-    """Return the block; `()` if there is none, None if the markers are not a single pair."""
+    """Return the block; `()` if there is none, or None if the markers are not a single pair."""
     marks = list(_MARK.finditer(text))
     if not marks:
         return ()
@@ -149,10 +149,77 @@ def _hooked(data: bytes, line: str) -> bytes:
     return f"{text[:at]}{joint}{line}{eol}{text[at:]}".encode("utf-8", "surrogateescape")
 
 
+class AgentHook(Value):
+    """A hook in the settings of a coding agent: at which event, for which tools ('' for all), and the command."""
+
+    event: str
+    tools: str
+    command: str
+
+
+def also_guarding(
+    planned: Planned, path: str, seen: Mapping[str, bytes | None], hooks: Sequence[AgentHook], *, add: bool
+) -> Planned:
+    """Return the plan with these hooks in the settings of a coding agent, or without any hook of ours. Everything else
+    in that JSON file stays. `seen` has the file, if it exists.
+    """
+    before = seen.get(path)
+    if path in seen and before is None:
+        raise _unlike(path, "it is not a regular file")
+    settings = _settings_in(path, before)
+    table = settings.get("hooks", {})
+    if not isinstance(table, dict) or not all(isinstance(rows, list) for rows in table.values()):
+        raise _unlike(path, '"hooks" must map each event to a list')
+    kept = {event: [row for row in rows if not _is_ours(row)] for event, rows in table.items()}
+    for hook in hooks if add else ():
+        row = {"hooks": [{"type": "command", "command": hook.command}]}
+        kept.setdefault(hook.event, []).append({"matcher": hook.tools, **row} if hook.tools else row)
+    after = {event: rows for event, rows in kept.items() if rows or (event in table and not table[event])}
+    new = {**settings, "hooks": after} if after else {key: value for key, value in settings.items() if key != "hooks"}
+    if new == settings:
+        return replace(planned, notes=(*planned.notes, f"{path} is already as requested"))
+    data = (json.dumps(new, indent=2, ensure_ascii=False) + "\n").encode() if new else None
+    change = FileChange(path, None if before is None else digest(before), data)
+    said = f"{path}: {counted(len(hooks), 'hook')} added" if add else f"{path}: the hooks of workpacket were removed"
+    return replace(
+        planned,
+        plan=replace(planned.plan, changes=(*planned.plan.changes, change)),
+        then=planned.then.replace("git add ", f"git add {path} ", 1),
+        notes=(*planned.notes, said),
+    )
+
+
+def _settings_in(path: str, before: bytes | None) -> dict[str, object]:
+    try:
+        settings = json.loads(before or b"{}")
+    except ValueError as error:
+        raise _unlike(path, str(error)) from error
+    if not isinstance(settings, dict):
+        raise _unlike(path, "it must be an object")
+    return settings
+
+
+def _unlike(path: str, why: str) -> WorkpacketError:
+    message = f"{path} cannot be extended: {why}"
+    return WorkpacketError("invalid_value", message, path=path, hint="correct the file, then run the command again")
+
+
+def _is_ours(row: object) -> bool:
+    """Whether an entry has only commands of ours; an entry that a person extended is theirs."""
+    hooks = row.get("hooks") if isinstance(row, dict) else None
+    if not isinstance(hooks, list) or not hooks:
+        return False
+    commands = [hook.get("command") if isinstance(hook, dict) else None for hook in hooks]
+    return all(isinstance(one, str) and one.startswith(_OUR_COMMANDS) for one in commands)
+
+
+_OUR_COMMANDS: Final = ("workpacket guard ", "workpacket prime ")
+
+
 Standing = Literal["missing", "outdated", "edited", "current", "theirs"]
 _NO_POLICY = LifecyclePolicy()
 _REMARKS = {
-    ATTRIBUTES: f"; to merge branches without conflicts on the board, run once in each clone: {MERGE_DRIVER}",
+    ATTRIBUTES_PATH: f"; to merge branches without conflicts on the board, run once in each clone: {MERGE_DRIVER}",
     PRE_COMMIT: "; it takes effect with: pre-commit install",
     GOV_JUST: "; for its recipes, install the extra workpacket[just]; your own justfile needs the line: "
     + IMPORT_RECIPES.strip(),
@@ -385,8 +452,8 @@ _REMEDY: Final = (
 
 
 def requirement_of(direct_url: Mapping[str, Json] | None, version: str) -> str:
-    """Return the requirement that installs the running tool: `direct_url` is the record of PEP 610, None for an install
-    from an index.
+    """Return the requirement that installs the running tool: `direct_url` is the record of PEP 610, or None for an
+    install from an index.
     """
     if direct_url is None:
         return f"{NAME}=={version}"

@@ -48,6 +48,7 @@ class Draft:
         self._during_merge = during_merge
         self._before: dict[str, Source | None] = {}
         self._after: dict[str, Source] = {}
+        self._removed: dict[str, Source] = {}
         self._happenings: list[tuple[PacketFacts, NewLogEvent]] = []
         self._seen: dict[str, FileSeen | FolderSeen] = {}
         self._about: dict[str, str] = {}
@@ -69,6 +70,9 @@ class Draft:
             self._before.setdefault(found.path, found)
             self._after[found.path] = apply_edits(self._after.get(found.path, found), edits)
 
+    def remove(self, found: Source) -> None:
+        self._removed[found.path] = found
+
     def rests_on(self, path: str, source: Source | None) -> None:
         """Make the plan valid only while this file is unchanged."""
         self._seen[path] = FileSeen(path, source.digest if source is not None else None)
@@ -85,7 +89,7 @@ class Draft:
         changes = tuple(self._changes())
         events = tuple(self._events(changes))
         written = {packet.id.text: packet for packet, _ in self._happenings}
-        logs = tuple(log_seen(name, packet.log.events) for name, packet in written.items())
+        logs = tuple(log_seen(name, packet.log.stored) for name, packet in written.items())
         changed = {change.path for change in changes}
         seen = tuple(seen for path, seen in self._seen.items() if path not in changed)
         moment = self.facts.moment
@@ -98,6 +102,8 @@ class Draft:
             new = after.encode()
             if old != digest(new):
                 yield FileChange(path, old, new)
+        for path, found in self._removed.items():
+            yield FileChange(path, found.digest, None)
 
     def _events(self, changes: Sequence[FileChange]) -> Iterable[LogEvent]:
         facts = self.facts
@@ -148,7 +154,8 @@ def whose_branch(facts: Facts, branch: str) -> str:
     """Return the packet that the branch was prepared for, or that the policy's branch pattern implies; '' if there is
     none.
     """
-    prepared = (name for name, packet in facts.packets.items() if branch and packet.state.assignment.branch == branch)
+    live = (packet.state for packet in facts.packets.values() if not packet.state.superseded_by)
+    prepared = (state.packet for state in live if branch and state.assignment.branch == branch)
     named = (name for name in facts.known if facts.policy.branch_of(name) == branch)
     return next(prepared, None) or next(named, "")
 

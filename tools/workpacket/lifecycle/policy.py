@@ -405,7 +405,7 @@ def _gates(node: Node) -> Iterator[AddedGate]:
 
 
 class LaneFault(Value):
-    """A fault of a declared lane; `key` is the setting, '' for the lane itself."""
+    """A fault of a declared lane; `key` is the setting, or '' for the lane itself."""
 
     code: str
     token: str
@@ -444,9 +444,9 @@ def lane_faults(declared: Sequence[AddedLane]) -> Iterator[LaneFault]:
         yield from _name_faults(lane, taken, headings)
         if lane.token not in by_token:
             continue
-        neighbours = tuple(_neighbour_faults(lane, by_token))
-        yield from neighbours
-        if not neighbours:
+        neighbors = tuple(_neighbour_faults(lane, by_token))
+        yield from neighbors
+        if not neighbors:
             yield from _place_faults(lane, declared, by_token)
 
 

@@ -2,7 +2,7 @@
 between the entries is kept; within an entry, only the parts that the log determines are rewritten.
 
 With `[board] commit = "branch"`, board and registry are laid out so that git merges what several branches wrote: the
-board has a mark for each open packet in each section, and the registry an empty row behind each open packet's.
+board has a mark for each open packet in each section, and the registry has an empty row after that of each open packet.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, BUILT_IN, MAY_BE_STUB
 from workpacket.model.layout import BOARD_PATH, REGISTRY_PATH
 from workpacket.problem import Edit
 from workpacket.text.source import Source
-from workpacket.value import Value
+from workpacket.value import Value, replace
 
 # Lanes whose entries give a reason; after another token the text would mislead.
 
@@ -220,7 +220,7 @@ def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce], *, a
 
 
 def spacer_edits(registry: TraceabilityRegistry, bases: Container[str]) -> Iterator[Edit]:
-    """Yield the edits that leave exactly one empty row behind the row of each of these bases. An empty row before such
+    """Yield the edits that leave exactly one empty row after the row of each of these bases. An empty row before such
     a row is kept, because removing it would be a change next to that row.
     """
     source = registry.source
@@ -356,6 +356,29 @@ def _project_board(draft: Draft, placements: Sequence[Placement]) -> None:
     unmarked = [each.id for each in placements if is_open(each.lane) and mark_line(each.id) not in whole.text]
     if unmarked:
         draft.edit(whole, mark_edits(TaskBoard(whole, lanes), unmarked))
+
+
+def withdraw(draft: Draft, name: str) -> None:
+    """Remove a packet that has been given another id from board and registry."""
+    facts = draft.facts
+    packet, lanes = facts.packets[name], facts.policy.lanes
+    if not facts.is_drawn(name):
+        return
+    whole = draft.file(BOARD_PATH, facts.board)
+    if whole is not None:
+        board, starts = TaskBoard(whole, lanes), [*whole.line_starts, len(whole.text)]
+        marks = [mark.line.number for section in board.sections for mark in section.marks if mark.id == name]
+        edits = [_removal(whole, entry) for entry in board.entries if entry.wp_id.value == name]
+        draft.edit(whole, [*edits, *(Edit(starts[at - 1], starts[at], "") for at in marks)])
+    others = replace(facts, packets={each: found for each, found in facts.packets.items() if each != name})
+    row = in_force(others, packet.id.base, {}, {})
+    table = draft.file(REGISTRY_PATH, facts.registry)
+    if row is not None:
+        project_registry(draft, [row])
+    elif table is not None:
+        rows = registry_of(table, REGISTRY_PATH, lanes).rows
+        own = [each for each in rows if each.base_id is not None and each.base_id.base == packet.id.base]
+        draft.edit(table, [_row_removal(table, each) for each in own])
 
 
 def is_open(lane: Lane) -> bool:

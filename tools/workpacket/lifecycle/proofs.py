@@ -189,8 +189,8 @@ def attestation_fault(event: LogEvent, before: Iterable[LogEvent], policy: Evide
 
 
 def replay_unmet(events: Iterable[LogEvent], policy: EvidencePolicy, actors: Actors) -> str:
-    """Return why a verdict PASS must wait for a replay, '' if it need not: the last one that counts decides. That is a
-    replay by CI, with a valid attestation, or, unless the policy requires CI, by someone else.
+    """Return why a verdict PASS must wait for a replay, or '' if it need not: the last one that counts decides. That is
+    a replay by CI, with a valid attestation, or, unless the policy requires CI, by someone else.
     """
     if policy.replay == "off":
         return ""
@@ -228,7 +228,7 @@ _MARKS = str.maketrans("", "", "`*\"'\\")
 
 
 class Evidence(Value):
-    """One proof. `suspect` says why it can no longer be trusted, '' if it can.
+    """One proof. `suspect` says why it can no longer be trusted, or '' if it can.
 
     `source` is the path of the event or of the packet that states it. `log_sha256` is the digest of a command's output,
     whose end may be kept in the clone where it was run; only older events contain that end, as `log_tail`.

@@ -80,8 +80,8 @@ _TODO = lazy_pattern(r"TODO\b")
 
 class Work(Value):
     """What was done, according to git. `changed` is None if the first commit is unknown. `branch` is the one checked
-    out, '' for a detached HEAD; None if the commit was given instead. `alike` are the commits with proofs whose work is
-    the same as that of this commit. `onto` is the commit of the target branch where the work began, with a digest of
+    out, or '' for a detached HEAD; None if the commit was given instead. `alike` are the commits with proofs whose work
+    is the same as that of this commit. `onto` is the commit of the target branch where the work began, with a digest of
     what the work changes in it.
     """
 

@@ -1,4 +1,5 @@
-"""Less common moves: advance, reopen, block, unblock, supersede, abandon, override, waive, resolve, amend, reapprove.
+"""Less common moves: advance, reopen, block, unblock, supersede, rename, abandon, override, waive, resolve, amend,
+reapprove.
 
 `amend` replaces the approved contract with another one that is approved in the same way. `reapprove` replaces approvals
 that were revoked or whose keys were revoked. An event on the base is never rewritten, and it names its envelopes.
@@ -7,10 +8,12 @@ Therefore another event names the new envelopes, for the same gate and on the sa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from workpacket.approvals.facts import Verdict
 from workpacket.ledger.fold import LaneReplay, in_force
+from workpacket.ledger.log import join_events
 from workpacket.lifecycle.activation import terms_in_event
 from workpacket.lifecycle.claims import close_all
 from workpacket.lifecycle.contract import Contract, demands_unmet, stated
@@ -27,7 +30,7 @@ from workpacket.lifecycle.gates import (
     terms_of,
 )
 from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move
-from workpacket.lifecycle.projections import project
+from workpacket.lifecycle.projections import project, withdraw
 from workpacket.lifecycle.transitions import (
     AMENDABLE,
     Transition,
@@ -39,10 +42,12 @@ from workpacket.lifecycle.transitions import (
     transition,
 )
 from workpacket.model.canonical import Json
-from workpacket.model.event_types import FULL_FORM, LIGHT_FORM
+from workpacket.model.event_types import BEFORE_LANDING, FULL_FORM, LIGHT_FORM
 from workpacket.model.events import LogEvent
+from workpacket.model.ids import WorkPacketId
+from workpacket.model.layout import packet_paths, refinement_paths, stub_path
 from workpacket.problem import Location, Problem
-from workpacket.value import Value
+from workpacket.value import Value, replace
 
 
 def advance(facts: Facts, packet: PacketFacts, *, to: str = "", reason: str = "") -> Answer:
@@ -85,6 +90,69 @@ def supersede(facts: Facts, packet: PacketFacts, *, by: PacketFacts, reason: str
         message = f"{by.id} cannot replace {name}" + ("" if by.lane else ": it has no log")
         return (Problem("successor_unfit", message, hint=f"workpacket show {by.id}"),)
     return _turn(facts, packet, "supersede", by=by.id.text, **({"reason": reason} if reason else {}))
+
+
+def rename_packet(facts: Facts, packet: PacketFacts, to: WorkPacketId, *, landed: bool) -> Answer:
+    """Give the packet another id, under which it is a draft again. `landed`: its log is on the base.
+
+    Its events name the old id, so they stay in the log of that id.
+    """
+    name, new = packet.id.text, to.text
+    unmet = tuple(_rename_unmet(facts, packet, to, landed=landed))
+    if unmet:
+        return unmet
+    renamed = PacketFacts(to, join_events(new, ()))
+    draft = Draft("rename", replace(facts, packets={**facts.packets, new: renamed}))
+    moved = [
+        (packet.packet_source, packet_paths(new)[0]),
+        (packet.stub_source, stub_path(new)),
+        (packet.refinement_source, refinement_paths(new)[0]),
+    ]
+    for source, path in moved:
+        if source is not None:
+            draft.put(path, None, _with_id(source.text, packet.id, to))
+            draft.remove(source)
+    said = packet.state.history[0].data
+    data: dict[str, Json] = {key: said[key] for key in ("form", "title") if key in said}
+    created: dict[str, Json] = {"base": to.base, "source": {"kind": "packet", "name": name}, **data}
+    move(draft, renamed, "created", "STUB", created)
+    reason = f"its id is {new} from now on"
+    move(draft, packet, "superseded", "SUPERSEDED", {"by": new, "reason": reason, "renamed": BEFORE_LANDING})
+    notes = close_all(draft, packet, "superseded")
+    if not packet.light or facts.policy.packets.board:
+        project(draft, {new: "STUB"}, notes=() if packet.light else ("stub",))
+        withdraw(draft, name)
+    notes += tuple(
+        f"{other.id} depends on {name}: if it means this packet, edit {other.packet_path} or {other.stub_path}"
+        for other in facts.packets.values()
+        if name in other.dependencies()
+    )
+    branch = packet.state.assignment.branch
+    then = f"workpacket start {new}{f' --branch {branch}' if branch else ''}"
+    then = then if packet.light else f"workpacket refine {new}"
+    told: dict[str, Json] = {"id": new, "renamed": name, "lane": "STUB"}
+    return Planned(draft.plan(), f"{name} is now {new}, a draft", then, told, notes)
+
+
+def _with_id(text: str, old: WorkPacketId, new: WorkPacketId) -> str:
+    """Return the text with the new id, and with its base where the text names the base alone."""
+    text = re.sub(rf"{re.escape(old.text)}(?![\w-]|\.\d)", new.text, text)
+    return re.sub(rf"(?<![\w-]){re.escape(old.base)}(?![\w-]|\.\d)", new.base, text)
+
+
+def _rename_unmet(facts: Facts, packet: PacketFacts, to: WorkPacketId, *, landed: bool) -> Iterator[Problem]:
+    name = packet.id.text
+    taken = next((known for known in facts.known if known.casefold() == to.key), "")
+    if taken:
+        yield Problem("packet_exists", f"{taken} already exists", hint=f"workpacket show {taken}")
+    if landed:
+        message = f"{name} is on {facts.target_branch}, where others refer to it by this id"
+        yield Problem("packet_landed", message, hint=f"workpacket new TITLE, then: workpacket packet supersede {name}")
+    yield from move_unmet(packet.state, transition("supersede", lanes=facts.policy.lanes), facts.policy.lanes)
+    approved = packet.refinement is not None and not packet.refinement.awaits_answers
+    if not packet.light and (packet.lane != "STUB" or approved):
+        message = f"{name} was approved under this id, which is part of what was signed"
+        yield Problem("wrong_lane", message, hint="take the commits that approve it off this branch, then rename it")
 
 
 def _turn(facts: Facts, packet: PacketFacts, command: str, *, remark: str | None = None, **data: Json) -> Answer:

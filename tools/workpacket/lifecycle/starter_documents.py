@@ -32,6 +32,8 @@ from workpacket.lifecycle.transitions import ADVANCE, CAME_FROM, Role, Transitio
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import lanes_named
 from workpacket.model.layout import (
+    ATTRIBUTE_LINES,
+    ATTRIBUTES_PATH,
     BOARD_PATH,
     GOVERNANCE_FOLDER,
     POLICY_PATH,
@@ -271,7 +273,6 @@ GOV_JUST = f"{GOVERNANCE_FOLDER}/gov.just"
 JUSTFILE = "justfile"
 # Files that just uses as a justfile instead of it.
 OTHER_JUSTFILES: Final = ("Justfile", "JUSTFILE", ".justfile")
-ATTRIBUTES = f"{GOVERNANCE_FOLDER}/.gitattributes"
 STUB_TEMPLATE = f"{TEMPLATES_FOLDER}/TASK_PACKET_STUB_TEMPLATE.md"
 FIRST_SPECIFICATION = f"{SPECIFICATIONS_FOLDER}/SPEC_v1.md"
 PRE_COMMIT = ".pre-commit-config.yaml"
@@ -363,18 +364,16 @@ State here what is planned. What stands only here binds nobody yet.
 """
 
 # Branches that move different packets change adjacent lines, whose meaning is in the logs of both sides. The bytes of
-# the log must never be changed by a conversion of line ends.
+# the log must never be changed by a conversion of line ends, and text that is signed has the same ones in every clone.
 MERGE_DRIVER = "git config merge.workpacket.driver 'workpacket merge-driver %O %A %B %P %L'"
+_BYTES = "".join(f"{line}\n" for line in ATTRIBUTE_LINES)
 _ATTRIBUTES = f"""# Once in each clone: {MERGE_DRIVER}
 # Without that git merges them like any other text; afterwards: workpacket board sync
 roles_shared/TASK_BOARD.md merge=workpacket
 roles_shared/WP_TRACEABILITY_REGISTRY.md merge=workpacket
 task_packets/*.md merge=workpacket
 task_packets/*/packet.md merge=workpacket
-log/** -text
-attestations/** -text
-checkpoints/** -text
-"""
+{_BYTES}"""
 
 IMPORT_RECIPES: Final = "import '.GOV/gov.just'\n"
 
@@ -398,7 +397,7 @@ def starting_files(
     written: Form = form or ("full" if incumbent else "light")
     policy_text = _POLICY.format(profile=profile, satisfied_by=_SATISFIED[written]) + _PACKETS[written]
     yield StarterFile(README, guide(dialect))
-    yield StarterFile(ATTRIBUTES, _ATTRIBUTES)
+    yield StarterFile(ATTRIBUTES_PATH, _ATTRIBUTES)
     yield StarterFile(POLICY_PATH, policy_text, ours=False)
     yield StarterFile(POLICY_SCHEMA, package.schemas["policy"])
     pointer = f"# Specification in force\n\n{FIRST_SPECIFICATION}\n"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class SubmittedWork(Value):
     """What the packet and git say about a submission.
 
-    `changed` are the paths that the commit changes, None if the commit is not here. `older` says that it was on the
+    `changed` are the paths that the commit changes, or None if the commit is not here. `older` says that it was on the
     base before the work was claimed, `amended` that the packet got another contract after the submission. `same` are
     the commits with proofs that contain the same work; `absent` are the places named as proof that the commit does not
     have; `exempt` are the criteria that the contract exempts from proof. `misdescribed` says that the digest of the

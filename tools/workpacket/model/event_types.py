@@ -94,6 +94,8 @@ OUTCOMES: Final = ("needed", "kept", "could_not_run", "broken", "failing", "skip
 
 _PACKET_ID = r"WP-(?:[0-9]+|[A-Z][A-Z0-9]*)-[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*"
 
+BEFORE_LANDING: Final = "before landing"
+
 DIGEST: Final = text("a SHA-256 in 64 lower-case hexadecimal digits", pattern="[0-9a-f]{64}", longest=64)
 PACKET_ID: Final = text("the id of a work packet, such as WP-1-Name-v1", pattern=_PACKET_ID, longest=80)
 LOG_NAME: Final = text(
@@ -323,7 +325,11 @@ DATA: Final[Mapping[str, Shape]] = {
     "reopened": _move("work was resumed", {"reason": REASON}),
     "blocked": _move("it cannot continue", {"reason": REASON, "until": text("what would unblock it", longest=500)}),
     "unblocked": _move("it can continue", {}, {"reason": REASON}),
-    "superseded": _move("a later revision replaced it", {"by": PACKET_ID}, {"reason": REASON}),
+    "superseded": _move(
+        "another packet replaced it",
+        {"by": PACKET_ID},
+        {"reason": REASON, "renamed": choice("set if it was given this id before it landed", (BEFORE_LANDING,))},
+    ),
     "abandoned": _move("it was abandoned", {"reason": REASON}),
     "overridden": record(
         "the result of a gate was overridden", {"rule": NAME, "reason": REASON, "expires_at": EXPIRY}, {"target": NAME}

@@ -27,7 +27,7 @@ class Actor(Value):
 
 
 class ChangedFile(Value):
-    """A file that changed together with the event: its digest before and after, None if there was no file."""
+    """A file that changed together with the event: its digest before and after, or None if there was no file."""
 
     path: str
     prev: str | None

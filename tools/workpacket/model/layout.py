@@ -68,3 +68,8 @@ def packet_paths(packet: str) -> tuple[str, str]:
 def refinement_paths(packet: str) -> tuple[str, str]:
     """Return the two possible paths of a refinement; the first one that exists counts."""
     return f"{REFINEMENTS}/{packet}.md", f"{PACKETS}/{packet}/refinement.md"
+
+
+# In the attribute file of the governance folder: without these lines, the bytes of a file depend on the clone.
+ATTRIBUTES_PATH = f"{GOVERNANCE_FOLDER}/.gitattributes"
+ATTRIBUTE_LINES = ("* text=auto eol=lf", "log/** -text", "attestations/** -text", "checkpoints/** -text")

@@ -96,7 +96,7 @@ SILENT = frozenset(
     }
 )
 # Below another command from the beginning: these names are in answers, and were never typed alone.
-_NEVER_ALONE = {"signal": "runtime signal"}
+_NEVER_ALONE = {"questions": "runtime questions", "signal": "runtime signal", "rename": "packet rename"}
 TYPED = {**{old.split()[0]: new for old, new in FORMER.items()}, **_NEVER_ALONE}
 
 

@@ -75,7 +75,7 @@ def render_difference(changed: Iterable[tuple[str, Sequence[str], Sequence[str]]
 
 
 def _pairs(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the texts that differ, each with its replacement, '' for none."""
+    """Yield the texts that differ, each with its replacement, or '' for none."""
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     for kind, first, last, new_first, new_last in matcher.get_opcodes():
         if kind == "equal":

@@ -1,6 +1,6 @@
 """Tables as CSV (RFC 4180), safe to open in a spreadsheet.
 
-Spreadsheets run a cell that begins with one of a few characters as a formula, also if it is quoted. Such a cell gets an
+Spreadsheets run a cell that begins with one of a few characters as a formula, even if it is quoted. Such a cell gets an
 apostrophe in front, which spreadsheets read as "this is text". Control characters are shown in their visible form.
 """
 

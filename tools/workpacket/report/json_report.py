@@ -1,7 +1,7 @@
 """The JSON object that every command prints with `--json`; its schemas are `schemas/output*.schema.json`.
 
-Pure ASCII: other characters are JSON escapes, so the object is safe to print and exact to read. Prose (message, hint,
-notes) is also sanitized, for programs that print it; paths and edits are not, because they are data.
+Pure ASCII: other characters are JSON escapes, so the object is safe to print and can be read back exactly. Prose
+(message, hint, notes) is also sanitized, for programs that print it; paths and edits are not, because they are data.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def lines(view: PacketView, style: Style, *, full: bool) -> Iterator[str]:
         yield from _row(label, text, style)
     shown = view.recent if full else view.recent[-3:]
     for number, event in enumerate(shown):
-        yield from _row(f"{view.events} events"[: _LABEL - 1] if not number else "", event, style)
+        yield from _row(counted(view.events, "event")[: _LABEL - 1] if not number else "", event, style)
     if view.unmet:
         yield from _row("missing", f"{counted(len(view.unmet), 'condition')} for `{view.command}`", style)
         told = view.unmet if full else view.unmet[:_FEW]

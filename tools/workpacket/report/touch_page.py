@@ -1,6 +1,6 @@
 """The page on which a person approves by touch: the text that the terminal would show, row by row, and two buttons.
 
-Everything from the repository is text, escaped as on the terminal and once more for HTML. If the window wraps a row,
+Everything from the repository is text, escaped as on the terminal and again for HTML. If the window wraps a row,
 the rest is indented further than any row begins, so no text can pass for text of the tool here either. The content
 security policy allows one style sheet and one script, by digest, and requests only to the page's own origin.
 """

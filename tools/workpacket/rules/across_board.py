@@ -51,9 +51,6 @@ class BoardEntryWithoutFile(RepositoryRule):
                 yield self.finding(listed.path, entry["place"], message, hint=hint)
 
 
-_ADDS = "`workpacket board sync` adds it if it has a log; without one, run `workpacket adopt` first"
-
-
 class WorkOnNoBoard(RepositoryRule):
     """Packet or stub that is not on the board
 
@@ -72,7 +69,13 @@ class WorkOnNoBoard(RepositoryRule):
             kind = "stub" if _is_stub(work, file) else "packet"
             where = "only under Active, which is not a lane" if file.id in work.under_active else "not on the board"
             message = f"the {kind} {file.id} is {where}"
-            yield self.finding(file.path, file.summary["place"], message, hint=_ADDS)
+            token = next(iter(file.summary["lanes"]), _STUB)
+            hint = (
+                "`workpacket board sync` adds it"
+                if file.id in repository.lanes
+                else f"`workpacket adopt` creates its log and the entry; by hand, add `- **[{file.id}]** - [{token}]`"
+            )
+            yield self.finding(file.path, file.summary["place"], message, hint=hint)
 
 
 def _is_stub(work: WorkIndex, file: WorkFile) -> bool:

@@ -5,6 +5,7 @@ signatures and gate logs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 from workpacket.documents.document import stem_of
@@ -12,8 +13,10 @@ from workpacket.documents.places import kind_of
 from workpacket.documents.summary import Mention, circles
 from workpacket.model.layout import refinement_paths
 from workpacket.problem import Problem
+from workpacket.rules.identity import PLACEHOLDER
 from workpacket.rules.repository import RepositorySummaries, WorkFile, WorkIndex, base_of, is_open
 from workpacket.rules.rule import RepositoryRule, repeated
+from workpacket.rules.structured import says_something
 from workpacket.text.formats import legacy_signature
 
 # For a longer cycle, the message names this many packets at the beginning, and one at the end.
@@ -108,7 +111,10 @@ class DependencyCycle(RepositoryRule):
             file, mention = edges[circle[-2]][circle[-1]]
             left_out = len(circle) - _NAMED - 2
             named = [*circle[:_NAMED], f"({left_out} more)", *circle[-2:]] if left_out > 0 else circle
-            yield self.finding(file.path, mention[1:], f"circular dependency: {' -> '.join(named)}")
+            steps = [edges[one][other] for one, other in pairwise(circle[: _NAMED + 1])]
+            others = ", ".join(f"{step.path}:{place[1]}" for step, place in steps if step is not file)
+            message = f"circular dependency: {' -> '.join(named)}"
+            yield self.finding(file.path, mention[1:], message, hint=f"see also {others}" if others else "")
 
 
 # The dependencies of each packet, with the file and the place that state them.
@@ -127,7 +133,7 @@ def _dependencies(work: WorkIndex) -> _Edges:
 
 
 class DependencyContradiction(RepositoryRule):
-    """Different dependencies in stub and packet
+    """Stub and packet with different dependencies
 
     Stub and packet disagree about what the work waits for, and the gate can follow only one of them.
 
@@ -193,6 +199,11 @@ class RefinementFileMissing(RepositoryRule):
             path = written.partition(" ")[0].strip("`").removeprefix("./")
             if kind_of(path) == "refinement" and path not in repository.refinements:
                 yield self.finding(packet.path, (line, column), f"file {path} not found")
+            elif written and kind_of(path) != "refinement" and says_something(written):
+                message = f"{written!r} is not the path of a refinement"
+                hint = f"write {refinement_paths(packet.id)[0]}"
+                if not PLACEHOLDER.match(written):
+                    yield self.finding(packet.path, (line, column), message, hint=hint)
 
 
 class RefinementUnapproved(RepositoryRule):
@@ -373,8 +384,8 @@ class AuditPacketUnknown(RepositoryRule):
             for row in audit["rows"]:
                 for name, line, column in row["packets"]:
                     if not _is_known(repository, name):
-                        hint = repository.work.suggestions.hint(name)
-                        yield self.finding(path, (line, column), f"packet {name} not found", hint=hint)
+                        message = f"packet {name} not found"
+                        yield self.finding(path, (line, column), message, hint=_where_is(repository, name))
 
 
 class GatePacketUnknown(RepositoryRule):
@@ -393,8 +404,14 @@ class GatePacketUnknown(RepositoryRule):
             for name, line, column in log["packets"]:
                 if name not in said and name.startswith("WP-") and not _is_known(repository, name):
                     said.add(name)
-                    hint = repository.work.suggestions.hint(name)
-                    yield self.finding(path, (line, column), f"packet {name} not found", hint=hint)
+                    message = f"packet {name} not found"
+                    yield self.finding(path, (line, column), message, hint=_where_is(repository, name))
+
+
+def _where_is(repository: RepositorySummaries, name: str) -> str:
+    """Return the file that states the id under another name, or else an id that is spelled nearly the same."""
+    stated = next((file.path for file in repository.work.files() if file.summary["id"] == name), "")
+    return f"{stated} states this id" if stated else repository.work.suggestions.hint(name)
 
 
 def _is_known(repository: RepositorySummaries, name: str) -> bool:

@@ -93,11 +93,15 @@ class BatchScopeMismatch(DocumentRule[BatchDocument]):
     def check(self, document: BatchDocument) -> Iterator[Problem]:
         folder = document.path.rpartition("/")[0].rpartition("/")[2]
         top = ("checkpoint",) if isinstance(document, BatchCheckpoint) else ()
+        wrong: list[tuple[str, Text]] = []
         for key in ("scope", "spec", "scope_name", "spec_name", "scope_path", "spec_path"):
             text = document.text_at(*top, key)
             named = text.value.strip().rstrip("/").rpartition("/")[2] if text is not None else ""
             if text is not None and named and folder and _plain(named) != _plain(folder):
-                yield self.fault(text.span, f"{key} is {text.value!r}, but the folder is {folder!r}")
+                wrong.append((key, text))
+        for key, text in wrong[:1]:
+            also = "".join(f"; {other} names another folder, too" for other, _ in wrong[1:])
+            yield self.fault(text.span, f"{key} is {text.value!r}, but the folder is {folder!r}{also}")
 
 
 def _plain(name: str) -> str:
@@ -196,7 +200,8 @@ class BatchStatusUnknown(TasksRule):
         for entry in document.entries:
             status = entry.status
             if status is not None and status_word(status) not in STATUSES:
-                yield self.fault(status.span, f"{entry.id.value} has the unknown status {status.value!r}")
+                message = f"{entry.id.value} has the unknown status {status.value!r}"
+                yield self.fault(status.span, message, hint=f"write one of {', '.join(sorted(STATUSES))}")
 
 
 class BatchDependenciesUnread(DocumentRule[BatchDependencies]):

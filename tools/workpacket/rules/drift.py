@@ -16,7 +16,7 @@ from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule
 
 _MAY_BE_STUB = MAY_BE_STUB | {FORKED, ""}
-_SYNC = "`workpacket board sync` restores the state in the log"
+_SYNC = "`workpacket board sync` restores what the log says"
 
 
 def _lane(repository: RepositorySummaries, name: str) -> Lane | None:
@@ -176,6 +176,6 @@ class LogWithoutFile(RepositoryRule):
             may_be_stub = token in _MAY_BE_STUB
             if name in repository.work.packets or (may_be_stub and name in repository.work.stubs):
                 continue
-            what = "only a stub" if name in repository.work.stubs else "no file"
             where = f"is {token}" if token else "has a log"
-            yield self.finding(f"{LOG_FOLDER}/{name}", (0, 0), f"{name} {where}, but its {what} is missing")
+            what = "has only a stub" if name in repository.work.stubs else "its document is missing"
+            yield self.finding(f"{LOG_FOLDER}/{name}", (0, 0), f"{name} {where}, but {what}")

@@ -118,7 +118,7 @@ def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet)
             faults += made
     for code, rules_not_run in not_run.items():
         first = next(fault for fault in faults if fault.code == code)
-        message = f"not checked because of {code}: {', '.join(rules_not_run)}"
+        message = f"not checked: {', '.join(rules_not_run)}, because of {code}"
         faults.append(Problem("rule_not_run", message, Location.span(first.start, first.end)))
     faults.sort(key=lambda fault: (fault.start, fault.end))
     return faults

@@ -16,7 +16,7 @@ from workpacket.documents.structured import (
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids, is_packet_id, leading_id, leading_word
 from workpacket.problem import Problem
-from workpacket.rules.rule import DocumentRule
+from workpacket.rules.rule import DocumentRule, repeated
 from workpacket.rules.structured import (
     INVISIBLE,
     StructuredRule,
@@ -25,13 +25,16 @@ from workpacket.rules.structured import (
     latin,
     says_something,
 )
-from workpacket.text.fields import Field, normal_key
+from workpacket.text.blocks import LISTS, walk
+from workpacket.text.fields import Field, normal_key, read_items
 from workpacket.text.formats import date, date_time, legacy_signature
 
 # `<not applicable>` is an answer, but a comment is not. `PASS | FAIL` is a choice that the template leaves open.
 PLACEHOLDER = lazy_pattern(
     r"<(?!!--|(?i:not applicable|n/?a|none|unclaimed|unassigned)\b)[^<>\n]*>|\bPENDING\b|\bTBD\b|\bTODO\b"
-    r"|[A-Z_]{2,}(?:[ \t]*\|[ \t]*[A-Z_]{2,})+|(?:YES[ \t]*/[ \t]*NO|PASS[ \t]*/[ \t]*FAIL)\b"
+    r"|[A-Z_]{2,}(?:[ \t]*\|[ \t]*[A-Z_]{2,})+|(?:YES[ \t]*/[ \t]*NO|PASS[ \t]*/[ \t]*FAIL)\b|\bFIXME\b"
+    r"|(?i:to be (?:determined|defined|decided|written|done)(?:[ ,]+(?:later|soon|yet))?[. ]*(?=\n|\Z))"
+    r"|(?i:(?:see|same as|as) above[. ]*(?=\n|\Z))|(?i:lorem ipsum dolor\b[^\n]*)"
 )
 _LIKE_A_DATE = lazy_pattern(r"\d{4}-\d{2}-\d{2}\Z")
 # With dots, the day comes first everywhere; with slashes, the order is unknown.
@@ -101,16 +104,18 @@ class HintTextLeft(StructuredRule):
     def _left_over(self, document: StructuredDocument, name: str, text: Text, end: int) -> Problem:
         rest = text.value[end:].strip()
         run = document.run(text)
-        hint = "" if run is not None else "it spans several lines: delete it by hand"
+        # Words from a template can be deleted safely; other words may have been written by a person.
+        of_template = _OF_A_TEMPLATE.search(rest) is not None and _WORDS_OF_TEMPLATES.issuperset(
+            _WORD.findall(rest.lower().replace("e.g.", ""))
+        )
+        what = f"the template's hint {rest!r}" if of_template else repr(rest)
         return self.fault(
             (text.start + end, text.end) if run is not None else text.span,
-            f"the value of {name} is followed by {rest!r}",
-            hint=hint,
+            f"the value of {name} is followed by {what}",
+            hint="" if run is not None else "it spans several lines: delete it by hand",
             edits=[run.part(end).deleted()] if run is not None else [],
             fix_title=f"delete {rest!r}",
-            # Words from a template can be deleted safely; other words may have been written by a person.
-            safe=_OF_A_TEMPLATE.search(rest) is not None
-            and _WORDS_OF_TEMPLATES.issuperset(_WORD.findall(rest.lower().replace("e.g.", ""))),
+            safe=of_template,
         )
 
 
@@ -230,6 +235,8 @@ class DependencyOnItself(WorkRule):
                 if named and named[0][1] == 0 and str(named[0][0]) == document.own_id:
                     span = (text.start + match.end(), text.start + match.end() + named[0][2])
                     yield self.fault(span, f"{document.own_id} depends on itself")
+            if text.value.strip("`*_ .;") == document.own_id:
+                yield self.fault(text.span, f"{document.own_id} depends on itself")
 
 
 class DependencyMalformed(WorkRule):
@@ -249,6 +256,36 @@ class DependencyMalformed(WorkRule):
                 if not any(start <= match.start() < end for start, end in spans):
                     span = (text.start + match.start(), text.start + match.end())
                     yield self.fault(span, f"{match[0]!r} is not a work packet id, so it is not a dependency")
+
+
+class ItemRepeated(WorkRule):
+    """Item that is listed twice
+
+    One of the two was probably meant to be different: a criterion that is missing, or another path.
+
+    Remedy: correct or delete one of them.
+    """
+
+    severity = "warning"
+
+    def check(self, document: WorkDocument) -> Iterator[Problem]:
+        for placed in document.placed:
+            blocks = [block for section in placed.section.walk() for block in section.blocks]
+            whole = placed.spec.key in _WITHOUT_REPETITION
+            lists = [block for block in walk(blocks) if block.kind in LISTS] if whole else []
+            lists += [block for field in placed.fields if field.name in _WITHOUT_REPETITION for block in field.owned]
+            for one in {block.start: block for block in lists}.values():
+                # Below captions, equal items belong to different captions; a caption may repeat, too.
+                items = [item for item in read_items(document.source, [one]) if len(item.block.children) == 1]
+                for item, earlier in repeated(
+                    items, lambda item: " ".join(item.text.strip("`*_ .;").casefold().split())
+                ):
+                    line = document.source.line_and_column(earlier.span[0])[0]
+                    if says_something(item.text):
+                        yield self.fault(item.span, f"this item is already on line {line}")
+
+
+_WITHOUT_REPETITION = frozenset({"done_means", "acceptance_criteria", "in_scope", "in_scope_paths", "out_of_scope"})
 
 
 class DatedRule(DocumentRule[Document]):
@@ -322,6 +359,8 @@ class SignatureMalformed(StructuredRule):
         if text is None or not text.value or PLACEHOLDER.match(text.value):
             return
         problem = legacy_signature(text.value)
+        if not problem and not _FIRST_YEAR <= int(text.value[-8:-4]) <= _LAST_YEAR:
+            problem = f"is dated in the year {text.value[-8:-4]}"
         if problem:
             message = f"USER_SIGNATURE {text.value!r} {problem}"
             yield self.fault(text.span, message, hint="a token is a lower-case name followed by DDMMYYYYHHMM")
@@ -372,7 +411,7 @@ _KEY = lazy_pattern(
 
 
 class LookAlikeCharacter(StructuredRule):
-    """Look-alike of the expected character, or is invisible
+    """Look-alike or invisible character in an id, key or heading
 
     Programs read a different id, key or heading, and people cannot see why: the section, the field or the dependency is
     ignored.

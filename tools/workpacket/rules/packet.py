@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
 from workpacket.documents.packet import Packet
-from workpacket.documents.structured import body_of
+from workpacket.documents.structured import body_of, items_of_section, walk_items
 from workpacket.documents.summary import EvidenceSummary, WorkSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import find_ids
@@ -15,9 +15,10 @@ from workpacket.model.lanes import HOLDER
 from workpacket.problem import Problem
 from workpacket.rules.identity import PLACEHOLDER, is_hollow
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
+from workpacket.rules.scope_paths import is_too_wide
 from workpacket.rules.structured import elsewhere, says_something
 from workpacket.text.blocks import walk
-from workpacket.text.fields import Field, read_fields
+from workpacket.text.fields import Field, Item, read_fields
 from workpacket.text.source import PATH_LENGTH
 
 _EVIDENCE_PLACE = lazy_pattern(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d+)?`?")
@@ -70,7 +71,8 @@ class PacketStatusUnknown(PacketRule):
             and not status.value.startswith("<")
             and not document.lanes.named(status.value)
         ):
-            yield self.fault(status.span, f"the status {status.value!r} is not a lane")
+            hint = f"write one of {', '.join(lane.title for lane in document.lanes.lanes if not lane.derived)}"
+            yield self.fault(status.span, f"the status {status.value!r} is not a lane", hint=hint)
 
 
 class PacketStatusOldForm(PacketRule):
@@ -91,7 +93,40 @@ class PacketStatusOldForm(PacketRule):
         plain = {name for lane in lanes for name in (lane.token, lane.title)} | {"Done"}
         if status.value not in plain:
             message = f"the status is {status.value!r} instead of just the lane"
-            yield self.fault(status.span, message, hint=f"write {' or '.join(lane.title for lane in lanes)}")
+            said = status.value.casefold().replace("_", " ")  # `Done (VALIDATED)` names one of the lanes of Done
+            meant = [lane for lane in lanes if lane.title.casefold() in said] or lanes
+            yield self.fault(status.span, message, hint=f"write {' or '.join(lane.title for lane in meant)}")
+
+
+class CriterionTicked(PacketRule):
+    """Ticked criteria in a packet that no one has claimed
+
+    The work has not begun, so its criteria cannot be met; a reader may take the work for done.
+
+    Remedy: clear the boxes; the verdict records which criteria are met.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        lanes = document.lanes.named(document.status.value) if document.status is not None else ()
+        if not lanes or not all(lane.in_work and lane.waits for lane in lanes):
+            return
+        boxes = [item for item in _criteria(document) if item.ticked is not None]
+        # Single ticks may record what was there before the work.
+        if boxes and all(item.ticked for item in boxes):
+            what = "all criteria are" if len(boxes) > 1 else "the criterion is"
+            yield self.fault(boxes[0].span, f"{what} ticked, but the packet is {lanes[0].token}")
+
+
+def _criteria(document: Packet) -> Iterator[Item]:
+    for placed in document.placed:
+        for field in placed.fields:
+            if field.name == "done_means":
+                yield from walk_items(field.children)
+        if placed.spec.key == "done_means":
+            yield from walk_items(items_of_section(document.source, placed.section))
 
 
 class StatusElsewhere(PacketRule):
@@ -146,10 +181,13 @@ class PacketContentMissing(PacketRule):
         if not lanes or any(lane.may_be_stub or lane.archived for lane in lanes):
             return
         fields = list(_all_fields(document))
+        absent: dict[tuple[int, int], list[str]] = {}
         for name, home, keys, older in _CONTENT:
             given = [field for field in fields if field.name in keys][:_ENOUGH]
             # That nothing is out of scope is an answer, too.
-            said = any(
+            # `ScopeTooWide` reports a scope such as `**`.
+            wide = "in_scope_paths" in keys and any(is_too_wide(text.value) for text in document.in_scope_paths)
+            said = wide or any(
                 (home == "scope" and "out_of_scope" in keys) or not is_hollow(document, field) for field in given
             )
             if said or _is_told(document, older) or (name == "what to do" and _describes(document)):
@@ -160,8 +198,9 @@ class PacketContentMissing(PacketRule):
             elif placed is not None or home not in _ALWAYS_THERE:  # another rule reports a missing required section
                 place = placed or document.placed_section("metadata")
                 span = place.section.title_span if place is not None else (0, 0)
-                where = elsewhere(document, *keys)
-                yield self.fault(span, f"{name} is missing, but the packet is {lanes[0].token}{where}")
+                absent.setdefault(span, []).append(f"{name} is missing{elsewhere(document, *keys)}")
+        for span, missing in absent.items():
+            yield self.fault(span, f"{'; '.join(missing)}, but the packet is {lanes[0].token}")
 
 
 def _all_fields(document: Packet) -> Iterator[Field]:
@@ -409,9 +448,12 @@ class EvidenceLogMissing(EvidenceRule):
     strict_severity = "warning"
 
     def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
-        for evidence in logs_of(summary):
-            if files[evidence["log"][0]].source is None:
-                yield self.finding(path, evidence["log"][1:], f"log {evidence['log'][0]} not found")
+        for evidence in cast("WorkSummary", summary)["evidence"]:
+            log, *place = evidence["log"]
+            if log and not is_inside(log):
+                yield self.finding(path, place, f"log {log[:PATH_LENGTH]!r} is not a file of the repository")
+            elif log and files[log].source is None:
+                yield self.finding(path, place, f"log {log} not found")
 
 
 class EvidenceLogDiffers(EvidenceRule):

@@ -18,7 +18,7 @@ from workpacket.documents.summary import AnchorSummary, Place, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.identity import PLACEHOLDER
-from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
+from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, first_lines, repeated
 from workpacket.text.fields import normal_key
 from workpacket.text.formats import date, legacy_signature
 from workpacket.text.source import Source
@@ -31,6 +31,11 @@ _ELLIPSIS = lazy_pattern(r"\s*(?:\[?\.\.\.\]?)\s*\Z")
 
 _HEADING = lazy_pattern(r"(#{1,6})[ \t]+(\S.*)")
 _NO_LEVEL = 7
+# The number of a chapter: in its heading, and in an anchor behind the name of the specification.
+_CHAPTER = lazy_pattern(r"(?:\u00a7 ?)?(\d+(?:\.\d+)*)\.?(?=\s|\Z)")
+_NAMED_CHAPTER = lazy_pattern(
+    r"[\w./-]+\.md`?[ :#-]*(?:\u00a7 ?|section |chapter )?(\d{1,4}(?:\.\d{1,4}){0,8})(?=[\s:,.]|\Z)"
+)
 _WORD = lazy_pattern(r"[A-Za-z]+")
 # A specification may itself mention `<WP_ID>`; in an anchor, only an instruction to the author is a placeholder.
 _FILL_IN = lazy_pattern(r"<(?i:fill|paste|pending|copy|insert|line|token|tbd|todo)\b[^<>\n]*>|PENDING|TBD|TODO")
@@ -118,6 +123,32 @@ class AnchorNotFound(SpecificationRule):
             problem = anchor_problem(anchor, source)
             if problem:
                 yield self.finding(path, anchor["place"], problem)
+
+
+class AnchorChapterUnknown(SpecificationRule):
+    """Anchor in a chapter that the specification does not have
+
+    The lines may be right by chance; readers who look for the chapter find nothing.
+
+    Remedy: write the number of the chapter that contains the lines.
+    """
+
+    severity = "warning"
+
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
+        refinement = _summary(summary)
+        source = specification(refinement, files)
+        if source is None or not _pinned(refinement, source):
+            return
+        headings = (_HEADING.match(source.line(number)) for number in range(1, source.line_count + 1))
+        numbers = {match[1] for heading in headings if heading and (match := _CHAPTER.match(heading[2]))}
+        for anchor in refinement["anchors"]:
+            named = _NAMED_CHAPTER.match(folded(anchor["name"]))
+            parts = named[1].split(".") if named is not None else []
+            # A part of a chapter need not have a heading of its own.
+            known = any(".".join(parts[:count]) in numbers for count in range(len(parts), 0, -1))
+            if len(numbers) > 1 and named is not None and not known:
+                yield self.finding(path, anchor["place"], f"{source.path} has no chapter {named[1]}")
 
 
 class AnchorInRoadmap(SpecificationRule):
@@ -293,7 +324,7 @@ class VerdictUnticked(RefinementRule):
             yield self.fault(document.verdict.span, message)
         if points:
             more = f", nor {'is' if len(points) == 2 else 'are'} {len(points) - 1} more" if len(points) > 1 else ""
-            message = f"CLEARLY_COVERS_VERDICT is PASS, but {points[0][0]!r} is not passed{more}"
+            message = f"CLEARLY_COVERS_VERDICT is PASS, but {points[0][0]!r} is not met{more}"
             yield self.fault(points[0][1].span, message)
 
 
@@ -317,7 +348,7 @@ class SignatureBeforeDocument(RefinementRule):
         written = datetime.strptime(created.value[:10], "%Y-%m-%d")
         signed = datetime.strptime(signature.value[-len("DDMMYYYYHHMM") :], "%d%m%Y%H%M")
         if signed + _DAY < written:  # the token has the time of some zone
-            message = f"CREATED_AT is {created.value[:10]}, but the signature is of {signed:%Y-%m-%d}"
+            message = f"CREATED_AT is {created.value[:10]}, but the signature is dated {signed:%Y-%m-%d}"
             yield self.fault(created.span, message)
 
 
@@ -394,6 +425,24 @@ class AnchorsMissing(RefinementRule):
             yield self.fault(placed.section.title_span, "the section SPEC_ANCHORS has no anchor")
 
 
+class AnchorRepeated(RefinementRule):
+    """Anchor that is listed twice
+
+    The second one was probably meant to name another passage.
+
+    Remedy: correct or delete one of them.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Refinement) -> Iterator[Problem]:
+        keys = ("spec_anchor", "context_start_line", "context_end_line", "context_token")
+        stated = [anchor for anchor in document.anchors if anchor.string_at("context_start_line")]
+        for anchor, earlier in repeated(stated, lambda anchor: tuple(anchor.string_at(key) for key in keys)):
+            line = document.source.line_and_column(earlier.start)[0]
+            yield self.fault(anchor.span, f"this anchor is already on line {line}")
+
+
 class AnchorIncomplete(RefinementRule):
     """Incomplete anchor
 
@@ -465,15 +514,12 @@ class RefinementNotAscii(RefinementRule):
     strict_severity = "warning"
 
     def check(self, document: Refinement) -> Iterator[Problem]:
-        for line in range(1, document.source.line_count + 1):
-            start, end = document.source.line_span(line)
-            text = document.source.text[start:end]
-            if not text.isascii():
-                odd = [(index, character) for index, character in enumerate(text) if not character.isascii()]
-                index, character = odd[0]
-                more = f" and {len(odd) - 1} more on this line" if len(odd) > 1 else ""
-                message = f"U+{ord(character):04X} is not ASCII{more}"
-                yield self.fault((start + index, start + index + 1), message)
+        text = document.source.text
+        odd = [at for at, character in enumerate(text) if not character.isascii()] if not text.isascii() else []
+        if odd:
+            lines = [*dict.fromkeys(document.source.line_and_column(at)[0] for at in odd)]
+            more = f", and {len(odd) - 1} more such characters ({first_lines(lines)})" if len(odd) > 1 else ""
+            yield self.fault((odd[0], odd[0] + 1), f"U+{ord(text[odd[0]]):04X} is not ASCII{more}")
 
 
 def _word(text: Text | None) -> str:

@@ -312,7 +312,8 @@ class RegistryBoardMalformed(RegistryRule):
             else:
                 shown = repr(cell.value) if cell.value else "nothing"
                 message = f"the cell says {shown}, which does not name a section of the board"
-                yield self.fault(cell.span, message, hint="write `<Section>: <WP_ID>`")
+                known = ", ".join(section.heading.partition(" (")[0] for section in document.lanes.sections)
+                yield self.fault(cell.span, message, hint=f"write `<Section>: <WP_ID>`; the sections are {known}")
 
 
 def _says_only(cell: str, section: LaneSection) -> bool:
@@ -358,6 +359,9 @@ class RegistryNotesContradict(RegistryRule):
             for _, named in row.noted("supersedes"):
                 if named.value == active.text:
                     yield self.fault(named.span, f"the row supersedes {active}, its own active packet")
+                other = WorkPacketId.try_parse(named.value)
+                if other is not None and other.base == active.base and (other.revision or 1) > (active.revision or 1):
+                    yield self.fault(named.span, f"the row supersedes {other}, which is later than {active}")
 
 
 class RegistrySupersedesNothing(RegistryRule):

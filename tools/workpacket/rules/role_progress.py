@@ -65,7 +65,7 @@ class RoleOlderForm(RoleRule):
 
 
 class RoleFileUnread(RoleRule):
-    """File among the checkpoints of roles that is none
+    """File among the role checkpoints that is not one
 
     It is neither a checkpoint nor a summary, so nothing is resumed from it.
 
@@ -101,7 +101,7 @@ class RoleStatusUnknown(RoleRule):
         # Only another spelling of a status is corrected; another word may have been intended differently.
         run = document.run(inside) if word in {meant, "completed"} else None
         edits = [run.replaced_by(meant)] if run is not None else []
-        hint = f"write {meant}" if meant else f"write one of {', '.join(STATUSES)}"
+        hint = f"{f'probably {meant}; ' if meant else ''}write one of {', '.join(STATUSES)}"
         yield self.fault(status.span, f"the status is {status.value!r}", hint=hint, edits=edits)
 
 

@@ -41,6 +41,8 @@ class Files:
 D = TypeVar("D", bound=Document)
 T = TypeVar("T")
 
+# How many places the message about a repeated fault names.
+_SHOWN = 5
 _WORD_START = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -102,6 +104,13 @@ def repeated(items: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[tuple
         earlier = first.setdefault(key(item), item)
         if earlier is not item:
             yield item, earlier
+
+
+def first_lines(numbers: Sequence[int]) -> str:
+    """Return the first of the lines of a fault that repeats: `lines 3, 9, 12 and 4 more`."""
+    shown = ", ".join(map(str, numbers[:_SHOWN]))
+    more = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
+    return f"line{'s' if len(numbers) > 1 else ''} {shown}{more}"
 
 
 def out_of_order(items: Iterable[T], rank: Callable[[T], Any]) -> Iterator[tuple[T, T]]:

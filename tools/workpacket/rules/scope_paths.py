@@ -1,4 +1,4 @@
-"""A rule about the paths that work may change, in packets and in batch tasks."""
+"""Rules about the paths that work may change, in packets, work packages and batch tasks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from workpacket.documents.batch import BatchCheckpoint, BatchTasks
 from workpacket.documents.document import Text
 from workpacket.documents.packet import Packet
+from workpacket.documents.work_package import WorkPackage
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.gates import pattern_of
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
@@ -29,6 +31,39 @@ class PathLeavesRepository(DocumentRule[Packet | BatchTasks | BatchCheckpoint]):
             complaint = repository_path(path.replace("\\", "/")) if path else ""
             if complaint:
                 yield self.fault(text.span, f"the path {path!r} {complaint}")
+
+
+# Patterns and words for everything. A pattern with a folder or an ending limits the scope.
+_EVERYTHING = lazy_pattern(
+    r"(?i)(?:\./)?(?:\*{1,2}(?:/\*{1,2}|\.\*)?)?/?|\.?"
+    r"|(?:the )?(?:whole|entire|full) (?:repo(?:sitory)?|code ?base|project|tree)"
+    r"|(?:all|any|every)(?: of)?(?: the)?(?: files?| paths?)?(?: as needed)?|everything|anything"
+    r"|(?:various(?: files)?|as needed|where needed)"
+)
+
+
+def is_too_wide(entry: str) -> bool:
+    """Whether an entry of a scope allows every file."""
+    path = entry.strip().strip("`\"'").rstrip(".,; ") or "."
+    return bool(entry.strip()) and _EVERYTHING.fullmatch(path) is not None
+
+
+class ScopeTooWide(DocumentRule[Packet | WorkPackage]):
+    """Scope that contains the whole repository
+
+    No change is outside of it, so it does not limit the work, and every other packet conflicts with it.
+
+    Remedy: list the files and folders that the work may change.
+    """
+
+    kinds = ("packet", "work_package")
+    severity = "warning"
+
+    def check(self, document: Packet | WorkPackage) -> Iterator[Problem]:
+        entries = document.in_scope_paths if isinstance(document, Packet) else document.owned_files
+        for entry in entries:
+            if is_too_wide(entry.value):
+                yield self.fault(entry.span, f"the scope {entry.value!r} contains the whole repository")
 
 
 def _paths(document: Packet | BatchTasks | BatchCheckpoint) -> Iterator[tuple[Text, str]]:

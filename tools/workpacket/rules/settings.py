@@ -35,7 +35,7 @@ class Ignore(Value):
 
 
 class CheckSettings(Value):
-    """The settings of `check`. `where` is their file, '' for the defaults; `places` gives the positions of
+    """The settings of `check`. `where` is their file, or '' for the defaults; `places` gives the positions of
     `severities`.
 
     `phases` are those of teams that define their own.

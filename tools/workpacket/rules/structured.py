@@ -170,7 +170,8 @@ class FenceUnclosed(StructuredRule):
         for block in (block for section in document.outline.walk() for block in section.blocks):
             if block.kind == "fence" and not block.closed:
                 span = (block.start, block.start + len(block.marker))
-                lost = [spec.heading for spec, _, inside in hidden_headings(document) if inside is block]
+                hidden = [(spec, span) for spec, span, inside in hidden_headings(document) if inside is block]
+                lost = [f"{spec.heading} (line {document.source.line_and_column(at)[0]})" for spec, (at, _) in hidden]
                 also = f", also {', '.join(lost)}" if lost else ""
                 yield self.fault(span, f"never closed: everything up to line {block.end_line} is read as code{also}")
 
@@ -208,8 +209,8 @@ def hidden_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec,
 
 
 def _named_by(document: StructuredDocument, line: str) -> SectionSpec | None:
-    """Return the section that a line names, if it consists of nothing else: in bold, in a quotation, behind an escaped
-    mark, or without the blank behind its marks.
+    """Return the section that a line names, if it consists of nothing else: in bold, in a quotation, after an escaped
+    mark, or without the space after its marks.
     """
     if len(line) > _LONGEST_HEADING:
         return None

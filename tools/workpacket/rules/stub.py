@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
+from workpacket.documents.spec_pointer import candidates
 from workpacket.documents.structured import items_of_section
 from workpacket.documents.stub import CANONICAL_STATUS, CHECKLIST_LENGTH, Stub
+from workpacket.documents.summary import WorkSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids, is_packet_id
 from workpacket.model.lanes import MAY_BE_STUB
+from workpacket.model.layout import SPEC_POINTER
 from workpacket.problem import Problem
 from workpacket.rules.identity import is_hollow
-from workpacket.rules.rule import DocumentRule
+from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
 from workpacket.rules.structured import content_of, elsewhere
 from workpacket.text.blocks import LISTS, Block
 from workpacket.text.edits import TextRun
@@ -100,7 +104,11 @@ class StubStatusNotCanonical(StubRule):
         run = document.run(status)
         edits = [run.replaced_by(CANONICAL_STATUS)] if run is not None and lane == CANONICAL_LANE else []
         message = f"the status is {status.value!r} instead of {CANONICAL_STATUS!r}"
-        yield self.fault(status.span, message, hint=f"write {CANONICAL_STATUS}", edits=edits)
+        hint = f"write {CANONICAL_STATUS}"
+        if lanes and lanes[0].archived:  # the usual status would make it look live again
+            message = f"the status {status.value!r} is that of an archived packet, but the file is among the stubs"
+            hint = f"move its entry on the board to the section {lanes[0].section.title()}, and keep the status"
+        yield self.fault(status.span, message, hint=hint, edits=edits)
 
 
 class StubStatusNoStub(StubRule):
@@ -142,6 +150,36 @@ class SpecTargetTrailingText(StubRule):
             run = document.run(target)
             edits = [run.part(match.start("rest")).deleted()] if run is not None else []
             yield self.fault((start, target.end), message, hint="delete the remark", edits=edits)
+
+
+class SpecTargetMissing(ReferenceRule):
+    """SPEC_TARGET that is not in the repository
+
+    The stub does not say which specification it belongs to, so its requirement cannot be looked up.
+
+    Remedy: correct the path; usually it is that of SPEC_CURRENT.md.
+    """
+
+    family = "document"
+    severity = "warning"
+    strict_severity = "warning"
+    kinds = ("stub",)
+
+    def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
+        yield from ((path, False) for path in (SPEC_POINTER, *candidates(_target_in(summary))))
+
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
+        target = _target_in(summary)
+        possible = candidates(target)
+        # Without the pointer, the repository has no specification yet, or keeps it elsewhere.
+        if possible and files.exists(SPEC_POINTER) and not any(map(files.exists, possible)):
+            yield self.finding(path, cast("WorkSummary", summary)["spec_target"][1:], f"file {target} not found")
+
+
+def _target_in(summary: Mapping[str, object]) -> str:
+    """Return the path in SPEC_TARGET; '' for anything else."""
+    match = _SPEC_TARGET.match(cast("WorkSummary", summary)["spec_target"][0])
+    return match["path"] if match is not None and match["path"].endswith(".md") else ""
 
 
 class RoadmapCoverageMalformed(StubRule):

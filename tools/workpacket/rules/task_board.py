@@ -10,7 +10,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import InvalidId, WorkPacketId, find_ids
 from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneTable
 from workpacket.problem import Problem
-from workpacket.rules.rule import DocumentRule, out_of_order, repeated
+from workpacket.rules.rule import DocumentRule, first_lines, out_of_order, repeated
 from workpacket.text.edits import BLANK, TextRun
 from workpacket.text.formats import date
 
@@ -183,10 +183,9 @@ class BoardBlankLines(BoardRule):
         found = list(_holes(document))
         holes = [(starts[first - 1], starts[last]) for first, last in found]
         if holes:
-            count = sum(last - first + 1 for first, last in found)
-            lines = f"{count} blank lines leave" if count > 1 else "a blank line leaves"
-            where = f"{len(holes)} holes" if len(holes) > 1 else "a hole"
-            message = f"{lines} {where} in the board of {document.source.line_count} lines"
+            numbers = [number for first, last in found for number in range(first, last + 1)]
+            count = f"{len(numbers)} surplus blank lines" if len(numbers) > 1 else "a surplus blank line"
+            message = f"{count} on the board ({first_lines(numbers)})"
             edits = [TextRun(document.source.text, *hole).deleted() for hole in holes]
             yield self.fault((holes[0][0], holes[-1][1]), message, edits=edits, fix_title="remove them")
 
@@ -334,7 +333,7 @@ class BoardTokenUnknown(BoardRule):
             from difflib import get_close_matches
 
             close = get_close_matches(token.value.upper(), known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"one of {', '.join(known)}"
+            hint = f"{f'did you mean {close[0]}? ' if close else ''}one of {', '.join(known)}"
             yield self.fault(token.span, f"[{token.value}] is not the token of a lane", hint=hint)
 
 

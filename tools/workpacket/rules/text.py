@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem
-from workpacket.rules.rule import DocumentRule
+from workpacket.rules.rule import DocumentRule, first_lines
 from workpacket.text.edits import TextRun, fix_of
 from workpacket.text.source import Source
 
@@ -22,9 +22,12 @@ _MEANT_BY_CONTROLS = {
     "\x0b": "`v",
     "\x0c": "`f",
     "\x1b": "`e",
-    "\x14": "the sign \u00b6",
-    "\x15": "the sign \u00a7",
+    "\x14": "\u00b6",
+    "\x15": "\u00a7",
 }
+# What is next to such a character, up to a few letters.
+_WORD_BEFORE = lazy_pattern(r"[^\s\x00-\x1f]{1,20}\Z")
+_WORD_BEHIND = lazy_pattern(r"[^\s\x00-\x1f]{1,20}")
 # Embeddings, overrides and isolates. The marks U+200E, U+200F and U+061C belong to ordinary Hebrew and Arabic text.
 _BIDI = lazy_pattern("[\u202a-\u202e\u2066-\u2069]+")
 _CONFLICT = lazy_pattern(r"(?:^|(?<=\r))(?:(<{7}|>{7}|\|{7})(?=[ \r]|$)|={7}(?=\r|$))", re.MULTILINE)
@@ -184,23 +187,33 @@ class ControlCharacter(TextRule):
         if _CONTROLS.search(text) is None or said_already(document, "yaml_character", "json_control_character"):
             return
         garbled = [match.span() for match in mojibake(document.source.text)]
+        alike: dict[str, list[re.Match[str]]] = {}
         for match in _CONTROLS.finditer(document.source.text):
-            if any(start <= match.start() < end for start, end in garbled):
-                continue
-            names = ", ".join(f"U+{ord(character):04X}" for character in match.group()[:4])
-            yield self.fault(match.span(), f"control character {names}", hint=_what_was_meant(match.group()))
+            if not any(start <= match.start() < end for start, end in garbled):
+                alike.setdefault(match[0], []).append(match)
+        for characters, found in alike.items():
+            names = ", ".join(f"U+{ord(character):04X}" for character in characters[:4])
+            message = f"control character {names}{_repeated(document, found)}"
+            yield self.fault(found[0].span(), message, hint=_what_was_meant(found[0]))
 
 
-def _what_was_meant(characters: str) -> str:
-    """Return the text that a control character most often replaces; deleting the character would leave an incomplete
-    word.
+def _repeated(document: Document, found: Sequence[re.Match[str]]) -> str:
+    """Return in how many places a fault is, and on which lines; '' if there is only one."""
+    lines = dict.fromkeys(document.source.line_and_column(match.start())[0] for match in found)
+    return f", {len(found)} times ({first_lines([*lines])})" if len(found) > 1 else ""
+
+
+def _what_was_meant(match: re.Match[str]) -> str:
+    """Return the word that a control character most often spoils, restored; without the character, it would be
+    incomplete.
     """
-    meant = _MEANT_BY_CONTROLS.get(characters)
-    return (
-        f"this is probably {meant}: write that instead, or delete the character"
-        if meant
-        else "write the intended text, or delete it"
-    )
+    meant = _MEANT_BY_CONTROLS.get(match[0])
+    if meant is None:
+        return "write the intended text"
+    before, behind = _WORD_BEFORE.search(match.string, 0, match.start()), _WORD_BEHIND.match(match.string, match.end())
+    word = f"{before[0] if before is not None else ''}{meant}{behind[0] if behind is not None else ''}"
+    why = "a shell probably read {} as an escape" if meant.startswith("`") else "an old code page draws {} for it"
+    return f"{why.format(meant)}: write {word}"
 
 
 class BidiControl(TextRule):
@@ -273,12 +286,15 @@ class Mojibake(TextRule):
     confidence = "likely"
 
     def check(self, document: Document) -> Iterator[Problem]:
-        for match in mojibake(document.source.text):
-            meant = _meant(match.group())
-            run = TextRun.on_line(document.source.text, *match.span())
-            edits = [run.replaced_by(meant)] if run is not None else []
-            message = f"garbled characters {match.group()!r}, probably {meant!r}"
-            yield self.fault(match.span(), message, edits=edits, fix_title=f"write {meant!r}")
+        found = list(mojibake(document.source.text))
+        if not found:
+            return
+        first, meant = found[0], _meant(found[0].group())
+        runs = [(TextRun.on_line(document.source.text, *match.span()), _meant(match.group())) for match in found]
+        message = f"garbled characters {first.group()!r}, probably {meant!r}{_repeated(document, found)}"
+        title = f"write {meant!r}" if len(found) == 1 else "write the intended characters"
+        edits = [run.replaced_by(text) for run, text in runs if run is not None]
+        yield self.fault((first.start(), found[-1].end()), message, edits=edits, fix_title=title)
 
 
 def mojibake(text: str) -> Iterator[re.Match[str]]:
@@ -288,7 +304,7 @@ def mojibake(text: str) -> Iterator[re.Match[str]]:
 
 
 def _meant(garbled: str) -> str:
-    """Return the intended characters, '' if there are none. Windows-1252 leaves five bytes unchanged."""
+    """Return the intended characters, or '' if there are none. Windows-1252 leaves five bytes unchanged."""
     try:
         data = b"".join(_WINDOWS_GAPS.get(character) or character.encode("cp1252") for character in garbled)
         return data.decode("utf-8")

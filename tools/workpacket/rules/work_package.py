@@ -17,7 +17,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId
 from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import DocumentRule, RepositoryRule, repeated
+from workpacket.rules.rule import DocumentRule, RepositoryRule, first_lines, repeated
 from workpacket.text.edits import TextRun
 
 # Lanes of packages that are no longer worked on.
@@ -207,26 +207,26 @@ class PackageDependencyContradiction(WorkPackageRule):
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         if document.root is None:
             return
-        listed = {dependency.value.rpartition("--")[2] for dependency in document.dependencies}
-        said: set[str] = set()
+        listed = sorted({dependency.value.rpartition("--")[2] for dependency in document.dependencies})
+        line = document.source.line_and_column((document.root.keys or {}).get("dependencies", (0, 0))[0])[0]
+        named: dict[str, Stated] = {}
         for stated in document.stated:
             name = stated.id.rpartition("--")[2]
-            contradicts = name not in listed if name else bool(listed)
-            if contradicts and name not in said and name != document.own_id:
-                said.add(name)
-                message = f"{_what(stated)}, but the front matter has {_shown(sorted(listed))}"
-                yield self.fault((stated.start, stated.end), message, hint="make them agree")
-
-
-def _what(stated: Stated) -> str:
-    if not stated.id:
-        return "the text says that there are no dependencies"
-    verb = "the command builds on" if stated.way == "command" else "the text depends on"
-    return f"{verb} {stated.id}"
-
-
-def _shown(names: list[str]) -> str:
-    return ", ".join(names) if names else "no dependencies"
+            if name not in listed and name != document.own_id and (name or listed):
+                named.setdefault(name, stated)
+        none = named.pop("", None)
+        if none is not None:
+            message = f"the text says that there are no dependencies, but the front matter has {', '.join(listed)}"
+            hint = f"delete them from `dependencies` (line {line}), or correct the text"
+            yield self.fault((none.start, none.end), message, hint=hint)
+        if named:
+            first, ids = next(iter(named.values())), ", ".join(named)
+            verb = "the command builds on" if first.way == "command" else "the text depends on"
+            lines = [*dict.fromkeys(document.source.line_and_column(one.start)[0] for one in named.values())]
+            where = f" ({first_lines(lines)})" if len(lines) > 1 else ""
+            message = f"{verb} {ids}{where}, but the front matter has {', '.join(listed) or 'no dependencies'}"
+            hint = f"add {ids} to `dependencies` (line {line}), or correct the text"
+            yield self.fault((first.start, first.end), message, hint=hint)
 
 
 class PackageSubtaskUndescribed(WorkPackageRule):
@@ -450,17 +450,23 @@ class PackageSubtaskTwice(RepositoryRule):
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for mission in missions(repository):
             claimed: dict[str, tuple[WorkPackageFile, int]] = {}
+            by_path = {package.path: package for package in mission.packages}
             apart = _numbered_apart(mission)
             for package in mission.packages:
                 known = {} if package in apart else claimed
+                shared: dict[str, list[tuple[str, int, int, int]]] = {}
                 for name, line, column in package.summary["subtasks"]:
                     first, at = known.setdefault(name, (package, line))
                     if first is not package:
-                        message = f"{first.short} also claims the subtask {name} ({first.path}, line {at})"
+                        shared.setdefault(first.path, []).append((name, at, line, column))
                     elif at != line:
                         message = f"the subtask {name} is already on line {at}"
-                    else:
-                        continue
+                        yield self.finding(package.path, (line, column), message)
+                for path, claims in shared.items():  # both packages may be numbered from one
+                    _, at, line, column = claims[0]
+                    names = ", ".join(name for name, *_ in claims)
+                    subtasks = "the subtask" if len(claims) == 1 else "the subtasks"
+                    message = f"{by_path[path].short} also claims {subtasks} {names} ({path}, line {at})"
                     yield self.finding(package.path, (line, column), message)
 
 

@@ -239,6 +239,10 @@ class AsyncRun(BaseRun):
         """Continue only if a person says yes; if none can be asked, the run stops here and can be resumed."""
         await asyncio.to_thread(self._session.confirm, question, about)
 
+    async def accept_unknown(self, key: str) -> None:
+        """Accept that it stays unknown whether an effect happened; see `Run.accept_unknown`."""
+        await asyncio.to_thread(self._session.accept_unknown, key)
+
     async def publish(self, name: str, value: Json) -> None:
         """Publish a value under a name, in place of the last one: `Runtime.query` and `runs show` read it."""
         await asyncio.to_thread(self._session.publish, name, value)
@@ -246,7 +250,7 @@ class AsyncRun(BaseRun):
     # ---- a program that changes ----------------------------------------------------------------------------------
 
     async def patched(self, name: str) -> bool:
-        """Whether to take the new way at a change of the program: not in a run that an older one brought further."""
+        """Whether to take the new path at a change of the program: not in a run that an older one took past it."""
         return await asyncio.to_thread(self._session.patched, name)
 
     # ---- waits ---------------------------------------------------------------------------------------------------

@@ -363,6 +363,13 @@ class Run(BaseRun):
         """Continue only if a person says yes; if none can be asked, the run stops here and can be resumed."""
         self._session.confirm(question, about)
 
+    def accept_unknown(self, key: str) -> None:
+        """Accept that it stays unknown whether an effect happened, which otherwise keeps the run from being finished.
+
+        `key` is the key of the effect, or else its name. A later attempt fails at it with the same error.
+        """
+        self._session.accept_unknown(key)
+
     def publish(self, name: str, value: Json) -> None:
         """Publish a value under a name, in place of the last one: `Runtime.query` and `runs show` read it."""
         self._session.publish(name, value)
@@ -370,10 +377,10 @@ class Run(BaseRun):
     # ---- a program that changes ----------------------------------------------------------------------------------
 
     def patched(self, name: str) -> bool:
-        """Whether to take the new way at a change of the program named `name`.
+        """Whether to take the new path at a change of the program named `name`.
 
-        True in runs that come here for the first time, also in their later attempts; False in a run that an older
-        program has already brought further.
+        True in runs that come here for the first time, and in their later attempts; False in a run that an older
+        program had already taken further.
         """
         return self._session.patched(name)
 

@@ -23,7 +23,7 @@ from workpacket.audit.tracing import AuditFacts, KnownCommit, LastChange, Signed
 from workpacket.documents.spec_pointer import candidates
 from workpacket.git.objects import read_objects, status
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import default_branch, head_commit
+from workpacket.git.revisions import default_branch, head_commit, tip_of, without_remote
 from workpacket.git.run import run_git
 from workpacket.ledger.fold import in_force
 from workpacket.lifecycle.contract import Contract, stated
@@ -121,13 +121,9 @@ def _commit(identity: str, data: bytes, on_target: bool) -> KnownCommit:
 
 def target_commit(repository: Repository, target: str) -> str:
     """Return the commit of the target branch, or else of the main branch, or else the one checked out."""
-    names = (f"refs/heads/{target}", f"refs/remotes/origin/{target}", target) if target else ()
-    for name in names:
-        answer = run_git(
-            repository.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", check=False
-        )
-        if answer.status == 0:
-            return answer.text.strip()
+    found = tip_of(repository, target)
+    if found is not None:
+        return found
     branch = default_branch(repository)
     return branch.commit if branch is not None else head_commit(repository) or ""
 
@@ -197,7 +193,7 @@ def gather_audit(
         specifications=_specifications(root, governed.packets.values()),
         changes=last_changes(repository, head, named),
         # In a clone, the branch has the name of the remote-tracking branch.
-        target=governed.target_branch.removeprefix("origin/"),
+        target=without_remote(repository, governed.target_branch),
         head=seen,
         uncommitted=frozenset(entry.path for entry in status(repository, GOVERNANCE_FOLDER, *named)),
         files_checked=len(files),

@@ -29,7 +29,15 @@ from workpacket.git.objects import (
     read_objects,
 )
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_at, commit_of, default_branch, head_commit, is_ancestor
+from workpacket.git.revisions import (
+    commit_at,
+    commit_of,
+    default_branch,
+    head_commit,
+    is_ancestor,
+    main_branch_candidates,
+    main_remote,
+)
 from workpacket.git.run import run_git
 from workpacket.lifecycle.gates import ANCHORING
 from workpacket.lifecycle.policy import LifecyclePolicy, lifecycle_policy
@@ -91,7 +99,7 @@ class BaseLine:
         return covered and revision.removesuffix(_BEFORE) in self._places
 
     def blob(self, revision: str, path: str) -> str:
-        """Return the id of the file at the path in `revision`, '' if there is none."""
+        """Return the id of the file at the path in `revision`, or '' if there is none."""
         place = self._places[revision.removesuffix(_BEFORE)] + revision.endswith(_BEFORE)
         places, blobs = self._changed.get(path, ([], []))
         found = bisect_left(places, place)
@@ -246,16 +254,27 @@ def find_base(repository: Repository, revision: str | None = None) -> Base:
     branch = default_branch(repository)
     if branch is None:
         return Base(repository, "", "", chosen=False)
-    return Base(repository, branch.commit, branch.ref.removeprefix("refs/heads/").removeprefix("refs/remotes/"), False)
+    return Base(repository, branch.commit, branch.name, False)
 
 
 def unanchored(base: Base) -> Problem:
     """Return the problem of a base without a policy, with the command that adds one."""
     if not base.commit:
-        what = "the repository has no main branch with a commit yet"
-        return Problem("policy_unanchored", f"{what}; anchor the policy: {ANCHORING}", Location(POLICY_PATH))
+        return _without_main_branch(base.repository)
     what = f"the base {base.name} ({base.commit[:12]}) has no {POLICY_PATH}"
     return Problem("policy_unanchored", f"{what}; anchor it there: {ANCHORING}", Location(POLICY_PATH))
+
+
+def _without_main_branch(repository: Repository) -> Problem:
+    head = head_commit(repository)
+    if head is None:
+        what = "the repository has no main branch with a commit yet"
+        return Problem("policy_unanchored", f"{what}; anchor the policy: {ANCHORING}", Location(POLICY_PATH))
+    looked = ", ".join(dict.fromkeys(main_branch_candidates(repository)))
+    remote = main_remote(repository)
+    command = f"git remote set-head {remote} --auto" if remote else "git config init.defaultBranch NAME"
+    message = f"it is unknown which branch is the main one; none of these has a commit: {looked}; name it: {command}"
+    return Problem("policy_unanchored", message, Location(POLICY_PATH), f"Name the main branch: {command}")
 
 
 def _commit(repository: Repository, revision: str) -> str:
@@ -532,8 +551,6 @@ def read_base_policy(repository: Repository, base: str = "", ahead: Iterable[str
         except OSError:
             data = b""
     policy = lifecycle_of(data)
-    target = policy.target_branch or (
-        branch.ref.removeprefix("refs/heads/").removeprefix("refs/remotes/") if branch else ""
-    )
+    target = policy.target_branch or (branch.name if branch else "")
     where = f"commit {commit[:12]}" if anchored else "in the work tree: it is not on the base yet"
     return BasePolicy(policy, anchored, target, where)

@@ -40,7 +40,7 @@ _BY_EVENT: Final = {"refinement.presented": "approval", "submitted": "review", "
 
 class Need(Value):
     """What a person is needed for: `approval`, `review`, `question`, `merge` or `lease_end`. `id` is the same in each
-    try, so that receivers can leave out what they have already.
+    try, so that receivers can ignore what they have already received.
     """
 
     id: str
@@ -109,7 +109,7 @@ def _post_all(webhook: str, secret: str, needs: Sequence[Need], pause: Callable[
     for need in needs:
         problem = _post(webhook, _key(secret), need, pause)
         if problem:
-            yield f"the webhook did not take the message about {need.packet}: {problem}"
+            yield f"the webhook did not accept the message about {need.packet}: {problem}"
 
 
 def _key(secret: str) -> bytes:

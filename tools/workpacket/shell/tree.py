@@ -149,10 +149,18 @@ def _is_utf8(path: str) -> bool:
 
 
 def read_bytes(root: str, path: str, limit: int) -> bytes:
-    """Return the bytes of a regular file: at most `limit`, plus one that shows that it is too large."""
+    """Return the bytes of a regular file: at most `limit`, plus one that shows that it is too large.
+
+    A checkout with CRLF is read as git stores it, with LF: all clones then compute the same digests.
+    """
     descriptor = os.open(os.path.join(root, path), os.O_RDONLY | _NO_FOLLOW)
     with os.fdopen(descriptor, "rb") as stream:
         # Asked of the open file, so that what was checked is what is read.
         if not stat_module.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(0, NOT_A_FILE)
-        return stream.read(limit + 1)
+        data = stream.read(limit + 1)
+    if b"\r\n" in data and len(data) <= limit:
+        from workpacket.git.index import as_stored  # few files have CRLF, and every command imports this module
+
+        return as_stored(root, path, data)
+    return data

@@ -13,7 +13,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.merging import differences
 from workpacket.git.objects import changed_paths, list_tree, patch_id, read_file_at, status
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of, head_commit, is_ancestor, local_branches, merge_base, resolved
+from workpacket.git.revisions import commit_of, head_commit, is_ancestor, merge_base, resolved, tip_of
 from workpacket.git.run import run_git
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.coverage import is_governance
@@ -82,7 +82,7 @@ def work_done(repository: Repository, packet: PacketFacts, target: str, commit: 
         return Work("")
     base = packet.state.assignment.base_commit
     if not base and target:
-        base = merge_base(repository, head, _target_commit(repository, target) or head) or ""
+        base = merge_base(repository, head, tip_of(repository, target) or head) or ""
     changed = None
     if base:
         reports = set(reports_at(repository, packet, head))
@@ -90,7 +90,7 @@ def work_done(repository: Repository, packet: PacketFacts, target: str, commit: 
         changed = [path for path in differing if not is_own(path) and path not in reports]
     uncommitted = [] if commit else [entry.path for entry in status(repository) if not is_own(entry.path)]
     branch = None if commit else branch_here(repository)
-    onto = merge_base(repository, head, _target_commit(repository, target) or "") if target else None
+    onto = merge_base(repository, head, tip_of(repository, target) or "") if target else None
     digest = described(repository, onto, head, changed) if onto and changed is not None else ""
     alike = frozenset(_alike(repository, packet, head))
     return Work(head, base, changed, uncommitted, branch, alike, (onto, digest) if onto and digest else None)
@@ -122,7 +122,7 @@ def same_work(repository: Repository, one: str, other: str) -> bool:
 def containment(repository: Repository, packet: PacketFacts, target: str) -> Containment:
     """Return whether the submitted commit, the same change, or the same files are on the target branch."""
     commit = submitted_commit(packet)
-    target_commit = _target_commit(repository, target) or ""
+    target_commit = tip_of(repository, target) or ""
     if not commit or not target_commit:
         return Containment(target if target_commit else "", target_commit, "")
     if resolved(repository, f"{commit}^{{commit}}") is None:
@@ -172,18 +172,12 @@ def proof_base(repository: Repository, commit: str, target: str) -> str:
     """Return the commit with which the proofs of a commit are compared, the one where its work left the target branch;
     '' if git cannot tell.
     """
-    there = _target_commit(repository, target)
+    there = tip_of(repository, target)
     return (merge_base(repository, commit, there) or "") if there and commit else ""
 
 
-def _target_commit(repository: Repository, target: str) -> str | None:
-    if target in local_branches(repository):
-        return commit_of(repository, f"refs/heads/{target}")
-    return resolved(repository, f"{target}^{{commit}}") if target else None
-
-
 def branch_here(repository: Repository) -> str:
-    """Return the branch that is checked out, '' for a detached HEAD."""
+    """Return the branch that is checked out, or '' for a detached HEAD."""
     from workpacket.git.revisions import current_branch
 
     return current_branch(repository) or ""

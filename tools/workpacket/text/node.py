@@ -82,7 +82,7 @@ class Node:
         return node.mapping if node is not None else {}
 
     def string_at(self, *path: str | int) -> str:
-        """Return the string at `path`, '' if there is none."""
+        """Return the string at `path`, or '' if there is none."""
         node = self.get(*path)
         return node.text or "" if node is not None else ""
 

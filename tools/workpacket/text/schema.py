@@ -10,7 +10,7 @@ complaints are then reworded for the author of the document.
 An acceptor is a schema compiled to nested closures. Nearly every value is valid, and `jsonschema` takes 50 ms to import
 and milliseconds to confirm it; an acceptor takes microseconds. It can only say yes; if it does not, `jsonschema`
 decides and explains. A schema with an unknown keyword has no acceptor at all. tests/text/test_acceptor.py proves that
-both agree, also on the published test suite.
+both agree, including on the published test suite.
 
 A schema becomes a table from the type of a value to the test that a value of this type must pass; a type missing from
 the table is refused. Combining schemas means combining tables, so `oneOf` a string and a list takes one look-up. Values

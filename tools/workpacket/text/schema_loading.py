@@ -1,7 +1,7 @@
 r"""Schema files prepared for judging: every `$ref` replaced by its target, every pattern translated for Python.
 
 A schema refers to its own `#/$defs/<name>` or to `common.schema.json#/$defs/<name>`, and to nothing else: nothing is
-ever fetched. Anything this layer would not honour (an unknown keyword, a format without a check, a pattern that two
+ever fetched. Anything this layer would not honor (an unknown keyword, a format without a check, a pattern that two
 languages read differently, a circle of references) is refused here, because a schema that is silently weaker than it
 reads is worse than none. These are faults of the package, not of a user's document, and are therefore exceptions.
 

@@ -429,6 +429,9 @@ def _field_name(complaint: Complaint, labels: Labels) -> str:
 
 def _form(complaint: Complaint, labels: Labels) -> str:
     label = labels.of(complaint.path)
+    allowed = complaint.schema.get("x-allowed")
+    if allowed:
+        return _must_be(complaint, labels, choices(allowed))
     if complaint.instance == "":
         return f"{label} is empty"
     noun = complaint.schema.get("x-noun") or labels.annotation(complaint.path, "x-noun")

@@ -3,7 +3,7 @@ tomllib.
 
 Rules and their edits depend on this project's own readers. If a reader were wrong about where a value ends, a repair
 would destroy text, and the same reader would not notice it in the result. Before it is written, each repaired file is
-therefore compared once more by libraries that know nothing of our documents.
+therefore compared again by libraries that know nothing of our documents.
 
 A line is identified by its number among the non-blank lines, because blank lines come and go. The lines that findings
 name are those whose words an edit touches; everything else must be unchanged.

@@ -224,8 +224,8 @@ def load_toml(source: Source, limits: Limits = DATA) -> Loaded:
 
 
 def _beyond(root: Node, limits: Limits) -> list[Problem]:
-    """Return the first value beyond the limits on number or depth: headers, dotted keys and brackets may be within
-    limits each, but add up.
+    """Return the first value beyond the limits on number or depth: headers, dotted keys and brackets may each be within
+    the limits, but add up.
     """
     level, depth, count = [root], 0, 0
     while level:

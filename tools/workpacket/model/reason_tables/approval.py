@@ -498,7 +498,7 @@ SIGNING = _environment("""
         [actors.NAME] in an approved policy change.
 
     event_key_unfit: The event key cannot be used
-        The key file is missing, or readable by others than its owner.
+        The key file is missing, or readable by anyone other than its owner.
         Remedy: Run `chmod 600 FILE`, or name another key in WORKPACKET_EVENT_KEY.
 
     event_key_in_repository: The event key is in the work tree

@@ -113,6 +113,11 @@ GIT = (
         A folder or file on the path to the repository is missing or inaccessible.
         Remedy: Make sure that the folder exists and is readable.
 
+    repository_not_trusted: Repository of another account
+        Git does not read the settings and hooks of a folder that belongs to another account, because they could run
+        programs, and then answers no question about it.
+        Remedy: If you trust it: `git config --global --add safe.directory PATH`.
+
     git_timeout: Git timed out
         The command may be waiting for a lock or a network file system, or the repository may be broken.
         Remedy: Run the same git command by hand; look for a stale .git/index.lock.

@@ -224,8 +224,8 @@ FIELDS = (
         Remedy: Correct the finding that the message names, then check again.
 
     file_not_checked: File that is probably a document, but is not read as one
-        Its name has another ending, or other letters, than the documents of its folder, so no rule looks at it.
-        Remedy: Rename it, or move it to another folder.
+        Its name ends differently from those of the documents in its folder, or is spelled differently, so no rule looks
+        at it. Remedy: Rename it, or move it to another folder.
 
     findings_cut: A file has more findings of a kind than are listed
         So many findings usually have one cause, and a complete list would hide other findings.

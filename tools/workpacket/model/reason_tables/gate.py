@@ -110,8 +110,8 @@ BEGINNING = (
         Remedy: Meet the criterion, then tick its box in DONE_MEANS.
 
     replay_missing: No one else has run the proofs again
-        Before a verdict PASS, the policy requires that someone who did not do the work runs the proofs again, or by CI.
-        Remedy: Have someone else run `workpacket evidence replay WP --record`, or record the attestation of CI:
+        Before a verdict PASS, the policy requires that the proofs be run again by someone who did not do the work, or
+        by CI. Remedy: Have someone else run `workpacket evidence replay WP --record`, or record the attestation of CI:
         `workpacket evidence record WP FILE`.
 
     log_absent: The packet has no log
@@ -149,7 +149,12 @@ BEGINNING = (
 
     packet_exists: The packet already exists
         Two files for one packet could contradict each other.
-        Remedy: Choose another id, or the next revision: `workpacket new --next BASE`.
+        Remedy: Choose another id, or the next revision: `workpacket new --next BASE`. If both were created on different
+            branches: `workpacket packet rename WP_ID NEW_WP_ID`.
+
+    packet_landed: The packet has landed
+        Other branches, approvals and documents refer to it by its id.
+        Remedy: Create another packet, and supersede this one: `workpacket packet supersede WP_ID --by NEW_WP_ID`.
 
     packet_missing: The file of the packet is missing
         According to the log, the packet was activated, but the file that describes the work is missing.
@@ -179,7 +184,7 @@ BEGINNING = (
         The refinement found that the specification does not cover the work.
         Remedy: Add the proposed text to the specification, then write the refinement against the new version.
 
-    coverage_point_open: A point of the five-point checklist is not passed
+    coverage_point_open: A point of the five-point checklist is not met
         An unticked box counts as not answered, whatever word follows it and whatever the verdict says.
         Remedy: Tick the points that are met (`[x] PASS`). If one is not met, the verdict is FAIL, and the specification
         must be extended.
@@ -210,7 +215,7 @@ BEGINNING = (
         Remedy: Add the section with its text to the refinement.
 
     scope_not_carried_over: The packet lacks something that its stub requires
-        A requirement that is lost between stub and packet would never be met, and no one would notice.
+        A requirement that is lost between the stub and the packet would never be met, and no one would notice.
         Remedy: Add it to the packet, or change the stub, and explain the change.
 
     board_entry_not_moved: The board still lists the packet as a stub
@@ -295,6 +300,10 @@ WORK = _gate("""
     changes_unknown: The changes of the work cannot be determined
         The commit from which it started is not recorded.
         Remedy: `workpacket packet prepare WP` records it.
+
+    path_protected: The path is written by commands only
+        A file of git or of the log that is written by hand breaks the repository for everyone.
+        Remedy: Use the command that writes it: `git config`, or `workpacket packet note` to correct the log.
 
     other_work_branch: Another packet's branch is checked out
         The packet was prepared on a different branch; the branch checked out here belongs to another packet, or to

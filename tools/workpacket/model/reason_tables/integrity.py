@@ -59,7 +59,7 @@ LOG = (
 
     log_second_genesis: More than one first event
         Two branches created the same id independently, or someone restarted the history.
-        Remedy: Keep one of them, and give the work on the other branch a different id before merging.
+        Remedy: On the branch that has not landed: `workpacket packet rename WP_ID NEW_WP_ID`, before merging.
 
     log_no_genesis: The log has no first event
         A history that starts in the middle proves nothing.
@@ -82,12 +82,12 @@ LOG = (
         Only a resolution that names the conflicting moves ends a fork; any other move is ignored.
         Remedy: Settle the fork with `workpacket packet resolve <WP> --lane <LANE> --reason <WHY>`.
 
-    log_file_deleted: A file of the log, the approvals or the checkpoints was deleted since the base
+    log_file_deleted: A file of the log, the approvals or the checkpoints has been deleted since the base
         Nothing under .GOV/log, .GOV/attestations and .GOV/checkpoints may be deleted, because history would change
         unnoticed.
         Remedy: {_RESTORE}
 
-    log_file_modified: A file of the log, the approvals or the checkpoints was changed since the base
+    log_file_modified: A file of the log, the approvals or the checkpoints has been changed since the base
         Files under .GOV/log, .GOV/attestations and .GOV/checkpoints are written once.
         Remedy: {_RESTORE}
 
@@ -183,6 +183,10 @@ CHANGE = (
         Remedy: Merge the base, reset the log to it (`git restore --source=BASE --staged --worktree .GOV/log/WP_ID`,
         `workpacket board sync`, commit), and repeat the commands that still apply.
 
+    base_not_merged: Branch that lacks what landed on the base
+        What is merged would be judged without these events, so a contradiction between both would not be found.
+        Remedy: Merge the base into the branch, or rebase the branch; in CI, check out the result of the merge.
+
     base_lanes_unfit: Base whose policy adds invalid lanes
         It is unknown which moves the base allows, so no moves are accepted.
         Remedy: Fix the policy on the base first; `workpacket policy test` says what is wrong with it.
@@ -255,7 +259,7 @@ AUDIT = (
         Remedy: Restore the file from git; write a later report to a separate file.
 
     commit_not_on_target: Work recorded as merged is not on the target branch
-        According to the log, the branch contains the work. The branch was moved since then, or never contained it.
+        According to the log, the branch contains the work. The branch has been moved since then, or never contained it.
         Remedy: Merge the work, then run `workpacket packet reopen` and `workpacket packet merged`; or find out who
         moved the branch.
 
@@ -274,6 +278,11 @@ AUDIT = (
         Remedy: End the run with `workpacket runtime cancel RUN`, so that the log says how it ended.
     """),
     *_across_advice(f"""
+    attributes_missing: Missing attributes for the files below .GOV
+        Where git converts line ends, as it usually does on Windows, a checkout has other bytes than were signed.
+        Remedy: Run `workpacket init`, which adds the lines to a file that it wrote; add them yourself to one that you
+        have edited. Then: `git add --renormalize .GOV`.
+
     waiver_expired: Waiver that expired before the work ended
         The waived condition applies again.
         Remedy: Meet the condition, or have it waived again: `workpacket packet waive WP_ID CODE --reason TEXT --until

@@ -5,6 +5,7 @@
     nothing known, or certainly failed          start
     intended, not started                       start
     succeeded, or a person said it was done     return the receipt
+    unknown, and its author accepts that    fail with the same error
     the same, but without a receipt look: ask the probe, else block (receipt_redacted, receipt_unkept)
     started or failed, outcome unknown:
         read, idempotent, keyed                 repeat (with the same key)
@@ -43,7 +44,7 @@ from workpacket.runtime.records.state import EffectRecord
 from workpacket.runtime.resume.observe import changed_keys
 
 Recovery = Literal["manual", "read", "idempotent", "keyed", "probe"]
-Move = Literal["start", "return", "look", "repeat", "probe", "block", "compensate"]
+Move = Literal["start", "return", "look", "repeat", "probe", "block", "compensate", "fail"]
 REPEATABLE: frozenset[str] = frozenset({"read", "idempotent", "keyed"})
 
 
@@ -110,9 +111,16 @@ def next_move(record: EffectRecord | None, recovery: Recovery) -> Move:
         return "return" if record.has_receipt else "look"
     if record.status == "compensate":
         return "compensate"
+    if record.status == "accepted":
+        return "fail"
     if recovery in REPEATABLE:
         return "repeat"
     return "probe" if recovery == "probe" else "block"
+
+
+def _cut_short(plan: EffectPlan | EffectRecord, error: BaseException | None) -> RecordDraft:
+    data: dict[str, Json] = {"effect": plan.effect, "step": plan.step, "definite": False}
+    return RecordDraft("effect.failed", data | failure_data(error or CutShort(plan.step)))
 
 
 def undone(step: str) -> RunBlocked:
@@ -221,6 +229,9 @@ class Effects:
             if failed is not None:
                 return Failed(failed)
         move = self._move(plan)
+        if move == "fail":
+            record = self.recorder.state.effects[plan.effect]
+            return Failed(failure_again(current(record.event, self.recorder.kinds)))
         return Stored(self._stored_receipt(plan)) if move == "return" else move
 
     def _move(self, plan: EffectPlan) -> Move:
@@ -239,7 +250,7 @@ class Effects:
                 code="effect_outcome_unknown",
                 details={"effect": plan.effect, "step": plan.step, "choices": ["mark_done", "retry", "compensate"]},
             )
-        if move not in {"return", "look"}:
+        if move not in {"return", "look", "fail"}:
             self.boundary.check()
         return move
 
@@ -269,11 +280,15 @@ class Effects:
 
     def cut_short(self) -> list[RecordDraft]:
         """Return the effects still in progress when the run finishes, as failures with unknown outcome."""
-        drafts = []
-        for plan, error in self.in_flight.values():
-            data: dict[str, Json] = {"effect": plan.effect, "step": plan.step, "definite": False}
-            drafts.append(RecordDraft("effect.failed", data | failure_data(error or CutShort(plan.step))))
-        return drafts
+        return [_cut_short(plan, error) for plan, error in self.in_flight.values()]
+
+    def accept_unknown(self, record: EffectRecord) -> None:
+        """Record that the outcome of this effect stays unknown; a later attempt fails with the same error."""
+        resolved: dict[str, Json] = {"effect": record.effect, "choice": "accepted", "by": self.recorder.actor}
+        _, error = self.in_flight.pop(record.effect, (None, None))
+        # One that was cut short has no recorded error yet.
+        cut = [_cut_short(record, error)] if record.status == "started" else []
+        self.recorder.record(*cut, RecordDraft("effect.resolved", resolved))
 
     def _stored_receipt(self, plan: EffectPlan) -> Any:
         record = self.recorder.state.effects[plan.effect]

@@ -3,16 +3,12 @@
 A session holds the lease and the recorder, tracks the steps, effects, checkpoints and questions of the run, and records
 how it ended. It never calls user code. If a finished run is requested again, the session returns the results of the
 last attempt: where it continued and what it marked.
-
-A person's answer (`Questions`) is bound to a digest of the question, target and arguments before redaction. If another
-question comes up at the same place, it is a new one and shows both subjects.
 """
 
 from __future__ import annotations
 
 import _thread
 import hashlib
-import json
 import threading
 from _thread import get_ident
 from collections.abc import Callable, Mapping
@@ -23,7 +19,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.attempts.effects import KEYED, EffectOptions, EffectPlan, Effects, identity
+from workpacket.runtime.attempts.effects import KEYED, EffectOptions, EffectPlan, Effects, identity, user_key
+from workpacket.runtime.attempts.questions import Ask, Asking, Questions
 from workpacket.runtime.attempts.recorder import FINISHING, Boundary, RecordDraft, Recorder
 from workpacket.runtime.attempts.steps import (
     LONGEST_NAME,
@@ -42,100 +39,8 @@ from workpacket.runtime.errors import HandedOver, LeaseLost, RedactionFailed, Ru
 from workpacket.runtime.records.failures import described
 from workpacket.runtime.records.jcs import address_of, jcs_hash, kept, stored_text, value_of
 from workpacket.runtime.records.state import CheckpointRecord, Prepared, RunState
-from workpacket.runtime.resume.observe import shown_short, what_was_asked
 from workpacket.runtime.stores.contract import Append, Appended, Lease
 from workpacket.value import Value, replace
-
-Ask = Callable[[str, str], bool | None]
-
-
-class Asking(NamedTuple):
-    """A question, and what a person must see. `binding` is what the answer covers in addition to the question."""
-
-    question: str
-    kind: str
-    place: str
-    binding: Json
-    arguments: Json
-    name: str = ""
-    target: str = ""
-    child: str = ""
-
-
-@dataclass(slots=True)
-class Questions:
-    recorder: Recorder
-    boundary: Boundary
-    ask: Ask | None = None
-    replaying: bool = False  # the run is finished: no one is asked any more
-    _times: dict[tuple[str, str], int] = field(default_factory=dict)
-
-    def place(self, scope: Scope, question: str) -> str:
-        """Return where in the program a question is asked: the same in every attempt that takes the same path."""
-        number = self._times[scope.path, question] = self._times.get((scope.path, question), 0) + 1
-        return jcs_hash([scope.path, question, number])
-
-    def put(self, asking: Asking) -> None:
-        """Continue only if a person agreed to exactly this; the answer is remembered."""
-        bound = stored_text([self.recorder.stream, asking.question, asking.binding])
-        subject = hashlib.sha256(bound.encode("utf-8")).hexdigest()
-        # It may have been answered since the last look, by `resume --yes`.
-        if subject not in self.recorder.state.confirmations:
-            self.recorder.catch_up()
-        answer = self.recorder.state.confirmations.get(subject)
-        if answer is None:
-            self._store(asking, subject)
-            answer = self._answered_at_hand(asking, subject)
-        if answer != "yes":
-            code = "confirmation_denied"
-            raise RunBlocked(f"a person said no: {asking.question}", code=code, details={"subject": subject})
-
-    def _store(self, asking: Asking, subject: str) -> None:
-        state = self.recorder.state
-        if state.asked_at.get(asking.place) == subject:
-            return
-        if self.replaying:
-            if subject not in state.questions:
-                self.boundary.check()
-            return
-        content: Json = {"arguments": asking.arguments}
-        cleaned, redactions = self.recorder.redactor.clean_value(content, stored_text(content))
-        data: dict[str, Json] = {
-            "subject": subject, "place": asking.place, "kind": asking.kind, "question": asking.question,
-        }  # fmt: skip
-        said = (("name", asking.name), ("target", asking.target), ("child", asking.child))
-        data |= {name: value for name, value in said if value}
-        if redactions:
-            data["redactions"] = redactions
-        self.recorder.record(RecordDraft("confirmation.requested", data, stored_text(cleaned).encode("utf-8")))
-
-    def _answered_at_hand(self, asking: Asking, subject: str) -> str:
-        question = self.recorder.state.questions[subject]
-        cleaned, _ = self.recorder.redactor.clean_value(asking.arguments, json.dumps(asking.arguments))
-        words = f"{asking.question}{_difference(self.recorder, question.before, cleaned)}"
-        said = self.ask(words, subject) if self.ask is not None and not self.replaying else None
-        if said is None:
-            raise RunBlocked(
-                f"waiting for a person: {words}",
-                code="needs_confirmation",
-                hint=f"workpacket resume {self.recorder.stream}",
-                details={"subject": subject, "question": question.id, "arguments": cleaned},
-            )
-        answer = "yes" if said else "no"
-        given: dict[str, Json] = {"subject": subject, "answer": answer, "by": self.recorder.actor}
-        self.recorder.record(RecordDraft("confirmation.given", given))
-        return answer
-
-
-def _difference(recorder: Recorder, before: str, arguments: Json) -> str:
-    """Describe what the question is about, and what it was about when it was asked here before."""
-    now = f" {shown_short(arguments)}" if arguments not in (None, {}) else ""
-    earlier = recorder.state.questions.get(before)
-    if earlier is None:
-        return f":{now}" if now else ""
-    answer = {"yes": "confirmed", "no": "denied"}.get(recorder.state.confirmations.get(before, ""), "asked")
-    old = shown_short(what_was_asked(recorder.store, earlier).get("arguments"))
-    return f": {answer} before with {old}, now it is{now or ' without any'}"
 
 
 class Replay:
@@ -399,6 +304,21 @@ class Session:
         place = self.questions.place(scope, question)
         self.questions.put(Asking(question, "program", place, about, about, child=scope.of_run.path))
 
+    def accept_unknown(self, key: str) -> None:
+        """Accept that the outcome of an effect stays unknown. The effect is named by its key, or by its step."""
+        named = {user_key(self.recorder.stream, KEYED + jcs_hash(key))}
+        steps = {f"{self.scope().path}{key}", key}
+        found = [e for e in self.state.effects.values() if e.effect in named or e.step in steps]
+        if not found:
+            raise RunBlocked(
+                f"{self.recorder.stream} has no effect with the key or step {key!r}",
+                code="effect_outcome_unknown",
+                hint=f"workpacket runtime runs show {self.recorder.stream}",
+            )
+        for effect in found:
+            if not self.replay_only and effect.status in {"started", "failed_unknown"}:
+                self.effects.accept_unknown(effect)
+
     def confirm_effect(self, plan: EffectPlan) -> None:
         """Confirm an effect: its name, target and arguments are shown, and the answer covers exactly those."""
         hashes, opaque = effect_hashes(plan.args, plan.kwargs)
@@ -525,7 +445,7 @@ class Session:
         return sorted(missing)
 
     def patched(self, name: str) -> bool:
-        """Whether the program takes its new way at this change: not in a run that an older program brought past it."""
+        """Whether the program takes its new path at this change: not in a run that an older program took past it."""
         require_name(name, "patch")
         scope = self.scope().of_run
         patch = scope.path + name
@@ -558,7 +478,7 @@ class Session:
 
 
 def done_before(state: RunState) -> dict[str, dict[str, str]]:
-    """Return what was done, except for inputs replaced since: by scope and place, the effect if it is one."""
+    """Return what was done, except for inputs replaced later: by scope and place, the effect if it is one."""
     since = state.inputs_changed_at
     done = {key: "" for key, record in state.steps.items() if record.event.version >= since}
     done |= {key: "" for key, wait in state.waits.begun.items() if wait.begun.version >= since}

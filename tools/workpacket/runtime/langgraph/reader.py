@@ -200,8 +200,8 @@ class StateCleaner(NamedTuple):
         except Exception as error:
             raise RedactionFailed(f"a value could not be searched for secrets: {type(error).__name__}") from error
         raise RedactionFailed(
-            f"data of the serialiser type {kind!r} cannot be searched for secrets, so it is not stored",
-            hint="do not use a serialiser that pickles or encrypts; encrypt the disk instead",
+            f"data of the serializer type {kind!r} cannot be searched for secrets, so it is not stored",
+            hint="do not use a serializer that pickles or encrypts; encrypt the disk instead",
         )
 
     def _is_secret(self, part: bytes) -> bool:

@@ -2,16 +2,16 @@
 
 The first line that applies determines the session's status and reason:
 
-    the log does not verify, or is of a newer version       BLOCKED    log_damaged, newer_schema
-    a process is working on it ACTIVE run_busy
+    the log does not verify, or has a newer version         BLOCKED    log_damaged, newer_schema
+    a process is working on it                              ACTIVE     run_busy
     it was finished, or cancelled                           CLOSED, CANCELLED
-    a process of it is still alive                          BLOCKED    orphan_alive
+    one of its processes is still alive                     BLOCKED    orphan_alive
     a call of unknown outcome that may not be repeated      BLOCKED    effect_outcome_unknown
-    a message is missing or does not match           BLOCKED    sequence_gap, log_damaged
+    a message is missing or does not match                  BLOCKED    sequence_gap, log_damaged
     a stream of chunks had a gap                            BLOCKED    sequence_gap
     there are artifacts and none of them is valid           BLOCKED    log_damaged
     three attempts in a row made no progress                BLOCKED    stalled
-    it ended in another way, or without notice PAUSED     its stop reason, worker_lost
+    it ended in another way, or without notice              PAUSED     its stop reason, worker_lost
 
 Assessing writes nothing and always gives the same answer.
 

@@ -344,3 +344,28 @@ def current(event: Event, kinds: Mapping[str, RecordKind] = KINDS) -> Data:
         for version in range(event.type_version, kind.schema_version):
             data = kind.upcasters[version](data)
     return data
+
+
+def text(data: Data, name: str) -> str:
+    value = data.get(name, "")
+    return value if type(value) is str else str(value or "")
+
+
+def number(data: Data, name: str) -> int:
+    value = data.get(name, 0)
+    return value if isinstance(value, int) else 0
+
+
+def texts_by_key(data: Data, name: str) -> dict[str, str]:
+    value = data.get(name)
+    return {key: str(item) for key, item in value.items()} if isinstance(value, Mapping) else {}
+
+
+def members(data: Data, name: str) -> Mapping[str, Json]:
+    value = data.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def texts(data: Data, name: str) -> tuple[str, ...]:
+    value = data.get(name)
+    return tuple(str(item) for item in value) if isinstance(value, list) else ()

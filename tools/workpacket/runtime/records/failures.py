@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json, NotCanonical
 from workpacket.runtime.errors import RuntimeFault, StepFailed
-from workpacket.runtime.records.events import Data
+from workpacket.runtime.records.events import Data, members, text, texts
 from workpacket.runtime.records.jcs import storable, stored_text
-from workpacket.runtime.records.state import members, text, texts
 
 if TYPE_CHECKING:
     from workpacket.model.reasons import Registry, StopReason

@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
 from workpacket.model.canonical import LARGEST_INTEGER, Json, NotCanonical
 
 quoted: Callable[[str], str] = encoder.encode_basestring
-"""One text as JSON, as Unicode."""
+"""A string as JSON text, without escapes for characters that need none."""
 
 
 def storable(text: str) -> str:

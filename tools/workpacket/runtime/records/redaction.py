@@ -1,293 +1,223 @@
 """Secrets are removed before anything is stored; if that cannot be done, nothing is stored.
 
-Every text is searched twice: for patterns of secrets (`RULES`), and for the values of environment variables whose names
-mark them as secret. The whole encoded value is searched first, because it rarely contains a secret; only on a hit is
-the value walked and its texts replaced.
-
-A rule is a literal prefix and the characters that may follow; it matches if enough of them do. A prefix that also
-occurs in ordinary words counts only at the start of a word, and not if prose follows. Rules cannot express anything
-else, so a scan always takes time proportional to the length of the text.
+Every text is searched for the values of environment variables whose names mark them as secret, for the forms of
+secrets (`secret_forms`), and for the places that hold them (`secret_places`). In a mapping, the name of a key counts.
+The whole encoded value is searched first, because it rarely contains a secret; only on a hit is the value walked and
+its texts replaced. The strings of a value are searched decoded, so an escape hides nothing.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import string
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from urllib.parse import quote, urlsplit
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import RedactionFailed
 from workpacket.runtime.records.events import Data, RecordKind
 from workpacket.runtime.records.jcs import jcs_hash, jcs_text, quoted
-
-_WORD = frozenset(string.ascii_letters + string.digits + "_-")
-_BASE64 = frozenset(string.ascii_letters + string.digits + "+/=_-")
-_DOTTED = _BASE64 | {"."}
-_UPPER = frozenset(string.ascii_uppercase + string.digits)
-_ANY = frozenset(string.printable) - frozenset('"\\\x0b\x0c')
-
-
-class SecretRule(NamedTuple):
-    name: str
-    begins: str
-    alphabet: frozenset[str]
-    at_least: int
-    in_words: bool = False  # this prefix also occurs in ordinary text: `disk-`, `Basic `, `npm_`
-
-
-RULES: tuple[SecretRule, ...] = (
-    SecretRule("github-token", "ghp_", _WORD, 30),
-    SecretRule("github-token", "gho_", _WORD, 30),
-    SecretRule("github-token", "ghu_", _WORD, 30),
-    SecretRule("github-token", "ghs_", _WORD, 30),
-    SecretRule("github-token", "ghr_", _WORD, 30),
-    SecretRule("github-token", "github_pat_", _WORD, 40),
-    SecretRule("gitlab-token", "glpat-", _WORD, 20),
-    SecretRule("aws-access-key", "AKIA", _UPPER, 16, in_words=True),
-    SecretRule("aws-access-key", "ASIA", _UPPER, 16, in_words=True),
-    SecretRule("anthropic-key", "sk-ant-", _WORD, 20),
-    SecretRule("openai-key", "sk-proj-", _WORD, 20),
-    SecretRule("openai-key", "sk-", _WORD, 32, in_words=True),
-    SecretRule("google-key", "AIza", _WORD, 35, in_words=True),
-    SecretRule("slack-token", "xoxb-", _WORD, 20),
-    SecretRule("slack-token", "xoxp-", _WORD, 20),
-    SecretRule("slack-token", "xapp-", _WORD, 20),
-    SecretRule("stripe-key", "sk_live_", _WORD, 20),
-    SecretRule("stripe-key", "rk_live_", _WORD, 20),
-    SecretRule("npm-token", "npm_", _WORD, 30, in_words=True),
-    SecretRule("pypi-token", "pypi-", _WORD, 50),
-    SecretRule("hugging-face-token", "hf_", _WORD, 30, in_words=True),
-    SecretRule("json-web-token", "eyJ", _DOTTED, 40, in_words=True),
-    SecretRule("bearer-token", "Bearer ", _DOTTED, 20, in_words=True),
-    SecretRule("basic-credentials", "Basic ", _BASE64, 16, in_words=True),
-    SecretRule("private-key", "-----BEGIN PRIVATE KEY-----", _ANY, 20),
-    SecretRule("private-key", "-----BEGIN RSA PRIVATE KEY-----", _ANY, 20),
-    SecretRule("private-key", "-----BEGIN EC PRIVATE KEY-----", _ANY, 20),
-    SecretRule("private-key", "-----BEGIN OPENSSH PRIVATE KEY-----", _ANY, 20),
+from workpacket.runtime.records.secret_forms import (
+    RULES,
+    SHAPES,
+    SecretRule,
+    SecretShape,
+    prefix_pattern,
+    without_form,
+    without_shape,
+)
+from workpacket.runtime.records.secret_places import (
+    Likely,
+    is_secret_value,
+    likely_secret,
+    may_have_places,
+    names_a_secret,
+    without_places,
 )
 
-# What may precede a secret although it ends in a letter or digit: an escape of JSON, of a URL, of a terminal.
-_ESCAPE_BEFORE = re.compile(r"(?:\\[bfnrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]{0,8}m)\Z")
-_LONGEST_ESCAPE = 12
-_PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_PROSE = 3  # the number of letters in an average word of prose; random letters change case more often
-
-
-def begins_a_word(text: str, position: int) -> bool:
-    """Whether the text at `position` is not the end of a longer word."""
-    if position == 0 or not text[position - 1].isalnum():
-        return True
-    return _ESCAPE_BEFORE.search(text, max(0, position - _LONGEST_ESCAPE), position) is not None
-
-
-def is_prose(text: str) -> bool:
-    """Whether a text consists of words, such as the name of a branch or setting, and not of random characters."""
-    pieces: list[str] = _PIECE.findall(text)
-    if not pieces or any(character.isdigit() for character in text):
-        return False
-    return not any(piece.isupper() and len(piece) > _PROSE for piece in pieces) and (
-        sum(map(len, pieces)) >= _PROSE * len(pieces)
-    )
-
-
-# A name marks a secret if one of its words is one of these, or ends in one ("PGPASSWORD", "authtoken").
-_SECRET_WORDS = ("password", "passwords", "passwd", "secret", "secrets", "token", "credential", "credentials",
-                 "authorization", "apikey", "apikeys", "privatekey", "privatekeys")  # fmt: skip
-_SECRET_PAIRS = frozenset({("api", "key"), ("api", "keys"), ("private", "key"), ("private", "keys")})
-# "tokens" are units of a model, unless one of these words qualifies them.
-_TOKENS_OF = frozenset({"access", "api", "auth", "bearer", "bot", "id", "refresh", "secret", "session", "user"})
-# Next to one of these words, "token" is a unit and not a secret.
-_COUNTED_BEFORE = frozenset({"completion", "input", "max", "min", "n", "num", "output", "prompt", "total"})
-_COUNTED_AFTER = frozenset({"budget", "count", "counts", "estimate", "length", "limit", "limits", "rate", "type",
-                            "usage"})  # fmt: skip
-_WORDS_OF_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-
-
-def names_a_secret(name: str) -> bool:
-    """Whether the name of a variable, key or input suggests that it holds a secret."""
-    words = [word.lower() for word in _WORDS_OF_NAME.findall(name)]
-    return any(_is_secret_word(words, place) for place in range(len(words)))
-
-
-def _is_secret_word(words: list[str], place: int) -> bool:
-    word = words[place]
-    before = words[place - 1] if place else ""
-    after = words[place + 1] if place + 1 < len(words) else ""
-    if word == "tokens":
-        return before in _TOKENS_OF
-    if word == "token":
-        return before not in _COUNTED_BEFORE and after not in _COUNTED_AFTER
-    return word.endswith(_SECRET_WORDS) or (before, word) in _SECRET_PAIRS
-
+__all__ = ["RULES", "Redactor", "SecretRule", "clean_data", "clean_record", "names_a_secret"]
 
 SHORTEST_VALUE = 8  # a shorter environment value would occur everywhere by chance
+_SHORTEST_MIXED = 6  # of letters and digits, it would not
+BY_ENVIRONMENT = "[redacted:environment]"
+BY_NAME = "[redacted:name]"
+# A private key, its escapes included, is no longer than this.
+_REACH = 4096
+_SHORTEST_NUMBER = 1000
 
-# Searching for one character costs next to nothing. Each prefix of a secret is searched for only where its rarest
-# character was found.
-_MARKS = ("J", "z", "K", "B", "S", "_", "-")
-_SHORT = 30
-
-
-def _mark_of(needle: str) -> str:
-    return next((mark for mark in _MARKS if mark in needle), "")
+# Nearly every form has this many characters of this alphabet in a row; ordinary text rarely does.
+_RUN = 16
+_IN_RUN = b"x" * _RUN
+_CLASSES = bytes(
+    120 if chr(one).isascii() and (chr(one).isalnum() or chr(one) in "_-+/=.:~$") else 32 for one in range(256)
+)
 
 
 @dataclass(slots=True)
 class Redactor:
     rules: tuple[SecretRule, ...] = RULES
     values: tuple[str, ...] = ()
-    _groups: tuple[tuple[str, tuple[str, ...]], ...] = field(init=False, repr=False)
-    _marks: frozenset[str] | None = field(init=False, repr=False)  # None: a search term has no marker character
+    _prefixes: re.Pattern[str] | None = field(default=None, init=False, repr=False)
+    _values: tuple[str, ...] = field(init=False, repr=False)  # and how they are written inside JSON or a URL
 
     def __post_init__(self) -> None:
-        begins = {rule.begins for rule in self.rules}
-        shortest = {begin for begin in begins if not any(other != begin and other in begin for other in begins)}
-        needles = [*shortest, *(json.dumps(value, ensure_ascii=False)[1:-1] for value in self.values)]
-        groups = ((mark, tuple(n for n in needles if _mark_of(n) == mark)) for mark in (*_MARKS, ""))
-        self._groups = tuple((mark, group) for mark, group in groups if group)
-        self._marks = None if any(not mark for mark, _ in self._groups) else frozenset(mark for mark, _ in self._groups)
+        written = dict.fromkeys(self.values)
+        for value in self.values:
+            written |= {json.dumps(value, ensure_ascii=False)[1:-1]: None, json.dumps(value)[1:-1]: None}
+            written |= {quote(value, safe=""): None}
+        self._values = tuple(sorted(written, key=len, reverse=True))
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Redactor:
-        values = {value for name, value in environment.items() if names_a_secret(name) and len(value) >= SHORTEST_VALUE}
+        values: set[str] = set()
+        for name, value in environment.items():
+            likely = likely_secret(name)
+            if likely and _can_be_searched(value) and (likely == "surely" or not value.startswith(("/", "~/", "./"))):
+                values.add(value)
+            if "://" in value and "@" in value and (password := _password_in(value)):
+                values.add(password)
         return cls(values=tuple(sorted(values, key=len, reverse=True)))
 
     def clean_value(self, value: Json, encoded: str) -> tuple[Json, int]:
         """Return the value without secrets, and the number removed; `encoded` is its JSON text."""
-        if not self._may_hold_secret(encoded):
+        if value is None or type(value) in {bool, int, float}:
             return value, 0
         try:
-            return self._walk(value)
+            search = self._search(encoded)
+            return (value, 0) if search is None else search.value(value, "")
         except Exception as error:
             raise RedactionFailed(f"a value could not be searched for secrets: {type(error).__name__}") from error
 
     @property
     def longest(self) -> int:
         """Return the length that suffices to recognize any secret by its beginning."""
-        lengths = [len(rule.begins) + rule.at_least for rule in self.rules]
-        return max([*lengths, *(len(value.encode("utf-8", "surrogatepass")) for value in self.values)], default=0)
+        return max([_REACH, *(len(value.encode("utf-8", "surrogatepass")) for value in self.values)])
 
     def clean_text(self, text: str) -> str:
         """Return a text that is not JSON without its secrets."""
-        return self._text(text)[0] if self.may_hold_secret(text) else text
+        search = self._search(text)
+        return text if search is None else search.text(text)[0]
+
+    def clean_named(self, name: str, value: Json) -> Json:
+        """Return the value without secrets, given the name under which it is kept."""
+        everything = _Search(self._values, self.rules, SHAPES, places=True)
+        return everything.value(value, likely_secret(name))[0]
 
     def may_hold_secret(self, text: str) -> bool:
-        """Whether a text that is not JSON, or bytes read as UTF-8, may contain a secret."""
-        return self._may_hold_secret(text) or (bool(self.values) and any(value in text for value in self.values))
+        """Whether a text, as JSON or as it is, may contain a secret."""
+        return self._search(text) is not None
 
-    def _may_hold_secret(self, encoded: str) -> bool:
-        # Canonical JSON has no space after a colon, so most texts contain neither sign.
-        if ("=" in encoded or ": " in encoded) and any(word in encoded for word in _ASSIGNED_WORDS):
-            if _without_assigned(_JSON_ESCAPE.sub(_unescaped, encoded))[1]:
-                return True
-        elif "@" in encoded and "://" in encoded:
-            return True
-        # Searching for one plain text after another is faster than one pattern of all of them; in a name of a few
-        # characters, checking each character once is faster still.
-        if len(encoded) < _SHORT and self._marks is not None and self._marks.isdisjoint(encoded):
-            return False
-        for mark, needles in self._groups:
-            if mark in encoded:
-                for needle in needles:
-                    if needle in encoded:
-                        return True
-        return False
+    def _search(self, text: str) -> _Search | None:
+        """Return what has to be searched for in a text, as JSON or as it is; None if nothing can be found in it."""
+        values: tuple[str, ...] = ()
+        for value in self._values:
+            if value in text:
+                values = self._values
+        rules: tuple[SecretRule, ...] = ()
+        shapes: tuple[SecretShape, ...] = ()
+        if _IN_RUN in text.encode("utf-8", "surrogatepass").translate(_CLASSES) or "PRIVATE" in text:
+            shapes = tuple(shape for shape in SHAPES if shape.mark in text and shape.pattern.search(text))
+            if self._prefixes is None:  # compiled when it is first needed, because that takes some milliseconds
+                self._prefixes = prefix_pattern(self.rules)
+            if self._prefixes.search(text) is not None:
+                rules = tuple(rule for rule in self.rules if rule.begins in text)
+        places = may_have_places(text)
+        return _Search(values, rules, shapes, places) if values or rules or shapes or places else None
 
-    def _walk(self, value: Json) -> tuple[Json, int]:
+
+class _Search(NamedTuple):
+    """What may be found in one value. `places`: secrets that are recognized by their place, and by names."""
+
+    values: tuple[str, ...]
+    rules: tuple[SecretRule, ...]
+    shapes: tuple[SecretShape, ...]
+    places: bool
+
+    def value(self, value: Json, likely: Likely) -> tuple[Json, int]:
+        """Clean a value that is kept under a name; `likely` is what the name says."""
         if isinstance(value, str):
-            return self._text(value)
-        if isinstance(value, list):
-            cleaned = [self._walk(item) for item in value]
-            return [item for item, _ in cleaned], sum(count for _, count in cleaned)
+            text, hits = self.text(value)
+            whole = hits == 1 and text.startswith("[redacted:") and text.endswith("]")
+            return (BY_NAME, 1) if not whole and is_secret_value(value, likely) else (text, hits)
+        if isinstance(value, list | tuple):
+            return self._list(value, likely)
         if isinstance(value, Mapping):
-            found = 0
-            result: dict[str, Json] = {}
-            for key, item in value.items():
-                clean_key, in_key = self._text(key)
-                result[clean_key], in_item = self._walk(item)
-                found += in_key + in_item
-            return result, found
+            return self._mapping(value)
+        if likely == "surely" and type(value) is int and abs(value) >= _SHORTEST_NUMBER:
+            return BY_NAME, 1
         return value, 0
 
-    def _text(self, text: str) -> tuple[str, int]:
+    def _list(self, value: list[Json] | tuple[Json, ...], likely: Likely) -> tuple[Json, int]:
+        if len(value) == 2 and isinstance(value[0], str) and " " not in value[0]:  # a name and a value
+            name, item = value
+            own: Likely = "perhaps" if likely_secret(name) else ""
+            (first, in_name), (second, in_item) = self.value(name, likely), self.value(item, likely or own)
+            return [first, second], in_name + in_item
+        cleaned = [self.value(item, likely) for item in value]
+        return [item for item, _ in cleaned], sum(count for _, count in cleaned)
+
+    def _mapping(self, value: Mapping[str, Json]) -> tuple[Json, int]:
+        found = 0
+        result: dict[str, Json] = {}
+        # A variable or header may have the form {"name": "DB_PASSWORD", "value": "..."}.
+        named = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), "value")
+        for key, item in value.items():
+            name = str(named) if key == "value" else key
+            if isinstance(item, str) and name.lower() in {"cookie", "set-cookie"}:
+                text, in_item = self.text(_COOKIE + item)
+                cleaned: Json = text.removeprefix(_COOKIE)
+            elif key.endswith("hashes") and isinstance(item, Mapping):
+                cleaned, in_item = self._hashes(item)
+            else:
+                cleaned, in_item = self.value(item, likely_secret(name) if self.places else "")
+            clean_key, in_key = self.text(key)
+            result[clean_key] = cleaned
+            found += in_key + in_item
+        return result, found
+
+    def _hashes(self, value: Mapping[str, Json]) -> tuple[Json, int]:
+        """Clean a mapping of names to hashes: the names say nothing about the hashes."""
+        texts = {name: self.text(item) if isinstance(item, str) else (item, 0) for name, item in value.items()}
+        return {name: text for name, (text, _) in texts.items()}, sum(hits for _, hits in texts.values())
+
+    def text(self, text: str) -> tuple[str, int]:
         found = 0
         for value in self.values:
-            found += text.count(value)
-            text = text.replace(value, "[redacted:environment]")
+            if value in text:
+                found += text.count(value)
+                text = text.replace(value, BY_ENVIRONMENT)
+        for shape in self.shapes:
+            if shape.mark in text:
+                text, hits = without_shape(text, shape)
+                found += hits
         for rule in self.rules:
-            text, hits = _replace(text, rule)
+            if rule.begins in text:
+                text, hits = without_form(text, rule)
+                found += hits
+        if self.places:
+            text, hits = without_places(text)
             found += hits
-        text, hits = _without_assigned(text)
-        return text, found + hits
+        return text, found
 
 
-# The common parts of the names of secrets, in the spelling of variables and of settings.
-_ASSIGNED_WORDS = ("assword", "asswd", "ecret", "oken", "redential", "pikey", "pi_key", "pi-key", "te_key", "te-key",
-                   "ASSWORD", "ASSWD", "ECRET", "OKEN", "REDENTIAL", "PIKEY", "PI_KEY", "TE_KEY")  # fmt: skip
-_ASSIGNMENT = re.compile(
-    r"(?P<name>(?<![\w.-])[A-Za-z_][\w.-]{1,60})(?P<sign>[\"']?[ \t]{0,3}[=:][ \t]{0,3}[\"'`]?)"
-    r"(?P<value>[^\s\"'`,;&|<>(){}\[\]$*%]{8,512})"
-)
-_IN_URL = re.compile(
-    r"(?P<begin>(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{1,30}://[^\s:/@\"'<>]{0,80}:)(?P<value>[^\s/@:\"'<>$*{}]{4,200})(?=@)"
-)
-_JSON_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})')
+_COOKIE = "cookie: "
+_NAMES = ("name", "key", "header", "variable")
 
 
-def _unescaped(escape: re.Match[str]) -> str:
-    """Return a quote unchanged and a blank for anything else that may end a name or a value."""
-    return '"' if escape[0] == '\\"' else " "
+def _can_be_searched(value: str) -> bool:
+    """Whether a value of the environment is long enough, or odd enough, not to occur in other texts by chance."""
+    mixed = any(one.isdigit() for one in value) and any(one.isalpha() for one in value)
+    return len(value) >= (_SHORTEST_MIXED if mixed else SHORTEST_VALUE)
 
 
-_PLACEHOLDERS = frozenset({"password", "passwd", "pass", "secret", "token", "changeme", "xxxx", "xxxxxxxx"})
-
-
-def _without_assigned(text: str) -> tuple[str, int]:
-    """Return the text without the secrets that can be recognized by their place: `password=...`, `api_key: ...`, and
-    the password in a URL. A value that consists of words, such as the name of a setting, is kept.
-    """
-    found = 0
-
-    def assigned(match: re.Match[str]) -> str:
-        nonlocal found
-        value = match["value"]
-        if not names_a_secret(match["name"]) or is_prose(value) or value.casefold() in _PLACEHOLDERS:
-            return match[0]
-        found += 1
-        return f"{match['name']}{match['sign']}[redacted:assigned-secret]"
-
-    def in_url(match: re.Match[str]) -> str:
-        nonlocal found
-        if match["value"].casefold() in _PLACEHOLDERS:
-            return match[0]
-        found += 1
-        return f"{match['begin']}[redacted:url-password]"
-
-    if "://" in text and "@" in text:
-        text = _IN_URL.sub(in_url, text)
-    if any(word in text for word in _ASSIGNED_WORDS):
-        text = _ASSIGNMENT.sub(assigned, text)
-    return text, found
-
-
-def _replace(text: str, rule: SecretRule) -> tuple[str, int]:
-    kept: list[str] = []
-    start = position = found = 0
-    while (position := text.find(rule.begins, position)) >= 0:
-        end = position + len(rule.begins)
-        while end < len(text) and text[end] in rule.alphabet:
-            end += 1
-        if end - position - len(rule.begins) >= rule.at_least and not (
-            rule.in_words and (not begins_a_word(text, position) or is_prose(text[position + len(rule.begins) : end]))
-        ):
-            kept += [text[start:position], f"[redacted:{rule.name}]"]
-            start = end
-            found += 1
-        position = end
-    return ("".join(kept) + text[start:], found) if found else (text, 0)
+def _password_in(url: str) -> str:
+    try:
+        password = urlsplit(url).password or ""
+    except ValueError:
+        return ""
+    return password if _can_be_searched(password) else ""
 
 
 def clean_record(kind: RecordKind, data: Data, redactor: Redactor) -> str:

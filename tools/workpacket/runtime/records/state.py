@@ -16,37 +16,23 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, cast
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.records.events import KINDS, Data, Event, RecordKind, current
-
-
-def text(data: Data, name: str) -> str:
-    value = data.get(name, "")
-    return value if type(value) is str else str(value or "")
-
-
-def number(data: Data, name: str) -> int:
-    value = data.get(name, 0)
-    return value if isinstance(value, int) else 0
-
-
-def texts_by_key(data: Data, name: str) -> dict[str, str]:
-    value = data.get(name)
-    return {key: str(item) for key, item in value.items()} if isinstance(value, Mapping) else {}
-
-
-def members(data: Data, name: str) -> Mapping[str, Json]:
-    value = data.get(name)
-    return value if isinstance(value, Mapping) else {}
-
-
-def texts(data: Data, name: str) -> tuple[str, ...]:
-    value = data.get(name)
-    return tuple(str(item) for item in value) if isinstance(value, list) else ()
-
+from workpacket.runtime.records.events import (
+    KINDS,
+    Data,
+    Event,
+    RecordKind,
+    current,
+    members,
+    number,
+    text,
+    texts,
+    texts_by_key,
+)
+from workpacket.runtime.records.questions import CHANGE, AskedQuestion, LastAnswer, take_in
 
 Status = Literal["none", "running", "stopped", "cancelled", "completed"]
 EffectStatus = Literal[
-    "intended", "started", "succeeded", "failed", "failed_unknown", "mark_done", "retry", "compensate"
+    "intended", "started", "succeeded", "failed", "failed_unknown", "mark_done", "retry", "compensate", "accepted"
 ]
 
 
@@ -125,7 +111,7 @@ class CheckpointRecord(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """An announced commit. `base` is the commit it was to follow, '' for none; the event holds the cursor. `tier`
+    """An announced commit. `base` is the commit it was to follow, or '' for none; the event holds the cursor. `tier`
     and `verification_commands` are what the caller said about verification; empty if it said nothing.
     """
 
@@ -208,55 +194,6 @@ class Waits:
             self.taken[signal] = max(self.taken.get(signal, 0), taken)
 
 
-CHANGE = "change"
-
-
-class AskedQuestion(NamedTuple):
-    """A question that a person was asked. `event` contains its subject; `before` is the earlier question at the same
-    place.
-
-    `kind` says whether the program asked (`program`, `effect`), or a difference prevented the run from continuing
-    (`change`).
-    """
-
-    id: str
-    subject: str
-    text: str
-    kind: str
-    place: str
-    name: str
-    target: str
-    before: str
-    event: Event
-    child: str = ""
-
-
-def take_in(
-    questions: dict[str, AskedQuestion], asked_at: dict[str, str], event: Event, data: Data, where: tuple[str, str]
-) -> None:
-    """Add a question by its kind and place. Ids are numbers in the order in which questions arose."""
-    kind, place = where
-    subject = text(data, "subject")
-    known = questions.get(subject)
-    last = asked_at.pop(place, "")
-    before = last if last != subject else (known.before if known is not None else "")
-    id_ = known.id if known is not None else f"q{len(questions) + 1}"
-    words, name, target = text(data, "question"), text(data, "name"), text(data, "target")
-    child = text(data, "child").rstrip("/")
-    questions[subject] = AskedQuestion(id_, subject, words, kind, place, name, target, before, event, child)
-    asked_at[place] = subject
-
-
-def still_open(
-    questions: Mapping[str, AskedQuestion], asked_at: Mapping[str, str], answers: Mapping[str, str], blocked_on: str
-) -> tuple[AskedQuestion, ...]:
-    """Return the newest unanswered question of each place; of questions about changes, only the one that stopped the
-    run.
-    """
-    newest = [questions[subject] for subject in asked_at.values() if subject not in answers]
-    return tuple(one for one in newest if one.kind != CHANGE or one.subject == blocked_on)
-
-
 __all__ = ["CheckpointRecord", "EffectRecord", "EffectStatus", "RunState", "Status", "StepRecord", "fold"]
 
 
@@ -290,6 +227,7 @@ class RunState:
     effect_steps: dict[str, int] = field(default_factory=dict)  # the number of effects of each step
     checkpoints: list[CheckpointRecord] = field(default_factory=list)
     confirmations: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, LastAnswer] = field(default_factory=dict)  # the last one to each question
     questions: dict[str, AskedQuestion] = field(default_factory=dict)
     asked_at: dict[str, str] = field(default_factory=dict)  # the subject of the newest question of each place
     tokens_spent: set[str] = field(default_factory=set)
@@ -341,11 +279,27 @@ class RunState:
         """
         if self.status in {"completed", "cancelled"}:
             return ()
-        return still_open(self.questions, self.asked_at, self.confirmations, self.open_question)
+        return self._questions_left("")
+
+    @property
+    def denied_questions(self) -> tuple[AskedQuestion, ...]:
+        """Return the questions whose answer was no, if that is what stops the run."""
+        if self.status in {"completed", "cancelled"}:
+            return ()
+        stopped = (self.status, self.stop_code) == ("stopped", "confirmation_denied")
+        return tuple(one for one in self._questions_left("no") if stopped or one.kind == CHANGE)
+
+    def _questions_left(self, answer: str) -> tuple[AskedQuestion, ...]:
+        """Return the newest question of each place, if this is its answer; of questions about changes, only the one
+        that stopped the run.
+        """
+        answers = self.confirmations
+        newest = [self.questions[one] for one in self.asked_at.values() if answers.get(one, "") == answer]
+        return tuple(one for one in newest if one.kind != CHANGE or one.subject == self.open_question)
 
     @property
     def open_waits(self) -> tuple[WaitRecord, ...]:
-        """Return the waits that last, for a time or a signal."""
+        """Return the waits for a time or a signal that have not ended."""
         if self.status in {"completed", "cancelled"}:
             return ()
         return tuple(wait for wait in self.waits.begun.values() if wait.number is None)
@@ -490,7 +444,11 @@ def _effect_failed(state: RunState, event: Event, data: Data) -> None:
 
 
 def _effect_resolved(state: RunState, event: Event, data: Data) -> None:
-    _effect(state, event, data, cast("EffectStatus", text(data, "choice")))
+    known = state.effects.get(text(data, "effect"))
+    if known is not None and text(data, "choice") == "accepted":
+        state.effects[known.effect] = known._replace(status="accepted")  # its event says how it failed
+    else:
+        _effect(state, event, data, cast("EffectStatus", text(data, "choice")))
 
 
 def _asked(state: RunState, event: Event, data: Data) -> None:
@@ -498,8 +456,10 @@ def _asked(state: RunState, event: Event, data: Data) -> None:
     take_in(state.questions, state.asked_at, event, data, (kind, place))
 
 
-def _confirmed(state: RunState, _: Event, data: Data) -> None:
-    state.confirmations[text(data, "subject")] = text(data, "answer")
+def _confirmed(state: RunState, event: Event, data: Data) -> None:
+    subject, answer = text(data, "subject"), text(data, "answer")
+    state.confirmations[subject] = answer
+    state.answers[subject] = LastAnswer(answer, text(data, "by"), text(data, "note"), event.recorded_at)
 
 
 def _token(state: RunState, _: Event, data: Data) -> None:

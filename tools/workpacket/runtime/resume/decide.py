@@ -40,7 +40,7 @@ class Case(Value):
     policy: ResumePolicy
 
     def promised(self, name: str) -> Json:
-        """Return the value that the checkpoint recorded under this name, None if there is none."""
+        """Return the value that the checkpoint recorded under this name, or None if there is none."""
         return None if self.point is None else self.point.preconditions.get(name)
 
     def promised_texts(self, name: str) -> Mapping[str, str] | None:

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import LogDamaged, NewerSchema, RuntimeFault, StoreCorrupt
 from workpacket.runtime.records.jcs import jcs_hash, value_of
+from workpacket.runtime.records.questions import CHANGE, AskedQuestion
 from workpacket.runtime.records.redaction import Redactor, names_a_secret
-from workpacket.runtime.records.state import CHANGE, AskedQuestion, CheckpointRecord, EffectRecord, RunState
+from workpacket.runtime.records.state import CheckpointRecord, EffectRecord, RunState
 from workpacket.runtime.stores.contract import Store
 from workpacket.value import Value
+from workpacket.value import replace as replace_value
 
 if TYPE_CHECKING:
     from workpacket.runtime.resume.decide import Decision
@@ -47,6 +49,7 @@ class OpenQuestion(Value):
     before: Json = None
     changes: Mapping[str, Json] | None = None
     child: str = ""
+    denied_by: str = ""  # who said no; "yes" takes it back
 
     def as_json(self) -> dict[str, Json]:
         return {
@@ -62,6 +65,7 @@ class OpenQuestion(Value):
             "changes": dict(self.changes or {}),
             "digest": self.digest,
             "answers": list(self.answers),
+            "denied_by": self.denied_by,
         }
 
 
@@ -74,6 +78,7 @@ def open_questions(store: Store, state: RunState, decision: Decision) -> tuple[O
     asked = [_asked(store, state, one) for one in state.open_questions]
     if decision.action == "CONFIRM" and CHANGE not in {one.kind for one in asked}:
         asked.append(_decided(decision))
+    asked += [_denied(store, state, one) for one in state.denied_questions]
     outcomes = (_outcome(effect) for effect in doubtful(state, decision))
     return (*outcomes, *(_receipt(effect) for effect in _missing_receipts(state, decision)), *asked)
 
@@ -136,6 +141,13 @@ def _asked(store: Store, state: RunState, question: AskedQuestion) -> OpenQuesti
         question.id, question.kind, "needs_confirmation", question.text, question.subject, YES_OR_NO, question.name,
         question.target, stored.get("arguments"), before, child=question.child,
     )  # fmt: skip
+
+
+def _denied(store: Store, state: RunState, question: AskedQuestion) -> OpenQuestion:
+    """Return a question that was answered with no. Only the opposite answer is left."""
+    by = state.answers[question.subject].by or "a person"
+    asked = _asked(store, state, question)
+    return replace_value(asked, code="confirmation_denied", answers=("yes",), denied_by=by)
 
 
 def _decided(decision: Decision) -> OpenQuestion:
@@ -214,7 +226,7 @@ def hashes_by_key(values: Mapping[str, Json]) -> dict[str, str]:
 
 
 def changed_keys(recorded: Mapping[str, str], present: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keys that were added, removed or have another hash, sorted."""
+    """Return, sorted, the keys that were added or removed, or whose hash differs."""
     return tuple(sorted(key for key in {*recorded, *present} if recorded.get(key) != present.get(key)))
 
 

@@ -84,7 +84,7 @@ class Present(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """`code` is empty if nothing prevents the resume. `subject` names the question, '' if nothing can be asked."""
+    """`code` is empty if nothing prevents the resume. `subject` names the question, or '' if nothing can be asked."""
 
     code: str = ""
     details: tuple[str, ...] = ()

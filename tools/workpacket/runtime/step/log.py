@@ -467,7 +467,7 @@ def left_by_other_runs(log: LogContents, step: Identified) -> StepCheckpoint | N
 def load_checkpoint(
     log: StepLog | str | os.PathLike[str], step_id: str, *, mission_id: str = "", run_id: str = ""
 ) -> StepCheckpoint | None:
-    """Return the latest checkpoint of a step, None if it has none.
+    """Return the latest checkpoint of a step, or None if it has none.
 
     Damaged lines are skipped; a resume is stricter about them.
     """

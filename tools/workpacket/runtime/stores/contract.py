@@ -84,7 +84,7 @@ class Store(Protocol):
         ...
 
     def payload(self, event: Event) -> bytes | None:
-        """Return the verified payload of an event, None if it has none; raise `PayloadErased` if it was erased."""
+        """Return the verified payload of an event, or None if it has none; raise `PayloadErased` if it was erased."""
         ...
 
     def erase(self, digest: str) -> bool:

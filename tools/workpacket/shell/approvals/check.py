@@ -82,7 +82,7 @@ def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Prob
             against = _only_then(approvals, event, gate, later)
             if against:
                 commit = f"{place.brought_by[:12]}, which added it, says {write_instant(said)}"
-                then = f"an earlier commit says {write_instant(later)}, when: {', '.join(against)}"
+                then = f"an earlier commit says {write_instant(later)}; at that time: {', '.join(against)}"
                 message = f"{commit}, but {then}"
                 yield Problem("use_backdated", message, Location(event.path), severity="warning")
 
@@ -150,7 +150,10 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
     activated: dict[str, Mapping[str, Json]] = {}
     logs = (approvals.log(name) for name in packets if PACKET.fullmatch(name) and name != CHECKPOINT_LOG)
     consuming = [
-        event for log in logs for event in log.events if event.moves_lane or event.attest or event.type in _RESTING
+        event
+        for log in logs
+        for event in log.events
+        if (event.moves_lane or event.attest or event.type in _RESTING) and not log.is_renamed
     ]
     # For all events, even those known to be sound: the key of the cache does not cover earlier commits on the line of
     # the base.

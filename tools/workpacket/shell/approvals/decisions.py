@@ -25,7 +25,7 @@ from workpacket.approvals.verify import judge_envelope, own_work
 from workpacket.documents.refinement import fill, tokens_of
 from workpacket.documents.registry import with_row
 from workpacket.errors import WorkpacketError
-from workpacket.git.revisions import current_branch
+from workpacket.git.revisions import current_branch, without_remote
 from workpacket.lifecycle.contract import Contract
 from workpacket.lifecycle.gates import ACTIVATING, VERDICT_GATE, terms_in, written
 from workpacket.model.events import LogEvent
@@ -351,7 +351,7 @@ def _audited(approvals: Approvals, draft: StatementDraft, envelope: str) -> tupl
     """
     policy = read_base_policy(approvals.repository)
     where = policy.lifecycle.packets.board
-    on_target = current_branch(approvals.repository) == policy.target_branch.removeprefix("origin/")
+    on_target = current_branch(approvals.repository) == without_remote(approvals.repository, policy.target_branch)
     if where == "never" or (where == "base" and not on_target):
         return ()
     statement = draft.statement

@@ -100,12 +100,12 @@ def logged_packets(tree: Tree) -> list[str]:
 
 
 def read_file(tree: Tree, path: str) -> bytes | None:
-    """Return the bytes of a governed file, None if it is missing; WorkpacketError if it is not a regular file."""
+    """Return the bytes of a governed file, or None if it is missing; WorkpacketError if it is not a regular file."""
     try:
         found = tree.read(path)
     except OSError as error:
         raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=path) from error
-    return None if found is None else found.data
+    return None if found is None else tree.as_stored(path, found.data)
 
 
 _NOTHING = "-"

@@ -352,7 +352,7 @@ def _as_stated(
     envelopes: Sequence[EnvelopeFile],
     said: Sequence[Statement | None],
 ) -> Mapping[str, str]:
-    """Return the terms of a verdict, as far as its statements mention its report."""
+    """Return the terms of a verdict, including its report if its statements mention one."""
     used = {envelope_name(digest) for digest in consumer.attest} if consumer is not None else None
     named = (each for file, each in zip(envelopes, said, strict=True) if used is None or file.name in used)
     return with_report(terms, (each.scope for each in named if each is not None))

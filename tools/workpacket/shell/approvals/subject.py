@@ -5,9 +5,9 @@ about.
 - policy: all files in `.GOV/policy`, in their new state;
 - every other gate: the packet, with its own IN_SCOPE_PATHS.
 
-Before activation, the contract is the one in stub and refinement; for an amendment, the one that packet and stub will
-have. Every other gate is about the contract in force according to the log, whatever the files say. A log that names
-none is older than contracts; then the contract in the packet counts.
+Before activation, the contract is the one in the stub and the refinement; for an amendment, the one that the packet and
+the stub will have. Every other gate is about the contract in force according to the log, whatever the files say. A log
+that names none is older than contracts; then the contract in the packet counts.
 
 The specification is the one in force on the base, because a change must not bring the specification by which it is
 judged.

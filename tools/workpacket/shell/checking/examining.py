@@ -135,7 +135,7 @@ def _examine_batch(root: str, lanes: LaneTable, files: Sequence[tuple[str, str]]
 
 
 def digest_of(root: str, path: str, kind: str) -> str:
-    """Return the digest of a file's bytes, '' if it cannot be read or is too large."""
+    """Return the digest of a file's bytes, or '' if it cannot be read or is too large."""
     limit = kind_named(kind).limits.size
     try:
         data = read_bytes(root, path, limit)

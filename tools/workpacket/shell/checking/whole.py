@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -12,7 +13,9 @@ from workpacket.documents.stub import Stub
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.activation import carried_over
 from workpacket.model.lanes import LaneTable
+from workpacket.model.layout import ATTRIBUTE_LINES, ATTRIBUTES_PATH, LOG_FOLDER
 from workpacket.model.reason_tables.gate import REASONS
+from workpacket.model.wording import counted
 from workpacket.problem import Location, Problem
 from workpacket.rules.engine import across
 from workpacket.rules.repository import RepositorySummaries
@@ -48,8 +51,20 @@ def compared(
     findings = [*logs.findings, *across(repository)]
     findings += not_carried_over(root, _made_from_stubs(repository, logs.activated), cache)
     findings += contracts_changed(root, logs.contracts, cache)
-    rests_on = RestsOn((LOG_STATE, CHECKPOINTS_STATE, *logs.named), clock=logs.by_clock)
+    findings += _attributes_missing(root)
+    rests_on = RestsOn((LOG_STATE, CHECKPOINTS_STATE, ATTRIBUTES_PATH, *logs.named), clock=logs.by_clock)
     return Checked(findings, rests_on, by_people=logs.by_people)
+
+
+def _attributes_missing(root: str) -> Iterator[Problem]:
+    """Report an attribute file that an older version of `init` wrote. Without a log, nothing depends on bytes yet."""
+    if not os.path.isdir(os.path.join(root, LOG_FOLDER)):
+        return
+    lines = (_bytes(root, ATTRIBUTES_PATH) or b"").decode("utf-8", "replace").splitlines()
+    missing = [line for line in ATTRIBUTE_LINES if line not in lines]
+    if missing:
+        message = f"it lacks {counted(len(missing), 'line')} of those that `init` writes: {'; '.join(missing)}"
+        yield Problem("attributes_missing", message, Location(ATTRIBUTES_PATH))
 
 
 def _made_from_stubs(repository: RepositorySummaries, activated: Iterable[str]) -> Iterator[tuple[str, str, str]]:

@@ -21,8 +21,8 @@ from workpacket.documents.spec_pointer import specification_places
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import read_blobs
 from workpacket.git.repository import Repository, find_repository
-from workpacket.git.revisions import current_branch, default_branch, head_commit, local_branches
-from workpacket.ledger.log import read_logs
+from workpacket.git.revisions import current_branch, default_branch, head_commit, local_branches, without_remote
+from workpacket.ledger.log import is_renaming, read_logs
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import (
     ACTIVATION_GATE,
@@ -113,7 +113,7 @@ def gather(
 
 
 def _is_on(repository: Repository, policy: BasePolicy) -> bool:
-    return current_branch(repository) == policy.target_branch.removeprefix("origin/")
+    return current_branch(repository) == without_remote(repository, policy.target_branch)
 
 
 def _with_landings(
@@ -131,7 +131,7 @@ def _with_landings(
     if not waiting:
         return packets
     # A branch that has just begun has the line of the target branch.
-    at = local_branches(repository).get(policy.target_branch.removeprefix("origin/"))
+    at = local_branches(repository).get(without_remote(repository, policy.target_branch))
     if not _is_on(repository, policy) and (at is None or at != head_commit(repository)):
         return packets
     from workpacket.shell.judging.landed_work import landed
@@ -269,37 +269,45 @@ def carry_out(
 def unseen_moves(repository: Repository, packet: PacketFacts) -> tuple[Problem, ...]:
     """Report moves of a packet that are on the base but not in the log here: another move made here could not land."""
     branch = default_branch(repository)
-    if branch is None or branch.commit == head_commit(repository):
+    if branch is None or branch.commit == head_commit(repository) or packet.log.is_renamed:
         return ()
     name = packet.id.text
     folder = f"{LOG_FOLDER}/{name}"
     there = tree_at(repository, branch.commit, folder)
-    missing = {path: blob for path, blob in there.items() if path.removesuffix(".json")[-64:] not in packet.log.by_id}
+    own = {event.path: event.encode() for event in packet.log.stored}
+    missing = {path: blob for path, blob in there.items() if path not in own}
     if not missing:
         return ()
     contents = read_blobs(repository, missing.values())
-    logs, _ = read_logs({path: contents[blob] for path, blob in there.items() if path in missing} | _own(packet))
-    moves = (event for event in logs[name].events if event.path in missing and event.moves_lane)
-    base = branch.ref.removeprefix("refs/heads/").removeprefix("refs/remotes/")
+    logs, _ = read_logs({path: contents[blob] for path, blob in there.items() if path in missing} | own)
+    moves = [event for event in logs[name].events if event.path in missing and event.moves_lane]
+    base = branch.name
+    if packet.log.by_id and packet.log.by_id.keys().isdisjoint(path.removesuffix(".json")[-64:] for path in there):
+        message = f"{base} has another packet {name}, which {moves[0].actor.id if moves else 'someone'} created"
+        return (Problem("packet_exists", message, hint=f"workpacket packet rename {name} NEW_WP_ID"),)
     return tuple(
         Problem(
             "move_beside_base",
-            f"{base} has {move.type} by {move.actor.id} ({move.id[:12]}) of {name}, but this branch does not",
+            f"{base} has a move of {name} that this branch lacks: {move.type} by {move.actor.id} ({move.id[:12]})",
             hint=f"git merge {base}, then run the command again",
         )
         for move in moves
     )
 
 
-def _own(packet: PacketFacts) -> dict[str, bytes]:
-    return {event.path: event.encode() for event in packet.log.events}
+def has_landed(repository: Repository, packet: PacketFacts) -> bool:
+    """Whether any event of the packet's log is on the base."""
+    branch = default_branch(repository)
+    there = tree_at(repository, branch.commit, f"{LOG_FOLDER}/{packet.id}") if branch is not None else {}
+    return any(path.removesuffix(".json")[-64:] in packet.log.by_id for path in there)
 
 
 def _refused_beside_base(repository: Repository, facts: Facts, answer: Planned) -> Answer:
     """Return the plan, but refuse one that moves a packet or uses an approval while the base has moves that are not
     here.
     """
-    moved = dict.fromkeys(event.packet for event in answer.plan.events if event.moves_lane or event.attest)
+    events = (event for event in answer.plan.events if not is_renaming(event))
+    moved = dict.fromkeys(event.packet for event in events if event.moves_lane or event.attest)
     for name in moved:
         packet = facts.packets.get(name)
         unseen = unseen_moves(repository, packet) if packet is not None else ()

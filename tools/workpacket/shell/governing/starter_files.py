@@ -106,7 +106,7 @@ def _read(name: str) -> str:
 
 
 def not_ignored(repository: Repository) -> tuple[bytes | None, tuple[str, ...]]:
-    """Return the bytes of `.gitignore`, None if it is missing, and the folders that it should list. If the file is a
+    """Return the bytes of `.gitignore`, or None if it is missing, and the folders that it should list. If the file is a
     link, it is left alone.
     """
     try:

@@ -16,9 +16,11 @@ from workpacket.git.merging import TrialMerges, trial_merges
 from workpacket.git.objects import FIRST_PARENTS, blob_id, changed_paths, changes_before, read_blobs, tree_of
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit, is_ancestor, merge_base, resolved
+from workpacket.ledger.log import fault
 from workpacket.ledger.verify import verify_append_only
 from workpacket.model.layout import APPEND_ONLY_FOLDERS, ATTESTATIONS_FOLDER, GOVERNANCE_FOLDER, LOG_FOLDER
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
+from workpacket.model.wording import counted
 from workpacket.problem import Location, Problem
 from workpacket.shell.governed_files import append_only_paths, committed_ids, read_logged
 from workpacket.value import Value
@@ -78,8 +80,9 @@ def judge_append_only(
     there, root = committed_ids(repository, base), str(repository.root)
     if ids is None:
         ids = {path: blob_id(read_logged(root, path), base) for path in append_only_paths(root)}
-    found = verify_append_only(there, ids)
-    head = head_commit(repository)
+    found, head = verify_append_only(there, ids), head_commit(repository)
+    if head is not None and any(each.code == "log_file_deleted" for each in found):
+        found = _without_later(repository, (base, head), (there, ids), found)
     if worktree or head is None or not any(each.code == "log_file_deleted" for each in found):
         return found
     with trial_merges(repository) as trials:
@@ -90,6 +93,36 @@ def judge_append_only(
         taken = frozenset(_taken_back(repository, trials, (begun, head), revert))
     rest = [each for each in found if each.path not in taken]
     return [*rest, *_told(revert)] if taken else found
+
+
+def _without_later(
+    repository: Repository,
+    change: tuple[str, str],
+    files: tuple[Mapping[str, str], Mapping[str, str]],
+    found: list[Problem],
+) -> list[Problem]:
+    """Report what landed on the base after the branch of HEAD began once, and not each file as deleted; and packets of
+    both that have the same id.
+    """
+    base, head = change
+    begun = merge_base(repository, base, head)
+    if begun is None or is_ancestor(repository, base, head):
+        return found
+    before, (there, here) = committed_ids(repository, begun), files
+    later = {each.path for each in found if each.code == "log_file_deleted" and each.path not in before}
+    if not later:
+        return found
+    known = {path.rpartition("/")[0] for path in there.keys() & here.keys()}
+    twins = ({path.rpartition("/")[0] for path in later} & {path.rpartition("/")[0] for path in here}) - known
+    taken = [
+        fault("log_second_genesis", folder, "the base has another packet with this id")
+        for folder in sorted(twins)
+        if folder.startswith(f"{LOG_FOLDER}/")
+    ]
+    reason = CHANGE_BY_CODE["base_not_merged"]
+    message = f"the base has {counted(len(later), 'file')} of the log that landed after this branch began"
+    ahead = Problem(reason.code, message, Location(GOVERNANCE_FOLDER), reason.remedy, severity=reason.severity)
+    return [*(each for each in found if each.path not in later), *taken, ahead]
 
 
 def _taken_back(repository: Repository, trials: TrialMerges, change: tuple[str, str], revert: Revert) -> Iterator[str]:

@@ -19,20 +19,21 @@ from workpacket.git.revisions import is_ancestor, merge_base, resolved
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.fold import fold, standing
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.contract import ContractUnreadable, contract_of
 from workpacket.lifecycle.coverage import (
     Cover,
     Kind,
     Landing,
+    StatedScope,
     Uncovered,
     is_governance,
     judging,
     kind_of,
     only_adds,
+    stated_scope,
     submission_before,
     uncovered,
 )
-from workpacket.lifecycle.gates import ends_unjudged, names_one, pattern_of, standing_until
+from workpacket.lifecycle.gates import ends_unjudged
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, SPEC_POINTER, packet_paths
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
@@ -55,14 +56,7 @@ _ANSWERING: Final[Collection[Kind]] = ("work", "verdict", "ready")
 _SCOPE_FIELD = lazy_pattern(r"IN_SCOPE_PATHS([^\n]*(?:\n[ \t]*(?=\n)|\n[ \t]+[^\n]*)*)", re.IGNORECASE)
 
 
-class _Scope(Value):
-    """The scope that a packet states, and its last day if it is a standing one."""
-
-    entries: tuple[str, ...]
-    until: date | None
-
-
-_NOTHING_APPROVED = _Scope((), None)
+_NOTHING_APPROVED = StatedScope((), None)
 
 
 class _Judged(Value):
@@ -354,16 +348,16 @@ class _Coverage:
         held = held_since(self.repository, self.base, LOG_FOLDER).get(events[-1].path)
         return held[0] if held is not None else self.base
 
-    def _scopes(self, commits: Mapping[str, str], tops: Collection[str]) -> dict[str, _Scope]:
+    def _scopes(self, commits: Mapping[str, str], tops: Collection[str]) -> dict[str, StatedScope]:
         """Return the scopes of packets, each as a commit has it; none for a packet that is missing or irrelevant."""
         places = {name: [f"{commit}:{path}" for path in packet_paths(name)] for name, commit in commits.items()}
         files = read_objects(self.repository, (place for both in places.values() for place in both))
-        found: dict[str, _Scope] = {}
+        found: dict[str, StatedScope] = {}
         for name, both in places.items():
             place = next((place for place in both if place in files), None)
             source = Source.from_bytes(place, files[place]) if place is not None else None
             if source is not None and _may_matter(source.text, tops):
-                found[name] = _scope(source)
+                found[name] = stated_scope(read_once(Packet, source))
         return found
 
 
@@ -377,19 +371,6 @@ def _may_matter(text: str, tops: Collection[str]) -> bool:
     if any(mark in fields[0] for mark in "*?"):
         return True
     return any(top in fields[0] or f"`{top}`" in text for top in tops)
-
-
-def _scope(source: Source) -> _Scope:
-    packet = read_once(Packet, source)
-    try:
-        approved = contract_of(packet, None).scope
-    except ContractUnreadable:
-        # An ambiguous text cannot be approved.
-        return _Scope((), None)
-    # A quoted name such as `justfile` is approved with the scope of the stub, and packets made before that was known do
-    # not have it among their paths.
-    named = (pattern_of(entry) for entry in approved if names_one(entry))
-    return _Scope((*(entry.value for entry in packet.in_scope_paths), *named), standing_until(approved))
 
 
 def _is_document(one: Difference) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from workpacket.audit.expired import may_expire, named_files, standing_faults
+from workpacket.git.index import hidden_file
 from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, default_branch
@@ -75,13 +76,14 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
         if name != CHECKPOINT_LOG:
             stand = standing(log)
             findings += stand.findings
-            lanes[name] = stand.lane if stand.lane == FORKED or (log.sound and not stand.findings) else ""
+            if not log.is_renamed:  # its documents have the other id
+                lanes[name] = stand.lane if stand.lane == FORKED or (log.sound and not stand.findings) else ""
             passed.update(event.lane_to or "" for event in log.events if event.moves_lane)
     now = now or moment().now
     signatures = {path: read_logged(root, path) for path in paths_below(root, CHECKPOINTS_FOLDER)}
     if signatures or CHECKPOINT_LOG in logs:
         findings += _about_checkpoints(root, logs, {**files, **signatures}, now)
-    own = [log for name, log in logs.items() if name != CHECKPOINT_LOG]
+    own = [log for name, log in logs.items() if name != CHECKPOINT_LOG and not log.is_renamed]
     digest_of = partial(digest_here, root)
     reports = reports_of(own)
     findings += [fault for log in own for fault in standing_faults(log, digest_of, now, reports)]
@@ -97,6 +99,9 @@ def digest_here(root: str, path: str) -> str | None:
     """Return the digest of a file of the work tree; None if it is missing or unreadable."""
     try:
         return hashlib.sha256(read_bytes(root, path, LARGEST_FILE)).hexdigest()
+    except FileNotFoundError:
+        data = hidden_file(root, path)
+        return hashlib.sha256(data).hexdigest() if data is not None else None
     except OSError:
         return None
 
@@ -150,7 +155,7 @@ class Proven(Value):
 
 
 class _Question(Value):
-    """What is determined for every packet. `like` is an example of git's ids here, '' if no ids are needed;
+    """What is determined for every packet. `like` is an example of git's ids here, or '' if no ids are needed;
     `signatures` are the actors of the base, with its approving and revoked keys, or None.
     """
 

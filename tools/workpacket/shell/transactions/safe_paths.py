@@ -109,6 +109,14 @@ class Tree:
                 raise _not_regular(path) from error
             raise
 
+    def as_stored(self, path: str, data: bytes) -> bytes:
+        """Return the bytes of the file at `path` with the line ends that git would store."""
+        if b"\r\n" not in data:
+            return data
+        from workpacket.git.index import as_stored  # few files have CRLF
+
+        return as_stored(self._open[()].path, path, data)
+
     def names(self, path: str) -> frozenset[str]:
         """Return the names in the folder at `path`; none if it is missing."""
         try:

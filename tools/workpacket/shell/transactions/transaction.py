@@ -136,9 +136,10 @@ def _entry(tree: Tree, change: FileChange) -> Entry | None:
     """Return the change to the file; None if the file is already in its new state."""
     found = tree.read(change.path)
     old = None if found is None else found.data
-    if old == change.new:
+    stored = None if old is None else tree.as_stored(change.path, old)
+    if stored == change.new:
         return None
-    if (None if old is None else digest(old)) != change.old:
+    if (None if stored is None else digest(stored)) != change.old:
         raise changed_meanwhile(change.path)
     return Entry(change.path, old, change.new, None if found is None else found.mode)
 
@@ -147,7 +148,7 @@ def _still(tree: Tree, seen: FileSeen | FolderSeen) -> bool:
     if isinstance(seen, FolderSeen):
         return {name for name in tree.names(seen.path) if not name.startswith(TEMPORARY_PREFIX)} == seen.names
     found = tree.read(seen.path)
-    return (None if found is None else digest(found.data)) == seen.digest
+    return (None if found is None else digest(tree.as_stored(seen.path, found.data))) == seen.digest
 
 
 def rewrite(root: str, command: str, changes: Sequence[tuple[Source, Source]]) -> None:

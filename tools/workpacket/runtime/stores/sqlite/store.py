@@ -72,8 +72,8 @@ _LOST = "CREATE TABLE IF NOT EXISTS lost_streams(name BLOB PRIMARY KEY, had INTE
 
 
 class Loss(NamedTuple):
-    """A lost part of a run. `had` is None if it is unknown how far the run had come, because the side file is of an
-    older version.
+    """A lost part of a run. `had` is None if it is unknown how far the run had come, because the side file comes from
+    an older version.
     """
 
     row: StreamRow

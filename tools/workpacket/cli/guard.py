@@ -1,0 +1,350 @@
+"""`guard`: whether a path may be written now, as a command, as a hook of coding agents and of git, and continuously.
+
+A path is judged by every governed repository around it, under each name that it may have: a program that resolves `..`
+before links, and one that resolves links first, write different files. As a hook, the guard speaks only to refuse:
+permission to use a tool is for the agent's user to give. A hook that fails says so on standard error and exits with 1,
+which no agent takes for a refusal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.errors import WorkpacketError
+from workpacket.lifecycle.guard import GuardRules, PathDecision, as_text, decide, from_text
+from workpacket.model import exits
+from workpacket.model.layout import APPEND_ONLY_FOLDERS, GOVERNANCE_FOLDER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any, Final
+
+    from workpacket.git.repository import Repository
+
+_FAILED: Final = 1
+
+
+class Agent:
+    """The hooks of a coding agent: its tools that write one file, with the argument that names it."""
+
+    __slots__ = ("introduction", "refusal", "settings", "starting", "tools", "writing")
+
+    def __init__(
+        self,
+        settings: str,
+        writing: str,
+        starting: str,
+        tools: dict[str, str],
+        refusal: Callable[[str], object],
+        introduction: Callable[[str], str],
+    ) -> None:
+        self.settings = settings
+        self.writing = writing
+        self.starting = starting
+        self.tools = tools
+        self.refusal = refusal
+        self.introduction = introduction
+
+
+def _in_context(text: str) -> str:
+    answer = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
+    return json.dumps(answer) + "\n"
+
+
+AGENTS: Final = {
+    "claude": Agent(
+        ".claude/settings.json",
+        "PreToolUse",
+        "SessionStart",
+        {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"},
+        lambda reason: {
+            "hookSpecificOutput": {
+                "hookEventName": "PreToolUse",
+                "permissionDecision": "deny",
+                "permissionDecisionReason": reason,
+            }
+        },
+        _in_context,
+    ),
+    "gemini": Agent(
+        ".gemini/settings.json",
+        "BeforeTool",
+        "SessionStart",
+        {"write_file": "file_path", "replace": "file_path"},
+        lambda reason: {"decision": "deny", "reason": reason},
+        _in_context,
+    ),
+}
+
+
+def _run(arguments: Arguments) -> int:
+    if arguments.value("agent"):
+        return _as_hook(arguments)
+    ways = [name for name in ("staged", "base", "watch") if arguments.flag(name)]
+    if len(ways) + bool(arguments.words) != 1:
+        raise usage(arguments.command, "missing_argument", "it needs a PATH, or one of --staged, --base and --watch")
+    if ways == ["watch"]:
+        return _watch(arguments)
+    decisions = _changes(arguments) if ways else _named(arguments.words, os.getcwd(), arguments.value("as"))
+    return _tell(arguments, decisions)
+
+
+def _tell(arguments: Arguments, decisions: Sequence[PathDecision]) -> int:
+    refused = [one.refused for one in decisions if one.refused is not None]
+    status = exits.REFUSED if refused else exits.OK
+    if arguments.flag("json"):
+        from workpacket.report.json_report import render_envelope
+
+        rows: list[Any] = [
+            {"path": one.path, "allowed": one.refused is None, "packet": one.packet, "why": one.why}
+            | ({"code": one.refused.code, "command": one.refused.hint} if one.refused else {})
+            for one in decisions
+        ]
+        sys.stdout.write(render_envelope("guard", status, refused, {"paths": rows}))
+        return status
+    from workpacket.report.escape import escape
+
+    for one in decisions:
+        if one.refused is None:
+            print(f"{escape(one.path)} may be written: {escape(one.why)}")
+    if refused:
+        from workpacket.cli.packet_command import unmet_lines
+
+        count = "1 path" if len(refused) == 1 else f"{len(refused)} paths"
+        style = arguments.style(sys.stderr)
+        sys.stderr.write(f"{style.paint('refused', 'error')}: {count} may not be written now\n")
+        sys.stderr.write("".join(unmet_lines(refused, style)))
+        sys.stderr.write(f"next: {escape(refused[0].hint)}\n")
+    return status
+
+
+def _as_hook(arguments: Arguments) -> int:
+    """Answer the tool call on standard input in the agent's format; say nothing if the guard has nothing against it."""
+    agent = AGENTS[arguments.value("agent")]
+    try:
+        call = json.loads(sys.stdin.buffer.read())
+        name = call["tool_name"]
+        path = call["tool_input"].get(agent.tools[name]) if name in agent.tools else None
+        if not isinstance(path, str) or not path:
+            return exits.OK
+        decisions = _named([path], call.get("cwd") or os.getcwd(), arguments.value("as"))
+    except Exception as error:
+        sys.stderr.write(f"workpacket guard could not judge this call, and does not stop it: {error}\n")
+        return _FAILED
+    refused = [one for one in decisions if one.refused is not None]
+    if refused:
+        sys.stdout.write(json.dumps(agent.refusal(_in_a_sentence(refused[0]))) + "\n")
+    return exits.OK
+
+
+def _in_a_sentence(decision: PathDecision) -> str:
+    from workpacket.report.escape import escape
+
+    assert decision.refused is not None
+    one = decision.refused
+    return f"{escape(decision.path)} may not be written: {escape(one.message)} ({one.code}). Next: {escape(one.hint)}"
+
+
+# --- paths ---
+
+
+def _named(words: Sequence[str], folder: str, name: str) -> list[PathDecision]:
+    """Judge paths as given to a program in this folder; of the names of one path, the first that is refused counts."""
+    found = []
+    for word in words:
+        decisions = [one for place in _places(folder, word) for one in _judged(place, name)]
+        refused = [one for one in decisions if one.refused is not None]
+        elsewhere = PathDecision(word, "", "no governed repository contains it", None)
+        found.append((refused or decisions or [elsewhere])[0])
+    return found
+
+
+def _places(folder: str, word: str) -> list[str]:
+    """Return the absolute paths that a program may write when it is given this path: with `..` resolved before links or
+    after, and with a link at the end replaced or followed.
+    """
+    if "\0" in word:
+        raise WorkpacketError("invalid_value", "a path cannot contain a NUL character", hint="name another path")
+    full = os.path.join(folder, word)
+    found = []
+    for path in (full, os.path.normpath(full)):
+        above, name = os.path.split(path.rstrip("/") or "/")
+        if name not in {"", ".", ".."}:
+            found.append(os.path.join(os.path.realpath(above), name))
+        found.append(os.path.realpath(path))
+    return list(dict.fromkeys(found))
+
+
+def _judged(place: str, name: str) -> Iterator[PathDecision]:
+    """Judge an absolute path by each governed repository around it."""
+    root = os.path.dirname(place)
+    while True:
+        if os.path.isdir(os.path.join(root, GOVERNANCE_FOLDER)) and os.path.exists(os.path.join(root, ".git")):
+            yield from _judge(root, [os.path.relpath(place, root).replace(os.sep, "/")], name)
+        if os.path.dirname(root) == root:
+            return
+        root = os.path.dirname(root)
+
+
+def _judge(root: str, paths: Sequence[str], name: str) -> list[PathDecision]:
+    from pathlib import Path
+
+    from workpacket.git.repository import find_repository
+    from workpacket.shell.actor import acting, moment
+
+    repository = find_repository(Path(root))
+    rules = _rules(repository)
+    actor = acting(repository, name).id
+    now = moment().now
+    return [decide(path, actor, rules, now) for path in paths]
+
+
+def _rules(repository: Repository) -> GuardRules:
+    """Return the rules of a repository; they are cached until a document, the log or a branch changes."""
+    from workpacket.shell.cache import Cache, CachedOutput, RestsOn
+    from workpacket.shell.package_files import package_fingerprint
+
+    cache = Cache(str(repository.common_dir), package_fingerprint())
+    try:
+        cached = CachedOutput(cache, str(repository.root), (), ("guard",))
+        known = cached.recall()
+        if known is not None:
+            return from_text(known[1])
+        from workpacket.cli.cached_output import SETTINGS_FILES
+        from workpacket.cli.read_only import output
+
+        rules = _gathered(repository)
+        made = output(repository, as_text(rules))
+        cached.keep(exits.OK, made.text, made.rests_on | RestsOn(SETTINGS_FILES))
+        return rules
+    finally:
+        cache.close()
+
+
+# Lanes from which no work begins any more, so that a packet in them covers no change to come.
+_OVER: Final = frozenset({"", "VALIDATED", "MERGED", "ABANDONED", "SUPERSEDED"})
+
+
+def _gathered(repository: Repository) -> GuardRules:
+    from workpacket.cli.read_only import NOBODY
+    from workpacket.documents.spec_pointer import specification_places
+    from workpacket.lifecycle.contract_drift import contract_unmet
+    from workpacket.lifecycle.coverage import stated_scope
+    from workpacket.lifecycle.guard import Guarded
+    from workpacket.lifecycle.transitions import forward_command
+    from workpacket.model.layout import SPEC_POINTER
+    from workpacket.shell.governing.execution import gather
+
+    facts = gather(repository, None, NOBODY)
+    packets = []
+    for name, packet in sorted(facts.packets.items()):
+        document = packet.packet or packet.stub if packet.lane not in _OVER else None
+        if document is None:
+            continue
+        scope = stated_scope(document)
+        lease = packet.state.lease
+        drift = next((one.message for one in contract_unmet(packet)), "")
+        packets.append(
+            Guarded(
+                name,
+                packet.lane,
+                forward_command(name, packet.lane, facts.policy.lanes, light=packet.light),
+                lease.holder if lease is not None else "",
+                lease.expires_at if lease is not None else "",
+                packet.state.assignment.branch,
+                scope.entries,
+                scope.until.isoformat() if scope.until is not None else "",
+                drift,
+            )
+        )
+    coverage = facts.policy.coverage
+    places = specification_places(facts.spec_pointer) if facts.spec_pointer is not None else ()
+    anchors = (SPEC_POINTER, *places) if packets and facts.specification is not None else ()
+    return GuardRules(tuple(packets), None if coverage.mode == "off" else tuple(coverage.exempt), anchors)
+
+
+# --- what git has ---
+
+
+def _changes(arguments: Arguments) -> list[PathDecision]:
+    """Judge what is staged, or what differs from the merge base with a revision."""
+    from workpacket.git.run import run_git
+    from workpacket.shell.governing.execution import here
+
+    repository = here()
+    if arguments.flag("staged"):
+        wanted = ["--cached"]
+    else:
+        from workpacket.git.revisions import merge_base
+
+        base = arguments.value("base")
+        begun = merge_base(repository, base, "HEAD")
+        if begun is None:
+            raise WorkpacketError(
+                "unknown_revision",
+                f"{base} and HEAD have no common commit",
+                hint="git fetch, then name another revision",
+            )
+        wanted = [begun]
+    answer = run_git(repository.root, "diff", "--name-status", "--no-renames", "-z", *wanted)
+    fields = answer.text.split("\0")[:-1]
+    changed = list(zip(fields[::2], fields[1::2], strict=True))
+    return _judge(str(repository.root), [path for kind, path in changed if not _is_entry(kind, path)],
+                  arguments.value("as"))  # fmt: skip
+
+
+def _is_entry(kind: str, path: str) -> bool:
+    """Whether the path is a new file of the log or the attestations: commands add these."""
+    return kind in {"A", "A ", "??"} and path.startswith(tuple(f"{folder}/" for folder in APPEND_ONLY_FOLDERS))
+
+
+_INTERVAL: Final = 1.0
+
+
+def _watch(arguments: Arguments) -> int:
+    """Report each uncommitted path once that may not be written, until the command is interrupted."""
+    from workpacket.git.objects import status
+    from workpacket.report.escape import escape
+    from workpacket.shell.governing.execution import here
+
+    repository = here()
+    print("watching; end with Ctrl-C", flush=True)
+    told: set[str] = set()
+    try:
+        while True:
+            entries = [one for one in status(repository) if not _is_entry(one.letters, one.path)]
+            paths = [one.path for one in entries if one.path not in told]
+            for one in _judge(str(repository.root), paths, arguments.value("as")) if paths else ():
+                if one.refused is not None:
+                    told.add(one.path)
+                    print(escape(_in_a_sentence(one)), flush=True)
+            told &= {one.path for one in entries}
+            time.sleep(_INTERVAL)
+    except KeyboardInterrupt:
+        return exits.OK
+
+
+COMMAND = Command(
+    "guard",
+    _run,
+    arguments="[PATH...]",
+    description="""
+Says whether you may write these paths now: whether you hold a packet that has them in its scope, and the packet still
+states its approved contract. Each refusal names the command that leads on. The guard advises; `check --base` decides.
+
+With --agent, it is the hook of a coding agent: it reads a tool call from standard input, and refuses it in the agent's
+format. `init --agent NAME` sets this up. Commands for a shell are not judged.""",
+    options=(
+        Option("agent", "judge the tool call on standard input", value="NAME", choices=tuple(AGENTS)),
+        Option("staged", "judge what is staged, as a pre-commit hook"),
+        Option("base", "judge what changed since the merge base with this revision, as a pre-push hook", value="REV"),
+        Option("watch", "report uncommitted changes as they appear, until interrupted"),
+        Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
+    ),
+    examples=("workpacket guard src/parser.py", "workpacket guard --staged", "workpacket guard --base origin/main"),
+)
