@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 from collections.abc import Mapping
@@ -15,7 +16,8 @@ from workpacket.model.ids import WorkPacketId
 
 _WRITER = EventWriter(Actor("ann", "human"), "2026-03-01T00:00:00Z", "0190a5de-ac96-774b-bcce-b302099a8057", "bench")
 _LANES: Mapping[str, tuple[Json, str]] = {"created": (None, "STUB"), "activated": ("STUB", "READY_FOR_DEV")}
-_REFINEMENT: Mapping[str, Json] = {"path": "refinement.md", "sha256": "a" * 64}
+_REFINED = b"# Refinement of all packets\n"
+_REFINEMENT: Mapping[str, Json] = {"path": "refinement.md", "sha256": hashlib.sha256(_REFINED).hexdigest()}
 
 
 def write_governed(root: Path, packets: int) -> list[str]:
@@ -28,6 +30,7 @@ def write_governed(root: Path, packets: int) -> list[str]:
             path = root / event.path
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(event.encode())
+    write_refinement(root)
     commit(root)
     return ready
 
@@ -35,10 +38,10 @@ def write_governed(root: Path, packets: int) -> list[str]:
 def history(name: str, *, activated: bool) -> list[LogEvent]:
     """Make the log of a packet: created as a stub and, if requested, activated."""
     base: Mapping[str, Json] = {"base": WorkPacketId.parse(name).base}
-    events = [_next(name, "created", base, [])]
+    events = [_moved(name, "created", base, [])]
     if activated:
         says: Mapping[str, Json] = {"refinement": dict(_REFINEMENT), "checklist": [{"item": "spec", "result": "met"}]}
-        events.append(_next(name, "activated", says, events))
+        events.append(_moved(name, "activated", says, events))
     return events
 
 
@@ -47,14 +50,23 @@ def long_history(name: str, events: int) -> list[LogEvent]:
     log = history(name, activated=True)
     waived: Mapping[str, Json] = {"rule": "hint_text", "reason": "measured", "expires_at": "2026-12-31T00:00:00Z"}
     while len(log) < events:
-        log.append(next_event(_WRITER, name, NewLogEvent("waived", waived), after=log[-1:]))
+        log.append(next_of(name, "waived", waived, log))
     return log
 
 
-def _next(name: str, kind: str, says: Mapping[str, Json], after: list[LogEvent]) -> LogEvent:
+def next_of(name: str, kind: str, says: Mapping[str, Json], log: list[LogEvent]) -> LogEvent:
+    """Make the event that follows the last one of the log."""
+    return next_event(_WRITER, name, NewLogEvent(kind, says), after=log[-1:])
+
+
+def _moved(name: str, kind: str, says: Mapping[str, Json], log: list[LogEvent]) -> LogEvent:
     before, then = _LANES[kind]
-    data: Mapping[str, Json] = {"lane_from": before, "lane_to": then, **says}
-    return next_event(_WRITER, name, NewLogEvent(kind, data), after=after[-1:])
+    return next_of(name, kind, {"lane_from": before, "lane_to": then, **says}, log)
+
+
+def write_refinement(root: Path) -> None:
+    """Write the file that all activations name."""
+    (root / str(_REFINEMENT["path"])).write_bytes(_REFINED)
 
 
 def commit(root: Path) -> None:

@@ -40,6 +40,15 @@ class EventSigner:
         blob = b"SSHSIG" + (1).to_bytes(4, "big") + packed(self._blob, namespace, b"", b"sha512", signature)
         return made({**event.json(), "sig": base64.b64encode(blob).decode()})
 
+    def save(self, path: Path) -> None:
+        """Write the key as `ssh-keygen` does, for commands that sign with it."""
+        form, encoding = serialization.PrivateFormat.OpenSSH, serialization.Encoding.PEM
+        path.write_bytes(self.private.private_bytes(encoding, form, serialization.NoEncryption()))
+        path.chmod(0o600)
+        form_of_public, encoding_of_public = serialization.PublicFormat.OpenSSH, serialization.Encoding.OpenSSH
+        public = self.private.public_key().public_bytes(encoding_of_public, form_of_public)
+        path.with_suffix(".pub").write_bytes(public + b" bench\n")
+
     def chain(self, events: list[LogEvent]) -> list[LogEvent]:
         """Yield the events in order; each names the signed one before it."""
         found: list[LogEvent] = []
@@ -61,6 +70,13 @@ def write_signed_logs(root: Path, events: int) -> Path:
             path = root / event.path
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(event.encode())
+    write_policy(root, signer)
+    commit(root)
+    return root
+
+
+def write_policy(root: Path, signer: EventSigner) -> None:
+    """Write the policy that lists the key of the writer of all events."""
     writer = long_history("WP-1-Packet0-v1", 1)[0].actor
     name, kind = writer.id, "agent" if writer.kind == "agent" else "person"
     operator = '\noperator = "operator"\n\n[actors.operator]\nkind = "person"\nkeys = []\n' if kind == "agent" else "\n"
@@ -68,5 +84,3 @@ def write_signed_logs(root: Path, events: int) -> Path:
     folder = root / ".GOV" / "policy"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "policy.toml").write_text(policy)
-    commit(root)
-    return root

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+import remembered
 from ledger.stories import PACKET, A, B, Story, files_of, rewritten
-from workpacket.ledger.log import Log, read_log
+from workpacket.ledger import log
+from workpacket.ledger.log import Log, each_event_decoded_once, read_log
 from workpacket.problem import Problem
 
 
@@ -30,6 +34,22 @@ def test_a_log_is_read_in_the_order_of_clock_and_id() -> None:
     assert log.heads == (story.events[-1].id,)
     assert log.findings == ()
     assert log.sound
+
+
+def test_an_event_is_decoded_once_by_who_asks_for_it_and_a_change_of_its_bytes_is_still_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(log, "decode_event", remembered.really_decode)
+    files = three().files()
+    with each_event_decoded_once():
+        first, again = read_log(PACKET, files), read_log(PACKET, files)
+        assert all(one is other for one, other in zip(first.events, again.events, strict=True))
+        last = first.heads[0]
+        assert codes(read_log(PACKET, {**files, f"{last}.json": files[f"{last}.json"] + b" "})) == ["event_edited"]
+        assert set(codes(read_log("WP-1-Other-v1", files))) == {"event_wrong_packet"}
+    later = read_log(PACKET, files)
+    assert later == first
+    assert later.events[0] is not first.events[0]
 
 
 def test_no_log_is_no_fault() -> None:

@@ -147,8 +147,10 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cache]:
     opened.close()
 
 
-def _output(kept: Cache, root: Path, deciding: Callable[[], tuple[str, ...] | None] = tuple) -> CachedOutput:
-    return CachedOutput(kept, str(root), [look_at(str(root), "document.md")], ("check",), deciding)
+def _output(
+    kept: Cache, root: Path, deciding: Callable[[], tuple[str, ...] | None] = tuple, now: str = ""
+) -> CachedOutput:
+    return CachedOutput(kept, str(root), [look_at(str(root), "document.md")], ("check",), deciding, lambda: now)
 
 
 ON_ALL = ("single", "log/")
@@ -185,6 +187,18 @@ def test_what_asked_the_clock_or_what_no_key_names_is_not_kept(
     _rest(tmp_path)
     _output(opened, tmp_path).keep(0, "text", rests_on)
     assert _output(opened, tmp_path).recall() is None
+
+
+@pytest.mark.parametrize(
+    ("now", "known"),
+    [("2026-01-02T00:00:00Z", True), ("2026-01-03T00:00:00Z", False), ("2026-01-01T00:00:00Z", False)],
+    ids=["in between", "from the end on", "on a clock that was set back"],
+)
+def test_what_time_will_change_is_given_back_until_then(tmp_path: Path, opened: Cache, now: str, known: bool) -> None:
+    _rest(tmp_path)
+    rests_on = RestsOn(until="2026-01-04T00:00:00Z") | RestsOn() | RestsOn(until="2026-01-03T00:00:00Z")
+    _output(opened, tmp_path, now="2026-01-01T12:00:00Z").keep(0, "text", rests_on)
+    assert _output(opened, tmp_path, now=now).recall() == ((0, "text") if known else None)
 
 
 def test_what_rests_on_commits_is_kept_for_these_only(tmp_path: Path, opened: Cache) -> None:

@@ -55,9 +55,10 @@ def standing_faults(log: Log, digest_of: DigestOf, now: str, reports: Sequence[R
     yield from _expired(state, now)
 
 
-def may_expire(log: Log, now: str) -> bool:
-    """Whether the log has a waiver that has not expired yet, so that the answer may change with time."""
-    return any((event.text("expires_at") or "") > now for event in log.events if event.type in {"overridden", "waived"})
+def next_expiry(log: Log, now: str) -> str:
+    """Return when the first waiver that is still in force ends, which may change the answer; '' if there is none."""
+    ends = (event.text("expires_at") or "" for event in log.events if event.type in {"overridden", "waived"})
+    return min((end for end in ends if end > now), default="")
 
 
 def unfinished(lane: str) -> bool:

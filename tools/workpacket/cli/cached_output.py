@@ -51,7 +51,7 @@ def show(
 ) -> int:
     """Write the output of the command; compute it only if something that it depends on has changed (`CachedOutput`)."""
     request = (workspace.here, arguments.command.name, arguments.given, terminal())
-    cached = CachedOutput(cache, workspace.root, files, request, deciding)
+    cached = CachedOutput(cache, workspace.root, files, request, deciding, _now)
     known = cached.recall()
     if known is not None:
         status, text = known
@@ -71,10 +71,15 @@ def _with_ages(text: str) -> str:
     if AGE not in text:
         return text
     from workpacket.model.wording import age
-    from workpacket.shell.actor import moment
 
-    now, parts = moment().now, text.split(AGE)
+    now, parts = _now(), text.split(AGE)
     return "".join(age(part, now) if number % 2 else part for number, part in enumerate(parts))
+
+
+def _now() -> str:
+    from workpacket.shell.actor import moment  # few outputs depend on the time
+
+    return moment().now
 
 
 def show_fresh(output: Output) -> int:

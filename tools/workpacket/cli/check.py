@@ -10,13 +10,13 @@ import sys
 import time
 from collections.abc import Callable
 
-from workpacket.cli.cached_output import Output, show, show_fresh
+from workpacket.cli.cached_output import GarbageCollectionOff, Output, show, show_fresh
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.workspace import Workspace, open_workspace, write_report
 from workpacket.documents.places import PLACES, kind_of
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
-from workpacket.shell.approvals import approvals_here
+from workpacket.shell.approvals import commits_decide
 from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.transactions import left_between_files
 from workpacket.shell.tree import Found, find_documents, named_document
@@ -77,7 +77,8 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
     def compute() -> Output:
         from workpacket.cli.checking import check_and_render
 
-        output = check_and_render(arguments, workspace, files, cache, lambda: chosen_files(arguments, workspace))
+        with GarbageCollectionOff():
+            output = check_and_render(arguments, workspace, files, cache, lambda: chosen_files(arguments, workspace))
         into = arguments.value("output-file")
         if not into:
             return output
@@ -90,7 +91,7 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
         # The commit that a revision names, the writes left by an interrupted command, and the files that git leaves out
         # of the work tree are looked up every time.
         return show_fresh(compute())
-    if arguments.words or not approvals_here(workspace.root):
+    if arguments.words or not commits_decide(workspace.root):
         return show(arguments, workspace, files, cache, compute)
     if not cache.is_open:
         return show_fresh(compute())

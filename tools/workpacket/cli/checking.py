@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from fnmatch import fnmatchcase
 from typing import BinaryIO, NamedTuple
 
@@ -55,7 +56,8 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     wanted = arguments.flag("fix") or unsafe
     if base and wanted:
         raise usage(arguments.command, "conflicting_options", "--base cannot be combined with fixes")
-    checked = _examined(arguments, workspace, files, cache, settings)
+    with nullcontext() if arguments.words else _each_event_decoded_once():
+        checked = _examined(arguments, workspace, files, cache, settings)
     if arguments.flag("baseline") or arguments.flag("prune"):
         from workpacket.cli.baseline import write_baseline
 
@@ -91,6 +93,12 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     rendered = render(arguments, outcome, status, reasons, style)
     # A repair writes files, and a revision may name another commit tomorrow.
     return Output(rendered, status, checked.rests_on | RestsOn(unnamed=wanted or bool(base)))
+
+
+def _each_event_decoded_once() -> AbstractContextManager[None]:
+    from workpacket.ledger.log import each_event_decoded_once  # a check of single files reads no log
+
+    return each_event_decoded_once()
 
 
 def outcome_of(arguments: Arguments, workspace: Workspace, cache: Cache) -> CheckOutcome:
@@ -246,8 +254,7 @@ def approval_findings(arguments: Arguments, workspace: Workspace, cache: Cache, 
     the log has events that require approvals, so they are checked even if the policy does not mention them.
     """
     base = arguments.value("base")
-    governed = approvals_here(workspace.root)
-    if not base and (arguments.words or not (claimed or governed)):
+    if not base and (arguments.words or not (claimed or approvals_here(workspace.root))):
         return Checked([])
     from pathlib import Path
 
@@ -259,8 +266,8 @@ def approval_findings(arguments: Arguments, workspace: Workspace, cache: Cache, 
 
     with open_approvals(find_repository(Path(workspace.root)), base or None, moment()) as approvals:
         findings = check_approvals(approvals, cache)
-        # The key of the cached output names what decides, but only if there are visible approvals.
-        return Checked(findings, RestsOn(READ_FROM, clock=approvals.by_clock, unnamed=not governed))
+        # Commits also decide, and the key of the cached output names them (`commits_decide`).
+        return Checked(findings, RestsOn(READ_FROM, clock=approvals.by_clock))
 
 
 def _left_between_files(workspace: Workspace) -> list[Problem]:

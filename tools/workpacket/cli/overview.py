@@ -204,7 +204,9 @@ def _show_status(arguments: Arguments) -> Output:
     rows = ready(facts)
     runs = runs_of({name: packet.state for name, packet in facts.packets.items()})
     steady, also = cache_dependencies(runs)
-    lasts = steady and not held
+    # Leases end without a change of any file.
+    leases = [packet.state.lease for name, packet in facts.packets.items() if name in held]
+    until = min((lease.expires_at for lease in leases if lease is not None and lease.expires_at), default="")
     roots = _new_roots(str(repository.root))
     if arguments.flag("json"):
         lanes: dict[str, Json] = dict(counts)
@@ -215,7 +217,7 @@ def _show_status(arguments: Arguments) -> Output:
         data["reanchored"] = [*roots]
         data["waiting"] = [{"id": one.id, "for": one.need, "since": one.since, "detail": one.detail} for one in waiting]
         data["runs"] = {name: [run.as_json() for run in its] for name, its in runs.items()}
-        return output(repository, render_envelope("status", exits.OK, [], data), lasts=lasts, also=also)
+        return output(repository, render_envelope("status", exits.OK, [], data), lasts=steady, until=until, also=also)
     known = facts.policy.lanes.tokens
     tokens = (*known, *sorted(counts.keys() - {*known, *_NO_LANES}), *_NO_LANES)
     lines = [f"{counts[token]:6}  {escape(lane_words(token))}" for token in tokens if counts[token]]
@@ -231,7 +233,7 @@ def _show_status(arguments: Arguments) -> Output:
     for head, text, role in told:
         lines += _headed(head, text, role, style)
     lines.append(f"next: {_next(facts, counts, edited=bool(edits), work=bool(rows))}")
-    return output(repository, "\n".join(lines) + "\n", lasts=lasts, also=also)
+    return output(repository, "\n".join(lines) + "\n", lasts=steady, until=until, also=also)
 
 
 def _headed(head: str, text: str, role: Role, style: Style) -> list[str]:

@@ -24,7 +24,7 @@ from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.cache import MANY, RestsOn
-from workpacket.shell.governed_files import LOG_STATE
+from workpacket.shell.governed_files import LOG_STATE, removed_lately
 from workpacket.shell.governing.execution import Question, gather, here
 from workpacket.shell.held import note
 from workpacket.shell.transactions import JOURNAL_FOLDER
@@ -86,6 +86,9 @@ def packet_facts(arguments: Arguments, *, questions: Sequence[Question] = ()) ->
     repository = open_for_reading()
     name = named_packet(arguments, repository)
     facts = gather(repository, [name], reader_identity(arguments, repository), questions)
+    lost = removed_lately(repository, name)
+    if lost is not None:
+        sys.stderr.write(f"note: {escape(lost.message)}; see: {lost.hint}\n")
     return repository, facts, packet_of(facts, name)
 
 
@@ -121,9 +124,12 @@ def facts_from_summaries(repository: Repository) -> Facts:
     return replace(facts, packets=told)
 
 
-def output(repository: Repository, text: str, *, lasts: bool = True, also: Sequence[str] = ()) -> Output:
-    """Return the output. `lasts` says whether it stays correct as time passes; `also` are other files that it depends
-    on, and folders, which end with '/'. Unfinished writes are reported every time until they are recovered.
+def output(
+    repository: Repository, text: str, *, lasts: bool = True, until: str = "", also: Sequence[str] = ()
+) -> Output:
+    """Return the output. `lasts` says whether it stays correct as time passes, and `until` the moment when that ends,
+    '' if it does not; `also` are other files that it depends on, and folders, which end with '/'. Unfinished writes are
+    reported every time until they are recovered.
     """
     places = [
         repository.common_dir / "packed-refs",
@@ -136,4 +142,4 @@ def output(repository: Repository, text: str, *, lasts: bool = True, also: Seque
         for path in (*map(str, places), *(f"{folder}/" for folder in folders), *also)
     ]
     files = (LOG_STATE, *_DOCUMENTS, *extras)
-    return Output(text, 0, RestsOn(files, clock=not lasts, unnamed=bool(unfinished(repository))))
+    return Output(text, 0, RestsOn(files, clock=not lasts, until=until, unnamed=bool(unfinished(repository))))

@@ -23,6 +23,7 @@ from workpacket.cli.read_only import all_facts, open_for_reading, show_json
 from workpacket.cli.workspace import open_workspace, progress_bar
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import is_in_index
+from workpacket.ledger.log import each_event_decoded_once
 from workpacket.lifecycle.authorship import FIELDS, UNDECLARED, Declared, trailers
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import whose_branch
@@ -244,7 +245,7 @@ def examine() -> tuple[AuditInput, Audit]:
 
 
 def report(arguments: Arguments) -> int:
-    with GarbageCollectionOff():
+    with GarbageCollectionOff(), each_event_decoded_once():
         return _report(arguments)
 
 

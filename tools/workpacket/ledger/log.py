@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final, TypeAlias
 
@@ -143,6 +144,22 @@ _decode_json = json.JSONDecoder(parse_float=Fractional).decode
 _encode_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
+# Events that were accepted, by id, in the innermost `each_event_decoded_once`.
+_accepted: list[dict[str, LogEvent]] = []
+
+
+@contextmanager
+def each_event_decoded_once() -> Iterator[None]:
+    """Remember accepted events until the end. For commands that read all logs more than once and keep them: the events
+    are equal anyway, and most of the time and memory is spent on decoding them.
+    """
+    _accepted.append(_accepted[-1] if _accepted else {})
+    try:
+        yield
+    finally:
+        _accepted.pop()
+
+
 def is_event_name(name: str) -> bool:
     return _EVENT_NAME.fullmatch(name) is not None
 
@@ -158,10 +175,18 @@ def decode_event(
     identity = hashlib.sha256(data).hexdigest()
     if f"{identity}.json" != name:
         return _not_what_was_written(path, data, identity, names)
+    # The id is the digest of the bytes, so this event was decoded from the same bytes.
+    accepted = _accepted[-1] if _accepted and form is FORMAT else None
+    known = accepted.get(identity) if accepted is not None else None
+    if known is not None and path == known.path:
+        return known
     value = _canonical_value(data)
     if value is None:
         return fault("event_not_canonical", path, "the file is not one object in canonical JSON followed by a newline")
-    return _event_of_value(folder, path, form.upcast(value), identity, form)
+    event = _event_of_value(folder, path, form.upcast(value), identity, form)
+    if accepted is not None and isinstance(event, LogEvent):
+        accepted[identity] = event
+    return event
 
 
 def _event_of_value(folder: str, path: str, value: dict[str, Any], identity: str, form: Format) -> LogEvent | Problem:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
+from sys import intern
 from typing import Any, Literal, TypeAlias
 
 from workpacket.model.canonical import Json, canonical_bytes
@@ -131,20 +133,26 @@ def event_id(data: bytes) -> str:
 
 
 def event_of(value: Mapping[str, Any], identity: str) -> LogEvent:
-    """Return the event in `value`, which `ledger.log.event_misfit` has accepted."""
+    """Return the event in `value`, which `ledger.log.event_misfit` has accepted.
+
+    A log of 200,000 events fits into memory because what its events have in common is stored once.
+    """
     return LogEvent(
-        id=identity,
-        type=value["type"],
-        packet=value["packet"],
-        clock=value["clock"],
-        parents=tuple(value["parents"]),
-        at=value["at"],
-        actor=Actor(value["actor"]["id"], value["actor"]["kind"]),
-        tool=value["tool"],
-        tx=value["tx"],
-        subjects=tuple(ChangedFile(s["path"], s["prev"], s["sha256"]) for s in value["subjects"]),
-        attest=tuple(value["attest"]),
-        data=value["data"],
-        sig=value.get("sig", ""),
-        v=value["v"],
+        intern(identity),
+        intern(value["type"]),
+        intern(value["packet"]),
+        value["clock"],
+        tuple(map(intern, value["parents"])),
+        intern(value["at"]),
+        _actor(value["actor"]["id"], value["actor"]["kind"]),
+        intern(value["tool"]),
+        intern(value["tx"]),
+        tuple([ChangedFile(s["path"], s["prev"], s["sha256"]) for s in value["subjects"]]),
+        tuple(value["attest"]),
+        value["data"],
+        value.get("sig", ""),
+        value["v"],
     )
+
+
+_actor = lru_cache(maxsize=256)(Actor)

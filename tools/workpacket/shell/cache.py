@@ -1,8 +1,9 @@
 """Cached results, kept until anything that they depend on changes.
 
 One rule applies throughout. A result is stored under a key that names everything it was made from, and an output also
-with the state of each file and folder that it depends on. It is *not stored if it depends on the clock, or on anything
-that neither the key nor those files name* (`RestsOn`). Each version of the tool has its own cache.
+with the state of each file and folder that it depends on, and the moment until which it is correct. It is *not stored
+if it depends on the clock in another way, or on anything that neither the key nor those files name* (`RestsOn`). Each
+version of the tool has its own cache.
 
     kind       key                                          value
     file       path                                         digest of its bytes, and its state when they were read
@@ -54,20 +55,25 @@ class RestsOn:
     """What a result depends on besides its key.
 
     `files` are paths; a path that ends with '/' is a folder with everything below it. `clock`: time alone can change
-    the result. `unnamed`: the result depends on something else that can change, or a cached result would skip an
-    effect.
+    the result, at an unknown moment. `until`: time alone can change it, but not before this moment, such as the end of
+    a waiver; '' if it cannot. `unnamed`: the result depends on something else that can change, or a cached result would
+    skip an effect.
     """
 
-    __slots__ = ("clock", "files", "unnamed")
+    __slots__ = ("clock", "files", "unnamed", "until")
 
-    def __init__(self, files: Iterable[str] = (), *, clock: bool = False, unnamed: bool = False) -> None:
+    def __init__(
+        self, files: Iterable[str] = (), *, clock: bool = False, unnamed: bool = False, until: str = ""
+    ) -> None:
         self.files = tuple(files)
         self.clock = clock
         self.unnamed = unnamed
+        self.until = until
 
     def __or__(self, other: RestsOn) -> RestsOn:
         files = (*self.files, *other.files)
-        return RestsOn(files, clock=self.clock or other.clock, unnamed=self.unnamed or other.unnamed)
+        until = min(filter(None, (self.until, other.until)), default="")
+        return RestsOn(files, clock=self.clock or other.clock, unnamed=self.unnamed or other.unnamed, until=until)
 
     @property
     def can_be_kept(self) -> bool:
@@ -147,7 +153,7 @@ class CachedOutput:
     """The cached output of one command on these files.
 
     `deciding` names its other dependencies, such as commits; None if they are unknown. It is called before and after
-    the output is computed, because a commit can be made in between.
+    the output is computed, because a commit can be made in between. `now` returns the time.
     """
 
     def __init__(
@@ -157,8 +163,9 @@ class CachedOutput:
         files: Sequence[Found],
         request: tuple[object, ...],
         deciding: Callable[[], tuple[str, ...] | None] = tuple,
+        now: Callable[[], str] = str,
     ) -> None:
-        self._cache, self._root, self._files, self._deciding = cache, root, files, deciding
+        self._cache, self._root, self._files, self._deciding, self._now = cache, root, files, deciding, now
         # Before anything is read: what changes from here on may or may not be in the output.
         self._started = time.time_ns()
         self._decides = deciding()
@@ -170,7 +177,10 @@ class CachedOutput:
         if self._decides is None:
             return None
         for value in self._cache.recall("output", (self._key,)).values():
-            status, text, state, names, *folders = _unpacked(value)
+            status, text, state, since, until, names, *folders = _unpacked(value)
+            # The clock may also have been set back, to when a waiver had not begun to matter.
+            if until and not since <= self._now() < until:
+                continue
             extras = names.split("\n") if names else []
             same = state == _state([*self._files, *_single(self._root, extras)])
             described = zip(_folders(extras), folders, strict=False)
@@ -188,9 +198,9 @@ class CachedOutput:
         newest = max([*(found.mtime_ns for found in seen), *(folder.newest for folder in folders)], default=0)
         if newest + RACY_NS < self._started:
             described = (folder.text for folder in folders)
-            self._cache.keep(
-                "output", [(self._key, _packed((str(status), text, _state(seen), "\n".join(extras), *described)))]
-            )
+            moments = (self._now() if rests_on.until else "", rests_on.until)
+            parts = (str(status), text, _state(seen), *moments, "\n".join(extras), *described)
+            self._cache.keep("output", [(self._key, _packed(parts))])
 
 
 def _state(seen: Iterable[Found]) -> str:

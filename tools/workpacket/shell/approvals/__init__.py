@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from workpacket.model.layout import ATTESTATIONS_FOLDER, PACKETS, POLICY_FOLDER, POLICY_PATH, REFINEMENTS
+from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER, PACKETS, POLICY_FOLDER, POLICY_PATH, REFINEMENTS
 
 # The files that determine verdicts on approvals, besides the log, on which every check depends.
 READ_FROM = tuple(f"{folder}/" for folder in (ATTESTATIONS_FOLDER, POLICY_FOLDER, REFINEMENTS, PACKETS))
@@ -24,6 +24,13 @@ def approvals_here(root: str) -> bool:
             return b"approvals" in policy.read(_LARGEST)
     except OSError:
         return False
+
+
+def commits_decide(root: str) -> bool:
+    """Whether the result of a check may depend on commits: there is a log, whose moves may need approvals, or
+    `approvals_here`.
+    """
+    return os.path.lexists(os.path.join(root, LOG_FOLDER)) or approvals_here(root)
 
 
 def deciding(root: str) -> tuple[str, ...] | None:

@@ -52,7 +52,8 @@ def compared(
     findings += not_carried_over(root, _made_from_stubs(repository, logs.activated), cache)
     findings += contracts_changed(root, logs.contracts, cache)
     findings += _attributes_missing(root)
-    rests_on = RestsOn((LOG_STATE, CHECKPOINTS_STATE, ATTRIBUTES_PATH, *logs.named), clock=logs.by_clock)
+    files = (LOG_STATE, CHECKPOINTS_STATE, ATTRIBUTES_PATH, *logs.named)
+    rests_on = RestsOn(files, clock=logs.by_clock, until=logs.until)
     return Checked(findings, rests_on, by_people=logs.by_people)
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from workpacket.audit.expired import may_expire, named_files, standing_faults
+from workpacket.audit.expired import named_files, next_expiry, standing_faults
 from workpacket.git.index import hidden_file
 from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository
@@ -34,7 +34,7 @@ from workpacket.model.layout import ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER, LAR
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.shell.actor import moment
-from workpacket.shell.governed_files import is_temporary, log_files, logged_packets, paths_below, read_logged
+from workpacket.shell.governed_files import is_temporary, logged_packets, paths_below, read_logged
 from workpacket.shell.judging.append_only import judge_append_only
 from workpacket.shell.tree import read_bytes
 from workpacket.value import NOTHING, Value, replace
@@ -48,15 +48,16 @@ if TYPE_CHECKING:
 class LogsSeen(Value):
     """The lane of each packet that has a log ('' if the log is inconsistent), and all problems of the logs.
 
-    `named` are the files that they depend on. `by_clock`: time alone can change the findings. `activated` are the
-    packets made from a stub; `by_people` says whether any event needs or names an approval. `passed` counts the moves
-    into each lane. `contracts` are the logs that name a contract.
+    `named` are the files that they depend on. `by_clock`: time alone can change the findings; `until`: not before this
+    moment, if it is not ''. `activated` are the packets made from a stub; `by_people` says whether any event needs or
+    names an approval. `passed` counts the moves into each lane. `contracts` are the logs that name a contract.
     """
 
     lanes: Mapping[str, str]
     findings: list[Problem]
     named: Sequence[str] = ()
     by_clock: bool = False
+    until: str = ""
     activated: Sequence[str] = ()
     by_people: bool = False
     passed: Mapping[str, int] = NOTHING
@@ -65,10 +66,15 @@ class LogsSeen(Value):
 
 def look_at_logs(root: str, now: str = "") -> LogsSeen:
     """Return what `check` needs to know about the logs and the files that they name, read once."""
-    files = log_files(root)
-    if not files:
+    logs: dict[str, Log] = {}
+    findings: list[Problem] = []
+    # The bytes of all events take as much memory as the events, so those of each packet are discarded.
+    for name in logged_packets(root):
+        read, stray = read_logs({path: read_logged(root, path) for path in _paths_of(root, name)})
+        logs |= read
+        findings += stray
+    if not logs and not findings:
         return LogsSeen({}, [])
-    logs, findings = read_logs(files)
     lanes: dict[str, str] = {}
     passed: Counter[str] = Counter()
     for name, log in logs.items():
@@ -82,17 +88,18 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
     now = now or moment().now
     signatures = {path: read_logged(root, path) for path in paths_below(root, CHECKPOINTS_FOLDER)}
     if signatures or CHECKPOINT_LOG in logs:
-        findings += _about_checkpoints(root, logs, {**files, **signatures}, now)
-    own = [log for name, log in logs.items() if name != CHECKPOINT_LOG and not log.is_renamed]
+        own = {path: read_logged(root, path) for path in paths_below(root, f"{LOG_FOLDER}/{CHECKPOINT_LOG}")}
+        findings += _about_checkpoints(root, logs, {**own, **signatures}, now)
+    of_packets = [log for name, log in logs.items() if name != CHECKPOINT_LOG and not log.is_renamed]
     digest_of = partial(digest_here, root)
-    reports = reports_of(own)
-    findings += [fault for log in own for fault in standing_faults(log, digest_of, now, reports)]
-    named = sorted({path for log in own for _, path, _ in named_files(log)})
+    reports = reports_of(of_packets)
+    findings += [fault for log in of_packets for fault in standing_faults(log, digest_of, now, reports)]
+    named = sorted({path for log in of_packets for _, path, _ in named_files(log)})
     activated = [name for name, log in logs.items() if any(event.type == "activated" for event in log.events)]
     by_people = any(_needs_people(event) for log in logs.values() for event in log.events)
-    by_clock = CHECKPOINT_LOG in logs or any(may_expire(log, now) for log in own)
-    contracts = [log for log in own if in_force(log)]
-    return LogsSeen(lanes, findings, named, by_clock, activated, by_people, passed, contracts)
+    until = min(filter(None, (next_expiry(log, now) for log in of_packets)), default="")
+    contracts = [log for log in of_packets if in_force(log)]
+    return LogsSeen(lanes, findings, named, CHECKPOINT_LOG in logs, until, activated, by_people, passed, contracts)
 
 
 def digest_here(root: str, path: str) -> str | None:
