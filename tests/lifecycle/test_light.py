@@ -313,7 +313,7 @@ def test_an_id_that_another_branch_has_is_not_given_again(governed: Governed) ->
     assert "WP-1-Greet-The-User-2-v1 is a draft" in governed.done(*NEW).out
 
 
-@pytest.mark.parametrize("gate", ["activation", "amendment", "standing"])
+@pytest.mark.parametrize("gate", ["activation", "amendment"])
 def test_a_policy_with_approvers_asks_for_an_approval_whatever_it_says_of_packets(gate: str) -> None:
     text = '[packets]\napprovals = "none"\n'
     assert packets_policy(PolicyDocument.from_bytes(text.encode()).root).approvals == "none"
