@@ -312,6 +312,8 @@ class ItemTruncated(StructuredRule):
     severity = "warning"
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        if not any(f" {mark} " in document.source.text for mark in "/,;)]"):
+            return
         blocks = (block for section in document.outline.walk() for block in walk(section.blocks))
         for item in (block for block in blocks if block.kind == "item" and block.children):
             first = item.children[0]
@@ -438,7 +440,7 @@ class PlaceholderLeft(StructuredRule):
                     yield self.fault(item.span, f"{placed.spec.heading} still contains the placeholder {item.text}")
 
     def _in_fences(self, document: StructuredDocument, field: Field) -> Iterator[Problem]:
-        for fence in field.fences:
+        for fence in field.fences if "..." in document.source.text else ():
             for match in _ELLIPSIS_LINE.finditer(
                 document.source.text, fence.start, document.source.line_span(fence.end_line)[1]
             ):

@@ -192,6 +192,9 @@ class PackageTargetContradicts(WorkPackageRule):
         target = document.text_at("merge_target_branch")
         if target is None or not target.value:
             return
+        lowered = document.source.text.lower()
+        if "must merge" not in lowered and "merge target" not in lowered:
+            return
         for match in _MERGED_INTO.finditer(document.source.text, document.body):
             if match["branch"].rstrip(".") != target.value:
                 message = f"the text says {match['branch'].rstrip('.')}, but merge_target_branch is {target.value}"
@@ -285,7 +288,8 @@ class PackageDoneUnticked(WorkPackageRule):
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         lane = document.lane
-        moves = list(_MOVED.finditer(document.source.text, document.body))
+        log = document.source.text.lower().find("activity log", document.body)
+        moves = list(_MOVED.finditer(document.source.text, log)) if log >= 0 else []
         passed = moves[-1] if moves and moves[-1]["passed"] else None
         finished = lane is not None and lane.value in _FINISHED
         if not finished and passed is None:
@@ -329,7 +333,8 @@ class PackageReviewedByAuthor(WorkPackageRule):
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         authors: set[str] = set()
-        for match in _LOGGED.finditer(document.source.text, document.body):
+        log = document.source.text.lower().find("activity log", document.body)
+        for match in _LOGGED.finditer(document.source.text, log) if log >= 0 else ():
             agent = match["agent"].strip()
             if match["what"].casefold() != "review passed":
                 authors.add(agent)
@@ -353,6 +358,8 @@ class PackagePlaceholderLeft(WorkPackageRule):
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         text = document.source.text
+        if "{{" not in text:
+            return
         blocks = (block for section in document.sections() for block in walk(section.blocks))
         spans = (span for block in blocks if block.kind == "paragraph" for span in block.spans)
         matches = (match for start, end in spans for match in _BRACES.finditer(text, start, end))
