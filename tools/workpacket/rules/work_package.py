@@ -192,9 +192,6 @@ class PackageTargetContradicts(WorkPackageRule):
         target = document.text_at("merge_target_branch")
         if target is None or not target.value:
             return
-        lowered = document.source.text.lower()
-        if "must merge" not in lowered and "merge target" not in lowered:
-            return
         for match in _MERGED_INTO.finditer(document.source.text, document.body):
             if match["branch"].rstrip(".") != target.value:
                 message = f"the text says {match['branch'].rstrip('.')}, but merge_target_branch is {target.value}"
@@ -333,8 +330,7 @@ class PackageReviewedByAuthor(WorkPackageRule):
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         authors: set[str] = set()
-        log = document.source.text.lower().find("activity log", document.body)
-        for match in _LOGGED.finditer(document.source.text, log) if log >= 0 else ():
+        for match in _LOGGED.finditer(document.source.text, document.body):
             agent = match["agent"].strip()
             if match["what"].casefold() != "review passed":
                 authors.add(agent)
@@ -358,9 +354,8 @@ class PackagePlaceholderLeft(WorkPackageRule):
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         text = document.source.text
-        if "{{" not in text:
-            return
-        blocks = (block for section in document.sections() for block in walk(section.blocks))
+        sections = document.sections() if "{{" in text else ()
+        blocks = (block for section in sections for block in walk(section.blocks))
         spans = (span for block in blocks if block.kind == "paragraph" for span in block.spans)
         matches = (match for start, end in spans for match in _BRACES.finditer(text, start, end))
         found = [one for one in matches if text.count("`", *_before(document, one.start())) % 2 == 0]
