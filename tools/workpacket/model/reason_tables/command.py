@@ -66,6 +66,10 @@ USAGE = _usage("""
     """)
 
 ENVIRONMENT = _environment("""
+    extra_missing: A package that the command needs is not installed
+        The command belongs to an extra, so that other commands stay small.
+        Remedy: Install the extra that the message names, with `pip install 'workpacket[NAME]'`.
+
     no_repository: Not a git repository
         Governed files, their policy and their history belong to a repository.
         Remedy: Change into a repository, or create one with `git init`, then run `workpacket init`.

@@ -32,7 +32,6 @@ from workpacket.lifecycle.gates import (
     ends_unjudged,
     moves_under,
     settles_by_landing,
-    standing_until,
 )
 from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.lifecycle.policy import LifecyclePolicy
@@ -339,7 +338,7 @@ def _waited_for(facts: Facts, names: Sequence[str]) -> list[str]:
 def _require_clock(repository: Repository, facts: Facts, names: Sequence[str] | None) -> str:
     """Check the clock by which leases and approvals are judged: it must not be behind the log.
 
-    What the base has already binds nobody, because no command could change it: it is returned as a note.
+    What the base already has stops no command, because none could change it: it is returned as a note.
     """
     latest = datetime.fromisoformat(facts.moment.now) + _SKEW
     noted = ""
@@ -435,15 +434,11 @@ def _judged(
     name = packet.id.text
     with open_approvals(base.repository, base, now, name) as approvals:
         approvals.know(packet.log)
-        standing = _is_standing(packet) and names_standing(approvals.base.policy.policy)
+        standing = packet.standing and names_standing(approvals.base.policy.policy)
         # Commands refer to it by the name of the gate that it replaces.
         gates = {each.gate: STANDING_GATE if standing and each.gate == ACTIVATION_GATE else each.gate for each in asked}
         verdicts = {each.gate: approvals.verdict(name, gates[each.gate], terms=each.terms) for each in asked}
         return Said(verdicts, frozenset(_accepted(approvals, waivers)) if waivers else frozenset())
-
-
-def _is_standing(packet: PacketFacts) -> bool:
-    return packet.stub is not None and standing_until(item.value for item in packet.stub.in_scope) is not None
 
 
 def _accepted(approvals: Approvals, waivers: Sequence[LogEvent]) -> Iterator[str]:
