@@ -286,9 +286,7 @@ Proof = Literal["commit", "patch_id", "tree", ""]
 
 
 def lease_held(state: PacketState, now: str) -> str:
-    """Return the current holder of the packet; '' if it is free or the lease has ended. A lease without an end does not
-    expire. One from a clock that was far ahead does not count.
-    """
+    """Return the current holder of the packet; '' if it is free, the lease has ended, or its clock was far ahead."""
     if (lease := state.lease) is None or not lease.expires_at:
         return lease.holder if lease is not None else ""
     given = max((event.at for event in state.history if event.text("lease") == lease.lease), default=now)
