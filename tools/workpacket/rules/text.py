@@ -212,7 +212,7 @@ def _what_was_meant(match: re.Match[str]) -> str:
         return "write the intended text"
     before, behind = _WORD_BEFORE.search(match.string, 0, match.start()), _WORD_BEHIND.match(match.string, match.end())
     word = f"{before[0] if before is not None else ''}{meant}{behind[0] if behind is not None else ''}"
-    why = "a shell probably read {} as an escape" if meant.startswith("`") else "an old code page draws {} for it"
+    why = "a shell probably read {} as an escape" if meant.startswith("`") else "an old code page displays it as {}"
     return f"{why.format(meant)}: write {word}"
 
 

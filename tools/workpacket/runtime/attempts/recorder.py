@@ -117,7 +117,7 @@ class Recorder:
             self.state.apply(event, self.kinds)
 
 
-FINISHING: ContextVar[bool] = ContextVar("workpacket_finishing", default=False)  # in a child that is to come to its end
+FINISHING: ContextVar[bool] = ContextVar("workpacket_finishing", default=False)  # in a child that is to finish
 FRESH = 0.005  # seconds for which the last read of the log counts as current
 SLICE = 0.2
 

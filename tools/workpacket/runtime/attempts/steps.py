@@ -173,7 +173,7 @@ ONCE = Retry()
 
 class Options(Value):
     """`version` names the step's own code; `changed='redo'` runs a changed step again instead of refusing it;
-    `on_cancel='finish'` lets a child run come to its end before a cancelled run stops.
+    `on_cancel='finish'` lets a child run finish before a cancelled run stops.
     """
 
     retry: Retry = ONCE
