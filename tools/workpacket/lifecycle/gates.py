@@ -110,10 +110,10 @@ if TYPE_CHECKING:
 # The events that need an approval, and the gate for it.
 CONSUMING: Mapping[str, str] = {
     "activated": "activation",
-    "verdict.given": "verdict",
-    "overridden": "override",
-    "waived": "waiver",
     "amended": "amendment",
+    "verdict.given": "verdict",
+    "waived": "waiver",
+    "overridden": "override",
     "fork.resolved": "resolve",
 }
 
