@@ -218,8 +218,10 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def package(session: nox.Session) -> None:
-    """Build sdist and wheel twice, and install the wheel in every way that the README shows."""
-    session.install("build", "pipx", "uv")
+    """Build sdist and wheel twice, install the wheel in every way that the README shows, and play the shortest ways
+    from an empty folder with it.
+    """
+    session.install("build", "pipx", "uv", "--editable", ".", *DEVELOPMENT)
     folder = ROOT / session.create_tmp()
     wheel = build_twice(session, folder)
     if missing := missing_from(wheel):
@@ -230,6 +232,8 @@ def package(session: nox.Session) -> None:
     session.run(str(programs / "python"), "-I", "-m", "pip", "install", "-qq", str(wheel), external=True)
     use(session, str(programs / "workpacket"), folder / "repository")
     install_everywhere(session, wheel, folder)
+    played = ("tests/setup/test_from_nothing.py", "tests/shell/approvals/test_shortest_paths.py")
+    session.run("pytest", "-rP", *played, env={"WORKPACKET_PROGRAMS": str(programs)})
 
 
 @nox.session

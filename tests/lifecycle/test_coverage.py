@@ -297,6 +297,47 @@ def test_the_last_day_is_in_ninety_days_or_the_one_that_is_said(governed: Govern
         assert governed("new", "WP-1-Other-v1", *words).status == 2, words
 
 
+def light_standing(governed: Governed, policy: str) -> None:
+    """A draft of a standing packet in the light form, with everything but an approval."""
+    governed.write("app/package-lock.json", "{}\n")
+    governed.begin(policy=policy)
+    text = governed.read(".GOV/policy/policy.toml")
+    governed.write(".GOV/policy/policy.toml", text.replace('approvals = "signed"', 'approvals = "none"'))
+    governed.commit("policy")
+    governed.done(
+        "new", DEPS, "--form", "light", "--standing", "deps", "--until", "2026-03-20", "--anchor", "1.1 Greeting",
+        "--refinement", "Only versions change, and CI tests them.",
+    )  # fmt: skip
+
+
+def test_a_light_standing_packet_has_the_contract_of_the_full_one(governed: Governed) -> None:
+    light_standing(governed, "")
+    text = governed.read(DEPS_PACKET)
+    assert text.startswith("# Keep the dependencies up to date\n")
+    assert "  - Standing until 2026-03-20: deps" in text
+    assert "- Only manifests and lock files of dependencies change." in text
+
+
+def test_a_light_standing_packet_needs_an_approval_whatever_the_policy_says_of_others(governed: Governed) -> None:
+    light_standing(governed, "")
+    assert 'approvals = "none"' in governed.read(".GOV/policy/policy.toml")
+    for words in (("packet", "activate"), ("start",)):
+        result = governed(*words, DEPS)
+        assert (result.status, "approvers_unnamed" in result.codes) == (3, True), result
+    governed.commit("draft")
+    assert changed(governed) == [("change_uncovered", "app/package-lock.json")]
+
+
+def test_an_event_written_by_hand_does_not_activate_a_light_standing_packet(governed: Governed) -> None:
+    light_standing(governed, "")
+    governed.replace(DEPS_PACKET, "  - Standing until 2026-03-20: deps\n", "")
+    governed.commit("draft")
+    governed.done("packet", "activate", DEPS)
+    governed.replace(DEPS_PACKET, "**/go.mod`\n", "**/go.mod`\n  - Standing until 2026-03-20: deps\n")
+    governed.commit("activated")
+    assert "move_without_gate" in {one["code"] for one in governed.json("check", "--base", "HEAD~2")["findings"]}
+
+
 def test_a_scope_widened_after_activation_covers_nothing_more(governed: Governed) -> None:
     begun(governed)
     governed.replace(PACKET, "  - `src/`", "  - `src/`\n  - `lib/`")

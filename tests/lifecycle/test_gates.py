@@ -252,7 +252,7 @@ def test_a_submission_needs_proof_of_every_line_and_stays_in_its_scope(governed:
     governed.commit("Too much")
     governed.write("src/more.py", "y\n")
     codes = governed.refused("submit", NAME, "--as", "coder", "--prove", "1=false")
-    assert codes == ["evidence_missing", "evidence_missing", "outside_scope", "work_uncommitted"]
+    assert codes == ["evidence_missing", "outside_scope", "work_uncommitted", "evidence_missing"]
 
 
 def test_a_proof_that_fails_says_what_it_came_to(governed: Governed) -> None:

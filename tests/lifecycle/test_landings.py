@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from lifecycle.governed import Governed, Quiet
-from lifecycle.landings import Hub, in_flight, name_of, order
+from lifecycle.governed import Governed, Quiet, remembered
+from lifecycle.landings import How, Hub, in_flight, name_of, order
+from workpacket.lifecycle.board_sync import without_conflicts
+from workpacket.text.source import Source
 
 # All thirty orders of ten packets are played by `tests/proof/lifecycle/test_landings.py`.
 COUNT, SEED = 3, 7
+SPECIFICATION_PATH = ".GOV/spec/SPEC_v1.md"
 
 
 @pytest.fixture
@@ -33,3 +36,69 @@ def test_nothing_that_packets_share_is_written_on_their_branches(hub: Hub) -> No
     for number in range(1, COUNT + 1):
         changed = hub.git("diff", "--name-only", "main", f"origin/wp/{name_of(number)}").stdout.split()
         assert not any(path.startswith(".GOV/roles_shared/") for path in changed)
+
+
+SECTIONS = "# Specification\n\n## 1 Main body\n\n<<<<<<< HEAD\n{}=======\n{}>>>>>>> wp/x\n\n## 2 Roadmap\n"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "both"),
+    [
+        ("### One\n\nIt is there.\n", "### Two\n\nIt too.\n", True),
+        ("### One\n\nIt is there.\n", "### One\n\nIt is elsewhere.\n", False),
+        ("It is there.\n", "It is elsewhere.\n", False),
+        ("### One\n\nIt is there.\n", "It is elsewhere.\n", False),
+        ("### One\n\nIt is there.\n", "", False),
+    ],
+)
+def test_only_sections_that_both_sides_add_are_kept_without_a_person(ours: str, theirs: str, *, both: bool) -> None:
+    source = Source("spec.md", SECTIONS.format(ours, theirs))
+    settled = without_conflicts(source, sections=True)
+    assert settled.text == (SECTIONS.partition("<<<")[0] + f"{ours}\n{theirs}\n## 2 Roadmap\n" if both else source.text)
+
+
+@remembered
+def requiring(governed: Governed) -> None:
+    """Two packets in review, each of which adds a section to the specification."""
+    governed.done("init")
+    governed.commit("Governance")
+    for number in (1, 2):
+        governed.git("switch", "--quiet", "main")
+        governed.done(
+            "new", f"Part {number}", "--criterion", f"Part {number} is there.", "--scope", f"src/part_{number}.txt",
+            "--requirement", f"There is part {number}.", "--refinement", f"Part {number} is a file of its own.",
+        )  # fmt: skip
+        governed.done("start", name_of(number))
+        governed.write(f"src/part_{number}.txt", f"part {number}\n")
+        governed.commit(f"Part {number}")
+        governed.done("done", name_of(number), "--prove", "1=true", "--commit")
+
+
+@pytest.mark.parametrize("how", ["merge", "squash", "rebase"])
+def test_two_packets_that_each_add_a_requirement_are_settled_by_one_command(
+    governed: Governed, tmp_path_factory: pytest.TempPathFactory, how: How
+) -> None:
+    requiring(governed)
+    hub = Hub(governed.root, tmp_path_factory.mktemp("hub"))
+    clone = Quiet(hub.root, None, governed.clock)
+    assert hub.land(name_of(1), how) == []
+    before = hub.git("rev-parse", "HEAD").stdout.strip()
+    assert hub.land(name_of(2), how) == [SPECIFICATION_PATH]
+    clone.done("board", "sync", "--as", "forge")
+    hub.go_on(how)
+    assert clone("check", "--base", before).status == 0
+    assert clone.json("status")["data"]["lanes"] == {"MERGED": 2}
+
+
+def test_a_landing_that_rewrites_what_a_packet_requires_is_not_the_submitted_work(
+    governed: Governed, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    requiring(governed)
+    hub = Hub(governed.root, tmp_path_factory.mktemp("hub"))
+    clone = Quiet(hub.root, None, governed.clock)
+    hub.land(name_of(1), "merge")
+    hub.land(name_of(2), "merge")
+    clone.done("board", "sync", "--as", "forge")
+    clone.replace(SPECIFICATION_PATH, "There is part 2.", "There may be part 2.")
+    hub.go_on("merge")
+    assert clone.json("status")["data"]["lanes"] == {"MERGED": 1, "IN_REVIEW": 1}

@@ -350,7 +350,7 @@ print(ended.length, len(ended.output), *re.findall("VmHWM:[^0-9]*([0-9]+)", open
 def test_nothing_is_run_in_a_tree_that_is_not_committed(at_work: Governed) -> None:
     at_work.write("src/more.py", "y\n")
     result = submit(at_work, "1=touch ran", "2=src/greet.py:1")
-    assert result.codes == ["evidence_missing", "evidence_missing", "work_uncommitted"]
+    assert result.codes == ["work_uncommitted", "evidence_missing", "evidence_missing"]
     assert "the evidence was not run: src/more.py is not committed" in result.err
     assert submit(at_work, "1=touch ran", only=True).codes == ["work_uncommitted"]
     assert not (at_work.root / "ran").exists()

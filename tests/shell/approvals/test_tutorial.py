@@ -44,7 +44,8 @@ def test_every_block_does_what_the_tutorial_says(tmp_path: Path) -> None:
 
 
 def environment_of(folder: Path) -> dict[str, str]:
-    """A home of its own, and a command `workpacket` in the PATH."""
+    """A home of its own, and a command `workpacket` in the PATH: that of an installed wheel in WORKPACKET_PROGRAMS."""
+    installed = os.environ.get("WORKPACKET_PROGRAMS", "")
     programs = folder / "bin"
     programs.mkdir()
     command = programs / "workpacket"
@@ -55,8 +56,8 @@ def environment_of(folder: Path) -> dict[str, str]:
         **kept,
         "HOME": str(folder / "home"),
         "XDG_CONFIG_HOME": str(folder / "home" / "config"),
-        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join(sys.path),
+        "PATH": f"{installed or programs}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": "" if installed else os.pathsep.join(sys.path),
         "GIT_CONFIG_GLOBAL": os.devnull,
         "NO_COLOR": "1",
     }

@@ -54,6 +54,8 @@ def _run_new(arguments: Arguments) -> int:
 
         return make_packets(arguments, repository, governed, form, id_of)
     titled = bool(arguments.words) and not arguments.words[0].casefold().startswith("wp-")
+    if titled and (len(arguments.words) > 1 or not arguments.words[0].strip()):
+        raise usage(arguments.command, "missing_argument", "give one title, in quotes")
     packets = PacketsPolicy()
     if titled:
         look(repository, head=False).require_visible()
@@ -91,24 +93,29 @@ _LIGHT_ONLY: Final = ("refinement", "anchor", "requirement")
 
 
 def _run_new_light(arguments: Arguments, repository: Repository, governed: GovernedFiles, phase: str) -> int:
-    for other in ("next", "from", "standing", "until", "roadmap"):
+    for other in ("next", "from", "roadmap"):
         if arguments.flag(other):
             what = f"--{other} applies only to the full form: add --form full"
             raise usage(arguments.command, "conflicting_options", what)
-    title = arguments.value("what") or " ".join(arguments.words)
-    if not title.strip() or len(arguments.words) != 1:
-        raise usage(arguments.command, "missing_argument", "give one title, in quotes")
     named = arguments.words[0].casefold().startswith("wp-")
-    wp_id = (
-        _wanted_id(arguments, governed)
-        if named
-        else _id_of(" ".join(arguments.words), repository, governed.known, phase)
-    )
+    wp_id = _wanted_id(arguments, governed) if named else _id_of(arguments.words[0], repository, governed.known, phase)
+    recurring = _intent(arguments, governed, wp_id) if arguments.value("standing") or arguments.value("until") else None
+    title = arguments.value("what") if named else arguments.words[0]
+    if arguments.value("what") and not named:
+        raise usage(arguments.command, "conflicting_options", "the title says what to do, so --what requires a WP_ID")
+    title = title.strip() or (recurring.what if recurring is not None else "")
+    if not title:
+        raise usage(arguments.command, "missing_argument", f"{wp_id} needs a title: --what TEXT")
+    why, scope = arguments.value("why"), [f"`{path}`" for path in arguments.values("scope")]
+    criteria = _criteria(arguments)
+    if recurring is not None:
+        why, criteria = recurring.why, criteria or [(one, "", "") for one in recurring.acceptance]
+        scope += recurring.in_scope
     text = LightText(
         title=" ".join(title.split()),
-        why=" ".join(arguments.value("why").split()),
-        criteria=_criteria(arguments),
-        scope=[f"`{path}`" for path in arguments.values("scope")],
+        why=" ".join(why.split()),
+        criteria=criteria,
+        scope=scope,
         risk=arguments.value("risk"),
         dependencies=arguments.values("depends"),
         refinement=_text_of(arguments.value("refinement")),
@@ -163,7 +170,7 @@ def _wanted_id(arguments: Arguments, governed: GovernedFiles) -> WorkPacketId:
             known = [WorkPacketId.parse(name) for name in governed.known]
             return next_revision(WorkPacketId.parse(base).base, known)
         if len(arguments.words) != 1:
-            raise usage(arguments.command, "missing_argument", "give either a WP_ID or --next BASE")
+            raise usage(arguments.command, "missing_argument", "give a title in quotes, a WP_ID, or --next BASE")
         wp_id = WorkPacketId.parse(arguments.words[0])
     except InvalidId as error:
         raise usage(arguments.command, "invalid_value", f"{base or arguments.words[0]!r} {error}") from error

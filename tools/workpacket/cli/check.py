@@ -125,7 +125,8 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
         elif os.path.lexists(os.path.join(workspace.root, path)):
             others.append(word)
         else:
-            raise WorkpacketError("path_not_found", f"{word} does not exist")
+            hint = f"give a path from {os.getcwd()}, or no path to check everything"
+            raise WorkpacketError("path_not_found", f"{word} does not exist", hint=hint)
     if others:
         _say_what_is_not_checked(others, alone=not chosen)
     return [chosen[path] for path in sorted(chosen)]

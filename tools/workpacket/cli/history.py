@@ -64,7 +64,11 @@ def log_at(arguments: Arguments, repository: Repository, log: Log, at: str) -> L
             raise usage(arguments.command, "invalid_value", f"{at} is ambiguous: it matches several events")
         if found:
             return log.as_of(found)
-    commit = commit_of(repository, at)
+    try:
+        commit = commit_of(repository, at)
+    except WorkpacketError as error:
+        what = f"--at requires a date such as 2026-12-31, an event or a commit, not {at!r}"
+        raise usage(arguments.command, "invalid_value", what) from error
     entries = list_tree(repository, commit, f"{LOG_FOLDER}/{log.packet}")
     contents = read_objects(repository, [entry.object_id for entry in entries])
     return read_log(log.packet, {entry.path.rpartition("/")[2]: contents[entry.object_id] for entry in entries})

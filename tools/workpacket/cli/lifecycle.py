@@ -71,7 +71,10 @@ def _moves() -> Mapping[str, _WordedMove]:
 
 def _move(arguments: Arguments) -> int:
     row = _moves()[arguments.command.name]
-    given = {_IN_PLANS.get(name, name): required(arguments, name) for name in row.required}
+    absent = [f"--{name}" for name in row.required if not arguments.value(name).strip()]
+    if absent:
+        raise usage(arguments.command, "missing_argument", f"it needs {' and '.join(absent)}")
+    given = {_IN_PLANS.get(name, name): arguments.value(name).strip() for name in row.required}
     given |= {name: arguments.value(name) for name in row.optional}
 
     def decide(facts: Facts, packet: PacketFacts) -> Answer:

@@ -1,6 +1,7 @@
 """`workpacket log`: verify the log, and sign checkpoints of it.
 
-`workpacket log recover`: complete or undo an interrupted change of several files.
+`workpacket log recover`: complete or undo an interrupted change of several files, and bring back events that git took
+away.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from workpacket import __version__
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage
 from workpacket.cli.packet_command import ACTING, actor_of
 from workpacket.cli.read_only import open_for_reading, show_json
+from workpacket.git.repository import Repository
 from workpacket.ledger.verify import Reach, checkpointed_heads, signature_path
 from workpacket.model import exits
 from workpacket.model.canonical import Json
@@ -20,10 +22,12 @@ from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
+from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import here
 from workpacket.shell.held import judged_in_part
 from workpacket.shell.judging.log_checkpoints import Judge, make_checkpoint
 from workpacket.shell.judging.log_verification import verify_log
+from workpacket.shell.judging.lost_events import bring_back, lost_events
 from workpacket.shell.keys import find_key
 from workpacket.shell.transactions.recovery import recover, unfinished
 
@@ -180,6 +184,8 @@ def _recover(arguments: Arguments) -> int:
     if arguments.flag("forward") and arguments.flag("back"):
         raise usage(arguments.command, "conflicting_options", "give either --forward or --back")
     left = unfinished(repository)
+    if arguments.flag("write") or not (left or arguments.flag("forward") or arguments.flag("back")):
+        return _recover_events(arguments, repository)
     if not (arguments.flag("forward") or arguments.flag("back")):
         return _show_unfinished(arguments, [(one.command, one.tx, one.paths, one.third_state) for one in left])
     done = recover(repository, "new" if arguments.flag("forward") else "old")
@@ -192,6 +198,31 @@ def _recover(arguments: Arguments) -> int:
             print(f"  saved in the git directory: {escape(path)}")
     print(f"{len(done)} interrupted commands")
     print("next: workpacket check")
+    return exits.OK
+
+
+def _recover_events(arguments: Arguments, repository: Repository) -> int:
+    """Show the events that git took away, and with --write bring them back."""
+    lost = lost_events(repository, arguments.words)
+    for name in {*arguments.words} - {each.path.split("/")[2] for each in lost}:
+        packet_called(str(repository.root), name)  # an unknown id is an error
+    write = arguments.flag("write") and bool(lost)
+    if write:
+        from workpacket.shell.actor import moment
+
+        bring_back(repository, lost, moment())
+    if arguments.flag("json"):
+        rows: list[Json] = [{"path": each.path, "where": each.where, "reason": each.why} for each in lost]
+        return show_json(arguments, {"unfinished": [], "lost": rows, "written": write})
+    for each in lost:
+        print(f"{escape(each.path)}: {escape(each.where)}; {each.why}")
+    if not lost:
+        print("nothing is unfinished, and no event is missing that git still has")
+        print("next: workpacket status")
+        return exits.OK
+    print(f"{counted(len(lost), 'file')} {'brought back' if write else 'missing here, which git still has'}")
+    again = " ".join(("workpacket log recover", *arguments.words, "--write"))
+    print(f"next: {'workpacket board sync, then: workpacket check' if write else again}")
     return exits.OK
 
 
@@ -219,11 +250,20 @@ def _show_unfinished(arguments: Arguments, left: list[tuple[str, str, tuple[str,
 _RECOVER = Command(
     "recover",
     _recover,
+    arguments="[WP_ID...]",
     description="""
-Without an option, shows what is unfinished. Files that were changed after the interruption are saved before they are
-overwritten.""",
-    options=(Option("forward", "finish it"), Option("back", "undo it")),
-    examples=("workpacket log recover", "workpacket log recover --forward"),
+Without an option, shows what an interrupted command left unfinished; if nothing, the events and envelopes that are
+missing or damaged here and that git still has: in HEAD's history after a revert or a bad merge, or in no branch after a
+reset, a rebase or a deleted branch, where the reflog, the stash or dangling commits have them. --write brings them back
+as they were.
+
+Files that were changed after an interruption are saved before --forward or --back overwrites them.""",
+    options=(
+        Option("forward", "finish an interrupted command"),
+        Option("back", "undo an interrupted command"),
+        Option("write", "bring the missing events back"),
+    ),
+    examples=("workpacket log recover", "workpacket log recover --write", "workpacket log recover --forward"),
 )
 
 DECLARED = {command.name: command for command in (_LOG, _RECOVER)}

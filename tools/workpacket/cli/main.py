@@ -137,6 +137,6 @@ def _unknown(spelled: str) -> Exception:
     known = OTHER_NAMES.get(spelled.casefold())
     # A name is what somebody types who has forgotten the first word.
     spellings = [*COMMANDS, *map(typed_as, COMMANDS)]
-    near = [known] if known else [typed_as(name) for name in get_close_matches(spelled, spellings, n=1)]
+    near = [known] if known else [typed_as(name) for name in get_close_matches(spelled.casefold(), spellings, n=1)]
     hint = f"did you mean `workpacket {near[0]}`?" if near else "workpacket --help"
     return WorkpacketError("unknown_command", f"unknown command: {spelled!r}", hint=hint)

@@ -85,7 +85,8 @@ def required(arguments: Arguments, name: str) -> str:
 def words_of(arguments: Arguments, count: int, what: str) -> list[str]:
     """Return the positional words; their number must be `count`."""
     if len(arguments.words) < count:
-        raise usage(arguments.command, "missing_argument", f"it needs {what}")
+        listed = "; `workpacket list` shows the ids" if "WP_ID" in what else ""
+        raise usage(arguments.command, "missing_argument", f"it needs {what}{listed}")
     if len(arguments.words) > count:
         raise usage(arguments.command, "unexpected_argument", f"expected {what} and nothing else")
     return arguments.words

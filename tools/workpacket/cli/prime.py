@@ -162,7 +162,7 @@ def rules(policy: LifecyclePolicy) -> Iterator[str]:
     if policy.coverage.exempt and policy.coverage.mode != "off":
         yield f"Exempt: {escape(_cut(', '.join(policy.coverage.exempt)))}."
     light = policy.packets.form == "light"
-    if approval_asked(policy, light=light):
+    if approval_asked(policy, light=light, standing=False):
         yield "A person approves a packet before work starts, with a key or a touch. You cannot, so ask them."
     else:
         yield "Work may start without an approval."

@@ -24,7 +24,7 @@ from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.cache import MANY, RestsOn
-from workpacket.shell.governed_files import LOG_STATE
+from workpacket.shell.governed_files import LOG_STATE, removed_lately
 from workpacket.shell.governing.execution import Question, gather, here
 from workpacket.shell.held import note
 from workpacket.shell.transactions import JOURNAL_FOLDER
@@ -86,6 +86,9 @@ def packet_facts(arguments: Arguments, *, questions: Sequence[Question] = ()) ->
     repository = open_for_reading()
     name = named_packet(arguments, repository)
     facts = gather(repository, [name], reader_identity(arguments, repository), questions)
+    lost = removed_lately(repository, name)
+    if lost is not None:
+        sys.stderr.write(f"note: {escape(lost.message)}; see: {lost.hint}\n")
     return repository, facts, packet_of(facts, name)
 
 

@@ -75,9 +75,12 @@ def move_entry(arguments: Arguments) -> int:
         raise usage(arguments.command, "missing_argument", "give a WP_ID and a lane")
     repository = here()
     name = packet_called(str(repository.root), arguments.words[1]).text
-    lanes = read_base_policy(repository).lifecycle.lanes.named(arguments.words[2].replace("_", " "))
+    table = read_base_policy(repository).lifecycle.lanes
+    lanes = table.named(arguments.words[2].replace("_", " "))
     if len(lanes) != 1:
-        raise usage(arguments.command, "invalid_value", f"unknown lane {arguments.words[2]!r}")
+        problem = "ambiguous" if lanes else "unknown"
+        what = f"{problem} lane {arguments.words[2]!r}; the lanes are {', '.join(table.tokens)}"
+        raise usage(arguments.command, "invalid_value", what)
     carried = _moved(arguments, name, lanes[0].token, arguments.value("reason") or "moved on the board")
     return conclude(arguments, carried, name)
 

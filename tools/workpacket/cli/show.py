@@ -63,7 +63,7 @@ def _lasts(facts: Facts, packet: PacketFacts) -> bool:
     Work in progress is compared with the whole work tree. Leases, approvals and waivers end with time.
     """
     state = packet.state
-    asked = approval_asked(facts.policy, light=packet.light)
+    asked = approval_asked(facts.policy, light=packet.light, standing=packet.standing)
     verdicts = [each for gate, each in facts.approvals.items() if asked or gate != ACTIVATION_GATE]
     # As long as the policy names no approvers, time changes nothing.
     lasting = all(each.unmet and {one.code for one in each.unmet} <= NOBODY_YET for each in verdicts)

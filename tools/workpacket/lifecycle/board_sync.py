@@ -59,16 +59,27 @@ _CONFLICT = lazy_pattern(
     re.MULTILINE | re.DOTALL,
 )
 _MARKS = lazy_pattern(r"^(?:<{7}|={7}|>{7}|\|{7})(?:[ \r]|$)", re.MULTILINE)
+_HEADING = lazy_pattern(r"^#{1,6}[ \t]+([^\r\n]*)", re.MULTILINE)
 _STATUS = lazy_pattern(r"^([ \t]*(?:[-*+][ \t]+)?\*\*Status:\*\*)[^\r\n]*", re.MULTILINE)
 
 
-def without_conflicts(source: Source) -> Source:
+def without_conflicts(source: Source, *, sections: bool = False) -> Source:
     """Return the document without the conflicts that the log resolves: see `KEEPING_BOTH`, and the status
-    of a packet.
+    of a packet. With `sections`, both sides are kept where each adds whole sections, as packets with a new requirement
+    do in the specification.
     """
     if "<<<<<<<" not in source.text:
         return source
-    return apply_edits(source, _settled_conflict(source))
+    return apply_edits(source, _added_sections(source) if sections else _settled_conflict(source))
+
+
+def _added_sections(source: Source) -> Iterator[Edit]:
+    for conflict in _CONFLICT.finditer(source.text):
+        ours, theirs = conflict["ours"], conflict["theirs"]
+        headings = [_HEADING.findall(side) for side in (ours, theirs)]
+        begin = all(_HEADING.match(side) for side in (ours, theirs))
+        if begin and not {*headings[0]} & {*headings[1]} and not (_MARKS.search(ours) or _MARKS.search(theirs)):
+            yield Edit(conflict.start(), conflict.end(), f"{ours}{source.eol}{theirs}")
 
 
 def _settled_conflict(source: Source) -> Iterator[Edit]:
@@ -136,12 +147,21 @@ def _settled(facts: Facts, *, board: bool, registry: bool) -> Facts:
         packets={**facts.packets, **settled} if settled else facts.packets,
         board=without_conflicts(facts.board) if board and facts.board is not None else facts.board,
         registry=without_conflicts(facts.registry) if registry and facts.registry is not None else facts.registry,
+        specification=(
+            without_conflicts(facts.specification, sections=True)
+            if board and facts.specification is not None
+            else facts.specification
+        ),
     )
 
 
 def _sources(found: Facts, settled: Facts) -> Iterator[tuple[Source, Source]]:
     """Yield the documents from which conflicts were removed, before and after."""
-    pairs = [(found.board, settled.board), (found.registry, settled.registry)]
+    pairs = [
+        (found.board, settled.board),
+        (found.registry, settled.registry),
+        (found.specification, settled.specification),
+    ]
     pairs += [(found.packets[name].packet_source, packet.packet_source) for name, packet in settled.packets.items()]
     for before, after in pairs:
         if before is not None and after is not None and before is not after:

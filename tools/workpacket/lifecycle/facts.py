@@ -103,6 +103,17 @@ class PacketFacts(Value):
         """Whether the packet is in the light form, according to the log."""
         return self.state.light
 
+    @property
+    def standing(self) -> bool:
+        """Whether its scope says until when it covers small recurring changes."""
+        from workpacket.lifecycle.contract import stated
+        from workpacket.lifecycle.gates import standing_until
+
+        if self.stub is not None:
+            return standing_until(item.value for item in self.stub.in_scope) is not None
+        contract = stated(self.packet, None) if self.packet is not None and self.packet.light else ""
+        return not isinstance(contract, str) and standing_until(contract.scope) is not None
+
     def dependencies(self) -> Sequence[str]:
         """Return the packet's dependencies, according to its document and the approved contract, or else its stub."""
         named = self._named_in("packet")

@@ -30,7 +30,6 @@ from workpacket.lifecycle.gates import (
     still_unmet,
 )
 from workpacket.lifecycle.moves import Answer, Draft, Planned, move
-from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.transitions import move_unmet, transition
 from workpacket.model.canonical import Json
@@ -115,8 +114,8 @@ def new_light(facts: Facts, wanted: NewPacket) -> Answer:
     written = replace(packet, packet_source=Source(path, render_light(text)))
     missing = light_unmet(replace(facts, specification=_specification(facts, draft)), written)
     notes = tuple(f"{one.message}: {one.hint}" for one in missing)
-    asked = approval_asked(facts.policy, light=True)
-    then = f"workpacket approve {name}, then: workpacket start {name}" if asked else f"workpacket start {name}"
+    begin = f"workpacket {'packet activate' if written.standing else 'start'} {name}"
+    then = f"workpacket approve {name}, then: {begin}" if _is_asked(facts, written) else begin
     then = missing[0].hint if missing else then
     return Planned(draft.plan(), f"{name} is a draft: {path}", then, {"id": name, "path": path}, notes)
 
@@ -287,7 +286,7 @@ def light_activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Pro
 
 def signature_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
     """Report items 3 and 4: the approval of this contract, unless the policy requires none."""
-    if not approval_asked(facts.policy, light=True):
+    if not _is_asked(facts, packet):
         return ()
     return tuple(approval_unmet(facts.approvals[ACTIVATION_GATE], packet.id.text))
 
@@ -302,16 +301,20 @@ def record_activation(draft: Draft, packet: PacketFacts) -> tuple[Problem, ...]:
         return unmet
     draft.rests_on(document.path, document.source)
     pinned: Json = {"path": document.path, "sha256": document.source.digest}
-    data: dict[str, Json] = {"form": LIGHT_FORM, "refinement": pinned, "checklist": _judged(facts.policy, waived)}
-    asked = approval_asked(facts.policy, light=True)
+    asked = _is_asked(facts, packet)
+    data: dict[str, Json] = {"form": LIGHT_FORM, "refinement": pinned, "checklist": _judged(waived, asked=asked)}
     attest = satisfying(facts.approvals[ACTIVATION_GATE]) if asked else ()
     move(draft, packet, "activated", "READY_FOR_DEV", {**data, **light_terms(contract, packet)}, attest)
     return ()
 
 
-def _judged(policy: LifecyclePolicy, waived: Sequence[LogEvent]) -> list[Json]:
+def _is_asked(facts: Facts, packet: PacketFacts) -> bool:
+    return approval_asked(facts.policy, light=True, standing=packet.standing)
+
+
+def _judged(waived: Sequence[LogEvent], *, asked: bool) -> list[Json]:
     """Return the items of the checklist that are waived or not applicable."""
-    if not approval_asked(policy, light=True):
+    if not asked:
         rows: list[Json] = [{"item": "user_signature", "result": "not_applicable", "reason": UNASKED}]
     else:
         rows = []
@@ -327,7 +330,7 @@ UNASKED: Final = "not required by policy"
 def unasked(facts: Facts, packet: PacketFacts) -> str:
     """Return what to print about a light packet whose activation needs, or needed, no approval."""
     begun = [event for event in packet.state.history if event.type == "activated"]
-    asked = bool(begun[-1].attest) if begun else approval_asked(facts.policy, light=True)
+    asked = bool(begun[-1].attest) if begun else _is_asked(facts, packet)
     return "" if asked else UNASKED
 
 
@@ -338,7 +341,7 @@ def activate_light(facts: Facts, packet: PacketFacts) -> Answer:
         return unmet
     name = packet.id.text
     project(draft, {name: "READY_FOR_DEV"})
-    notes = () if approval_asked(facts.policy, light=True) else (f"the approval was {UNASKED}",)
+    notes = () if _is_asked(facts, packet) else (f"the approval was {UNASKED}",)
     said = f"{name} is ready for dev: {packet.packet_path}"
     data: dict[str, Json] = {"id": name, "path": packet.packet_path, "supersedes": []}
     return Planned(draft.plan(), said, f"workpacket start {name}", data, notes)
@@ -364,7 +367,7 @@ def start_light(facts: Facts, packet: PacketFacts, branch: str, declared: Declar
         return unmet
     claimed = record_claim(draft, packet, branch=branch, begun=begun, declared=declared)
     project(draft, {name: "IN_PROGRESS"})
-    notes = (f"the approval was {UNASKED}",) if begun and not approval_asked(facts.policy, light=True) else ()
+    notes = (f"the approval was {UNASKED}",) if begun and not _is_asked(facts, packet) else ()
     said = f"{facts.actor.id} holds {name} until {claimed['expires_at']}, on {branch}"
     then = f"do the work, commit it with git, then: workpacket done {name}"
     return Planned(draft.plan(), said, then, {"id": name, "branch": branch, **claimed}, notes)

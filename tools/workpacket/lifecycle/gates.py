@@ -405,7 +405,7 @@ class Submission(Value):
 
 
 def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[Problem, ...]:
-    return (
+    found = (
         *holder_unmet(state, submission.actor, now),
         *_elsewhere(state, submission),
         *_criteria_unmet(state.packet, submission),
@@ -413,6 +413,7 @@ def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[
         *uncommitted_unmet(state.packet, submission.uncommitted),
         *_todo_unmet(state.packet, submission),
     )
+    return tuple(sorted(found, key=lambda one: "the evidence was not run" in one.message))
 
 
 def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Problem]:
@@ -462,9 +463,8 @@ def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
             continue
         said = submission.came_to.get(criterion, "failed") if result else "is missing"
         message = f"DONE_MEANS {number}, {criterion[:100]!r}: the evidence {said}"
-        yield Problem(
-            "evidence_missing", message, hint=f"workpacket submit {packet} --prove '{number}=COMMAND or PATH:LINE'"
-        )
+        again = "" if said.startswith("was not run") else f" --prove '{number}=COMMAND or PATH:LINE'"
+        yield Problem("evidence_missing", message, hint=f"workpacket submit {packet}{again}")
 
 
 def _scope_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
@@ -508,8 +508,9 @@ def _verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool
             "review_reference_missing", message, hint=f"workpacket verdict {packet} CHANGES --reference PLACE"
         )
     if verdict != "CHANGES" and not report:
-        message = "a verdict requires the validator's report"
-        yield Problem("report_missing", message, hint=f"workpacket verdict {packet} {verdict} --report FILE")
+        message = "a verdict requires a reason" if state.light else "a verdict requires the validator's report"
+        said = "--reason TEXT" if state.light else "--report FILE"
+        yield Problem("report_missing", message, hint=f"workpacket verdict {packet} {verdict} {said}")
     yield from unfinished_runs(state)
 
 
@@ -580,9 +581,9 @@ def choice_of(event: str, lane_from: str, verdict: str) -> str:
     return lane_from if event == ADVANCED else verdict
 
 
-def approval_asked(policy: LifecyclePolicy, *, light: bool) -> bool:
-    """Whether the activation of a packet needs an approval."""
-    return not (light and policy.packets.approvals == "none")
+def approval_asked(policy: LifecyclePolicy, *, light: bool, standing: bool) -> bool:
+    """Whether the activation needs an approval; that of a standing packet, whose changes no one judges, always does."""
+    return standing or not (light and policy.packets.approvals == "none")
 
 
 # The gates that `[packets] approvals = "none"` omits for a light packet.
@@ -592,7 +593,8 @@ _UNASKED_IF_LIGHT: Final = frozenset({ACTIVATION_GATE, AMENDMENT_GATE})
 def gates_of(event: LogEvent, policy: LifecyclePolicy) -> tuple[str, ...]:
     """Return all gates whose approval an event needs."""
     own = CONSUMING.get(event.type)
-    if own in _UNASKED_IF_LIGHT and not approval_asked(policy, light=event.text("form") == LIGHT_FORM):
+    light, standing = event.text("form") == LIGHT_FORM, bool(event.text("standing"))
+    if own in _UNASKED_IF_LIGHT and not approval_asked(policy, light=light, standing=standing):
         own = None
     choice = choice_of(event.type, event.lane_from or "", event.text("verdict") or "")
     return (*((own,) if own is not None else ()), *added_gates(policy, event.type, choice))

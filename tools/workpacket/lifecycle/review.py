@@ -227,7 +227,9 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs, decl
     then = then if target == "IN_REVIEW" else forward_command(name, target, facts.policy.lanes)
     if ends_unjudged(replace(packet.state, lane=target), facts.policy):
         branch = packet.state.assignment.branch or "its branch"
-        then = f"git merge {branch}, on {facts.target_branch}; there it is {lane_words(UNJUDGED)}"
+        # Without --no-ff, a branch into which the target was merged would replace the target's own line.
+        target_branch = facts.target_branch.removeprefix("origin/")
+        then = f"git merge --no-ff {branch}, on {target_branch}; there it is {lane_words(UNJUDGED)}"
     notes = reminders(packet.state, "it must end before a verdict can be given")
     alone = [row for row in rows if row.get("command") and row.get("runner", EXIT_CODE) == EXIT_CODE]
     notes += (f"{counted(len(alone), 'proof')} by exit code alone: it is unknown which tests ran",) if alone else ()

@@ -27,6 +27,7 @@ from workpacket.lifecycle.gates import (
     approval_unmet,
     reminders,
     satisfying,
+    standing_until,
     terms_of,
 )
 from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move
@@ -278,7 +279,8 @@ def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *,
     contract = _amended(packet)
     if isinstance(contract, Problem):
         return (contract,)
-    asked = approval_asked(facts.policy, light=contract.form == LIGHT_FORM)
+    standing = standing_until(contract.scope) is not None
+    asked = approval_asked(facts.policy, light=contract.form == LIGHT_FORM, standing=standing)
     given = facts.approvals[AMENDMENT_GATE] if asked else None
     signed = approval_unmet(given, name) if given is not None else ()
     unmet = (*demands_unmet(contract, facts.policy.evidence, packet.packet_path), *signed)

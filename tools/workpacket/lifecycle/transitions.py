@@ -181,7 +181,9 @@ def move_unmet(state: PacketState, row: Transition, lanes: LaneTable = BUILT_IN)
     # A file that is not an event would stop the plan, which requires the log to be as it was read.
     if not state.sound or any(finding.code == "log_foreign_file" for finding in state.findings):
         message = f"the log of {packet} is inconsistent"
-        return (Problem("log_unsound", message, hint=f"workpacket log verify {packet}"),)
+        lost = any(finding.code in ("log_event_missing", "log_no_genesis") for finding in state.findings)
+        hint = f"workpacket log {'recover' if lost else 'verify'} {packet}"
+        return (Problem("log_unsound", message, hint=hint),)
     if not state.history:
         return (Problem("log_absent", f"{packet} has no log, so its lane is unknown", hint="workpacket adopt"),)
     retired = [token for token in (state.lane, target_of(row, state)) if lanes.lane(token) is None]

@@ -45,7 +45,7 @@ class FolderSeen(Value):
 
 class Plan(Value):
     """The changes of `command`. `during_merge` is for plans that only regenerate projections: see
-    `docs/architecture.md`.
+    `docs/architecture.md`. `restored` are write-once files that git still has.
     """
 
     command: str
@@ -54,6 +54,7 @@ class Plan(Value):
     events: tuple[LogEvent, ...] = ()
     rests_on: tuple[FileSeen | FolderSeen, ...] = ()
     during_merge: bool = False
+    restored: tuple[FileChange, ...] = ()
 
     def __post_init__(self) -> None:
         seen: set[str] = set()
@@ -65,6 +66,9 @@ class Plan(Value):
         for change in self.changes:
             if change.path.startswith(f"{LOG_FOLDER}/"):
                 raise ValueError(f"{change.path}: log files are written once, and only from events")
+        for change in self.restored:
+            if change.new is None or not change.path.rpartition("/")[2].startswith(digest(change.new)):
+                raise ValueError(f"{change.path} is not named after the bytes that would be restored")
         for event in self.events:
             if event.tx != self.tx:
                 raise ValueError(f"event {event.type} of {event.packet} belongs to transaction {event.tx}")
@@ -72,6 +76,7 @@ class Plan(Value):
     def all_changes(self) -> Iterator[FileChange]:
         """Yield the changes of files and, after them, the new files of the events."""
         yield from self.changes
+        yield from self.restored
         for event in self.events:
             yield FileChange(event.path, None, event.encode())
 

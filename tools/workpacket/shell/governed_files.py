@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree, object_names
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import default_branch, reference_tips
+from workpacket.git.revisions import default_branch, head_commit, reference_tips
+from workpacket.git.run import run_git
 from workpacket.ledger.log import Log, read_log
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.model.event_types import CHECKPOINT_LOG
@@ -25,6 +27,7 @@ from workpacket.model.layout import (
     STUBS,
     TEMPORARY_PREFIX,
 )
+from workpacket.problem import Problem
 from workpacket.shell import held
 from workpacket.shell.held import require_found, unreadable
 from workpacket.shell.tree import read_bytes
@@ -246,3 +249,29 @@ def require_no_log_elsewhere(repository: Repository, names: Sequence[str]) -> No
         hint=f"merge the log first: git merge {branch}",
         path=f"{LOG_FOLDER}/{packet}",
     )
+
+
+# The commits of HEAD in which a removed event is looked for in passing; `log recover` looks at all.
+_RECENT = 100
+
+
+def removed_lately(repository: Repository, packet: str) -> Problem | None:
+    """Return why the log of the packet is not whole, if one of the last commits removed an event of it."""
+    head = head_commit(repository)
+    if head is None:
+        return None
+    commits = run_git(repository.root, "rev-list", f"--max-count={_RECENT}", "--end-of-options", head).output
+    folder = f"{LOG_FOLDER}/{packet}"
+    with suppress(WorkpacketError):  # a shallow or partial clone lacks what a merge joined
+        answer = run_git(
+            repository.root, "diff-tree", "--stdin", "-m", "-r", "-z", "--no-renames", "--no-commit-id",
+            "--name-only", "--diff-filter=D", "--", folder, stdin=commits,
+        )  # fmt: skip
+        gone = {path for path in answer.text.split("\0") if path.startswith(f"{folder}/")}
+        missing = [path for path in gone if not (repository.root / path).exists()]
+        if missing:
+            message = (
+                f"the log of {packet} is not whole: HEAD's history has {len(missing)} of its events, which are not here"
+            )
+            return Problem("log_event_missing", message, hint=f"workpacket log recover {packet}")
+    return None

@@ -32,7 +32,6 @@ from workpacket.lifecycle.gates import (
     ends_unjudged,
     moves_under,
     settles_by_landing,
-    standing_until,
 )
 from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.lifecycle.policy import LifecyclePolicy
@@ -422,15 +421,11 @@ def _judged(
     name = packet.id.text
     with open_approvals(base.repository, base, now, name) as approvals:
         approvals.know(packet.log)
-        standing = _is_standing(packet) and names_standing(approvals.base.policy.policy)
+        standing = packet.standing and names_standing(approvals.base.policy.policy)
         # Commands refer to it by the name of the gate that it replaces.
         gates = {each.gate: STANDING_GATE if standing and each.gate == ACTIVATION_GATE else each.gate for each in asked}
         verdicts = {each.gate: approvals.verdict(name, gates[each.gate], terms=each.terms) for each in asked}
         return Said(verdicts, frozenset(_accepted(approvals, waivers)) if waivers else frozenset())
-
-
-def _is_standing(packet: PacketFacts) -> bool:
-    return packet.stub is not None and standing_until(item.value for item in packet.stub.in_scope) is not None
 
 
 def _accepted(approvals: Approvals, waivers: Sequence[LogEvent]) -> Iterator[str]:

@@ -70,7 +70,7 @@ def around(
         lambda: [point for point, _ in packet.refinement.open_points] if packet.refinement is not None else [],
         logs.keys(),
         partial(submitted_versions, repository, packet),
-        partial(_standing, repository, base, packet),
+        partial(_standing, repository, base, packet, unasked=policy.packets.approvals == "none"),
         lambda event: replay_unmet(packet.log.as_of(event.parents).events, policy.evidence, policy.actors),
         packet.packet is not None and packet.packet.light,
         partial(_light_unmet, governed, packet, policy),
@@ -86,11 +86,13 @@ def _light_unmet(governed: GovernedFiles, packet: PacketFacts, policy: Lifecycle
     return [one.message for one in document_unmet(packet, specification, policy.roadmap_headings)]
 
 
-def _standing(repository: Repository, base: str, packet: PacketFacts) -> tuple[str, str | None] | None:
+def _standing(
+    repository: Repository, base: str, packet: PacketFacts, *, unasked: bool
+) -> tuple[str, str | None] | None:
     """Return the last day of a standing packet according to its files and to those of the base; None if the policy of
-    the base has no gate for standing packets.
+    the base asks the same of standing packets as of others. `unasked`: others need no approval.
     """
-    if not names_standing(policy_at(repository, readable_commit(repository, base)).policy):
+    if not unasked and not names_standing(policy_at(repository, readable_commit(repository, base)).policy):
         return None
     held = ((path, read_file_at(repository, base, path)) for path in packet_paths(packet.id.text))
     there = next((Packet(Source.from_bytes(path, data)) for path, data in held if data is not None), None)

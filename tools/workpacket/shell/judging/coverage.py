@@ -133,6 +133,17 @@ class Anchors:
             return True
         return not only_adds(Source.from_bytes(one.path, before), Source.from_bytes(one.path, after))
 
+    def keeps_all(self, path: str, sides: Sequence[str], landing: str) -> bool:
+        """Whether this is the specification and the landing only adds to the versions of all these commits: packets in
+        parallel add sections at the same place, which git reports as a conflict.
+        """
+        names = [f"{commit}:{path}" for commit in (*sides, landing)]
+        found = self._trials.read(names) if is_governance(path) and path in self._paths else {}
+        if len(found) < len(names):
+            return False
+        *texts, last = (Source.from_bytes(path, found[name]) for name in names)
+        return all(only_adds(text, last) for text in texts)
+
 
 def _named(pointer: bytes) -> tuple[str, ...]:
     return specification_places(Source.from_bytes(SPEC_POINTER, pointer))

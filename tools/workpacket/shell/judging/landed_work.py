@@ -153,7 +153,9 @@ def _as_submitted(repository: Repository, trials: TrialMerges, landing: str, eve
         return False
     if resolved(repository, f"{commit}^{{commit}}") is None:
         return is_described(repository, event, landing) is True
-    return changed.isdisjoint(trials.differences(trials.merge(before, commit).tree, landing))
+    trial, anchors = trials.merge(before, commit), Anchors(trials, before)
+    differing = changed & trials.differences(trial.tree, landing).keys()
+    return all(path in trial.conflicts and anchors.keeps_all(path, (before, commit), landing) for path in differing)
 
 
 def _faults(repository: Repository, trials: TrialMerges, commit: str, policy: LifecyclePolicy) -> list[Uncovered]:
@@ -194,6 +196,8 @@ def _landed_otherwise(
     work = trials.differences(trials.merge_base(onto, judged) or onto, judged)
     differing, anchors = trials.differences(trial.tree, landing), Anchors(trials, onto)
     for path in sorted(work.keys() & differing.keys()):
+        if path in trial.conflicts and anchors.keeps_all(path, (onto, judged), landing):
+            continue
         if not is_governance(path) or anchors.rewritten(differing[path]):
             message = f"the judged commit of {name} landed in {landing[:12]}, which has different content here"
             yield Uncovered("landed_otherwise", path, name, message)

@@ -60,7 +60,7 @@ class Transaction(Value):
         otherwise.
         """
         # A path that git has and the work tree lacks would look new here, and its content would be lost.
-        self.held.require(change.path for change in plan.all_changes())
+        self.held.require(change.path for change in plan.all_changes() if change not in plan.restored)
         with changing_nothing():
             record = _draft(self.workspace.work_tree, plan)
         if record.entries:

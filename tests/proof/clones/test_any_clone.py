@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from clones.test_kinds import KINDS, same_answers
+from clones.test_mishaps import MISHAPS, led_out
 from clones.world import World
 from proof.share import share
 
@@ -30,3 +31,8 @@ def test_a_clone_of_every_kind_answers_as_any_other(world: World, name: str) -> 
 
 def test_a_clone_with_sha256_objects_answers_as_any_other(of_sha256: World) -> None:
     same_answers(of_sha256, "sha256")
+
+
+@pytest.mark.parametrize("name", share(list(MISHAPS)))
+def test_a_command_leads_out_of_every_mishap(world: World, name: str) -> None:
+    led_out(world, name)
