@@ -124,7 +124,7 @@ def looks(count: int, target: int) -> Iterator[Row]:
 def guarding(count: int, target: int) -> Row:
     """Ask whether a path may be written that no packet covers, as the hook of an agent does before each write."""
     words = ("guard", "outside/of/all.py", "--as", "agent")
-    return Row(f"guard-{count}-warm", command(*words, within=_governed(count), statuses=(3,)), f"{target}", PYTHON)
+    return Row(f"guard-{count}-warm", command(*words, within=_governed(count), statuses=(0, 3)), f"{target}", PYTHON)
 
 
 def claim(count: int, target: int) -> Row:

@@ -27,7 +27,7 @@ DEMANDED = {
     "commit": ["crash before the commit", "crash after the commit", "crash after the sidecar", "rebase", "squash",
                "amend", "reset", "milestone without changes", "foreign legacy message", "message quoted in a body"],
     "session": ["killed between chunks", "killed in a tool call", "killed after the effect, before its outcome",
-                "program that lives on", "damaged artifact", "oversize"],
+                "program that keeps running", "damaged artifact", "oversize"],
 }  # fmt: skip
 
 

@@ -34,6 +34,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("submit", "review", "prove what the packet requires, and submit the work for review"),
             ("verdict", "review", "judge work that is in review"),
             ("guard", "guard", "say whether a path may be written now, also as a hook of coding agents"),
+            ("mcp", "mcp", "serve the commands that an agent needs, by the Model Context Protocol"),
             ("packet", "", "everything else that can be done with a packet, such as handing it over or abandoning it"),
             ("packet activate", "lifecycle", "turn a stub into a task packet, if it passes the activation gate"),
             ("packet contract", "contract", "show the contract of a packet, or its canonical form"),

@@ -24,11 +24,11 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.runs import CheckRow, render_checks
 from workpacket.runtime.attempts.starter import orphans_of
-from workpacket.runtime.errors import LogDamaged, PayloadErased, RuntimeFault
+from workpacket.runtime.errors import LogDamaged, PayloadErased, RedactionFailed, RuntimeFault
 from workpacket.runtime.langgraph import THREADS
-from workpacket.runtime.records.events import Event
-from workpacket.runtime.records.jcs import value_of
-from workpacket.runtime.records.redaction import Redactor
+from workpacket.runtime.records.events import KINDS, Event
+from workpacket.runtime.records.jcs import SEALED, value_of
+from workpacket.runtime.records.redaction import Redactor, clean_data
 from workpacket.runtime.records.state import fold
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Store
@@ -188,11 +188,25 @@ def _secrets(store: Store) -> list[str]:
                     payload = store.payload(event)
                 except PayloadErased:
                     continue
-                if payload is not None and _holds_secret(redactor, event, payload):
+                if _names_hold_secret(redactor, event) or (
+                    payload is not None and _holds_secret(redactor, event, payload)
+                ):
                     found.append(f"{head.stream}, version {event.version}")
         except LogDamaged:
             continue  # the check of the store has already reported it
     return found
+
+
+def _names_hold_secret(redactor: Redactor, event: Event) -> bool:
+    """Whether anything but the payload holds a secret: names, keys, the actor, the data of the record."""
+    texts = (event.stream, event.actor, event.key or "")
+    if any(redactor.clean_text(text) != text for text in texts):
+        return True
+    kind, data = KINDS.get(event.type), {name: value for name, value in event.values().items() if name != "dropped"}
+    try:
+        return kind is not None and clean_data(kind, data, redactor) != data
+    except RedactionFailed:
+        return True
 
 
 def _holds_secret(redactor: Redactor, event: Event, payload: bytes) -> bool:
@@ -201,6 +215,8 @@ def _holds_secret(redactor: Redactor, event: Event, payload: bytes) -> bool:
 
         text = said_in(payload).decode("utf-8", "surrogateescape")
         return redactor.clean_text(text) != text
+    if payload.startswith(SEALED):
+        return False
     return redactor.clean_value(value_of(payload), payload.decode("utf-8"))[1] > 0
 
 

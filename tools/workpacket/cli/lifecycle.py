@@ -352,7 +352,7 @@ landed keeps its id.""",
         arguments="WP_ID TEXT",
         description="""
 The log is never changed, so a mistake in it is corrected by a note. A note never moves a packet or opens a gate.""",
-        options=ACTING,
+        options=(COMMIT, *ACTING),
         examples=('workpacket packet note WP-1-Parser-v1 "The report names the wrong commit; 4f2a91c was judged."',),
     ),
     _waiver("waive"),

@@ -364,7 +364,7 @@ class NestedTooDeep(StubRule):
 
     Requirements at that depth are easily missed.
 
-    Remedy: raise the inner items by a level.
+    Remedy: raise the inner items by one level.
     """
 
     severity = "warning"

@@ -212,7 +212,7 @@ def _what_was_meant(match: re.Match[str]) -> str:
         return "write the intended text"
     before, behind = _WORD_BEFORE.search(match.string, 0, match.start()), _WORD_BEHIND.match(match.string, match.end())
     word = f"{before[0] if before is not None else ''}{meant}{behind[0] if behind is not None else ''}"
-    why = "a shell probably read {} as an escape" if meant.startswith("`") else "an old code page draws {} for it"
+    why = "a shell probably read {} as an escape" if meant.startswith("`") else "an old code page displays it as {}"
     return f"{why.format(meant)}: write {word}"
 
 
@@ -248,7 +248,8 @@ class ConflictMarker(TextRule):
         # A line of seven '=' alone underlines a heading; it is a conflict marker only between the other two.
         if any(match.group()[0] in "<>" for match in markers):
             for match in markers:
-                yield self.fault(match.span(), f"conflict marker {match.group()}", hint="resolve the merge conflict")
+                hint = "resolve the merge conflict; on board and registry: workpacket board sync"
+                yield self.fault(match.span(), f"conflict marker {match.group()}", hint=hint)
 
 
 class HomePath(TextRule):

@@ -77,6 +77,18 @@ class RedactionFailed(RuntimeFault):
     default_code = "redaction_failed"
 
 
+class WouldBeAltered(RedactionFailed):
+    """A value that the program receives again contains what looks like a secret, so it is not stored without it."""
+
+    default_code = "would_be_altered"
+
+
+class PayloadSealed(RuntimeFault):
+    """A payload is encrypted, and its key is missing, invalid, or another one."""
+
+    default_code = "payload_sealed"
+
+
 class RunBlocked(RuntimeFault):
     """The run cannot continue without a person's choice. `hint` is the usual choice."""
 

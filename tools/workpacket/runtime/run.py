@@ -211,7 +211,7 @@ class Run(BaseRun):
         those of the child.
 
         It belongs to the log and the lease of this run, which therefore shows its questions and waits. If this run is
-        cancelled, the child stops too, or comes to its end first: `run.using(on_cancel="finish").child(...)`.
+        cancelled, the child stops too, or finishes first: `run.using(on_cancel="finish").child(...)`.
         """
         return self._perform(self._child(first, args, kwargs))
 

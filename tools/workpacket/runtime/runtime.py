@@ -14,10 +14,10 @@ from workpacket.runtime.attempts.session import BorrowedLease
 from workpacket.runtime.attempts.starter import RunRequest, RunSpec, RunStarter, Settings, wanted_run
 from workpacket.runtime.attempts.waits import send_signal
 from workpacket.runtime.catalog import RunLine, RunSummary, lines_of, removable, state_of, summary_of
-from workpacket.runtime.errors import ReceiptRedacted, ReceiptUnkept, RedactionFailed, RunBlocked
+from workpacket.runtime.errors import ReceiptRedacted, ReceiptUnkept, RunBlocked
 from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.records.events import Event
-from workpacket.runtime.records.jcs import kept, value_of
+from workpacket.runtime.records.jcs import hash_of, kept, value_of
 from workpacket.runtime.records.state import CheckpointRecord, RunState, fold
 from workpacket.runtime.resume.decide import Decision
 from workpacket.runtime.resume.observe import OpenQuestion, open_questions
@@ -179,9 +179,8 @@ class Runtime:
         payload = None
         if not isinstance(value, NoValue):
             form = kept(value)
-            if self.settings.redactor.clean_value(value, form.text)[1]:
-                raise RedactionFailed("the value contains what looks like a secret, so it could not be stored in full")
-            data["result_hash"], payload = form.meaning, form.stored
+            payload = self.settings.redactor.unaltered("the value", value, form.text)
+            data["result_hash"] = form.meaning if payload == form.stored else hash_of(payload)
         recorder.record(RecordDraft("effect.resolved", data, payload))
 
     def signal(self, run_id: str, name: str, value: Json = None, *, key: str = "") -> None:

@@ -113,7 +113,8 @@ def program_step(
 
     def execute(argv: list[str]) -> Relayed:
         done_now.append(True)
-        outcome = relay(argv, begin, session.boundary.check_now, sinks=sinks, timeout=timeout)
+        redactor = session.recorder.redactor
+        outcome = relay(argv, begin, session.boundary.check_now, sinks=sinks, redactor=redactor, timeout=timeout)
         if outcome["exit_code"] != 0:
             raise ProgramFailed(outcome)
         return outcome

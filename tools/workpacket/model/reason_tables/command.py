@@ -66,6 +66,10 @@ USAGE = _usage("""
     """)
 
 ENVIRONMENT = _environment("""
+    extra_missing: A package that the command needs is not installed
+        The command belongs to an extra, so that other commands stay small.
+        Remedy: Install the extra that the message names, with `pip install 'workpacket[NAME]'`.
+
     no_repository: Not a git repository
         Governed files, their policy and their history belong to a repository.
         Remedy: Change into a repository, or create one with `git init`, then run `workpacket init`.
@@ -115,7 +119,7 @@ GIT = (
 
     repository_not_trusted: Repository of another account
         Git does not read the settings and hooks of a folder that belongs to another account, because they could run
-        programs, and then answers no question about it.
+        programs, so no command of git works there.
         Remedy: If you trust it: `git config --global --add safe.directory PATH`.
 
     git_timeout: Git timed out

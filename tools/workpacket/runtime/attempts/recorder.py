@@ -68,6 +68,7 @@ class Recorder:
 
         `append` replaces the store's own method.
         """
+        key = None if key is None else self.redactor.name(key)
         news, known = zip(*[cleaned(draft, self.kinds, self.redactor) for draft in drafts], strict=True)
         with self._lock:
             now = self.clock.now()
@@ -116,7 +117,7 @@ class Recorder:
             self.state.apply(event, self.kinds)
 
 
-FINISHING: ContextVar[bool] = ContextVar("workpacket_finishing", default=False)  # in a child that is to come to its end
+FINISHING: ContextVar[bool] = ContextVar("workpacket_finishing", default=False)  # in a child that is to finish
 FRESH = 0.005  # seconds for which the last read of the log counts as current
 SLICE = 0.2
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, TypedDict
 
 from workpacket.runtime.errors import RunBlocked
+from workpacket.runtime.records.redaction import Redactor
 
 LOOK = 0.1  # seconds between two checks for cancellation
 GRACE = 5.0  # seconds that a program gets to exit by itself
@@ -106,6 +107,7 @@ class ProgramFailed(Exception):
 @dataclass(slots=True)
 class _RelayedOutput:
     sink: BinaryIO | None
+    redactor: Redactor
     digest: hashlib._Hash = field(default_factory=hashlib.sha256)
     length: int = 0
     tail: bytes = b""
@@ -114,7 +116,7 @@ class _RelayedOutput:
         while chunk := os.read(source.fileno(), 65536):
             self.digest.update(chunk)
             self.length += len(chunk)
-            self.tail = (self.tail + chunk)[-KEPT:]
+            self.tail = (self.tail + chunk)[-KEPT - self.redactor.longest :]
             if self.sink is not None:
                 try:
                     self.sink.write(chunk)
@@ -123,9 +125,13 @@ class _RelayedOutput:
                     self.sink = None  # the reader is gone; the step is still done
 
     def kept(self) -> StoredOutput:
-        return StoredOutput(
-            sha256=self.digest.hexdigest(), length=self.length, tail=self.tail.decode("utf-8", "replace")
-        )
+        """Return what is stored. The end is searched for secrets together with what comes before it, then cut: a secret
+        across the cut would not be recognized.
+        """
+        text = self.redactor.clean_text(self.tail.decode("utf-8", "replace"))
+        if self.length > KEPT:
+            text = text.encode("utf-8")[-KEPT:].decode("utf-8", "ignore")
+        return StoredOutput(sha256=self.digest.hexdigest(), length=self.length, tail=text)
 
 
 def relay(
@@ -134,6 +140,7 @@ def relay(
     check: Callable[[], None],
     *,
     sinks: tuple[BinaryIO | None, BinaryIO | None],
+    redactor: Redactor,
     timeout: float | None = None,
 ) -> Relayed:
     """Run the program until it ends. `begin` gets its process id before it does anything; `check` raises to stop it."""
@@ -146,7 +153,7 @@ def relay(
         stderr=subprocess.PIPE,
         start_new_session=True,
     ) as process:
-        outputs = [_RelayedOutput(sink) for sink in sinks]
+        outputs = [_RelayedOutput(sink, redactor) for sink in sinks]
         try:
             begin(process.pid)
             readers = _open_gate(process, outputs)

@@ -35,7 +35,7 @@ from workpacket.runtime.attempts.steps import (
 )
 from workpacket.runtime.attempts.waits import OpenWait, Waiter
 from workpacket.runtime.clock import Ids, random_id
-from workpacket.runtime.errors import HandedOver, LeaseLost, RedactionFailed, RunBlocked, RunCancelled, RuntimeFault
+from workpacket.runtime.errors import HandedOver, LeaseLost, RunBlocked, RunCancelled, RuntimeFault
 from workpacket.runtime.records.failures import described
 from workpacket.runtime.records.jcs import address_of, jcs_hash, kept, stored_text, value_of
 from workpacket.runtime.records.state import CheckpointRecord, Prepared, RunState
@@ -255,14 +255,9 @@ class Session:
         return SavedCheckpoint(str(data["id"]), event.version, token)
 
     def cursor_bytes(self, cursor: Json, name: str) -> bytes:
-        """Encode a cursor for storage. A cursor that contains a secret cannot be stored, and is refused."""
-        text = stored_text({"cursor": cursor})
-        _, found = self.recorder.redactor.clean_value({"cursor": cursor}, text)
-        if found:
-            raise RedactionFailed(
-                f"the cursor of the checkpoint {name!r} contains a secret, so the run could not be resumed from it"
-            )
-        return text.encode("utf-8")
+        """Encode a cursor for storage. A cursor that contains a secret is encrypted or refused."""
+        value: Json = {"cursor": cursor}
+        return self.recorder.redactor.unaltered(f"the cursor of the checkpoint {name!r}", value, stored_text(value))
 
     def cursor(self, default: Json) -> Json:
         """Return where the last checkpoint says to continue; from then on, steps are counted as they were there."""
@@ -362,12 +357,15 @@ class Session:
         if self.replay_only or times <= self.state.times_published.get(scope.path + name, 0):
             return
         form = kept(value)
-        if self.recorder.redactor.clean_value([name, value], stored_text([name, value]))[1]:
-            raise RedactionFailed(f"the value {name!r} contains what looks like a secret, so it was not published")
+        redactor = self.recorder.redactor
+        redactor.require_plain("the name of a value", name)
+        # The name of the value counts, as that of a key in a mapping does.
+        redactor.unaltered(f"the value {name!r}", {name: value}, stored_text({name: value}))
+        payload = redactor.unaltered(f"the value {name!r}", value, form.text)
         data: dict[str, Json] = {"name": name, "number": times}
         data |= {field: path for field, path in (("scope", scope.path), ("child", scope.of_run.path)) if path}
         self.boundary.check()
-        self.recorder.record(RecordDraft("value.published", data, form.stored))
+        self.recorder.record(RecordDraft("value.published", data, payload))
 
     # ---- the end -------------------------------------------------------------------------------------------------
 

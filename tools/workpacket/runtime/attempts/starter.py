@@ -193,7 +193,8 @@ class Settings:
 
     def recorder(self, store: Store, state: RunState, stream: str, lease: Lease | None = None) -> Recorder:
         """Return a recorder for the stream in this state; without a lease, its records are accepted at any time."""
-        return Recorder(store, state, stream, self.ids(), self.actor, self.clock, self.redactor, lease)
+        actor = self.redactor.clean_text(self.actor)
+        return Recorder(store, state, stream, self.ids(), actor, self.clock, self.redactor, lease)
 
 
 @dataclass(slots=True)
@@ -243,6 +244,7 @@ class RunStarter:
             raise RunBlocked(
                 f"{stream} does not exist, so it has no checkpoint to resume from", code="checkpoint_missing"
             )
+        self.settings.redactor.require_plain("the name of a run", stream)
         recorder = self._recorder(stream, RunState(), self._take_lease(stream))
         inputs = dict(wanted.inputs or {})
         data: dict[str, Json] = {
@@ -402,6 +404,7 @@ class RunStarter:
     def fork(self, state: RunState, point: CheckpointRecord, key: str) -> str:
         """Copy everything done up to the checkpoint, in one append; payloads are shared by address."""
         stream = stream_prefix(state.name, state.packet) + key
+        self.settings.redactor.require_plain("the name of a run", stream)
         before = fold(self.store.read(state.stream, 0, point.version))
         recorder = self._recorder(stream, RunState(), None)
         self._announce(stream, state.packet)
@@ -413,7 +416,7 @@ class RunStarter:
     def _take_lease(self, stream: str) -> Lease:
         if self.lent is not None and self.lent.lease.stream == stream:
             return self.lent.lease
-        holder = self.settings.holder or this_process()
+        holder = self.settings.redactor.clean_text(self.settings.holder) or this_process()
         try:
             return self.store.acquire(stream, holder, self.settings.lease_seconds)
         except LeaseHeld as held:

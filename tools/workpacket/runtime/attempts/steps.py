@@ -28,6 +28,7 @@ from workpacket.runtime.records.jcs import (
     Codec,
     Opaque,
     address_of,
+    hash_of,
     jcs_bytes,
     jcs_hash,
     kept,
@@ -172,7 +173,7 @@ ONCE = Retry()
 
 class Options(Value):
     """`version` names the step's own code; `changed='redo'` runs a changed step again instead of refusing it;
-    `on_cancel='finish'` lets a child run come to its end before a cancelled run stops.
+    `on_cancel='finish'` lets a child run finish before a cancelled run stops.
     """
 
     retry: Retry = ONCE
@@ -234,6 +235,7 @@ class Steps:
         if self.replaying:
             return self._again(record, call, hashes)
         self.boundary.check()
+        self.recorder.redactor.require_plain("the name of a step or argument", key, *kwargs)
         state = self.recorder.state
         begun_before = key in state.in_flight or key in state.running
         lost = record is None and state.rolled_back_at > 0  # it may have been done in the part that the store lost
@@ -368,6 +370,10 @@ def encoded(value: Any, codec: Codec[Any] | None, recorder: Recorder, what: str)
         # An effect stores this text in its event, so it never changes.
         raise TypeError(f"the result of {what} cannot be kept: {error}") from None
     cleaned, redactions = recorder.redactor.clean_value(plain, form.text)
+    if redactions and recorder.redactor.policy != "hide":
+        # The hash of a short secret could be guessed, so the hash is that of the encrypted bytes.
+        stored = recorder.redactor.unaltered(f"the result of {what}", plain, form.text)
+        return stored, hash_of(stored), 0
     if redactions:
         form = kept(cleaned)
     return form.stored, form.meaning, redactions

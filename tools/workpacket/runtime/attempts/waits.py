@@ -18,7 +18,7 @@ from typing import NamedTuple
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.recorder import SLICE, Boundary, RecordDraft, Recorder
 from workpacket.runtime.attempts.steps import decoded, require_name
-from workpacket.runtime.errors import RedactionFailed, RunBlocked, RunWaiting
+from workpacket.runtime.errors import RunBlocked, RunWaiting
 from workpacket.runtime.records.jcs import kept
 from workpacket.runtime.records.state import WaitRecord
 
@@ -118,8 +118,8 @@ def send_signal(recorder: Recorder, signal: str, value: Json, key: str = "") -> 
     state = recorder.state
     if state.status == "completed":
         raise RunBlocked(f"{state.stream} is finished; it receives no signals", code="step_changed")
+    recorder.redactor.require_plain("the name of a signal", signal)
     form = kept(value)
-    if recorder.redactor.clean_value([signal, value], f'["{signal}",{form.text}]')[1]:
-        raise RedactionFailed("the signal contains what looks like a secret, so it could not be stored in full")
-    draft = RecordDraft("signal.received", {"signal": signal, "by": recorder.actor}, form.stored)
+    payload = recorder.redactor.unaltered(f"the signal {signal!r}", value, form.text)
+    draft = RecordDraft("signal.received", {"signal": signal, "by": recorder.actor}, payload)
     recorder.record(draft, key=f"signal:{signal}:{key}" if key else None)

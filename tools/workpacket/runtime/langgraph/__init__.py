@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from workpacket.runtime.errors import RuntimeFault
+from workpacket.runtime.records.jcs import SEALED
 
 if TYPE_CHECKING:
     from workpacket.runtime.langgraph.saver import WorkpacketSaver
@@ -39,7 +40,7 @@ def require_langgraph() -> None:
 
 def said_in(payload: bytes) -> bytes:
     """Return the bytes that this payload adds: all of them, or the new ones of a patch."""
-    if find_spec("ormsgpack") is None:
+    if find_spec("ormsgpack") is None or payload.startswith(SEALED):
         return b""
     from workpacket.runtime.langgraph.parcels import brought
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-import hashlib
 import threading
 from abc import ABC
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextvars import copy_context
+from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar, cast
@@ -38,7 +38,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from workpacket.runtime.errors import RedactionFailed
+from workpacket.runtime.errors import RedactionFailed, WouldBeAltered
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.langgraph.parcels import CheckpointParts, Typed, checkpoint_parts, patch_of, task_writes
 from workpacket.runtime.langgraph.thread import (
@@ -187,6 +187,21 @@ SEARCHED = frozenset({"null", "msgpack", "bytes", "bytearray"})
 class StateCleaner(NamedTuple):
     redactor: Redactor
 
+    def state(self, field: str, value: Typed, known: Typed | None = None) -> Typed:
+        """Return the serialized value of a channel as it is, because the graph receives it again. If it contains a
+        secret, its payload is encrypted, or it is refused.
+        """
+        kind, content = value
+        if self.redactor.policy == "encrypt" and kind in SEARCHED:
+            return kind, bytes(content)
+        if self.typed(value, known)[1] != content:
+            raise WouldBeAltered(
+                f"{field} contains what looks like a secret, and would come back without it",
+                hint="keep a reference to the secret in the state, or set WORKPACKET_REDACTION=encrypt",
+                details={"field": field},
+            )
+        return kind, bytes(content)
+
     def typed(self, value: Typed, known: Typed | None = None) -> Typed:
         """Return the serialized value without secrets. `known` is its part stored before: only the rest is searched."""
         kind, content = value
@@ -205,8 +220,8 @@ class StateCleaner(NamedTuple):
         )
 
     def _is_secret(self, part: bytes) -> bool:
-        text = part.decode("utf-8", "surrogateescape")
-        return self.redactor.clean_text(text) != text
+        """Whether a part may hold a secret. The keys of mappings count only once the value is taken apart."""
+        return self.redactor.may_hold_secret(part.decode("utf-8", "surrogateescape"))
 
     def _new_parts(self, content: bytes, known: Typed | None) -> Iterator[bytes]:
         """Yield the parts that are not in `known`, and the places where its pieces join, with enough context for the
@@ -231,15 +246,30 @@ class StateCleaner(NamedTuple):
         """Return the stored name of a thread, namespace, checkpoint or task: the name itself, unless it contains a
         secret.
         """
-        if self.redactor.clean_text(text) == text:
-            return text
-        return f"redacted-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+        return self.redactor.name(text)
 
     def metadata(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Remove the texts whose names mark them as secret. The rest is searched once it is serialized."""
         return {name: _by_name(name, value) for name, value in values.items()}
 
     def _msgpack(self, content: bytes) -> bytes:
+        taken = _TakenApart(self.redactor)
+        cleaned = taken.cleaned(content)
+        return cleaned if taken.found else bytes(content)
+
+    def _bytes(self, content: bytes) -> bytes:
+        text = self.redactor.clean_text(content.decode("utf-8", "surrogateescape"))
+        return text.encode("utf-8", "surrogateescape")
+
+
+@dataclass(slots=True)
+class _TakenApart:
+    """A value in MessagePack, taken apart and put together without secrets. `found`: there was one."""
+
+    redactor: Redactor
+    found: bool = False
+
+    def cleaned(self, content: bytes) -> bytes:
         opened = ormsgpack.unpackb(content, ext_hook=self._object, option=ormsgpack.OPT_NON_STR_KEYS)
         return ormsgpack.packb(self._walk(opened), option=ormsgpack.OPT_NON_STR_KEYS)
 
@@ -247,25 +277,31 @@ class StateCleaner(NamedTuple):
         """Remove secrets from an object of LangGraph's, which is nested MessagePack: the names of its constructor, and
         its arguments.
         """
-        return ormsgpack.Ext(code, self._msgpack(content))
-
-    def _bytes(self, content: bytes) -> bytes:
-        text = self.redactor.clean_text(content.decode("utf-8", "surrogateescape"))
-        return text.encode("utf-8", "surrogateescape")
+        return ormsgpack.Ext(code, self.cleaned(content))
 
     def _walk(self, value: Any) -> Any:
         if isinstance(value, str):
-            return self.redactor.clean_text(value)
+            return self._seen(value, self.redactor.clean_text(value))
         if isinstance(value, bytes):
-            return self._bytes(value)
+            text = self.redactor.clean_text(value.decode("utf-8", "surrogateescape"))
+            return self._seen(value, text.encode("utf-8", "surrogateescape"))
         if isinstance(value, list | tuple):
             return [self._walk(item) for item in value]
         if isinstance(value, dict):
-            return {self._key(key): self._walk(item) for key, item in value.items()}
+            return {self._key(key): self._named(key, item) for key, item in value.items()}
         return value
+
+    def _named(self, name: Any, value: Any) -> Any:
+        if isinstance(name, str) and type(value) in {str, int}:
+            return self._seen(value, self.redactor.clean_named(name, value))
+        return self._walk(value)
 
     def _key(self, key: Any) -> Any:
         return tuple(map(self._walk, key)) if isinstance(key, tuple) else self._walk(key)
+
+    def _seen(self, value: Any, cleaned: Any) -> Any:
+        self.found = self.found or cleaned != value
+        return cleaned
 
 
 def _by_name(name: object, value: Any) -> Any:
@@ -287,7 +323,8 @@ class ReadingSaver(AsyncCalls):
         chosen = settings or Settings()
         self.store = store
         self.cleaner = StateCleaner(chosen.redactor)
-        self.pen = Pen(store, ThreadContents(store), chosen.redactor, chosen.actor, chosen.clock, chosen.ids)
+        actor = chosen.redactor.clean_text(chosen.actor)
+        self.pen = Pen(store, ThreadContents(store), chosen.redactor, actor, chosen.clock, chosen.ids)
         self._threads: OrderedDict[str, Thread] = OrderedDict()
         self._lock = threading.Lock()
         self._writing = {}

@@ -63,6 +63,7 @@ from workpacket.runtime.langgraph.thread import (
     thread_of,
 )
 from workpacket.runtime.records.events import NewEvent
+from workpacket.runtime.records.redaction import plain_payload
 from workpacket.runtime.runtime import Runtime, Settings
 
 Parts = Callable[[Thread, Saved], CheckpointParts]
@@ -171,7 +172,7 @@ def _copy(source: Thread, record: PayloadRecord, place_of: dict[int, int]) -> Ne
         data["base"] = place_of[record.sources[0]]
         if len(record.sources) > 1:
             data["with"] = [place_of[origin] for origin in record.sources[1:]]
-    return source.pen.new(record.event.type, data, renamed(payload, source.pen.nonce()))
+    return source.pen.new(record.event.type, data, renamed(plain_payload(payload), source.pen.nonce()))
 
 
 DEEPEST = 4096  # the number of patches until a checkpoint is stored in full again, once they have grown to its size
@@ -274,14 +275,17 @@ class WorkpacketSaver(ReadingSaver):
         }
         for name, value in checkpoint["channel_values"].items():
             if name not in channels:
-                channels[name] = self._typed(value, known.get(name))
+                channels[name] = self._state(name, value, known.get(name))
         structure = {name: value for name, value in checkpoint.items() if name != "channel_values"}
         return checkpoint_bytes(
             CheckpointParts(self._typed(structure), self._typed(self.cleaner.metadata(metadata)), channels)
         )
 
-    def _typed(self, value: Any, known: Typed | None = None) -> Typed:
-        return self.cleaner.typed(self.serde.dumps_typed(value), known)
+    def _typed(self, value: Any) -> Typed:
+        return self.cleaner.typed(self.serde.dumps_typed(value))
+
+    def _state(self, channel: str, value: Any, known: Typed | None = None) -> Typed:
+        return self.cleaner.state(f"the channel {channel!r}", self.serde.dumps_typed(value), known)
 
     def _store(self, thread: Thread, data: dict[str, Any], content: bytes, base: Saved | None) -> None:
         """Append the checkpoint as a patch on its parent, or periodically as a patch on an older one, or in full."""
@@ -303,7 +307,7 @@ class WorkpacketSaver(ReadingSaver):
         place = CheckpointPlace(self.cleaner.name(namespace), self.cleaner.name(str(wanted)))
         task = self.cleaner.name(task_id)
         news = [
-            Write(WRITES_IDX_MAP.get(channel, number), channel, self._typed(value))
+            Write(WRITES_IDX_MAP.get(channel, number), channel, self._state(channel, value))
             for number, (channel, value) in enumerate(writes)
         ]
         thread = self.thread(thread_id)

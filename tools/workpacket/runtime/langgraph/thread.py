@@ -34,7 +34,7 @@ from workpacket.runtime.errors import LogDamaged, VersionConflict
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.langgraph.parcels import unpacked
 from workpacket.runtime.records.events import Event, NewEvent, RecordKind, current
-from workpacket.runtime.records.redaction import Redactor, clean_record
+from workpacket.runtime.records.redaction import Redactor, clean_record, plain_payload, sealed_payload
 from workpacket.runtime.stores.contract import Append, ErasesAtOnce, Store
 
 CHECKPOINT, WRITES, DELETED, ERASED = (f"langgraph.{name}" for name in ("checkpoint", "writes", "deleted", "erased"))
@@ -299,7 +299,7 @@ class ThreadContents:
         payload = self.store.payload(record.event)
         if payload is None:
             raise LogDamaged(record.event.stream, record.event.version, "it should have a payload")
-        return unpacked(payload, sources)
+        return unpacked(plain_payload(payload), sources)
 
     def remember(self, record: PayloadRecord, content: bytes) -> None:
         with self._lock:
@@ -341,6 +341,8 @@ class Pen:
 
     def new(self, type_: str, data: Mapping[str, Json], payload: bytes | None = None) -> NewEvent:
         kind = KINDS[type_]
+        if payload is not None and self.redactor.policy == "encrypt":
+            payload = sealed_payload(payload)  # all of a thread: a patch may hold a part of a secret
         return NewEvent(type_, clean_record(kind, data, self.redactor), kind.schema_version, payload)
 
 

@@ -185,6 +185,7 @@ class Worker:
     def _failed(self, job: Job, error: Exception) -> None:
         code = stop_code(error)
         words = error.message if isinstance(error, RuntimeFault) else described(error)
+        words = self.runtime.settings.redactor.clean_text(words)
         if reason_of(code).auto_resume == "with_backoff" and job.attempt < job.max_tries:
             wait = min(self.first_wait * 2 ** (job.attempt - 1), LONGEST_WAIT)
             self.queue.give_back(job, delay=wait, reason=code, detail=words[:DETAIL])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workpacket.model.reasons import Registry, StopReason
 
 ERROR_LENGTH = 2000
+LONGEST_SEARCHED = 1_000_000  # characters of a text that are searched for secrets before it is cut
 
 
 @cache
@@ -43,7 +44,7 @@ def described(error: BaseException) -> str:
         said = str(error)
     except Exception as broken:
         said = f"(its text raised {type(broken).__name__})"
-    return storable(f"{type(error).__name__}: {said}"[:ERROR_LENGTH])
+    return storable(f"{type(error).__name__}: {said}"[:LONGEST_SEARCHED])
 
 
 def failure_data(error: BaseException) -> dict[str, Json]:

@@ -368,7 +368,15 @@ def stored_text(value: Json) -> str:
 
 
 def value_of(stored: bytes) -> Json:
+    """Return the value of a payload; one that is encrypted is opened with the key of this process."""
+    if stored.startswith(SEALED):
+        from workpacket.runtime.records.sealed import unsealed
+
+        stored = unsealed(stored)
     return cast(Json, json.loads(stored))
+
+
+SEALED = b'{"sealed_with":'  # how an encrypted payload begins
 
 
 def address_of(stored: bytes) -> str:

@@ -8,17 +8,18 @@ its texts replaced. The strings of a value are searched decoded, so an escape hi
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.errors import RedactionFailed
+from workpacket.runtime.errors import RedactionFailed, WouldBeAltered
 from workpacket.runtime.records.events import Data, RecordKind
-from workpacket.runtime.records.jcs import jcs_hash, jcs_text, quoted
+from workpacket.runtime.records.jcs import SEALED, jcs_hash, jcs_text, quoted
 from workpacket.runtime.records.secret_forms import (
     RULES,
     SHAPES,
@@ -55,10 +56,32 @@ _CLASSES = bytes(
 )
 
 
+Policy = Literal["hide", "encrypt", "refuse"]
+POLICIES: tuple[Policy, ...] = ("hide", "encrypt", "refuse")
+KEY_VARIABLE = "WORKPACKET_PAYLOAD_KEY"
+_FOLDERS = frozenset({"PWD", "OLDPWD"})  # where a shell is and was
+
+
+def plain_payload(payload: bytes) -> bytes:
+    """Return the payload, opened if it is encrypted."""
+    if not payload.startswith(SEALED):
+        return payload
+    from workpacket.runtime.records.sealed import unsealed
+
+    return unsealed(payload)
+
+
+def sealed_payload(payload: bytes) -> bytes:
+    from workpacket.runtime.records.sealed import sealed  # only where a value is encrypted
+
+    return sealed(payload)
+
+
 @dataclass(slots=True)
 class Redactor:
     rules: tuple[SecretRule, ...] = RULES
     values: tuple[str, ...] = ()
+    policy: Policy = "hide"  # what happens to a value that contains a secret and that the program receives again
     _prefixes: re.Pattern[str] | None = field(default=None, init=False, repr=False)
     _values: tuple[str, ...] = field(init=False, repr=False)  # and how they are written inside JSON or a URL
 
@@ -73,12 +96,15 @@ class Redactor:
     def from_environment(cls, environment: Mapping[str, str]) -> Redactor:
         values: set[str] = set()
         for name, value in environment.items():
-            likely = likely_secret(name)
+            likely = likely_secret(name) if name not in _FOLDERS else ""
             if likely and _can_be_searched(value) and (likely == "surely" or not value.startswith(("/", "~/", "./"))):
                 values.add(value)
             if "://" in value and "@" in value and (password := _password_in(value)):
                 values.add(password)
-        return cls(values=tuple(sorted(values, key=len, reverse=True)))
+        policy = environment.get("WORKPACKET_REDACTION") or ("encrypt" if environment.get(KEY_VARIABLE) else "hide")
+        if policy not in POLICIES:
+            raise RedactionFailed(f"WORKPACKET_REDACTION is {policy!r}: expected {', '.join(POLICIES)}")
+        return cls(values=tuple(sorted(values, key=len, reverse=True)), policy=policy)
 
     def clean_value(self, value: Json, encoded: str) -> tuple[Json, int]:
         """Return the value without secrets, and the number removed; `encoded` is its JSON text."""
@@ -89,6 +115,20 @@ class Redactor:
             return (value, 0) if search is None else search.value(value, "")
         except Exception as error:
             raise RedactionFailed(f"a value could not be searched for secrets: {type(error).__name__}") from error
+
+    def unaltered(self, field: str, value: Json, text: str) -> bytes:
+        """Return the bytes to store for a value that the program receives again: as they are, or encrypted if the value
+        contains a secret. Refuse it if the policy is to hide secrets, because it would come back as something else.
+        """
+        if not self.clean_value(value, text)[1]:
+            return text.encode("utf-8")
+        if self.policy == "encrypt":
+            return sealed_payload(text.encode("utf-8"))
+        raise WouldBeAltered(
+            f"{field} contains what looks like a secret, and would come back without it",
+            hint="store a reference to the secret, or set WORKPACKET_REDACTION=encrypt",
+            details={"field": field},
+        )
 
     @property
     def longest(self) -> int:
@@ -104,6 +144,21 @@ class Redactor:
         """Return the value without secrets, given the name under which it is kept."""
         everything = _Search(self._values, self.rules, SHAPES, places=True)
         return everything.value(value, likely_secret(name))[0]
+
+    def name(self, text: str) -> str:
+        """Return a name that can be stored: the text itself, or its hash if it contains a secret."""
+        if self.clean_text(text) == text:
+            return text
+        return f"redacted-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+    def require_plain(self, what: str, *texts: str) -> None:
+        """Refuse a secret in a text that can be neither hidden nor encrypted, because it identifies something."""
+        for text in texts:
+            if self._search(text) is not None and self.clean_text(text) != text:
+                raise RedactionFailed(
+                    f"{what} contains what looks like a secret: {self.clean_text(text)!r}",
+                    hint="choose a name without it, and pass the secret as an argument",
+                )
 
     def may_hold_secret(self, text: str) -> bool:
         """Whether a text, as JSON or as it is, may contain a secret."""
@@ -220,21 +275,45 @@ def _password_in(url: str) -> str:
     return password if _can_be_searched(password) else ""
 
 
+LONGEST_TEXT = 2000
+_CUT = frozenset({"error", "unkept"})
+# Hashes and ids, which are made here.
+_MADE_HERE = frozenset({
+    "base", "base_commit", "carried_from", "checkpoint", "commit", "decision", "digest", "effect", "place", "processes",
+    "result_hash", "args_hash", "sha", "subject", "target_hash", "token_hash", "tree",
+})  # fmt: skip
+
+
+def _names_in(data: Data, fields: Mapping[str, str]) -> Iterator[str]:
+    """Yield the texts of a record that are stored as they are: names, and the keys of hashes by name."""
+    for name, value in data.items():
+        if fields.get(name) == "public" and name not in _MADE_HERE:
+            if type(value) is str:
+                yield value
+            elif isinstance(value, Mapping | list):
+                yield from (item for item in value if isinstance(item, str))
+
+
 def clean_record(kind: RecordKind, data: Data, redactor: Redactor) -> str:
     """Return the canonical text of a record: only listed fields, each handled by its sensitivity."""
     return jcs_text(clean_data(kind, data, redactor))
 
 
 def clean_data(kind: RecordKind, data: Data, redactor: Redactor) -> dict[str, Json]:
-    """Return the redacted record as a value instead of text."""
+    """Return the redacted record as a value instead of text. Refuse it if a field that identifies something contains a
+    secret.
+    """
     kept = dict(data)
     dropped = 0
+    redactor.require_plain(f"a name in {kind.type}", *_names_in(data, kind.fields))
     for name in kind.guarded(kept):
         value = kept[name]
         sensitivity = kind.fields.get(name, "drop")
         if sensitivity == "scan":
             text = quoted(value) if type(value) is str else json.dumps(value, ensure_ascii=False)
-            kept[name], _ = redactor.clean_value(value, text)
+            cleaned, _ = redactor.clean_value(value, text)
+            # Cut after it was searched: half a secret would not be recognized.
+            kept[name] = cleaned[:LONGEST_TEXT] if isinstance(cleaned, str) and name in _CUT else cleaned
         elif sensitivity == "hash":
             kept[name] = jcs_hash(value)
         else:

@@ -258,7 +258,7 @@ class _Coverage:
         )
 
     def _brought(self, commit: str) -> dict[str, str]:
-        """Return what a judged commit changed since it left the base and that differs from the base."""
+        """Return what a judged commit changed since it left the base, as far as it still differs from the base."""
         now = self._outside(self.trials.differences(self.start, commit))
         begun = self.trials.merge_base(self.start, commit)
         work = self._outside(self.trials.differences(begun, commit)) if begun else now

@@ -1,0 +1,164 @@
+"""`mcp`: the commands that an agent needs, as a server of the Model Context Protocol on standard input and output.
+
+Each call runs one command in a process of its own, with the key of the account that started the server, and under one
+name, chosen when the server starts. The caller's values are positional arguments or values of options, never options.
+There is no tool that approves, waives, overrides or answers a question of a run.
+
+An answer has the command's JSON object as structured content, and one page of it as text. What documents say is in that
+text, so it is marked as data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.packet_command import COMMIT
+from workpacket.errors import WorkpacketError
+
+PACKET: Final = {"type": "string", "pattern": "^WP-[A-Za-z0-9.-]{1,100}$", "description": "The id of the packet."}
+_TEXT: Final = {"type": "string", "minLength": 1, "maxLength": 2000}
+_PAGE: Final = {"type": "integer", "minimum": 1, "maximum": 1000, "description": "The page of the answer."}
+_VERDICTS: Final = ("PASS", "FAIL", "CHANGES", "OUTDATED_ONLY")
+
+
+class Tool(NamedTuple):
+    """One tool. `words` makes the command line of its arguments; those of a `writing` one name the actor."""
+
+    description: str
+    properties: Mapping[str, Any]
+    required: tuple[str, ...]
+    words: Callable[[Mapping[str, Any]], tuple[list[str], list[str]]]
+    writing: bool = False
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "properties": {**self.properties, "page": _PAGE},
+            "required": [*self.required],
+            "additionalProperties": False,
+        }
+
+
+def _prove(given: Mapping[str, Any]) -> list[str]:
+    return [word for proof in given.get("prove", ()) for word in ("--prove", proof)]
+
+
+def _judged(given: Mapping[str, Any]) -> list[str]:
+    return [word for name in ("report", "reference", "reason") if name in given for word in (f"--{name}", given[name])]
+
+
+# The words before the positional arguments, and these.
+TOOLS: Final[Mapping[str, Tool]] = {
+    "next": Tool("Lists the packets that can be started, most urgent first.", {}, (), lambda _: (["next"], [])),
+    "show": Tool(
+        "Shows a packet: what to do and why, criteria and proofs, scope, holder, and what is missing.",
+        {"id": PACKET},
+        ("id",),
+        lambda given: (["show"], [given["id"]]),
+    ),
+    "why": Tool(
+        "Lists every condition that keeps a packet from its next lane, with the command that supplies it.",
+        {"id": PACKET},
+        ("id",),
+        lambda given: (["why"], [given["id"]]),
+    ),
+    "search": Tool(
+        "Finds packets whose ids, titles, documents and events contain all the words.",
+        {"words": {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": 20}},
+        ("words",),
+        lambda given: (["search"], given["words"]),
+    ),
+    "start": Tool(
+        "Claims a packet, and creates its branch. If the policy asks for an approval, a person gives it first.",
+        {"id": PACKET},
+        ("id",),
+        lambda given: (["start"], [given["id"]]),
+        writing=True,
+    ),
+    "note": Tool(
+        "Adds a note to the log of a packet.",
+        {"id": PACKET, "text": _TEXT},
+        ("id", "text"),
+        lambda given: (["packet", "note"], [given["id"], given["text"]]),
+        writing=True,
+    ),
+    "done": Tool(
+        "Runs the proofs of a packet, and submits the committed work.",
+        {
+            "id": PACKET,
+            "prove": {
+                "type": "array",
+                "items": {**_TEXT, "pattern": "^[0-9]+=."},
+                "maxItems": 50,
+                "description": "N=COMMAND or N=PATH:LINE, for criteria without a proof in the packet.",
+            },
+        },
+        ("id",),
+        lambda given: (["done", *_prove(given)], [given["id"]]),
+        writing=True,
+    ),
+    "verdict": Tool(
+        "Judges someone else's work that is in review. It never replaces an approval that the policy asks for.",
+        {
+            "id": PACKET,
+            "verdict": {"type": "string", "enum": [*_VERDICTS]},
+            "report": {**_TEXT, "description": "The report, a file in the repository."},
+            "reference": {**_TEXT, "description": "The place that describes the requested changes."},
+            "reason": {**_TEXT, "description": "The reason; for a light packet, it can replace the report."},
+        },
+        ("id", "verdict"),
+        lambda given: (["verdict", *_judged(given)], [given["id"], given["verdict"]]),
+        writing=True,
+    ),
+}
+
+RESOURCES: Final = {
+    "workpacket://board": ("The board", ["board", "show"]),
+    "workpacket://status": ("The repository on one screen", ["status"]),
+    "workpacket://requirements": (
+        "The requirements of the specification, and what proves them",
+        ["report", "requirements"],
+    ),
+}
+TEMPLATES: Final = {
+    "workpacket://packet/{id}": ("A packet", ["show"]),
+    "workpacket://code/{code}": ("What a reason code means", ["explain"]),
+}
+PROMPTS: Final = {
+    "orchestrator": "You plan: read `next`, choose what is most urgent, and give each packet to one agent. Do none of "
+    "the work yourself, and never approve: ask a person.",
+    "coder": "You do the work of one packet: `start` it, read it with `show`, change only files in its scope, commit, "
+    "and call `done`. If you are refused, do what each condition says. Never judge your own work.",
+    "validator": "You judge work that is in review, never your own: read the packet with `show`, compare the change "
+    "with each criterion, run its proofs yourself, write a report, and call `verdict`. Change nothing else.",
+}
+
+
+def _run(arguments: Arguments) -> int:
+    if arguments.words:
+        raise usage(arguments.command, "unexpected_argument", "it takes only options")
+    try:
+        from workpacket.cli.mcp_server import serve
+    except ImportError as error:
+        message = f"the server needs the extra workpacket[mcp]: {error}"
+        raise WorkpacketError("extra_missing", message, hint="pip install 'workpacket[mcp]'") from error
+    name = arguments.value("as")
+    return serve(("--as", name) if name else (), ("--commit",) if arguments.flag("commit") else ())
+
+
+COMMAND = Command(
+    "mcp",
+    _run,
+    description="""
+Serves eight tools on standard input and output, for agents that have no shell: next, show, why, search, start, note,
+done and verdict. No tool can approve, waive, override, answer a question of a run, or act under another name than the
+server's. Needs the extra workpacket[mcp].""",
+    options=(
+        COMMIT,
+        Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
+    ),
+    examples=("workpacket mcp --as coder-1",),
+)
