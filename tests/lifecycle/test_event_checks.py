@@ -385,8 +385,8 @@ def test_every_point_of_the_refinement_is_passed_or_waived() -> None:
         return ["Specific", "Tested"]
 
     found = [
-        *ungated("'Specific' is not passed in r.md", "activated"),
-        *ungated("'Tested' is not passed in r.md", "activated"),
+        *ungated("'Specific' is not met in r.md", "activated"),
+        *ungated("'Tested' is not met in r.md", "activated"),
     ]
     assert objections(activation(), open_points=points) == found
     lifted = (waiver("coverage_point_open", "Specific"),)

@@ -11,7 +11,7 @@ from typing import Final
 
 from workpacket.documents.document import read_once
 from workpacket.documents.packet import Packet
-from workpacket.documents.spec_pointer import only_adds, specification_places
+from workpacket.documents.spec_pointer import specification_places
 from workpacket.git.merging import Difference, TrialMerges, trial_merges
 from workpacket.git.objects import FIRST_PARENTS, changes_before, read_objects
 from workpacket.git.repository import Repository
@@ -28,6 +28,7 @@ from workpacket.lifecycle.coverage import (
     is_governance,
     judging,
     kind_of,
+    only_adds,
     stated_scope,
     submission_before,
     uncovered,
