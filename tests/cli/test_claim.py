@@ -1,4 +1,4 @@
-"""With `claims = remote`, two people on two clones cannot both claim a packet."""
+"""With `claim --remote`, two people on two clones cannot both claim a packet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from workpacket.shell import actor
 from workpacket.value import replace
 
 NAME = "WP-1-Parser-v1"
-POLICY = '[lifecycle]\nclaims = "remote"\n'
 
 
 class Ended(NamedTuple):
@@ -34,14 +33,12 @@ class Ended(NamedTuple):
 class Clones:
     """The clones of ann and bob, and the hub between them."""
 
-    def __init__(
-        self, folder: Path, capture: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, policy: str
-    ) -> None:
+    def __init__(self, folder: Path, capture: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder, self.capture, self.monkeypatch = folder, capture, monkeypatch
         make_repository(folder / "first")
         world = adopted({NAME: "READY_FOR_DEV"})
         world.do(sync)
-        for path, data in (world.files | {".GOV/policy/policy.toml": policy.encode()}).items():
+        for path, data in world.files.items():
             (folder / "first" / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / "first" / path).write_bytes(data)
         commit(folder / "first", "start")
@@ -60,18 +57,13 @@ class Clones:
 
 
 @pytest.fixture
-def clones(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
-) -> Clones:
-    return Clones(tmp_path, capsys, monkeypatch, getattr(request, "param", POLICY))
+def clones(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Clones:
+    return Clones(tmp_path, capsys, monkeypatch)
 
 
 def test_the_second_to_claim_is_told_who_was_first(clones: Clones) -> None:
-    assert clones("ann", "claim", NAME, "--json").data["shared_claim"] == "taken"
-    refused = clones("bob", "claim", NAME)
+    assert clones("ann", "claim", NAME, "--remote", "--json").data["shared_claim"] == "taken"
+    refused = clones("bob", "claim", NAME, "--remote")
     assert refused.status == 3
     assert f"ann holds {NAME} in another clone, until " in refused.err
     assert "(claimed_by_other)" in refused.err
@@ -79,34 +71,33 @@ def test_the_second_to_claim_is_told_who_was_first(clones: Clones) -> None:
 
 
 def test_the_claim_outlasts_the_work_until_its_log_is_merged(clones: Clones) -> None:
-    clones("ann", "claim", NAME)
+    clones("ann", "claim", NAME, "--remote")
     assert clones("ann", "packet", "release", NAME, "--reason", "ill").status == 0
-    assert clones("bob", "claim", NAME).status == 3
+    assert clones("bob", "claim", NAME, "--remote").status == 3
     git(clones.folder / "ann", "add", "--all")
     git(clones.folder / "ann", "commit", "--quiet", "-m", "log")
     git(clones.folder / "ann", "push", "--quiet", "origin", "HEAD:main")
     git(clones.folder / "bob", "pull", "--quiet", "origin", "main")
-    assert clones("bob", "claim", NAME, "--json").data["shared_claim"] == "taken"
+    assert clones("bob", "claim", NAME, "--remote", "--json").data["shared_claim"] == "taken"
 
 
 def test_the_holder_renews_what_the_remote_has(clones: Clones, monkeypatch: pytest.MonkeyPatch) -> None:
-    clones("ann", "claim", NAME)
+    clones("ann", "claim", NAME, "--remote")
     later = (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     monkeypatch.setattr(actor, "read_clock", lambda clock=actor.read_clock: replace(clock(), now=later))
     before = git(clones.folder / "hub.git", "rev-parse", clones.claims())
-    assert clones("ann", "claim", NAME, "--renew", "--json").data["shared_claim"] == "taken"
+    assert clones("ann", "claim", NAME, "--remote", "--renew", "--json").data["shared_claim"] == "taken"
     assert git(clones.folder / "hub.git", "rev-parse", clones.claims()) != before
 
 
 def test_without_its_remote_a_claim_holds_in_this_clone_only_and_says_so(clones: Clones) -> None:
     (clones.folder / "hub.git").rename(clones.folder / "away")
-    claimed = clones("ann", "claim", NAME)
+    claimed = clones("ann", "claim", NAME, "--remote")
     assert claimed.status == 0
     assert "local only: origin did not decide" in claimed.out
 
 
-@pytest.mark.parametrize("clones", [""], indirect=True)
-def test_a_claim_asks_no_remote_unless_the_policy_or_the_command_line_says_so(clones: Clones) -> None:
+def test_a_claim_asks_no_remote_unless_the_command_line_says_so(clones: Clones) -> None:
     assert clones("ann", "claim", NAME).status == 0
     assert clones.claims() == ""
     assert clones("bob", "claim", NAME, "--remote").status == 0
@@ -119,14 +110,14 @@ def test_a_claim_that_was_not_written_is_given_back(clones: Clones, monkeypatch:
 
     with monkeypatch.context() as patch:
         patch.setattr("workpacket.shell.transactions.transaction.Transaction.apply", full)
-        assert clones("ann", "claim", NAME).status != 0
+        assert clones("ann", "claim", NAME, "--remote").status != 0
     assert clones.claims() == ""
-    assert clones("bob", "claim", NAME).status == 0
+    assert clones("bob", "claim", NAME, "--remote").status == 0
 
 
 def test_start_asks_the_remote_too(clones: Clones) -> None:
     for who in ("ann", "bob"):
         git(clones.folder / who, "switch", "--quiet", "main")
-    assert clones("ann", "start", NAME).status == 0
-    refused = clones("bob", "start", NAME)
+    assert clones("ann", "start", NAME, "--remote").status == 0
+    refused = clones("bob", "start", NAME, "--remote")
     assert (refused.status, "(claimed_by_other)" in refused.err) == (3, True)

@@ -50,7 +50,6 @@ def test_the_page_shows_every_setting_of_the_lifecycle_with_its_default() -> Non
     assert {key for key in KEYS if getattr(shown, key) != getattr(default, key)} == {
         "target_branch",
         "claim_store",
-        "claims",
         "checklist",
         "gates",
         "lanes",

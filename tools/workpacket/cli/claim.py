@@ -54,7 +54,7 @@ from workpacket.model.events import Actor
 from workpacket.problem import Location, Problem
 from workpacket.report.escape import escape
 from workpacket.shell.base import read_base_policy
-from workpacket.shell.claim_refs import ClaimRefs, RemoteClaim, Unarbitrated
+from workpacket.shell.claim_refs import CLAIM_REF, ClaimRefs, RemoteClaim, Unarbitrated
 from workpacket.shell.governed_files import GovernedFiles, packet_called
 from workpacket.shell.governing.execution import ACTIVATION, carry_out, facts_before, gather, here
 from workpacket.shell.held import look
@@ -168,7 +168,7 @@ _CLAIM = Command(
     description="The first claim wins; later ones are refused, with the name of the holder and the end of the lease.",
     options=(
         Option("renew", "extend the lease instead"),
-        Option("remote", "let the remote decide who was first, as with the policy claims = remote"),
+        Option("remote", "let the remote decide who was first, for all clones"),
         Option("branch", "the branch for the work, if none has been prepared", value="BRANCH"),
         Option("worktree", "the work tree for the work", value="FOLDER"),
         *DECLARING,
@@ -260,6 +260,7 @@ If anything keeps the packet from being activated and claimed, it is listed, and
 at the commit that is checked out; uncommitted files are kept.""",
     options=(
         Option("branch", "the branch (default: named by the policy)", value="BRANCH"),
+        Option("remote", "let the remote decide who was first, for all clones"),
         SIGN,
         COMMIT,
         *DECLARING,
@@ -382,16 +383,15 @@ def _team() -> _Team | None:
 
 @contextmanager
 def _decided_by_remote(arguments: Arguments, decide: Decide) -> Iterator[Decide]:
-    """Have the remote decide about the claims that `decide` plans, if the policy or the command line says so. A claim
-    that does not reach the log is given back.
+    """Have the remote decide about the claims that `decide` plans, if the command line says so. A claim that does not
+    reach the log is given back.
     """
-    repository = here()
-    policy = read_base_policy(repository).lifecycle
-    if policy.claims != "remote" and not arguments.flag("remote"):
+    if not arguments.flag("remote"):
         yield decide
         return
+    repository = here()
     remote = main_remote(repository)
-    refs = ClaimRefs(repository, remote, policy.claim_ref)
+    refs = ClaimRefs(repository, remote, CLAIM_REF)
     taken: list[RemoteClaim] = []
 
     def decided(facts: Facts, packet: PacketFacts) -> Answer:

@@ -42,7 +42,6 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, Literal
 
-from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, SATISFYING, WAY, AddedLane, LaneTable, section_key, words_of
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -275,8 +274,6 @@ class LifecyclePolicy(Value):
     roadmap_headings: tuple[str, ...] = ("roadmap",)
     branch_pattern: str = "wp/{id}"
     claim_store: str = ""
-    claims: str = "local"
-    claim_ref: str = "refs/workpacket/claims/{id}"
     checklist: tuple[ChecklistItem, ...] = ()
     gates: tuple[AddedGate, ...] = ()
     lanes: LaneTable = BUILT_IN
@@ -303,11 +300,6 @@ class LifecyclePolicy(Value):
         return self.branch_pattern.replace("{id}", packet)
 
 
-_PATTERNS: Final = {
-    **dict.fromkeys(("target_branch", "branch_pattern", "claim_store"), lazy_pattern(r"(?s:.)+")),
-    "claims": lazy_pattern("local|remote"),
-    "claim_ref": lazy_pattern(r"refs/(?:[A-Za-z0-9_-]+/)+\{id\}"),
-}
 _NO_KEYS: Final = frozenset(
     {"origins", "lane_faults", "evidence", "coverage", "packets", "judged", "webhook", "actor_tables"}
 )
@@ -382,8 +374,8 @@ def _text(node: Node | None) -> str:
 
 
 def _value(key: str, node: Node, lanes: LaneTable) -> object:
-    if key in _PATTERNS:
-        return node.value if isinstance(node.value, str) and _PATTERNS[key].fullmatch(node.value) else None
+    if key in {"target_branch", "branch_pattern", "claim_store"}:
+        return node.value if isinstance(node.value, str) and node.value else None
     if key == "lease_hours":
         return node.value if type(node.value) is int and node.value > 0 else None
     if key == "satisfied_by":
