@@ -118,6 +118,7 @@ def test_a_claim_that_was_not_written_is_given_back(clones: Clones, monkeypatch:
 def test_start_asks_the_remote_too(clones: Clones) -> None:
     for who in ("ann", "bob"):
         git(clones.folder / who, "switch", "--quiet", "main")
-    assert clones("ann", "start", NAME, "--remote").status == 0
+    started = clones("ann", "start", NAME, "--remote", "--json")
+    assert (started.status, started.data["shared_claim"]) == (0, "taken")
     refused = clones("bob", "start", NAME, "--remote")
     assert (refused.status, "(claimed_by_other)" in refused.err) == (3, True)
