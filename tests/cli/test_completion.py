@@ -31,7 +31,7 @@ def test_the_first_word_is_a_command() -> None:
 
 
 def test_the_second_word_of_a_family_or_of_a_command_is_offered() -> None:
-    assert words("packet", "re") == ["release", "reopen", "resolve", "reapprove"]
+    assert words("packet", "re") == ["release", "reopen", "rename", "resolve", "reapprove"]
     assert words("log", "") == ["verify", "checkpoint", "show", "recover", "import", "export"]
     assert words("log", "show", "WP-1-L") == ["WP-1-Lexer-v1"]
 

@@ -360,6 +360,14 @@ def test_the_doctor_finds_a_secret_that_was_stored(place: Place, monkeypatch: py
     assert (found.returncode, "nightly@00000001, version 2" in found.stdout) == (77, True)
 
 
+def test_the_doctor_finds_a_secret_in_a_name(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = place.start("nightly")
+    place("runtime", "run", "step", run, "correct-horse-battery-staple-9137", "--result", "1")
+    monkeypatch.setenv("SOME_API_TOKEN", "correct-horse-battery-staple-9137")
+    found = place("runtime", "doctor")
+    assert (found.returncode, "nightly@00000001, version 2" in found.stdout) == (77, True)
+
+
 def test_an_effect_in_doubt_is_settled_by_a_person(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place.root)
     program = """

@@ -76,7 +76,11 @@ def test_the_authority_of_another_is_refused_when_recorded_and_when_judged(gover
     forge(governed, NAME, "evidence.replayed", forged)
     assert governed.refused(*JUDGE) == ["replay_missing"]
     governed.commit("forged")
-    assert "replay_attestation_invalid" in governed("check", "--base", "main").out
+    for command in ("check", "approvals verify"):
+        result = governed(*command.split(), "--base", "main")
+        assert (result.status, "replay_attestation_invalid" in result.out) == (5, True), command
+    # It was judged when it landed, by the policy of that time.
+    assert "replay_attestation_invalid" not in governed("approvals", "verify", "--base", "HEAD").out
 
 
 def test_a_difference_that_ci_found_is_recorded_as_one(governed: Governed, tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ def test_attributes_of_an_older_init_are_named_by_check_and_completed_by_init(go
     now = governed.read(attributes)
     governed.write(attributes, now.replace("* text=auto eol=lf\n", ""))
     (found,) = (each for each in governed.json("check")["findings"] if each["code"] == "attributes_missing")
-    assert found["message"] == "it lacks 1 line of those that `init` writes: * text=auto eol=lf"
+    assert found["message"] == "it lacks 1 line that `init` writes: * text=auto eol=lf"
     governed.done("init")
     assert governed.read(attributes) == now
     assert "attributes_missing" not in governed("check").out

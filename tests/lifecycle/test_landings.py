@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from lifecycle.governed import Governed, Quiet, remembered
@@ -102,3 +104,23 @@ def test_a_landing_that_rewrites_what_a_packet_requires_is_not_the_submitted_wor
     clone.replace(SPECIFICATION_PATH, "There is part 2.", "There may be part 2.")
     hub.go_on("merge")
     assert clone.json("status")["data"]["lanes"] == {"MERGED": 1, "IN_REVIEW": 1}
+
+
+def test_two_branches_that_each_add_a_packet_to_the_board_are_settled_by_one_command(governed: Governed) -> None:
+    """The layout of the board keeps apart only packets that were on it when the branches began."""
+    governed.begin(policy='\n[board]\ncommit = "branch"\n')
+    for number in (1, 2):
+        governed.git("switch", "--quiet", "--create", f"work-{number}", "main")
+        governed.stub(name_of(number))
+        governed.commit("Added")
+    governed.git("switch", "--quiet", "main")
+    governed.git("merge", "--quiet", "work-1")
+    with pytest.raises(subprocess.CalledProcessError):
+        governed.git("merge", "--quiet", "work-2")
+    assert "workpacket board sync" in governed("check").out
+    settled = governed.done("board", "sync")
+    assert settled.next.endswith("&& git merge --continue")
+    governed.commit("Both")
+    board = governed.read(".GOV/roles_shared/TASK_BOARD.md")
+    assert [board.count(f"[{name_of(number)}]") for number in (1, 2)] == [1, 1]
+    assert "everything agrees with the log" in governed.done("board", "sync").out

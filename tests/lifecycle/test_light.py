@@ -313,11 +313,12 @@ def test_an_id_that_another_branch_has_is_not_given_again(governed: Governed) ->
     assert "WP-1-Greet-The-User-2-v1 is a draft" in governed.done(*NEW).out
 
 
-def test_a_policy_with_approvers_asks_for_an_approval_whatever_it_says_of_packets() -> None:
+@pytest.mark.parametrize("gate", ["activation", "amendment"])
+def test_a_policy_with_approvers_asks_for_an_approval_whatever_it_says_of_packets(gate: str) -> None:
     text = '[packets]\napprovals = "none"\n'
     assert packets_policy(PolicyDocument.from_bytes(text.encode()).root).approvals == "none"
-    gate = text + '[approvals.gates.activation]\nroles = ["a"]\nthreshold = 1\nseparation = []\n'
-    assert packets_policy(PolicyDocument.from_bytes(gate.encode()).root).approvals == "signed"
+    named = f'{text}[approvals.gates.{gate}]\nroles = ["a"]\nthreshold = 1\nseparation = []\n'
+    assert packets_policy(PolicyDocument.from_bytes(named.encode()).root).approvals == "signed"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])

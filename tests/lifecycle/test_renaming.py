@@ -86,7 +86,7 @@ def test_the_log_of_the_old_id_keeps_what_was_renamed(taken: Governed) -> None:
     assert created["data"]["source"] == {"kind": "packet", "name": OLD}
     taken.git("merge", "--quiet", "--no-edit", "main")
     history = taken.done("log", "show", OLD).out
-    assert history.count("; of another packet, which was renamed") == len(before) + 1
+    assert history.count("; belongs to another packet, which was renamed") == len(before) + 1
     assert taken.state(OLD).history[0].actor.id == "ann"
 
 

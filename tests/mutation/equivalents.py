@@ -573,6 +573,48 @@ EQUIVALENT = (
             ("_write", "with writing(repository, 'log checkpoint') as transaction:"),
         )
     ),
+    Equivalent(
+        "lifecycle/coverage.py",
+        "_sections",
+        "return list(zip([(), *(each.titles for each in found)], texts, strict=True))",
+        "return list(zip([(), *(each.titles for each in found)], texts, strict=False))",
+        "there are as many texts as titles; being strict finds mistakes of the program",
+    ),
+    Equivalent(
+        "shell/judging/change.py",
+        "_is_contained",
+        "head = head_commit(repository) or ''",
+        "head = head_commit(repository)",
+        "a change is judged at a commit; the condition is there for the type checker",
+    ),
+    Equivalent(
+        "shell/judging/change.py",
+        "judge",
+        "return findings + coverage_problems(repository, commit, head_commit(repository) or commit, packets, policy)",
+        "return findings + coverage_problems(repository, commit, head_commit(repository), packets, policy)",
+        "a change is judged at a commit; the condition is there for the type checker",
+    ),
+    Equivalent(
+        "shell/judging/change.py",
+        "judge",
+        "logs, _ = read_logs({path: data for path, data in files.items() if path.startswith(f'{LOG_FOLDER}/')})",
+        "logs, _ = read_logs({path: data for path, data in files.items()})",
+        "files of other folders are no events of a packet, and what is said of them is not asked for",
+    ),
+    Equivalent(
+        "shell/judging/change.py",
+        "judge",
+        "packets = {name: log for name, log in logs.items() if name in governed.known and (not log.is_renamed)}",
+        "packets = {name: log for name, log in logs.items() if not log.is_renamed}",
+        "only the log of checkpoints is left out, and it has no event of a packet",
+    ),
+    Equivalent(
+        "shell/judging/change.py",
+        "_unguarded",
+        "if before is None or before == after:",
+        "if before is None:",
+        "a policy that is equal weakens nothing; asking first takes less time",
+    ),
     Equivalent("approvals/encodings.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
 )
 

@@ -52,7 +52,10 @@ GROUPS = (
             for name in ("additions", "commands", "comparison", "additions_emptied", "reports")
         ),
     ),
-    Group(("lifecycle/coverage.py",), ("lifecycle/test_coverage_rules.py",)),
+    Group(
+        ("lifecycle/coverage.py",),
+        ("lifecycle/test_coverage_rules.py", "lifecycle/test_specification_growth.py"),
+    ),
     Group(
         ("lifecycle/contract.py", "lifecycle/contract_drift.py"),
         (
@@ -75,7 +78,6 @@ GROUPS = (
             "lifecycle/test_transitions.py::test_a_gate_without_a_judge_names_the_file_to_edit",
         ),
     ),
-    Group(("documents/spec_pointer.py",), ("documents/test_spec_pointer.py",)),
     Group(("shell/judging/merged_tree.py",), ("judging/test_merged_tree.py",)),
     Group(
         ("shell/judging/coverage.py",),
@@ -98,10 +100,9 @@ GROUPS = (
     Group(
         ("shell/judging/change.py",),
         (
+            "judging/test_change.py",
             "lifecycle/test_change.py",
-            "lifecycle/test_light.py",
-            "lifecycle/test_added_lanes.py",
-            "lifecycle/test_landed_work.py",
+            "lifecycle/test_log_checkpoints.py::test_a_checkpoint_says_how_much_is_vouched_for_and_by_whom",
             "trust/test_judging.py",
         ),
     ),

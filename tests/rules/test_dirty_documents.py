@@ -75,7 +75,7 @@ STUBS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     ),
     "id of another file with the word TODO in it": (
         [("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-TODO-Parser-v1"), ("- BASE_WP_ID: WP-1-Parser\n", "")],
-        ["1:3 error title_mismatch", "4:10 error id_file_mismatch"],
+        ["1:3 error title_mismatch", "3:4 warning stub_content_missing", "4:10 error id_file_mismatch"],
     ),
     "hint in a comment": (
         [("BASE_WP_ID: WP-1-Parser\n", "BASE_WP_ID: WP-1-Parser <!-- the stable one -->\n")],

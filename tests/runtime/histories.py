@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -35,7 +36,7 @@ def finished(world: World) -> str:
         run.step("fetch", world.note, "rows")
         run.effect("mail", world.note, "mail", key="mail-1")
         run.checkpoint({"offset": 2}, name="middle", token=True)
-        run.map("load", world.note, ["a", "b"])
+        run.map("load", world.note, ["a", "b"], workers=1)
     return run.id
 
 
@@ -122,6 +123,9 @@ def parented(world: World) -> str:
     with world.crashing(world.runtime.run("parented")) as run:
         run.publish("year", 2026)
         run.child("month", month, "May")
+        beside = threading.Thread(target=lambda: run.step("beside", world.note, "beside"))
+        beside.start()
+        beside.join()
         run.child("month", month, "June")
     return run.id
 
@@ -254,6 +258,7 @@ def summary(state: RunState) -> dict[str, Any]:
         "waits": sorted([wait.step, wait.signal, wait.number] for wait in state.waits.begun.values()),
         "signals": {name: len(events) for name, events in state.waits.signals.items()},
         "published": sorted(state.published),
+        "interleaved": sorted(state.interleaved),
         "milestones": {str(index): reached.commit for index, reached in state.milestones.reached.items()},
         "prepared": state.milestones.prepared.milestone_index if state.milestones.prepared else None,
         "base_commit": state.base_commit,

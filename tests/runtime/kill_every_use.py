@@ -1,7 +1,8 @@
 """Kills a program that uses every method of a run, again and again, and starts it again until it ends; then once more.
 
-A process of its own, because it forks. `kill_every_use.py FOLDER SEED KILLS` prints what it saw; an assertion fails if
-a run does not end, an answer is another one, or something is done twice that must not be.
+A second process, the person, answers its questions, settles what is in doubt and sends the signals that it waits for;
+it is killed too. A process of its own, because it forks. `kill_every_use.py FOLDER SEED KILLS` prints what it saw; an
+assertion fails if a run does not end, an answer is another one, or something is done twice that must not be.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import signal
 import sys
 import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from runtime.run_uses import ASYNC_USES, USES, async_performed, lasting, performed
+from runtime.run_uses import ASYNC_OUTSIDE, ASYNC_USES, OUTSIDE, USES, async_performed, lasting, performed
 from workpacket.runtime import RunBlocked, Runtime, Settings
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine
@@ -27,6 +29,9 @@ LIVES = 400  # a run that has not ended after so many never will
 # They come first: who takes a cursor goes on from there, and what it did between cursor and checkpoint is behind it.
 GOING_ON = ("cursor", "checkpoint", "checkpoint in a loop")
 ONCE = ("by hand", "by probe")  # what no recovery may do a second time
+SENT = {"from outside", "in"}
+PATIENCE = 0.005  # seconds between two looks of the person
+LOOK = 0.0005  # seconds between two looks whether a life has ended
 
 
 class Machine:
@@ -39,9 +44,7 @@ class Machine:
     @property
     def runtime(self) -> Runtime:
         if self._runtime is None:
-            settings = Settings(
-                actor="victim", ask=lambda question, _: not question.startswith("No?"), redactor=Redactor()
-            )
+            settings = Settings(actor="victim", redactor=Redactor())
             self._runtime = Runtime.open(self.folder / "runs.db", settings)
         return self._runtime
 
@@ -58,13 +61,20 @@ class Machine:
     def was_noted(self, what: Any) -> bool:
         return what in self.noted()
 
-    def settle(self) -> None:
-        """The person: looks at the world, and says of each effect in doubt whether it happened."""
-        for effect in self.runtime.state(RUN).unknown_effects:
-            if effect.kind != "manual":
-                continue  # the program settles it itself
-            happened = effect.step == "by-hand" and self.was_noted("by hand")
-            self.runtime.settle(RUN, effect.effect, "mark_done" if happened else "retry")
+    def attend(self) -> None:
+        """The person: answers questions, says of each effect in doubt whether it happened, and sends signals."""
+        if self.runtime.store.head(RUN) is None:
+            return
+        _, questions = self.runtime.waiting(RUN)
+        for question in questions:
+            if question.kind == "outcome":
+                happened = question.name == "by-hand" and self.was_noted("by hand")
+                self.runtime.settle(RUN, question.digest, "mark_done" if happened else "retry")
+            elif not question.denied_by:
+                self.runtime.confirm(RUN, question.digest, yes=not question.question.startswith("No?"))
+        for wait in self.runtime.state(RUN).open_waits:
+            if wait.signal in SENT:
+                self.runtime.signal(RUN, wait.signal, f"for {wait.step}", key=wait.step)
 
 
 def victim(folder: Path, uses: list[str], program: Any) -> int:
@@ -72,12 +82,46 @@ def victim(folder: Path, uses: list[str], program: Any) -> int:
     try:
         answers = program(machine, uses)
     except RunBlocked as blocked:
-        if blocked.code != "effect_outcome_unknown":
+        if blocked.code not in {"effect_outcome_unknown", "needs_confirmation"}:
             raise
-        machine.settle()
         return 3
     (folder / "answers").write_text(json.dumps(answers, sort_keys=True))
     return 0
+
+
+def person(folder: Path) -> int:
+    """A process that attends to the run until it is killed."""
+    child = os.fork()
+    if child == 0:
+        try:
+            machine = Machine(folder)
+            while True:
+                with suppress(RunBlocked):  # settled in the meantime by the program itself
+                    machine.attend()
+                time.sleep(PATIENCE)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(9)
+    return child
+
+
+def dismissed(child: int) -> None:
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status), f"the person ended with {os.WEXITSTATUS(status)}"
+
+
+def undisturbed(folder: Path, uses: list[str], program: Any) -> float:
+    """Run the program to its end, with a person who answers it; return the seconds of its longest life."""
+    attending, longest = person(folder), 0.0
+    code: int | None = 3
+    while code == 3:
+        began = time.monotonic()
+        code = life(folder, uses, program, None)
+        longest = max(longest, time.monotonic() - began)
+    dismissed(attending)
+    assert code == 0, f"{folder}: the program ended with {code}"
+    return longest
 
 
 def life(folder: Path, uses: list[str], program: Any, seconds: float | None) -> int | None:
@@ -89,25 +133,26 @@ def life(folder: Path, uses: list[str], program: Any, seconds: float | None) -> 
         except BaseException:
             traceback.print_exc()
             os._exit(9)
-    if seconds is not None:
-        time.sleep(seconds)
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
+    ends = None if seconds is None else time.monotonic() + seconds
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+        if ends is not None and time.monotonic() >= ends:
+            os.kill(child, signal.SIGKILL)
+            ends = None
+        time.sleep(LOOK)
+    _, status = ended
     return os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
 
 
 def play(folder: Path, seed: int, kills: int) -> dict[str, int]:
     chance = random.Random(seed)
-    faces = ((list(USES), performed), (list(ASYNC_USES), async_performed))
+    faces = (([*USES, *OUTSIDE], performed), ([*ASYNC_USES, *ASYNC_OUTSIDE], async_performed))
     expected, longest = [], []
     for number, (uses, program) in enumerate(faces):
         place = folder / f"undisturbed-{number}"
         place.mkdir()
-        began = time.monotonic()
-        assert life(place, uses, program, None) == 0
-        longest.append(time.monotonic() - began)
+        longest.append(undisturbed(place, uses, program))
         expected.append(lasting(json.loads((place / "answers").read_text())))
-    killed = lives = rounds = 0
+    killed = lives = rounds = persons = 0
     while killed < kills:
         face = rounds % 2
         uses, program = faces[face]
@@ -117,6 +162,7 @@ def play(folder: Path, seed: int, kills: int) -> dict[str, int]:
         place.mkdir()
         rounds += 1
         code: int | None = None
+        attending = person(place)
         for _ in range(LIVES):
             lives += 1
             spared = lives % SPARED == 0 or killed >= kills
@@ -125,9 +171,14 @@ def play(folder: Path, seed: int, kills: int) -> dict[str, int]:
             assert code in {None, 0, 3}, f"{place}: the program ended with {code}"
             if code == 0:
                 break
+            if chance.random() < 0.2:
+                dismissed(attending)
+                persons += 1
+                attending = person(place)
+        dismissed(attending)
         assert code == 0, f"{place}: the run does not come to an end"
         judge(place, uses, program, expected[face])
-    return {"kills": killed, "lives": lives, "rounds": rounds}
+    return {"kills": killed, "persons": persons, "lives": lives, "rounds": rounds}
 
 
 def judge(place: Path, uses: list[str], program: Any, expected: dict[str, Any]) -> None:

@@ -107,8 +107,18 @@ def saved(checkpoint: SavedCheckpoint) -> Any:
     return [checkpoint.id, checkpoint.version]
 
 
+def said_no(error: RunBlocked) -> Any:
+    """A denial, without its digest and the one who answered; a question that nobody has answered stops the run."""
+    if error.code != "confirmation_denied":
+        raise error
+    return ["denied", error.message.partition(" said no: ")[2]]
+
+
 def denied(run: Run, _: World) -> Any:
-    return caught(lambda: run.confirm("No?", {"to": "production"}), RunBlocked)
+    try:
+        return run.confirm("No?", {"to": "production"})
+    except RunBlocked as error:
+        return said_no(error)
 
 
 def refused_act(run: Run, world: World) -> Any:
@@ -243,6 +253,13 @@ USES: dict[str, Use] = {
     "wait_for": signalled,
     "patched": lambda run, _: [run.patched("new way"), run.patched("new way")],
 }
+
+
+async def async_denied(run: AsyncRun, _: World) -> Any:
+    try:
+        return await run.confirm("No?", {"to": "production"})
+    except RunBlocked as error:
+        return said_no(error)
 
 
 async def acaught(call: Awaitable[Any], *kinds: type[Exception]) -> Any:
@@ -406,7 +423,7 @@ ASYNC_USES: dict[str, AsyncUse] = {
     "cursor": async_cursor,
     "boundary": async_pieces,
     "confirm": lambda run, _: run.confirm("Yes?", {"to": "production"}),
-    "confirm that was denied": lambda run, _: acaught(run.confirm("No?", {"to": "production"}), RunBlocked),
+    "confirm that was denied": async_denied,
     "child": async_child,
     "publish": lambda run, _: run.publish("progress", 1),
     "accept_unknown": async_accepted,
@@ -423,16 +440,52 @@ def lasting(answers: dict[str, Any]) -> dict[str, Any]:
     return {name: answer for name, answer in answers.items() if name not in {"repeated", "cursor", "checkpoint"}}
 
 
+# What needs another process: only a program with a person beside it does these.
+def child_outside(run: Run, _: World) -> Any:
+    def asking(run: Run) -> Any:
+        run.confirm("In a child?")
+        return run.wait_for("in")
+
+    return run.child("asking", asking)
+
+
+OUTSIDE: dict[str, Use] = {
+    "wait_for from outside": lambda run, _: [run.wait_for("from outside") for _ in range(2)],
+    "child from outside": child_outside,
+}
+
+
+async def async_outside(run: AsyncRun, _: World) -> Any:
+    return [await run.wait_for("from outside") for _ in range(2)]
+
+
+async def async_child_outside(run: AsyncRun, _: World) -> Any:
+    async def asking(run: AsyncRun) -> Any:
+        await run.confirm("In a child?")
+        return await run.wait_for("in")
+
+    return await run.child("asking", asking)
+
+
+ASYNC_OUTSIDE: dict[str, AsyncUse] = {
+    "wait_for from outside": async_outside,
+    "child from outside": async_child_outside,
+}
+
+
 def performed(world: World, uses: Sequence[str]) -> dict[str, Any]:
     """The answers of one start of the program, which ends well or raises."""
+    known = USES | OUTSIDE
     with world.runtime.run("all", key="once") as run:
-        return {name: USES[name](run, world) for name in uses} | {"repeated": sorted(run.repeated)}
+        return {name: known[name](run, world) for name in uses} | {"repeated": sorted(run.repeated)}
 
 
 def async_performed(world: World, uses: Sequence[str]) -> dict[str, Any]:
+    known = ASYNC_USES | ASYNC_OUTSIDE
+
     async def program() -> dict[str, Any]:
         async with world.runtime.async_run("all", key="once") as run:
-            answers = {name: await ASYNC_USES[name](run, world) for name in uses}
+            answers = {name: await known[name](run, world) for name in uses}
             return answers | {"repeated": sorted(run.repeated)}
 
     return asyncio.run(program())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
 
-from runtime.worlds import World
+from runtime.worlds import Crash, World
 from workpacket.runtime import NotDone, Run, RunBlocked
 from workpacket.runtime.resume.observe import ResumePolicy
 
@@ -189,3 +191,107 @@ def test_a_finished_run_answers_as_it_did(world: World) -> None:
         with world.runtime.run("load", key="1") as run:
             patched(world)(run)
     assert world.calls == ["read", "v2", "write"]
+
+
+# ---- before anything new is done ---------------------------------------------------------------------------------
+
+
+def test_nothing_is_done_with_the_result_of_another_call(world: World) -> None:
+    """The results of two closures of one name; the changed program asks only for the second one."""
+
+    def program(run: Run) -> None:
+        run.step("load", lambda: "customers")
+        run.step("load", lambda: "orders")
+
+    def changed(run: Run) -> None:
+        orders = run.step("load", lambda: "orders")
+        run.effect("send", world.note, orders)
+
+    interrupted(world, program)
+    with pytest.raises(RunBlocked, match="load#2") as blocked, world.runtime.run("load") as run:
+        changed(run)
+    assert blocked.value.code == "needs_confirmation"
+    assert world.calls == [], "the result of the other call was sent to nobody"
+
+
+def test_a_step_that_was_put_in_before_others_is_not_done_without_a_yes(world: World) -> None:
+    def changed(run: Run) -> None:
+        run.step("customers", world.note, "customers")
+        run.step("between", world.note, "between")
+        run.step("orders", world.note, "orders")
+
+    stream = interrupted(world, both(world))
+    with pytest.raises(RunBlocked, match="orders"), world.runtime.run("load") as run:
+        changed(run)
+    assert world.calls == ["customers", "orders"]
+    (question,) = world.runtime.waiting(stream)[1]
+    world.runtime.confirm(stream, question.digest, yes=True)
+    with world.runtime.run("load") as run:
+        changed(run)
+    assert world.calls == ["customers", "orders", "between"]
+    assert world.runtime.state(stream).status == "completed"
+
+
+def test_a_step_that_failed_before_is_tried_again_without_a_question(world: World) -> None:
+    def program(run: Run) -> None:
+        with suppress(OSError):
+            run.step("first", fail)
+        run.step("second", world.note, "second")
+
+    def fail() -> None:
+        raise OSError
+
+    stream = interrupted(world, program)
+    with world.runtime.run("load") as run:
+        program(run)
+    assert world.runtime.state(stream).status == "completed"
+
+
+def test_a_step_that_was_late_is_tried_again_without_a_question(world: World) -> None:
+    async def program(*, dies: bool) -> None:
+        async with world.runtime.async_run("load", key="1") as run:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(run.step("late", asyncio.sleep, 30), 0.02)
+            await run.step("instead", asyncio.sleep, 0)
+            if dies:
+                raise Crash
+
+    with suppress(Crash):
+        asyncio.run(program(dies=True))
+    asyncio.run(program(dies=False))
+    assert world.runtime.state("load@1").status == "completed"
+
+
+def test_threads_that_make_calls_of_their_own_come_in_any_order(world: World) -> None:
+    """What the second thread did is not missing only because the first one is ahead this time."""
+
+    def one(run: Run) -> None:
+        run.step("one", world.note, "one")
+        if world.calls.count("two") == 1:
+            run.step("one more", world.note, "one more")
+
+    def program(run: Run) -> None:
+        one(run)
+        thread = threading.Thread(target=lambda: run.step("two", world.note, "two"))
+        thread.start()
+        thread.join()
+
+    stream = interrupted(world, program)
+    assert world.runtime.state(stream).interleaved == {""}
+    with world.runtime.run("load") as run:
+        program(run)
+    assert world.calls == ["one", "two", "one more"]
+    assert world.runtime.state(stream).status == "completed"
+
+
+def test_the_items_of_a_map_are_done_in_any_order(world: World) -> None:
+    def item(name: str) -> str:
+        if name == "a" and world.calls == ["b"]:
+            world.crash()
+        return world.note(name)
+
+    with world.crashing(world.runtime.run("load")) as run:
+        run.gather(run.call("item", item, "b"), run.call("item", item, "a"), workers=1)
+    with world.runtime.run("load") as run:
+        world.note("again")
+        assert run.gather(run.call("item", item, "b"), run.call("item", item, "a"), workers=1) == ["b", "a"]

@@ -6,7 +6,11 @@ import json
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from runtime.worlds import World
+from workpacket.runtime import Run
 from workpacket.runtime.errors import NotDone, RunBlocked, StepFailed
 from workpacket.runtime.records.failures import failure_again, failure_data
 
@@ -83,3 +87,44 @@ def test_a_failure_recorded_without_its_class_is_raised_by_the_name_in_its_text(
 
 def test_half_a_character_in_the_text_of_an_error_does_not_replace_the_error() -> None:
     assert failure_data(OSError("a\udcff"))["error"] == "OSError: a\\udcff"
+
+
+ANY_TEXT = st.text(st.characters(codec=None))  # lone surrogates too: names of files may contain them
+
+
+@given(text=ANY_TEXT, reason=ANY_TEXT)
+def test_no_text_of_an_exception_makes_its_record_fail(text: str, reason: str) -> None:
+    world = World()
+
+    def fail(kind: type[Exception]) -> None:
+        raise kind(text)
+
+    def program(run: Run) -> None:
+        for kind in (ValueError, OwnText):
+            with pytest.raises(kind) as raised:
+                run.step("fail", fail, kind)
+            assert type(raised.value) is kind
+        with pytest.raises(NotDone):
+            run.effect("refuse", lambda: fail(NotDone), key="k")
+
+    def stopped(run: Run) -> None:
+        world.runtime.confirm(run.id, "subject", yes=True, note=reason)
+        fail(ValueError)
+
+    for _ in range(2):
+        with world.runtime.run("names", key="1") as run:
+            program(run)
+    (effect,) = world.runtime.state("names@1").effects.values()
+    assert effect.status == "failed", "what certainly did not happen is certain"
+    with pytest.raises(ValueError) as error, world.runtime.run("names", key="2") as run:
+        stopped(run)
+    assert error.value.args == (text,)
+    world.runtime.cancel("names@2", reason)
+    assert world.runtime.state("names@2").status == "cancelled"
+
+
+class OwnText(Exception):
+    """Its text is not text that can be written as UTF-8."""
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}\udc80" * 2000

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import workpacket.runtime
 from runtime.worlds import World
@@ -21,7 +23,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.runtime import Retry, RunBlocked, RunCancelled, Runtime, Settings
 from workpacket.runtime.attempts.relay import run_command
 from workpacket.runtime.attempts.steps import Scope, name_and_function
-from workpacket.runtime.catalog import stream_prefix
+from workpacket.runtime.catalog import stream_name, stream_prefix
 from workpacket.runtime.clock import SystemClock, boot_id
 from workpacket.runtime.errors import LogDamaged, NewerSchema, RuntimeFault, StoreUnavailable
 from workpacket.runtime.holders import is_certainly_dead, this_process
@@ -571,3 +573,38 @@ def test_a_payload_that_vanished_is_damage_and_not_an_erasure() -> None:
     store._payloads.clear()
     with pytest.raises(LogDamaged, match="payload is missing"):
         store.payload(event)
+
+
+# ---- ids of runs -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "stream"),
+    [("2026-10", "nightly@2026-10"), ("München (neu)", "nightly@München (neu)"), ("2026/10", "nightly@2026%2F10"),
+     ("../../x", "nightly@..%2F..%2Fx"), ("ann@example.org", "nightly@ann%40example.org"), ("a%2Fb", "nightly@a%252Fb"),
+     ("a\nb\0", "nightly@a%0Ab%00"), ("\udc80", "nightly@%ED%B2%80")],
+)  # fmt: skip
+def test_what_separates_or_cannot_be_seen_is_quoted_in_a_key(key: str, stream: str) -> None:
+    world = World()
+    with world.runtime.run("nightly", key=key) as run:
+        run.step("work", world.note, "work")
+    assert run.id == stream
+    (line,) = world.runtime.runs()
+    assert (line.id, line.name, line.packet) == (stream, "nightly", "")
+    with world.runtime.run("nightly", key=key) as again:
+        assert again.step("work", world.note, "work") == "work"
+    assert world.calls == ["work"]
+
+
+@given(keys=st.lists(st.text(st.characters(codec=None), min_size=1), min_size=2, max_size=2, unique=True))
+def test_two_keys_never_name_the_same_run(keys: list[str]) -> None:
+    one, two = (stream_name("nightly", "", key) for key in keys)
+    assert one != two
+    assert one.isprintable()
+    assert one.count("@") == 1
+    assert "/" not in one
+
+
+def test_the_streams_of_threads_belong_to_no_packet() -> None:
+    with pytest.raises(ValueError, match="reserved"):
+        World().runtime.run("nightly", packet="langgraph")

@@ -356,9 +356,10 @@ class World:
         value = json.loads(data)
         if "moves" in value:
             value["moves"] = sorted(value["moves"])
-        state = self.governed.state(packet)
-        after = options.get("after", ",".join(state.heads)).split(",")
-        upon = [event for event in state.history if event.id in after]
+        after = options.get("after")
+        state = self.governed.state(packet) if after != "" else None
+        wanted = state.heads if state is not None and after is None else (after or "").split(",")
+        upon = [event for event in state.history if event.id in wanted] if state is not None else []
         at = options.get("at", f"{self.governed.clock().now}")
         attest = tuple(filter(None, options.get("attest", "").split(",")))
         subjects = [self._subject(path) for path in filter(None, options.get("subjects", "").split(","))]

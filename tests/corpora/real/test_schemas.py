@@ -27,7 +27,7 @@ from workpacket.shell.checking.examining import examine_bytes, load_findings
 from workpacket.shell.tree import find_documents
 from workpacket.text.source import Source
 
-FROM_SCHEMAS = {"field_missing", "field_type", "field_unknown", "field_value"}
+FROM_SCHEMAS = {"field_elsewhere", "field_missing", "field_type", "field_unknown", "field_value"}
 # A missing section has a rule of its own, which names the place for it; for an older form, the schema names none.
 SECTIONS = {"section_missing", "packet_section_missing", "heading_hidden"}
 # A value of every type but one: a decimal is text to `check` everywhere, and a number to editors, also in fields that

@@ -13,7 +13,7 @@ from proof.share import bounded
 from runtime.damage import quick_folder
 
 PROGRAM = Path(__file__).parents[2] / "runtime" / "kill_every_use.py"
-KILLS = 500
+KILLS = 1000
 BOUNDED_KILLS = 60
 
 

@@ -204,7 +204,7 @@ def _view_after(desk: BatchDesk, batch: BatchUnderWay, issues: Sequence[Json], r
 
 
 def _as_long(desk: BatchDesk, commit: str, stated: str) -> str:
-    """Return the commit with as many digits as the previous one, or more if that would be ambiguous."""
+    """Return the id of the commit, with as many digits as the previous one, or more if that would be ambiguous."""
     if not stated or len(stated) >= len(commit):
         return commit
     return run_git(desk.repository.root, "rev-parse", f"--short={max(len(stated), 7)}", commit).text.strip()

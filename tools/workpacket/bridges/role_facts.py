@@ -411,7 +411,7 @@ class RoleBridge:
     name = FORM
     lossy: tuple[str, ...] = (
         "the digests of the files that a role named",
-        "comments, quotes and layout of the front matter, and the order of keys after the seven",
+        "comments, quotes and layout of the front matter, and the order of the keys that follow the seven fields",
         "a byte order mark",
         "for a role that `workpacket runtime progress` manages: text written by hand since the import",
     )

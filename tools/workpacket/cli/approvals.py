@@ -30,7 +30,7 @@ from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.attested import attested_packets
-from workpacket.shell.approvals.check import check_approvals, contracts_changed
+from workpacket.shell.approvals.check import check_approvals, contracts_changed, replays_unfounded
 from workpacket.shell.approvals.facts import Approvals, open_approvals, require_id
 from workpacket.shell.base import remember_base
 from workpacket.shell.cache import NO_CACHE
@@ -45,7 +45,7 @@ def verify_approvals(arguments: Arguments) -> int:
     """Verify the approvals; exit with 5 if anything was forged or lost, with 1 if an approval is missing."""
     with open_approvals(find_repository(Path.cwd()), arguments.value("base") or None, moment()) as approvals:
         wanted = [require_id(word) for word in arguments.words[1:]]
-        findings = [*check_approvals(approvals, NO_CACHE), *contracts_changed(approvals)]
+        findings = [*check_approvals(approvals, NO_CACHE), *contracts_changed(approvals), *replays_unfounded(approvals)]
         worktree = arguments.flag("uncommitted") or not arguments.value("base")
         if arguments.value("base"):
             findings += judge_merged(approvals.repository, approvals.base.commit, worktree=worktree)

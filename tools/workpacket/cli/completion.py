@@ -15,10 +15,9 @@ from workpacket.cli.commands import GROUPS, below, resolve
 from workpacket.cli.main import load
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.cli.workspace import open_workspace
+from workpacket.lifecycle.gates import STANDARD
 from workpacket.model.ids import WorkPacketId
 from workpacket.shell.tree import find_documents
-
-GATES = ("activation", "standing", "verdict", "waiver", "override", "resolve")
 
 
 def words_for(placeholder: str) -> Iterable[str]:
@@ -80,7 +79,7 @@ _SOURCES: Mapping[str, Callable[[], Iterable[str]]] = {
     "LANE": _lanes,
     "CODE": _codes,
     "KIND": _kinds,
-    "GATE": lambda: GATES,
+    "GATE": lambda: STANDARD,
     "BRANCH": _branches,
     "REV": _branches,
 }

@@ -124,7 +124,7 @@ def _tell(arguments: Arguments, decisions: Sequence[PathDecision]) -> int:
 
 
 def _as_hook(arguments: Arguments) -> int:
-    """Answer the tool call on standard input in the agent's format; say nothing if the guard has nothing against it."""
+    """Answer the tool call on standard input in the agent's format; print nothing if the guard allows it."""
     agent = AGENTS[arguments.value("agent")]
     try:
         call = json.loads(sys.stdin.buffer.read())
@@ -226,10 +226,6 @@ def _rules(repository: Repository) -> GuardRules:
         cache.close()
 
 
-# Lanes from which no work begins any more, so that a packet in them covers no change to come.
-_OVER: Final = frozenset({"", "VALIDATED", "MERGED", "ABANDONED", "SUPERSEDED"})
-
-
 def _gathered(repository: Repository) -> GuardRules:
     from workpacket.cli.read_only import NOBODY
     from workpacket.documents.spec_pointer import specification_places
@@ -237,13 +233,14 @@ def _gathered(repository: Repository) -> GuardRules:
     from workpacket.lifecycle.coverage import stated_scope
     from workpacket.lifecycle.guard import Guarded
     from workpacket.lifecycle.transitions import forward_command
+    from workpacket.model.lanes import OVER
     from workpacket.model.layout import SPEC_POINTER
     from workpacket.shell.governing.execution import gather
 
     facts = gather(repository, None, NOBODY)
     packets = []
     for name, packet in sorted(facts.packets.items()):
-        document = packet.packet or packet.stub if packet.lane not in _OVER else None
+        document = packet.packet or packet.stub if packet.lane and packet.lane not in OVER else None
         if document is None:
             continue
         scope = stated_scope(document)
@@ -307,7 +304,7 @@ _INTERVAL: Final = 1.0
 
 
 def _watch(arguments: Arguments) -> int:
-    """Report each uncommitted path once that may not be written, until the command is interrupted."""
+    """Report once each uncommitted path that may not be written, until the command is interrupted."""
     from workpacket.git.objects import status
     from workpacket.report.escape import escape
     from workpacket.shell.governing.execution import here
@@ -335,7 +332,7 @@ COMMAND = Command(
     arguments="[PATH...]",
     description="""
 Says whether you may write these paths now: whether you hold a packet that has them in its scope, and the packet still
-states its approved contract. Each refusal names the command that leads on. The guard advises; `check --base` decides.
+states its approved contract. Each refusal names the command to run next. The guard advises; `check --base` decides.
 
 With --agent, it is the hook of a coding agent: it reads a tool call from standard input, and refuses it in the agent's
 format. `init --agent NAME` sets this up. Commands for a shell are not judged.""",

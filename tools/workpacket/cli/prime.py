@@ -21,6 +21,7 @@ from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
+from workpacket.model.lanes import HOLDERS
 from workpacket.model.wording import counted
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
@@ -65,7 +66,7 @@ def _run(arguments: Arguments) -> int:
 
 def _held(facts: Facts, actor: str) -> list[str]:
     now = facts.moment.now
-    working = (name for name, packet in sorted(facts.packets.items()) if packet.lane in {"IN_PROGRESS", "BLOCKED"})
+    working = (name for name, packet in sorted(facts.packets.items()) if packet.lane in HOLDERS)
     return [name for name in working if lease_held(facts.packets[name].state, now) == actor]
 
 
@@ -157,7 +158,7 @@ _COVERAGE: Final = {
 
 
 def rules(policy: LifecyclePolicy) -> Iterator[str]:
-    """Yield what the policy asks of work, in sentences."""
+    """Yield what the policy requires of work, in sentences."""
     yield _COVERAGE[policy.coverage.mode] + " To ask first: `workpacket guard PATH`."
     if policy.coverage.exempt and policy.coverage.mode != "off":
         yield f"Exempt: {escape(_cut(', '.join(policy.coverage.exempt)))}."

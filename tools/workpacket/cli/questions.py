@@ -146,7 +146,7 @@ def row_of(question: OpenQuestion) -> QuestionRow:
 def command_of(run: str, question: OpenQuestion) -> str:
     start = f"workpacket resume {shlex.quote(run)} {shlex.quote(question.id)}"
     if question.denied_by:
-        return f"{start} --yes --confirm {question.digest}, to take the no back"
+        return f"{start} --yes --confirm {question.digest}, to take back the no"
     if "yes" in question.answers:
         return f"{start} --yes --confirm {question.digest}, or --no"
     if "retry" not in question.answers:
@@ -176,7 +176,7 @@ def open_questions(runtime: Runtime, prefix: str = "") -> list[tuple[str, OpenQu
 @refusing
 def run(arguments: Arguments) -> int:
     if len(arguments.words) > 1:
-        raise usage(arguments.command, "unexpected_argument", "expected at most one run id or its beginning")
+        raise usage(arguments.command, "unexpected_argument", "expected at most one run id or a prefix of one")
     with open_runtime() as runtime:
         found = open_questions(runtime, arguments.words[0] if arguments.words else "")
     rows = [row_of(question)._replace(id=f"{question.id} of {run}") for run, question in found]

@@ -77,6 +77,7 @@ _SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "wait.ended": ("done", ("step",)),
     "signal.received": ("mark", ("signal", "by")),
     "patch.applied": ("mark", ("patch",)),
+    "calls.interleaved": ("mark", ("scope",)),
     "value.published": ("mark", ("child", "name")),
     "retry_token.consumed": ("mark", ("checkpoint",)),
     "cancel.requested": ("wait", ("reason", "by")),

@@ -286,7 +286,7 @@ class BatchDependencies(BatchDocument):
     kind = "batch_dependencies"
 
     def is_text(self, path: NodePath) -> bool:
-        """Whether the value is always text, as task ids are below every key."""
+        """Whether the value is always text, such as the task ids below the key of a task."""
         last = path[-1] if path else ""
         return super().is_text(path) or not isinstance(last, str) or path[0] not in (*_FORMS, *_ABOUT_THE_FILE)
 

@@ -257,6 +257,10 @@ class Packet(WorkDocument):
     def risk_text(self) -> Text | None:
         return self.risk_tier
 
+    def spec_texts(self) -> Iterable[Text]:
+        baseline = self.text_at("authority", "spec_baseline")
+        return (*([baseline] if baseline is not None else []), *self.texts_at("authority", "spec_anchor"))
+
     def dependency_texts(self) -> Iterable[Text]:
         """Return the values of the fields with this name, in any section."""
         for placed in self.placed:

@@ -26,12 +26,14 @@ class DocumentKind(NamedTuple):
 
 
 # The rules for every document that has a layout.
-_STRUCTURED = ("structured", "identity")
+_STRUCTURED = ("structured", "identity", "anchors")
 
 KINDS: tuple[DocumentKind, ...] = (
     DocumentKind("stub", "work packet stub", "Stub", MARKDOWN, (*_STRUCTURED, "stub")),
     DocumentKind("refinement", "technical refinement", "Refinement", MARKDOWN, (*_STRUCTURED, "refinement")),
-    DocumentKind("packet", "task packet", "Packet", MARKDOWN, (*_STRUCTURED, "packet", "scope_paths")),
+    DocumentKind(
+        "packet", "task packet", "Packet", MARKDOWN, (*_STRUCTURED, "packet", "packet_reports", "scope_paths")
+    ),
     DocumentKind("task_board", "task board", "TaskBoard", REGISTER, ("task_board",)),
     DocumentKind("registry", "traceability registry", "TraceabilityRegistry", REGISTER, ("registers",)),
     DocumentKind("signature_audit", "signature audit", "SignatureAudit", REGISTER, ("registers",), "registry"),

@@ -253,6 +253,10 @@ class WorkDocument(StructuredDocument):
     def risk_text(self) -> Text | None:
         return None
 
+    def spec_texts(self) -> Iterable[Text]:
+        """Return the texts that name the version of the specification on which the work is based."""
+        return ()
+
     def dependency_texts(self) -> Iterable[Text]:
         """Return texts in which every work packet id counts as a dependency."""
         return ()
@@ -289,6 +293,7 @@ class WorkDocument(StructuredDocument):
             "depends": self.mentions(self.dependency_texts(), own_id),
             "signature": self.mention(self.user_signature),
             "refinement": self.mention(self.refinement_file),
+            "spec_versions": [self.mention(text) for text in self.spec_texts()],
             "spec_target": self.mention(self.text_at("metadata", "spec_target")),
             "evidence": [self._evidence_summary(block) for block in self.evidence_blocks],
             "form": self.form,

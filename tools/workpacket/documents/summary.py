@@ -44,8 +44,9 @@ class WorkSummary(DescribedWork):
     # The signature of a packet, and the refinement file that it names.
     signature: Mention
     refinement: Mention
-    # The specification that a stub names.
+    # The specification that a stub names, and the versions that a packet names.
     spec_target: Mention
+    spec_versions: list[Mention]
     # The evidence in a packet.
     evidence: list[EvidenceSummary]
     # The form of a packet; '' for a stub.

@@ -184,7 +184,7 @@ def default_branch(repository: Repository) -> Branch | None:
 
 
 def main_branch_candidates(repository: Repository) -> Iterator[str]:
-    """Yield the references that may be the main branch; the first one with a commit is."""
+    """Yield the references that may be the main branch; the first one that has a commit is the main branch."""
     remote = main_remote(repository)
     if remote:
         target = symbolic_target(repository, f"refs/remotes/{remote}/HEAD")
@@ -202,7 +202,7 @@ def main_branch_candidates(repository: Repository) -> Iterator[str]:
 
 
 def main_remote(repository: Repository) -> str:
-    """Return the remote to which work is handed in, '' if there is none: the one that the main branch follows, or else
+    """Return the remote to which work is pushed, or '' if there is none: the one that the main branch follows, or else
     `origin`, or else the only one.
     """
     remotes = _remotes(repository)

@@ -343,8 +343,8 @@ def is_renaming(event: LogEvent) -> bool:
 
 
 def _renamed(attached: Mapping[str, LogEvent], most: int) -> dict[str, LogEvent]:
-    """Return the events of at most so many packets that were renamed: those from which nothing but the renaming
-    follows.
+    """Return the events of packets that were renamed, of at most `most` such packets: the events from which nothing but
+    the renaming follows.
     """
     first: dict[str, frozenset[str]] = {}
     for event in attached.values():  # parents come before their children

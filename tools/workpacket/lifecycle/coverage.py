@@ -7,16 +7,20 @@ force says. All facts from git are gathered beforehand; this module only decides
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Final, Literal, cast
 
+from workpacket.documents.spec_pointer import passages
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.contract import ContractUnreadable, contract_of
 from workpacket.lifecycle.gates import names_one, outside, pattern_of, standing_until
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import GOVERNANCE_FOLDER
+from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 
 TYPE_CHECKING = False
@@ -183,3 +187,38 @@ def kind_of(lane: str, lanes: LaneTable) -> Kind:
     if lane not in way or way.index(lane) < way.index("IN_PROGRESS"):
         return ""
     return "work" if way.index(lane) <= way.index("IN_REVIEW") else "verdict"
+
+
+# What could hide the sections below it from a reader, outside of a quoted name: raw HTML, a comment, a code fence.
+_QUOTED = lazy_pattern(r"(?<![`\\])(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
+_HIDING = lazy_pattern(r"<[A-Za-z!/?]|^ {0,3}(?:```|~~~)", re.MULTILINE)
+
+
+def only_adds(before: Source, after: Source) -> bool:
+    """Whether the second text has every section of the first as it was, in the same order below the same titles, and
+    adds only sections that contain nothing that could hide another section.
+    """
+    old, new = _sections(before), _sections(after)
+    if new[0] != old[0]:
+        return False
+    remaining = iter(old[1:])
+    wanted = next(remaining, None)
+    for each in new[1:]:
+        if each == wanted:
+            wanted = next(remaining, None)
+        elif _HIDING.search(_QUOTED.sub("", each[1])):
+            return False
+    return wanted is None
+
+
+def _sections(specification: Source) -> list[tuple[tuple[str, ...], str]]:
+    """Return each heading with all titles above it and the text up to the next heading, preceded by the text above all
+    headings.
+    """
+    found = list(passages(specification))
+    ends = [each.first for each in found] + [specification.line_count + 1]
+    texts = [
+        "\n".join(specification.line(number) for number in range(start, end)).rstrip()
+        for start, end in zip([1, *ends], ends, strict=False)
+    ]
+    return list(zip([(), *(each.titles for each in found)], texts, strict=True))

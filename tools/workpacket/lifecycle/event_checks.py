@@ -56,11 +56,11 @@ class Around(Value):
     """What the gates examine outside the judged log.
 
     `dependencies` are the packets that the claimed one waits for, and whether they were ever done; `waivers` are the
-    approved ones; `contained` says whether a commit is part of head; `submitted` returns what packet and git say about
-    a submission; `open_points` are points of the refinement's checklist that are not met. `packets` are those that
-    have a log; `versions` returns the bytes of a file in every commit of this clone, by digest. `standing` is used if
-    the policy has a gate for standing packets: it returns the last day of this packet according to its files ('' if it
-    is not a standing packet) and according to those of the base (None if the base does not have it). `unreplayed` is
+    approved ones; `contained` says whether a commit is part of head; `submitted` returns what the packet and git say
+    about a submission; `open_points` are points of the refinement's checklist that are not met. `packets` are those
+    that have a log; `versions` returns the bytes of a file in every commit of this clone, by digest. `standing` is used
+    if the policy has a gate for standing packets: it returns the last day of this packet according to its files ('' if
+    it is not a standing packet) and according to those of the base (None if the base does not have it). `unreplayed` is
     the reason why a verdict should have waited for a replay. `light`: whether the packet's document is in the light
     form; `light_unmet`: what that document lacks.
     """

@@ -1,4 +1,4 @@
-"""The guard: whether an actor may write a path now, and if not, which command leads on.
+"""The guard: whether an actor may write a path now, and if not, which command to run next.
 
 It gives the answer of coverage before the file is written. A path may be written by the holder of a packet that has it
 in its scope, if the packet still states its approved contract; by anyone within a standing packet; and where the policy
@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from workpacket.lifecycle.coverage import is_governance
 from workpacket.lifecycle.gates import outside
+from workpacket.model.lanes import NEAR, NOT_NOW, OPEN
 from workpacket.model.layout import APPEND_ONLY_FOLDERS, GOVERNANCE_FOLDER
 from workpacket.problem import Problem
 from workpacket.value import Value
@@ -39,11 +40,8 @@ class Guarded(Value):
 
     def nearness(self, actor: str) -> tuple[bool, int, str]:
         """Order the packets that nearly cover a path: first the actor's own, then those in the nearest lane."""
-        lane = _NEAR.index(self.lane) if self.lane in _NEAR else len(_NEAR)
+        lane = NEAR.index(self.lane) if self.lane in NEAR else len(NEAR)
         return self.holder != actor, lane, self.id
-
-
-_NEAR: Final = ("IN_PROGRESS", "READY_FOR_DEV", "BLOCKED", "IN_REVIEW", "STUB")
 
 
 class GuardRules(Value):
@@ -112,13 +110,12 @@ def _free(path: str, rules: GuardRules) -> str:
     if is_governance(path) and path not in rules.specification:
         return "it is a governance document, which `workpacket check` judges"
     if rules.exempt is None:
-        return "the policy asks for no packet"
+        return "the policy requires no packet"
     return "" if outside((path,), rules.exempt, strict=True) else "the policy exempts it"
 
 
 def _standing(packet: Guarded, now: str) -> bool:
-    active = packet.lane in {"READY_FOR_DEV", "IN_PROGRESS"}
-    return bool(packet.last_day) and active and not packet.drift and now[:10] <= packet.last_day
+    return bool(packet.last_day) and packet.lane in OPEN and not packet.drift and now[:10] <= packet.last_day
 
 
 def _holder(packet: Guarded, now: str) -> str:
@@ -132,17 +129,12 @@ def _nearly(path: str, actor: str, packet: Guarded, now: str) -> PathDecision:
     if packet.drift:
         message = f"{within}, but {packet.drift}"
         return _no(path, name, "contract_changed", message, f"workpacket packet amend {name}")
-    if packet.last_day and packet.lane in {"READY_FOR_DEV", "IN_PROGRESS"}:
+    if packet.last_day and packet.lane in OPEN:
         message = f"{within}, a standing packet that ended on {packet.last_day}"
         return _no(path, name, "change_uncovered", message, f"workpacket packet amend {name}")
     if packet.lane != "IN_PROGRESS":
-        by_lane = {
-            "READY_FOR_DEV": ("no one has claimed it", packet.command),
-            "BLOCKED": ("it is blocked", why),
-            "IN_REVIEW": ("its work is in review, and a later change would not be judged", why),
-            "STUB": ("it is a stub: work on it is not approved yet", why),
-        }
-        but, then = by_lane.get(packet.lane, (f"it is {packet.lane}", why))
+        but = NOT_NOW.get(packet.lane, f"it is {packet.lane}")
+        then = packet.command if packet.lane in OPEN else why
         return _no(path, name, "wrong_lane", f"{within}, but {but}", then)
     holder = _holder(packet, now)
     if holder:

@@ -205,7 +205,7 @@ def packets_policy(root: Node | None) -> PacketsPolicy:
         return PacketsPolicy()
     form: Form = "light" if root.string_at("packets", "form") == "light" else "full"
     # A gate that names approvers is not switched off by this setting.
-    approved = root.get("approvals", "gates", "activation") is not None
+    approved = any(root.get("approvals", "gates", gate) is not None for gate in ("activation", "amendment"))
     phase, commit = root.string_at("packets", "phase"), root.get("packets", "commit")
     return PacketsPolicy(
         form,

@@ -359,7 +359,7 @@ def _project_board(draft: Draft, placements: Sequence[Placement]) -> None:
 
 
 def withdraw(draft: Draft, name: str) -> None:
-    """Remove a packet that has been given another id from board and registry."""
+    """Remove a packet that has been given another id from the board and the registry."""
     facts = draft.facts
     packet, lanes = facts.packets[name], facts.policy.lanes
     if not facts.is_drawn(name):

@@ -189,7 +189,7 @@ def attestation_fault(event: LogEvent, before: Iterable[LogEvent], policy: Evide
 
 
 def replay_unmet(events: Iterable[LogEvent], policy: EvidencePolicy, actors: Actors) -> str:
-    """Return why a verdict PASS must wait for a replay, or '' if it need not: the last one that counts decides. That is
+    """Return why a PASS verdict must wait for a replay, or '' if it need not: the last one that counts decides. That is
     a replay by CI, with a valid attestation, or, unless the policy requires CI, by someone else.
     """
     if policy.replay == "off":

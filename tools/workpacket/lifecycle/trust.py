@@ -11,10 +11,11 @@ import json
 from collections.abc import Iterator
 from typing import Final
 
+from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.reanchor import HEADER, VARIABLE, NewRoot, written
 from workpacket.approvals.webauthn import LOCAL, local_origin
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.lifecycle.gates import ANCHORING
+from workpacket.lifecycle.gates import ANCHORING, CONSUMING
 from workpacket.lifecycle.moves import Planned
 from workpacket.model.canonical import Json
 from workpacket.model.layout import POLICY_PATH, REANCHORED_PATH, SIGNERS_PATH
@@ -39,16 +40,14 @@ roles = ["{role}"]
 threshold = 1
 separation = [{separation}]
 """
-# The role at each gate, and the party from which its holder must differ.
-_GATES: Final = (
-    ("activation", "approver", "author"),
-    ("amendment", "approver", "author"),
-    ("verdict", "validator", "coder"),
-    ("waiver", "approver", "author"),
-    ("override", "operator", "author"),
-    ("resolve", "validator", "coder"),
-    ("policy", "operator", ""),
-)
+# The role at a gate, and the party from which its holder must differ. A gate that is not listed has the first one.
+_ROLE: Final = ("approver", "author")
+_ROLES: Final = {
+    "verdict": ("validator", "coder"),
+    "override": ("operator", "author"),
+    "resolve": ("validator", "coder"),
+    POLICY_GATE: ("operator", ""),
+}
 _ACTORS: Final = "\n# Who may act as whom: new events must be signed with one of these keys.\n"
 _JUDGE: Final = """
 # The judge must not be the coder. Add "operator" as soon as a second person can judge: then the judge must not be
@@ -150,7 +149,8 @@ def _with_rules(text: str, root: Node, whom: Trusting) -> str:
         # Without event keys, authors and approvers cannot be distinguished, and separating them would refuse everyone.
         apart = whom.actors or (known is not None and known.mapping)
         added += _HEADER.format(repository=whom.repository, principal=whom.principal)
-        for gate, role, party in _GATES:
+        for gate in (*CONSUMING.values(), POLICY_GATE):
+            role, party = _ROLES.get(gate, _ROLE)
             separation = f'"{party}"' if party and (apart or party == "coder") else ""
             added += _GATE.format(gate=gate, role=role, separation=separation)
         added += _EVIDENCE if root.get("evidence") is None else ""

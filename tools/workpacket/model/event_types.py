@@ -201,7 +201,7 @@ _DECLARED = record(
 _LEASE = {"holder": NAME, "lease": NAME, "expires_at": EXPIRY}
 
 VERDICTS: Final = ("PASS", "FAIL", "CHANGES", "OUTDATED_ONLY")
-# After one of these, no one works on a packet; after a verdict PASS or CHANGES, its holder may have to continue.
+# After one of these, no one works on a packet; after a PASS or CHANGES verdict, its holder may have to continue.
 ENDING_VERDICTS: Final = frozenset({"FAIL", "OUTDATED_ONLY"})
 
 DATA: Final[Mapping[str, Shape]] = {

@@ -34,6 +34,7 @@ class Lane(Value):
     - `archived`: packets never leave this lane, and a later revision counts instead.
     - `derived`: no event moves a packet here; it is here because its work has landed.
     - `lands_as`: what work in this lane counts as once it has landed.
+    - `not_now`: why files in its scope may not be changed now, after "but". `near`: how soon they may be, 0 for now.
     - `acts`: who advances the packet. `HOLDER` stands for the name of its holder.
     - `waits_for`: what a person must do before a packet moves on; '' if it waits for no one. `needs`: the same in one
       word, by which the audit filters.
@@ -56,6 +57,8 @@ class Lane(Value):
     archived: bool = False
     derived: bool = False
     lands_as: str = ""
+    not_now: str = ""
+    near: int = 5
     acts: str = "the orchestrator"
     waits_for: str = ""
     needs: str = ""
@@ -97,6 +100,8 @@ LANES: tuple[Lane, ...] = (
         unfinished=True,
         may_be_stub=True,
         waits=True,
+        not_now="it is a stub: work on it is not approved yet",
+        near=4,
         sign=".",
         aliases=("stub not activated", "stub not ready for dev", "not ready for dev", "not activated", "genesis"),
     ),
@@ -107,6 +112,8 @@ LANES: tuple[Lane, ...] = (
         unfinished=True,
         in_work=True,
         waits=True,
+        not_now="no one has claimed it",
+        near=1,
         acts="anyone who claims it",
         sign="o",
         aliases=("planned", "ready"),
@@ -118,6 +125,7 @@ LANES: tuple[Lane, ...] = (
         unfinished=True,
         in_work=True,
         held=True,
+        near=0,
         acts=HOLDER,
         sign=">",
         tone="info",
@@ -131,6 +139,8 @@ LANES: tuple[Lane, ...] = (
         in_work=True,
         held=True,
         lands_as="MERGED",
+        not_now="its work is in review, and a later change would not be judged",
+        near=3,
         acts="a validator",
         waits_for="needs a verdict",
         needs="verdict",
@@ -159,6 +169,8 @@ LANES: tuple[Lane, ...] = (
         "blocked",
         unfinished=True,
         waits=True,
+        not_now="it is blocked",
+        near=2,
         acts=HOLDER,
         waits_for="blocked",
         needs="unblocking",
@@ -226,7 +238,14 @@ LANES: tuple[Lane, ...] = (
 ARCHIVED: Final = frozenset(lane.token for lane in LANES if lane.archived)
 DERIVED: Final = frozenset(lane.token for lane in LANES if lane.derived)
 LANDS_AS: Final = {lane.token: lane.lands_as for lane in LANES if lane.lands_as}
+NOT_NOW: Final = {lane.token: lane.not_now for lane in LANES if lane.not_now}
 HELD: Final = frozenset(lane.token for lane in LANES if lane.held)
+# Those in which work may be done or begun without another step; those whose holder advances them.
+OPEN: Final = frozenset(lane.token for lane in LANES if lane.in_work and not lane.lands_as)
+NEAR: Final = tuple(lane.token for lane in sorted(LANES, key=lambda lane: lane.near))
+HOLDERS: Final = frozenset(lane.token for lane in LANES if lane.acts == HOLDER)
+# Those from which no work begins any more, so that a packet in them covers no change to come.
+OVER: Final = frozenset(lane.token for lane in LANES if not (lane.unfinished or lane.reclaimable))
 MAY_BE_STUB: Final = frozenset(lane.token for lane in LANES if lane.may_be_stub)
 SETTLED: Final = frozenset(lane.token for lane in LANES if lane.settled)
 WAITING: Final = frozenset(lane.token for lane in LANES if lane.waits)

@@ -76,7 +76,7 @@ _INTRODUCTION = (
     "# Reason codes",
     "",
     "Every message that asks for an action carries one of these codes; `workpacket explain CODE` shows the same text.",
-    "This page is generated from the catalogue in the package: change the text there, not here.",
+    "This page is generated from the catalog in the package: change the text there, not here.",
 )
 
 

@@ -125,8 +125,11 @@ class SupersededStillLive(RepositoryRule):
 
     Someone might work on this packet instead of its successor.
 
-    Remedy: `workpacket board sync` writes the status; `just next` names the packet in force.
+    Remedy: `workpacket board sync` writes the status; `just next` names the packet in force. Where packets that were
+    replaced are never edited, ignore this code.
     """
+
+    severity = "warning"
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
@@ -136,7 +139,8 @@ class SupersededStillLive(RepositoryRule):
             said = self._said_by(work, packet)
             if said:
                 message = f"the status is {packet.summary['status']!r}, but {said}"
-                yield self.finding(packet.path, packet.summary["status_place"], message, hint="write Superseded")
+                hint = "`workpacket board sync` writes it" if packet.id in repository.lanes else ""
+                yield self.finding(packet.path, packet.summary["status_place"], message, hint=hint)
 
     @staticmethod
     def _said_by(work: WorkIndex, packet: WorkFile) -> str:
@@ -245,7 +249,9 @@ class RegistryActiveMissing(RepositoryRule):
             # Another rule reports paths that cannot be the path of a packet.
             if kind_of(file) not in {"packet", "stub"}:
                 continue
-            other = work.packets.get(row["active"]) or work.stubs.get(row["active"])
+            # The stub is not in force instead of the packet that was made from it.
+            other = work.packets.get(row["active"])
+            other = other or (work.stubs.get(row["active"]) if kind_of(file) == "stub" else None)
             hint = f"write {other.path}" if other is not None else ""
             yield self.finding(path, row["active_place"], f"file {file} not found", hint=hint)
 
@@ -333,6 +339,9 @@ class StubWithoutRow(RepositoryRule):
 
     Remedy: add a row: `workpacket board registry sync`.
     """
+
+    severity = "warning"
+    strict_severity = "warning"
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from workpacket.documents.document import stem_of
 from workpacket.documents.places import kind_of
 from workpacket.documents.summary import Mention, circles
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.layout import refinement_paths
 from workpacket.problem import Problem
 from workpacket.rules.identity import PLACEHOLDER
@@ -231,9 +232,59 @@ class RefinementUnapproved(RepositoryRule):
             state = packet.summary["lanes"][0]
             if refinement["review_status"] not in {"", "APPROVED"}:  # another rule reports that it is missing
                 yield self.finding(packet.path, place, f"the packet is {state}, but {paths[0]} is not approved")
-            elif refinement["enrichment_needed"]:
+            elif refinement["enrichment_needed"] and "enrichment" not in packet.id.casefold():
+                # The packet that carries out the enrichment is approved with it.
                 message = f"the packet is {state}, but {paths[0]} says ENRICHMENT_NEEDED: YES"
                 yield self.finding(packet.path, place, message)
+
+
+class RefinementOtherVersion(RepositoryRule):
+    """Packet and refinement that are based on different versions of the specification
+
+    What was approved is the refinement's version.
+
+    Remedy: look up the passages in the refinement's version, and correct SPEC_BASELINE and SPEC_ANCHOR.
+    """
+
+    severity = "warning"
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        for packet in repository.work.packets.values():
+            paths = (path for path in refinement_paths(packet.id) if path in repository.refinements)
+            refinement = next((repository.refinements[path] for path in paths), None)
+            pinned = _VERSION.search(refinement["spec"]) if refinement is not None else None
+            named = [(mention, _VERSION.search(mention[0])) for mention in packet.summary["spec_versions"]]
+            other = [mention for mention, match in named if match and pinned and match[0] != pinned[0]]
+            if other and pinned is not None:
+                more = f" (also line {other[1][1]})" if len(other) > 1 else ""
+                message = f"this is {other[0][0].partition(' ')[0]}, but the refinement is based on {pinned[0]}{more}"
+                yield self.finding(packet.path, other[0][1:], message)
+
+
+_VERSION = lazy_pattern(r"v\d+(?:\.\d+)+(?=\.md\b)")
+
+
+class SpecDigestContradicts(RepositoryRule):
+    """One version of the specification with two digests
+
+    Two refinements name the same file, but were approved for different texts.
+
+    Remedy: find out which text was in force, and refine the other packet again.
+    """
+
+    severity = "warning"
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        first: dict[tuple[str, int], tuple[str, str, int]] = {}
+        for path, refinement in sorted(repository.refinements.items()):
+            digest, place = refinement["spec_digest"], refinement["spec_place"]
+            # A pointer such as SPEC_CURRENT.md stands for many versions.
+            if not digest or not any(map(str.isdigit, refinement["spec"])):
+                continue
+            earlier = first.setdefault((refinement["spec"], len(digest)), (digest, path, place[0]))
+            if earlier[0] != digest:
+                message = f"{refinement['spec']} has the digest {earlier[0][:12]}... in {earlier[1]}:{earlier[2]}"
+                yield self.finding(path, place, f"{message}, here {digest[:12]}...")
 
 
 class ValidatedUnproven(RepositoryRule):
@@ -306,17 +357,25 @@ def _uses(repository: RepositorySummaries) -> Iterator[SignatureUse]:
 class SignatureReused(RepositoryRule):
     """Signature that was given for another packet
 
-    Each token approves one packet. On a second packet, the token is a copy, and that packet was not approved.
+    Each token approves one packet. On a second packet, the token is a copy, and that packet was not approved. Where a
+    signed envelope approved the packet, the token proves nothing and is not compared.
 
     Remedy: have the packet approved separately: `workpacket approve <WP_ID>`.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         owners = _audited_owners(repository)
+        for path, audit in repository.signature_audits.items():
+            for row in audit["rows"]:
+                where, names = owners.get(row["signature"][0], ("", set()))
+                others = {mention[0] for mention in row["packets"]} - names
+                if names and others - set(repository.attested):
+                    message = f"the signature {row['signature'][0]} was given for {', '.join(sorted(names))} ({where})"
+                    yield self.finding(path, row["signature"][1:], message)
         for use in _uses(repository):
             token = use.signature[0]
             where, names = owners.setdefault(token, (use.path, {use.name}))
-            if names and use.name not in names:
+            if names and use.name not in names and use.name not in repository.attested:
                 message = f"the signature {token} was given for {', '.join(sorted(names))} ({where})"
                 yield self.finding(use.path, use.signature[1:], message)
 

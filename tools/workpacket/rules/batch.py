@@ -62,6 +62,23 @@ class IntegerLookingSha(CheckpointRule):
             yield self.fault(commit.span, message, hint="put it in quotes", edits=edits, fix_title="put it in quotes")
 
 
+class BatchCommitMissing(CheckpointRule):
+    """Checkpoint without the last commit
+
+    A resumed session cannot tell which commit contains the last batch, and whether the work tree has changed since.
+
+    Remedy: write the commit before the one that contains the checkpoint to `last_commit`.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: BatchCheckpoint) -> Iterator[Problem]:
+        last = document.last_batch
+        if last is not None and last.value and document.last_commit is None:
+            yield self.fault(last.span, "the checkpoint has a last batch, but no last_commit")
+
+
 class BatchLabelText(CheckpointRule):
     """Batch label that is not a number
 

@@ -140,20 +140,30 @@ def schema_faults(document: Document, schemas: SchemaSet) -> Iterator[Problem]:
     for violation in schemas.violations(document.schema, document.root.plain()):
         if violation.code == "field_missing" and not violation.location.keys and has_rule:
             continue
+        where, outside = _elsewhere(document, violation)
         yield replace(
             violation,
-            message=violation.message + _elsewhere(document, violation),
+            code="field_elsewhere" if outside else violation.code,
+            message=violation.message + where,
             location=Location.span(*span_of(document.root, violation)),
         )
 
 
-def _elsewhere(document: Document, violation: Problem) -> str:
+def _elsewhere(document: Document, violation: Problem) -> tuple[str, bool]:
+    """Return where a missing field is instead, and whether that is outside of its section: in older packets, the
+    signature is below the skeleton.
+    """
     if violation.code != "field_missing" or not isinstance(document, StructuredDocument):
-        return ""
-    from workpacket.rules.structured import elsewhere
+        return "", False
+    from workpacket.rules.structured import elsewhere, line_of_field
 
     named = _NAMED.match(violation.message)
-    return elsewhere(document, normal_key(named[1])) if named is not None else ""
+    key = normal_key(named[1]) if named is not None else ""
+    found = line_of_field(document, key, f"{key}_locked") if key else None
+    home = document.placed_section(str(violation.location.keys[0])) if violation.location.keys else None
+    if found is None or home is None:
+        return (elsewhere(document, key) if key else ""), False
+    return elsewhere(document, key, f"{key}_locked"), not home.section.line <= found[0] <= home.section.end_line
 
 
 def span_of(root: Node, violation: Problem) -> tuple[int, int]:

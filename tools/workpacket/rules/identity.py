@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from workpacket.documents.document import Document, Text, as_text
+from workpacket.documents.document import Document, Text
 from workpacket.documents.structured import (
     PlacedSection,
     StructuredDocument,
@@ -47,6 +47,9 @@ _OF_A_TEMPLATE = lazy_pattern(
     r"(?i)\b(?:stable|revision|without|merge-base|optional|required|template|placeholder|e\.g\.|fill in)|-vN\b"
 )
 _WORD = lazy_pattern(r"\w+")
+# The values between which a template lets people choose, left behind the chosen one.
+_CHOICES = lazy_pattern(r"\([A-Z][A-Z_]+(?:[ \t]*\|[ \t]*[A-Z][A-Z_]+)+\)")
+_LISTED = lazy_pattern(r"(?P<value>[A-Z][A-Z_]+)[ \t]+\([A-Z][A-Z_]+(?:[ \t]*\|[ \t]*[A-Z][A-Z_]+)+\)\Z")
 # Everything that templates write there; any other word was written by a person.
 _WORDS_OF_TEMPLATES = {
     "a", "an", "at", "base", "commit", "creation", "equals", "example", "fill", "for", "from", "git", "head", "id",
@@ -56,8 +59,11 @@ _WORDS_OF_TEMPLATES = {
 }  # fmt: skip
 # The earliest and latest plausible years: work packets are not older, and plans do not reach further.
 _FIRST_YEAR, _LAST_YEAR = 1990, 2050
-_MAPPED = frozenset({"evidence_mapping", "validation", "evidence"})
 _TEMPLATE_ROW = lazy_pattern(r"`?\[[^\[\]]{1,60}\]`?\s*(?:->|\u2192)\s*`?\[[^\[\]]{1,60}\]`?")
+# `# ...task-specific commands...`
+_ELLIPSIS_LINE = lazy_pattern(
+    r"(?m)(?:^|(?<=\r))[ \t]*(?:#|//)?[ \t]*(?P<text>\.\.\.[a-z][^.\r\n]{3,60}\.\.\.)[ \t]*(?=[\r\n]|\Z)"
+)
 _IN_TITLE = lazy_pattern(r"<[A-Z_]*WP_ID>")
 
 
@@ -100,6 +106,12 @@ class HintTextLeft(StructuredRule):
         behind = _BEHIND_COMMIT.match(commit.value) if commit is not None else None
         if commit is not None and behind is not None and is_hint(behind["rest"]):
             yield self._left_over(document, "MERGE_BASE_SHA", commit, behind.start("rest"))
+        placed = document.placed_section("metadata")
+        for field in placed.fields if placed is not None else ():
+            listed = _LISTED.match(field.value)
+            if listed is not None:  # `HIGH (LOW | MEDIUM | HIGH)`
+                text = Text(field.value, *field.value_span)
+                yield self._left_over(document, field.key, text, listed.end("value"))
 
     def _left_over(self, document: StructuredDocument, name: str, text: Text, end: int) -> Problem:
         rest = text.value[end:].strip()
@@ -108,6 +120,7 @@ class HintTextLeft(StructuredRule):
         of_template = _OF_A_TEMPLATE.search(rest) is not None and _WORDS_OF_TEMPLATES.issuperset(
             _WORD.findall(rest.lower().replace("e.g.", ""))
         )
+        of_template = of_template or _CHOICES.fullmatch(rest) is not None
         what = f"the template's hint {rest!r}" if of_template else repr(rest)
         return self.fault(
             (text.start + end, text.end) if run is not None else text.span,
@@ -288,6 +301,28 @@ class ItemRepeated(WorkRule):
 _WITHOUT_REPETITION = frozenset({"done_means", "acceptance_criteria", "in_scope", "in_scope_paths", "out_of_scope"})
 
 
+class ItemTruncated(StructuredRule):
+    """List item whose beginning is lost
+
+    It begins in the middle of a sentence; what it was about is unknown.
+
+    Remedy: restore the text from git or from the document that it was copied from.
+    """
+
+    severity = "warning"
+
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        blocks = (block for section in document.outline.walk() for block in walk(section.blocks))
+        for item in (block for block in blocks if block.kind == "item" and block.children):
+            first = item.children[0]
+            spans = first.spans if first.kind == "paragraph" else ()
+            if spans and _MIDDLE.match(document.source.text, *spans[0]):
+                yield self.fault(spans[0], f"this item begins with {document.source.text[spans[0][0]]!r}")
+
+
+_MIDDLE = lazy_pattern(r"[/,;)\]] +\w")
+
+
 class DatedRule(DocumentRule[Document]):
     """A rule about documents whose reader lists the fields that contain a date or time."""
 
@@ -383,22 +418,35 @@ class PlaceholderLeft(StructuredRule):
                 start = section.title_span[0]
                 span = (start + match.start(), start + match.end())
                 yield self.fault(span, f"the title still contains the placeholder {match.group()}")
+        for field in document.preamble_fields if document.kind == "packet" else ():
+            if field.value.startswith("<") and PLACEHOLDER.fullmatch(field.value):
+                yield self.fault(field.value_span, f"{field.key} still contains the placeholder {field.value}")
         for placed in document.placed:
             for field in placed.fields:
                 match = PLACEHOLDER.match(field.value)
                 if match and document.awaits_answers and field.name in document.answers:
                     continue
-                if match and placed.spec.field(field.name) is not None:
+                known = placed.spec.field(field.name) is not None
+                if match and (known or (field.value.startswith("<") and match.group() == field.value)):
                     span = (field.value_span[0] + match.start(), field.value_span[0] + match.end())
                     yield self.fault(span, f"{field.key} still contains the placeholder {match.group()}")
+                yield from self._in_fences(document, field)
             yield from self._template_rows(document, placed)
             # In a list, angle brackets may be part of the text; but an item with nothing else was not filled in.
             for item in walk_items(items_of_section(document.source, placed.section)):
                 if PLACEHOLDER.fullmatch(item.text):
                     yield self.fault(item.span, f"{placed.spec.heading} still contains the placeholder {item.text}")
 
+    def _in_fences(self, document: StructuredDocument, field: Field) -> Iterator[Problem]:
+        for fence in field.fences:
+            for match in _ELLIPSIS_LINE.finditer(
+                document.source.text, fence.start, document.source.line_span(fence.end_line)[1]
+            ):
+                yield self.fault(match.span("text"), f"{field.key} still contains the placeholder {match['text']}")
+
     def _template_rows(self, document: StructuredDocument, placed: PlacedSection) -> Iterator[Problem]:
-        for item in items_of_section(document.source, placed.section) if placed.spec.key in _MAPPED else ():
+        # A glued heading moves the row to the section before it.
+        for item in items_of_section(document.source, placed.section):
             if _TEMPLATE_ROW.fullmatch(item.text):
                 yield self.fault(item.span, f"{placed.spec.heading} still contains the template's row {item.text}")
 
@@ -448,36 +496,6 @@ class LookAlikeCharacter(StructuredRule):
     def _names_the_document(self, document: StructuredDocument, start: int) -> bool:
         """Whether this is an id of the document itself, which `IdMalformed` reports."""
         return any(text.start <= start < text.end for _, text in id_fields(document))
-
-
-_LONG_PATH = 400
-# The name of a file with a version: `Spec_v1.2.md`.
-_VERSIONED = lazy_pattern(r"`?(?:[^\s`]*/)?([\w-]*?_?)(v\d+(?:\.\d+)*)(?=\.md\b|[\s`]|\Z)", re.IGNORECASE)
-# The fields that name the version of the specification.
-_PINS = (("metadata", "spec_target_resolved"), ("authority", "spec_baseline"), ("authority", "spec_target"))
-
-
-class AnchorOtherVersion(StructuredRule):
-    """Anchor in another version of the specification
-
-    The document pins one version, but the anchor refers to another.
-
-    Remedy: look up the passage in the version that is pinned.
-    """
-
-    kinds = ("refinement", "packet")
-    severity = "warning"
-
-    def check(self, document: StructuredDocument) -> Iterator[Problem]:
-        pins = [text.value[-_LONG_PATH:] for keys in _PINS if (text := document.text_at(*keys)) is not None]
-        pinned = [(stem.casefold(), version.casefold()) for pin in pins for stem, version in _VERSIONED.findall(pin)]
-        anchors = [as_text(anchor.get("spec_anchor")) for anchor in document.items_at("spec_anchors")]
-        for text in (*anchors, *document.texts_at("authority", "spec_anchor")):
-            named = _VERSIONED.match(text.value[:_LONG_PATH]) if text is not None else None
-            versions = [version for stem, version in pinned if named is not None and stem == named[1].casefold()]
-            if text is not None and named is not None and versions and named[2].casefold() not in versions:
-                message = f"the anchor is in {named[1]}{named[2]}, but {named[1]}{versions[-1]} is pinned"
-                yield self.fault(text.span, message)
 
 
 class DateImplausible(DatedRule):

@@ -11,11 +11,9 @@ from workpacket.documents.structured import body_of, items_of_section, walk_item
 from workpacket.documents.summary import EvidenceSummary, WorkSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import find_ids
-from workpacket.model.lanes import HOLDER
 from workpacket.problem import Problem
 from workpacket.rules.identity import PLACEHOLDER, is_hollow
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
-from workpacket.rules.scope_paths import is_too_wide
 from workpacket.rules.structured import elsewhere, says_something
 from workpacket.text.blocks import walk
 from workpacket.text.fields import Field, Item, read_fields
@@ -26,13 +24,6 @@ _EVIDENCE_PLACE = lazy_pattern(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d
 _EVIDENCE_FORM = "path/to/file:line"
 _TODO = lazy_pattern(r"\bTODO\b")
 _ONE_VALUE = frozenset({"risk_tier", "user_signature", "merge_base_sha"})
-_VERDICT = lazy_pattern(
-    r"(?:^|(?<=\r))[ \t]*(?:[-*+][ \t]+)?"
-    r"(?P<line>[*_`]*verdict[*_`]*[ \t]*:[*_`]*[ \t]*[*_`]*(?P<verdict>PASS|FAIL|OUTDATED)(?:\b|_))",
-    re.IGNORECASE | re.MULTILINE,
-)
-
-
 _FAILED = lazy_pattern(r"-?0*[1-9][0-9]*")
 
 PacketRule = DocumentRule[Packet]
@@ -166,6 +157,21 @@ _ENOUGH: Final = 20
 _ALWAYS_THERE: Final = frozenset({"metadata", "scope", "quality_gate", "authority"})
 
 
+# Patterns and words for everything. A pattern with a folder or an ending limits the scope.
+_EVERYTHING = lazy_pattern(
+    r"(?i)(?:\./)?(?:\*{1,2}(?:/\*{1,2}|\.\*)?)?/?|\.?"
+    r"|(?:the )?(?:whole|entire|full) (?:repo(?:sitory)?|code ?base|project|tree)"
+    r"|(?:all|any|every)(?: of)?(?: the)?(?: files?| paths?)?(?: as needed)?|everything|anything"
+    r"|(?:various(?: files)?|as needed|where needed)"
+)
+
+
+def is_too_wide(entry: str) -> bool:
+    """Whether an entry of a scope allows every file."""
+    path = entry.strip().strip("`\"'").rstrip(".,; ") or "."
+    return bool(entry.strip()) and _EVERYTHING.fullmatch(path) is not None
+
+
 class PacketContentMissing(PacketRule):
     """Packet without a part of the contract, such as its scope or criteria
 
@@ -247,35 +253,6 @@ class FieldContradicts(PacketRule):
             if earlier.bare.strip("`* ").casefold().split()[:1] != value.casefold().split()[:1]:
                 line = document.source.line_and_column(earlier.key_span[0])[0]
                 yield self.fault(field.key_span, f"{field.key} is {value!r} here, but {earlier.bare!r} on line {line}")
-
-
-class VerdictContradicts(PacketRule):
-    """Status that contradicts the last verdict
-
-    The last verdict counts, so the status must match it.
-
-    Remedy: `workpacket board sync` writes the lane recorded in the log; without a log, correct the status.
-    """
-
-    severity = "warning"
-
-    def check(self, document: Packet) -> Iterator[Problem]:
-        verdicts = _verdicts(document)
-        lanes = document.lanes.named(document.status.value) if document.status is not None else ()
-        if not verdicts or not lanes:
-            return
-        last = verdicts[-1]
-        passed = last["verdict"].upper() == "PASS"
-        before = all(lane.in_work and (lane.waits or lane.acts == HOLDER) for lane in lanes)
-        if (passed and before) or (not passed and all(lane.satisfies for lane in lanes)):
-            message = f"the last verdict is {last['verdict'].upper()}, but the status is {lanes[0].title}"
-            yield self.fault(last.span("line"), message)
-
-
-def _verdicts(document: Packet) -> list[re.Match[str]]:
-    """Return the verdicts of the reports in a packet, in text order."""
-    reports = [placed.section for placed in document.placed if placed.spec.key == "validation_reports"]
-    return [match for part in reports for match in _VERDICT.finditer(document.source.text, part.start, part.end)]
 
 
 class ScopeContradicts(PacketRule):

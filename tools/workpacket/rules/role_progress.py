@@ -61,7 +61,7 @@ class RoleOlderForm(RoleRule):
         if document.note == "older_checkpoint" and document.root is not None:
             missing = ", ".join(key for key in KEYS if document.at(key) is None)
             span = (document.root.start, document.root.start)
-            yield self.fault(span, f"this checkpoint is in an older form, without {missing}")
+            yield self.fault(span, f"this checkpoint has only some of the seven fields; it lacks {missing}")
 
 
 class RoleFileUnread(RoleRule):
@@ -151,7 +151,9 @@ class RoleIdentityMismatch(RoleRule):
     Remedy: name the file `<feature>-<agent>.md`, or correct the fields.
     """
 
+    # Reports of a team or a lead may be named after their subject.
     severity = "warning"
+    strict_severity = "warning"
 
     def check(self, document: RoleProgress) -> Iterator[Problem]:
         feature, agent = document.feature, document.agent
@@ -162,6 +164,23 @@ class RoleIdentityMismatch(RoleRule):
             wrong = agent if document.stem.startswith(f"{feature.value}-") else feature
             message = f"according to its fields, the file should be named {expected}.md, not {document.stem}.md"
             yield self.fault(wrong.span, message, hint="rename the file or correct the fields")
+
+
+class RoleFeatureMalformed(RoleRule):
+    """Feature that is a title and not a short name
+
+    Files of one feature are found by its name, so this file is not found with the others.
+
+    Remedy: write the name that the other files use, in small letters with hyphens.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: RoleProgress) -> Iterator[Problem]:
+        feature = document.feature
+        if not document.is_checkpoint and feature is not None and " " in feature.value.strip():
+            yield self.fault(feature.span, f"the feature {feature.value!r} is a title, not a name")
 
 
 class RoleNoteTime(RoleRule):

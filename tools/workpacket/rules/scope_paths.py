@@ -8,9 +8,9 @@ from workpacket.documents.batch import BatchCheckpoint, BatchTasks
 from workpacket.documents.document import Text
 from workpacket.documents.packet import Packet
 from workpacket.documents.work_package import WorkPackage
-from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.gates import pattern_of
 from workpacket.problem import Problem
+from workpacket.rules.packet import is_too_wide
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.formats import repository_path
 
@@ -31,21 +31,6 @@ class PathLeavesRepository(DocumentRule[Packet | BatchTasks | BatchCheckpoint]):
             complaint = repository_path(path.replace("\\", "/")) if path else ""
             if complaint:
                 yield self.fault(text.span, f"the path {path!r} {complaint}")
-
-
-# Patterns and words for everything. A pattern with a folder or an ending limits the scope.
-_EVERYTHING = lazy_pattern(
-    r"(?i)(?:\./)?(?:\*{1,2}(?:/\*{1,2}|\.\*)?)?/?|\.?"
-    r"|(?:the )?(?:whole|entire|full) (?:repo(?:sitory)?|code ?base|project|tree)"
-    r"|(?:all|any|every)(?: of)?(?: the)?(?: files?| paths?)?(?: as needed)?|everything|anything"
-    r"|(?:various(?: files)?|as needed|where needed)"
-)
-
-
-def is_too_wide(entry: str) -> bool:
-    """Whether an entry of a scope allows every file."""
-    path = entry.strip().strip("`\"'").rstrip(".,; ") or "."
-    return bool(entry.strip()) and _EVERYTHING.fullmatch(path) is not None
 
 
 class ScopeTooWide(DocumentRule[Packet | WorkPackage]):

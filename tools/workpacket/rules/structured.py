@@ -56,12 +56,18 @@ def elsewhere(document: StructuredDocument, *names: str) -> str:
     """Return the end of a sentence about a missing field: the line that has it where it is not read, if there is
     one.
     """
+    found = line_of_field(document, *names)
+    return f"; line {found[0]} has {found[1]}, where it is not read" if found is not None else ""
+
+
+def line_of_field(document: StructuredDocument, *names: str) -> tuple[int, str] | None:
+    """Return the first line that looks like one of these fields, and how it writes the name."""
     for number in range(1, document.source.line_count + 1):
         start, end = document.source.line_span(number)
         match = _FIELD_LINE.match(document.source.text, start, end)
         if match is not None and normal_key(latin(match["key"])) in names:
-            return f"; line {number} has {match['key']}, where it is not read"
-    return ""
+            return number, match["key"]
+    return None
 
 
 def says_something(text: str) -> bool:
@@ -123,11 +129,24 @@ def _missing_sections(rule: DocumentRule[StructuredDocument], document: Structur
     present |= {spec.key for spec, _ in disguised_headings(document)}
     for spec in document.layout.sections:
         if spec.required and spec.key not in present:
-            place = _place_for(document, spec)
             heading = f"{'#' * document.layout.levels[0]} {spec.heading}"
             # The fields of the section may be there without its heading.
-            where = elsewhere(document, *(field.key for field in spec.fields if field.required))
-            yield rule.fault(place, f"the section `{heading}` is missing{where}", hint=f"add `{heading}`")
+            keys = [field.key for field in spec.fields if field.required]
+            inside = line_of_field(document, *keys, *(["spec_anchor"] if spec.key == "spec_anchors" else []))
+            if inside is not None:
+                place = document.source.line_span(inside[0])
+                message = f"the heading `{heading}` is missing above {inside[1]}"
+                yield rule.fault(place, message, hint=f"write `{heading}` above this line")
+            elif not _in_older_sections(document, spec):
+                place = _place_for(document, spec)
+                yield rule.fault(place, f"the section `{heading}` is missing", hint=f"add `{heading}`")
+
+
+def _in_older_sections(document: StructuredDocument, missing: SectionSpec) -> bool:
+    """Whether an older document has a section of its own for each list of the missing section."""
+    older = {placed.spec.key for placed in document.placed if placed.spec in document.layout.older}
+    lists = {field.key for field in missing.fields} & {spec.key for spec in document.layout.older}
+    return bool(lists) and lists - {"rollback_hint"} <= older
 
 
 def _place_for(document: StructuredDocument, missing: SectionSpec) -> tuple[int, int]:
@@ -257,6 +276,16 @@ class HeadingHidden(StructuredRule):
             what = "comment or HTML" if block.kind == "html" else "code block"
             message = f"the section {spec.heading} is inside the {what} that begins on line {block.line}"
             yield self.fault(span, message, hint=f"end it before this line; it now ends on line {block.end_line}")
+        known = {spec.key for spec, *_ in hidden_headings(document)}
+        for section in document.outline.walk():
+            for item in (block for block in walk(section.blocks) if block.kind == "item"):
+                first = item.children[0] if item.children else item
+                if first.kind == "heading" and first.marker.startswith("##") and first.spans:
+                    title = first.text(document.source.text)
+                    named = document.layout.section(title)
+                    if named is None or named.key not in known:
+                        span = (first.start, first.spans[-1][1])
+                        yield self.fault(span, f"the heading {title[:60]!r} is inside a list item")
 
 
 class HeadingGlued(StructuredRule):

@@ -59,7 +59,11 @@ class StubOldFamily(StubRule):
         placed = document.placed_section("metadata")
         if document.is_older and placed is not None:
             hint = "`workpacket fmt --upgrade` rewrites it"
-            yield self.fault(placed.section.title_span, "this stub is in the older form", hint=hint)
+            text = document.source.text.casefold()
+            wanted = (("scope", "scope"), ("acceptance criteria", "acceptance"), ("anchor candidates", "anchor"))
+            absent = [name for name, word in wanted if word not in text]
+            without = f", without {' and '.join(absent)}" if absent else ""
+            yield self.fault(placed.section.title_span, f"this stub is in the older form{without}", hint=hint)
 
 
 class StubBannerMissing(StubRule):
@@ -99,16 +103,13 @@ class StubStatusNotCanonical(StubRule):
             return
         lanes = document.lanes.named(status.value)
         lane = lanes[0].token if lanes else ""
-        if lane and lane not in MAY_BE_STUB:
+        # An archived stub keeps its status: the usual one would make it look live again.
+        if lane and (lane not in MAY_BE_STUB or lanes[0].archived):
             return
         run = document.run(status)
         edits = [run.replaced_by(CANONICAL_STATUS)] if run is not None and lane == CANONICAL_LANE else []
         message = f"the status is {status.value!r} instead of {CANONICAL_STATUS!r}"
-        hint = f"write {CANONICAL_STATUS}"
-        if lanes and lanes[0].archived:  # the usual status would make it look live again
-            message = f"the status {status.value!r} is that of an archived packet, but the file is among the stubs"
-            hint = f"move its entry on the board to the section {lanes[0].section.title()}, and keep the status"
-        yield self.fault(status.span, message, hint=hint, edits=edits)
+        yield self.fault(status.span, message, hint=f"write {CANONICAL_STATUS}", edits=edits)
 
 
 class StubStatusNoStub(StubRule):
@@ -305,6 +306,10 @@ class StubContentMissing(StubRule):
     severity = "warning"
 
     def check(self, document: Stub) -> Iterator[Problem]:
+        metadata = document.placed_section("metadata")
+        if metadata is not None and not document.is_older and document.base_wp_id is None:
+            where = elsewhere(document, "base_wp_id")
+            yield self.fault(metadata.section.title_span, f"the stub does not say BASE_WP_ID{where}")
         placed = document.placed_section("intent")
         if placed is None or document.is_older:
             return
@@ -364,10 +369,11 @@ class NestedTooDeep(StubRule):
 
     Requirements at that depth are easily missed.
 
-    Remedy: raise the inner items by a level.
+    Remedy: raise the inner items by one level.
     """
 
     severity = "warning"
+    strict_severity = "warning"
 
     def check(self, document: Stub) -> Iterator[Problem]:
         for placed in document.placed:

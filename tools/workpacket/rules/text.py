@@ -211,8 +211,11 @@ def _what_was_meant(match: re.Match[str]) -> str:
     if meant is None:
         return "write the intended text"
     before, behind = _WORD_BEFORE.search(match.string, 0, match.start()), _WORD_BEHIND.match(match.string, match.end())
-    word = f"{before[0] if before is not None else ''}{meant}{behind[0] if behind is not None else ''}"
-    why = "a shell probably read {} as an escape" if meant.startswith("`") else "an old code page draws {} for it"
+    start, rest = (before[0] if before is not None else ""), (behind[0] if behind is not None else "")
+    word = f"{start}{meant}{rest}"
+    if meant.startswith("`") and start in {"`", "``"}:  # of the marks of a fence, the shell reads some as escapes
+        word = f"```{meant[1:]}{rest}"
+    why = "a shell probably read {} as an escape" if meant.startswith("`") else "an old code page displays it as {}"
     return f"{why.format(meant)}: write {word}"
 
 
@@ -248,7 +251,8 @@ class ConflictMarker(TextRule):
         # A line of seven '=' alone underlines a heading; it is a conflict marker only between the other two.
         if any(match.group()[0] in "<>" for match in markers):
             for match in markers:
-                yield self.fault(match.span(), f"conflict marker {match.group()}", hint="resolve the merge conflict")
+                hint = "resolve the merge conflict; on board and registry: workpacket board sync"
+                yield self.fault(match.span(), f"conflict marker {match.group()}", hint=hint)
 
 
 class HomePath(TextRule):
@@ -295,6 +299,46 @@ class Mojibake(TextRule):
         title = f"write {meant!r}" if len(found) == 1 else "write the intended characters"
         edits = [run.replaced_by(text) for run, text in runs if run is not None]
         yield self.fault((first.start(), found[-1].end()), message, edits=edits, fix_title=title)
+
+
+_LOST = lazy_pattern(
+    r"(?m)(?:(?<=[\w)] )|(?<=[\r\n]# )|(?<=[\r\n]## ))\?{3,}(?= [\w`(])|(?<=\w)\?{3}(?=\w)"
+    r"|(?:^|(?<=[\r\n]))[ \t]*[-*][ \t]+(?=\?\. )"
+)
+
+
+class CharactersLost(TextRule):
+    """Question marks or letters in place of characters that a program could not write
+
+    What was there, such as an arrow, a dash or a section sign, is lost.
+
+    Remedy: write the intended characters.
+    """
+
+    severity = "warning"
+    confidence = "likely"
+    kinds = ("stub", "packet", "refinement", "task_board", "registry", "signature_audit", "role_progress")
+
+    def check(self, document: Document) -> Iterator[Problem]:
+        text = document.source.text
+        line_at = document.source.line_and_column
+        signs = list(_LOST_SIGN.finditer(text))
+        signs = [one for one in signs if _ABOUT_SECTIONS.search(document.source.line(line_at(one.start())[0]))]
+        if signs:
+            message = (
+                f"{signs[0][0]!r} is probably a section number whose \u00a7 became an A{_repeated(document, signs)}"
+            )
+            yield self.fault(signs[0].span(), message, hint=f"write \u00a7{signs[0][0][1:]}")
+        found = list(_LOST.finditer(text)) if "?" in text else []
+        if found:
+            message = f"question marks where other characters were{_repeated(document, found)}"
+            start = found[0].start() if found[0][0].startswith("?") else found[0].end()
+            yield self.fault((start, max(start + 1, found[0].end())), message)
+
+
+# A section number after an A, and words that are used on the same line as section numbers.
+_LOST_SIGN = lazy_pattern(r"(?<![\w.-])A\d{1,2}(?:(?:\.\d{1,3})+|\.\d{1,2}\.x|-\d{1,2})(?![\w-])")
+_ABOUT_SECTIONS = lazy_pattern(r"(?i)\b(?:main body|roadmap|spec_anchor|master spec)|_spec_v\d")
 
 
 def mojibake(text: str) -> Iterator[re.Match[str]]:

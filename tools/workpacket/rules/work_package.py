@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from workpacket.documents.document import as_text, without_quotes
+from workpacket.documents.structured import items_of_section, walk_items
 from workpacket.documents.summary import Mention, PackageSummary, circles
 from workpacket.documents.work_package import OLDER_LANES, Stated, WorkPackage, mission_of
 from workpacket.lazy_pattern import lazy_pattern
@@ -18,6 +19,7 @@ from workpacket.model.ids import WorkPacketId
 from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import DocumentRule, RepositoryRule, first_lines, repeated
+from workpacket.text.blocks import walk
 from workpacket.text.edits import TextRun
 
 # Lanes of packages that are no longer worked on.
@@ -26,7 +28,10 @@ _FINISHED = frozenset({"approved", "done"})
 
 _PACKAGE = lazy_pattern(r"\bWP\d{2,}\b")
 
-_MERGED_INTO = lazy_pattern(r"\bmust merge (?:back )?into `?(?P<branch>[A-Za-z0-9][\w./-]*)`?")
+_MERGED_INTO = lazy_pattern(
+    r"(?:\bmust merge (?:back )?into |(?i:\bmerge target)(?: branch)?(?:\*{0,2}:\*{0,2})? (?=`|main\b|master\b|\w+/))"
+    r"`?(?P<branch>[A-Za-z0-9][\w./-]*)`?"
+)
 
 WorkPackageRule = DocumentRule[WorkPackage]
 
@@ -280,12 +285,87 @@ class PackageDoneUnticked(WorkPackageRule):
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         lane = document.lane
-        if lane is None or lane.value not in _FINISHED:
+        moves = list(_MOVED.finditer(document.source.text, document.body))
+        passed = moves[-1] if moves and moves[-1]["passed"] else None
+        finished = lane is not None and lane.value in _FINISHED
+        if not finished and passed is None:
             return
         boxes = list(document.done_items())
+        if not boxes and not finished:
+            items = (walk_items(items_of_section(document.source, section)) for section in document.sections())
+            boxes = list({item.span: item for part in items for item in part if item.ticked is not None}.values())
         if boxes and not any(box.ticked for box in boxes):
             count = f"none of the {len(boxes)} boxes is ticked" if len(boxes) > 1 else "the box is not ticked"
-            yield self.fault(boxes[0].span, f"the lane is {lane.value}, but {count}")
+            why = f"the lane is {lane.value}" if finished and lane is not None else ""
+            if not why and passed is not None:
+                line = document.source.line_and_column(passed.start("passed"))[0]
+                why = f"the log says {passed['passed']!r} (line {line})"
+            yield self.fault(boxes[0].span, f"{why}, but {count}")
+
+
+# What the activity log says about the package: it was accepted, or went back to work.
+_MOVED = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[-*] \d{4}-[^\r\n]{0,300}?(?:(?P<passed>\blane=(?:done|approved)\b|\breview passed\b"
+    r"|\bmoved to (?:done|approved)\b|\bdone override\b)|\blane=[a-z_]+|\bchanges requested\b"
+    r"|\bstarted (?:implementation|review)\b)"
+)
+_LOGGED = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[-*] \d{4}-\S+ [\u2013-] (?P<agent>[^\r\n\u2013]{1,80}?) [\u2013-] "
+    r"(?:shell_pid=\d+ [\u2013-] )?"
+    r"(?P<what>started implementation|assigned agent|review passed)"
+)
+
+
+class PackageReviewedByAuthor(WorkPackageRule):
+    """Review by the agent that did the work
+
+    No one else has looked at the work.
+
+    Remedy: have another agent, or a person, review it.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        authors: set[str] = set()
+        for match in _LOGGED.finditer(document.source.text, document.body):
+            agent = match["agent"].strip()
+            if match["what"].casefold() != "review passed":
+                authors.add(agent)
+            elif agent in authors:
+                yield self.fault(match.span("agent"), f"{agent} reviewed its own work")
+                return
+
+
+_BRACES = lazy_pattern(r"(?<![`{$])\{\{ ?[a-z_]+ ?\}\}(?![`}])")
+
+
+class PackagePlaceholderLeft(WorkPackageRule):
+    """Template variable left in a work package
+
+    The program that wrote the file did not know the value, so the reader does not either.
+
+    Remedy: write the value.
+    """
+
+    severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        text = document.source.text
+        blocks = (block for section in document.sections() for block in walk(section.blocks))
+        spans = (span for block in blocks if block.kind == "paragraph" for span in block.spans)
+        matches = (match for start, end in spans for match in _BRACES.finditer(text, start, end))
+        found = [one for one in matches if text.count("`", *_before(document, one.start())) % 2 == 0]
+        if found:
+            lines = [*dict.fromkeys(document.source.line_and_column(match.start())[0] for match in found)]
+            more = f", and {len(found) - 1} more ({first_lines(lines)})" if len(found) > 1 else ""
+            yield self.fault(found[0].span(), f"the variable {found[0][0]} was not filled in{more}")
+
+
+def _before(document: WorkPackage, position: int) -> tuple[int, int]:
+    """Return the span from the beginning of a line to a position on it."""
+    return document.source.line_starts[document.source.line_and_column(position)[0] - 1], position
 
 
 _NUMBER = lazy_pattern(r"WP([0-9]{1,9})\Z")

@@ -47,6 +47,9 @@ class AsyncRun(BaseRun):
         await asyncio.shield(asyncio.to_thread(self._session.end, error))
         return False
 
+    def _line(self) -> int:
+        return id(asyncio.current_task())
+
     # ---- steps ---------------------------------------------------------------------------------------------------
 
     @overload
@@ -257,14 +260,17 @@ class AsyncRun(BaseRun):
 
     async def sleep(self, seconds: float) -> None:
         """Wait that long, counted from the first attempt; the process may be restarted in the meantime."""
+        self._scope()
         await self._wait_out(await asyncio.to_thread(self._session.sleep, seconds))
 
     async def sleep_until(self, instant: datetime) -> None:
         """Wait until an instant, which needs a time zone."""
+        self._scope()
         await self._wait_out(await asyncio.to_thread(self._session.sleep, until=instant))
 
     async def wait_for(self, signal: str, *, timeout: float | None = None) -> Json:
         """Return the value of the next signal of this name; `TimeoutError` if none came in time."""
+        self._scope()
         wait = await asyncio.to_thread(self._session.wait_for, signal, timeout)
         await self._wait_out(wait)
         return await asyncio.to_thread(self._session.waiter.received, wait)

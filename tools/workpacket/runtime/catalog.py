@@ -48,13 +48,29 @@ class RunLine(NamedTuple):
     since: int
 
 
+RESERVED = "langgraph"  # the streams of threads begin with this word and a slash
+
+
 def stream_prefix(name: str, packet: str) -> str:
     for part in (name, packet):
         if "@" in part or "/" in part or not part.isprintable():
             raise ValueError(f"{part!r}: the name of a run or packet may not contain '/', '@' or control characters")
     if not name:
         raise ValueError("a run needs a name")
+    if packet == RESERVED:
+        raise ValueError(f"{RESERVED!r} cannot be the packet of a run: it is reserved for threads")
     return f"{packet}/{name}@" if packet else f"{name}@"
+
+
+def stream_name(name: str, packet: str, key: str) -> str:
+    """Return the id of the run with this key. In the key, what separates the parts of an id, and what no one can see or
+    type, is quoted as in a URL.
+    """
+    quoted = (
+        letter if letter.isprintable() and letter not in "/@%" else letter.encode("utf-8", "surrogatepass").hex("%")
+        for letter in key
+    )
+    return stream_prefix(name, packet) + "".join(f"%{one.upper()}" if len(one) > 1 else one for one in quoted)
 
 
 def next_in_line(store: Store, prefix: str) -> str:

@@ -25,7 +25,7 @@ class _Decorator(Protocol):
 def _decorator(
     call: Callable[[Any, str, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any], name: str
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator: in a run, `call` makes each call a part of it."""
+    """Return a decorator that passes each call of the function to `call` if it is made in a run."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         called = name or function.__name__

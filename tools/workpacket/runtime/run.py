@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, Ty
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import EffectOptions, EffectPlan, Recovery
 from workpacket.runtime.attempts.session import SavedCheckpoint, Session
-from workpacket.runtime.attempts.steps import Call, Failed, Options, Retry, Stored, name_and_function
+from workpacket.runtime.attempts.steps import Call, Failed, Options, Retry, Scope, Stored, name_and_function
 from workpacket.runtime.attempts.waits import OpenWait
 from workpacket.runtime.errors import NotDone, RunBlocked, RuntimeFault, StepFailed
 from workpacket.runtime.records.jcs import Codec
@@ -106,11 +106,20 @@ class BaseRun:
 
     def _call(self, first: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call[Any]:
         name, function, rest = name_and_function(first, args)
-        scope = self._session.scope()
+        scope = self._scope()
         # Checked now, not when the step begins: several steps that are called in parallel may all have been in
         # progress.
         first = not scope.reached_new_work
         return Call(scope.next_key(name), scope, function, rest, kwargs, self._options, first)
+
+    def _scope(self) -> Scope:
+        """Return the scope of a call that is made now, by this thread or task."""
+        scope = self._session.scope()
+        self._session.note_line(scope, self._line())
+        return scope
+
+    def _line(self) -> int:
+        return get_ident()
 
     def _child(self, first: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call[Any]:
         call, run = self._call(first, args, kwargs), copy.copy(self)
@@ -122,6 +131,7 @@ class BaseRun:
         how: EffectOptions,
     ) -> EffectPlan:  # fmt: skip
         """Return the plan of the requested effect; a function with a `key` parameter receives its key."""
+        self._scope()
         if how["key"] is not None and takes_key(function):
             kwargs["key"] = how["key"]
         return self._session.effect_plan(name, function, args, kwargs, self._options, how)
@@ -211,7 +221,7 @@ class Run(BaseRun):
         those of the child.
 
         It belongs to the log and the lease of this run, which therefore shows its questions and waits. If this run is
-        cancelled, the child stops too, or comes to its end first: `run.using(on_cancel="finish").child(...)`.
+        cancelled, the child stops too, or finishes first: `run.using(on_cancel="finish").child(...)`.
         """
         return self._perform(self._child(first, args, kwargs))
 
@@ -388,10 +398,12 @@ class Run(BaseRun):
 
     def sleep(self, seconds: float) -> None:
         """Wait that long, counted from the first attempt; the process may be restarted in the meantime."""
+        self._scope()
         self._wait_out(self._session.sleep(seconds))
 
     def sleep_until(self, instant: datetime) -> None:
         """Wait until an instant, which needs a time zone."""
+        self._scope()
         self._wait_out(self._session.sleep(until=instant))
 
     def wait_for(self, signal: str, *, timeout: float | None = None) -> Json:
@@ -400,6 +412,7 @@ class Run(BaseRun):
         Each wait takes one signal, the oldest first. `TimeoutError`: none came within `timeout` seconds, counted from
         the first attempt.
         """
+        self._scope()
         wait = self._session.wait_for(signal, timeout)
         self._wait_out(wait)
         return self._session.waiter.received(wait)

@@ -273,7 +273,7 @@ def _without_main_branch(repository: Repository) -> Problem:
     looked = ", ".join(dict.fromkeys(main_branch_candidates(repository)))
     remote = main_remote(repository)
     command = f"git remote set-head {remote} --auto" if remote else "git config init.defaultBranch NAME"
-    message = f"it is unknown which branch is the main one; none of these has a commit: {looked}; name it: {command}"
+    message = f"the main branch cannot be determined; none of these has a commit: {looked}; name it: {command}"
     return Problem("policy_unanchored", message, Location(POLICY_PATH), f"Name the main branch: {command}")
 
 

@@ -425,7 +425,7 @@ ASKING = (
         Remedy: Add the fields that `workpacket check` names, then approve.
     """),
     *_conflict("""
-    statement_unfit: Statement about a different text from the one here
+    statement_unfit: Statement about a text that differs from the one here
         The statement was created for different bytes or another packet, so it would not count here.
         Remedy: Create a new one with `workpacket approve WP --statement-out FILE`, and sign that.
 

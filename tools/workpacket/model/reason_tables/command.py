@@ -119,7 +119,7 @@ GIT = (
 
     repository_not_trusted: Repository of another account
         Git does not read the settings and hooks of a folder that belongs to another account, because they could run
-        programs, and then answers no question about it.
+        programs, so no command of git works there.
         Remedy: If you trust it: `git config --global --add safe.directory PATH`.
 
     git_timeout: Git timed out

@@ -218,6 +218,11 @@ FIELDS = (
         length.
         Remedy: Write one of the values that the message names, or use the form that it describes.
     """),
+    *_document_warning("""
+    field_elsewhere: A field is in another place
+        The field is in the document, but outside of the section or list in which it is read, so it counts as missing.
+        Remedy: Move the line to the section that the message names.
+    """),
     *_reading_note("""
     rule_not_run: A rule was not run
         Because of another rule's finding, this rule could not judge the document. That does not mean that it passed.

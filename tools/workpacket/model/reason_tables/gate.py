@@ -110,7 +110,7 @@ BEGINNING = (
         Remedy: Meet the criterion, then tick its box in DONE_MEANS.
 
     replay_missing: No one else has run the proofs again
-        Before a verdict PASS, the policy requires that the proofs be run again by someone who did not do the work, or
+        Before a PASS verdict, the policy requires that the proofs be run again by someone who did not do the work, or
         by CI. Remedy: Have someone else run `workpacket evidence replay WP --record`, or record the attestation of CI:
         `workpacket evidence record WP FILE`.
 
@@ -302,7 +302,7 @@ WORK = _gate("""
         Remedy: `workpacket packet prepare WP` records it.
 
     path_protected: The path is written by commands only
-        A file of git or of the log that is written by hand breaks the repository for everyone.
+        Editing a file of git or of the log by hand breaks the repository for everyone.
         Remedy: Use the command that writes it: `git config`, or `workpacket packet note` to correct the log.
 
     other_work_branch: Another packet's branch is checked out

@@ -42,7 +42,7 @@ LOG = (
         Remedy: Compare it with the schema that `workpacket help schema event` prints.
 
     event_too_large: Event file that is too large
-        Large contents belong in separate files; the event contains their digest.
+        Large content belongs in separate files; the event contains their digest.
         Remedy: Remove the file and record the evidence with its command, which keeps only the last lines.
 
     event_version_unknown: Event from a newer version of workpacket
@@ -184,7 +184,7 @@ CHANGE = (
         `workpacket board sync`, commit), and repeat the commands that still apply.
 
     base_not_merged: Branch that lacks what landed on the base
-        What is merged would be judged without these events, so a contradiction between both would not be found.
+        What is merged would be judged without these events, so a contradiction between the two would not be found.
         Remedy: Merge the base into the branch, or rebase the branch; in CI, check out the result of the merge.
 
     base_lanes_unfit: Base whose policy adds invalid lanes
@@ -279,7 +279,8 @@ AUDIT = (
     """),
     *_across_advice(f"""
     attributes_missing: Missing attributes for the files below .GOV
-        Where git converts line ends, as it usually does on Windows, a checkout has other bytes than were signed.
+        Where git converts line ends, as it usually does on Windows, the bytes of a checkout differ from those that were
+        signed.
         Remedy: Run `workpacket init`, which adds the lines to a file that it wrote; add them yourself to one that you
         have edited. Then: `git add --renormalize .GOV`.
 

@@ -251,7 +251,7 @@ class Effects:
                 details={"effect": plan.effect, "step": plan.step, "choices": ["mark_done", "retry", "compensate"]},
             )
         if move not in {"return", "look", "fail"}:
-            self.boundary.check()
+            self.boundary.begin(plan.step)
         return move
 
     def _failed(self, plan: EffectPlan) -> BaseException | None:
@@ -322,7 +322,7 @@ class Effects:
         if not self.recorder.state.settled_before_rollback(plan.effect):
             return False
         if record is None:
-            self.boundary.check()
+            self.boundary.begin(plan.step)
             self.recorder.record(RecordDraft("effect.intended", self._data(plan) | self._asked(plan)))
         return next_move(record, plan.recovery) == "start"
 

@@ -117,7 +117,7 @@ class Recorder:
             self.state.apply(event, self.kinds)
 
 
-FINISHING: ContextVar[bool] = ContextVar("workpacket_finishing", default=False)  # in a child that is to come to its end
+FINISHING: ContextVar[bool] = ContextVar("workpacket_finishing", default=False)  # in a child that is to finish
 FRESH = 0.005  # seconds for which the last read of the log counts as current
 SLICE = 0.2
 
@@ -127,6 +127,7 @@ class Boundary:
     recorder: Recorder
     leaving: Callable[[], bool] = bool  # whether the process was asked to stop; by default, never
     replaying: bool = False  # the run is finished: nothing can end it between two chunks any more
+    before: Callable[[str], object] = str  # called with the place of each new call
 
     def check_now(self) -> None:
         """Run `check` on a fresh view of the log, at a point where no new work is about to begin."""
@@ -134,6 +135,11 @@ class Boundary:
             return
         self.recorder.catch_up()
         self.check()
+
+    def begin(self, place: str) -> None:
+        """Check before a call that no earlier attempt has finished."""
+        self.check()
+        self.before(place)
 
     def check(self) -> None:
         """Check before new work; raise if the run is finished, cancelled or handed over, or its deadline has passed."""

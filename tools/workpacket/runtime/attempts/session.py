@@ -11,7 +11,7 @@ import _thread
 import hashlib
 import threading
 from _thread import get_ident
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -134,17 +134,21 @@ class Session:
     waiter: Waiter = field(init=False)
     done_before: Mapping[str, Mapping[str, str]] = field(init=False)
     home: int = field(default_factory=get_ident)  # the thread whose calls belong to no step unless they are in one
+    _programs: dict[str, Scope] = field(init=False)  # the scopes of the run and of the child runs that are being done
     _inside: dict[int, Scope] = field(default_factory=dict, init=False)  # the steps that are being done
     _over: threading.Event = field(default_factory=threading.Event, init=False)
 
     def __post_init__(self) -> None:
-        self.boundary = Boundary(self.recorder, self.lent.leaving if self.lent else bool, self.replay_only)
+        self.boundary = Boundary(
+            self.recorder, self.lent.leaving if self.lent else bool, self.replay_only, self._before_new_work
+        )
         self.steps = Steps(self.recorder, self.boundary, self.replay_only)
         self.effects = Effects(self.recorder, self.boundary, self.replay_only)
         self.replay = Replay(self.recorder) if self.replay_only else None
         self.questions = Questions(self.recorder, self.boundary, self.ask, self.replay_only)
         self.waiter = Waiter(self.recorder, self.boundary, self.patience)
         self.root = Scope(self)
+        self._programs = {"": self.root}
         self.done_before = done_before(self.state)
 
     @property
@@ -171,21 +175,35 @@ class Session:
         token = _SCOPE.set(scope)
         finishing = FINISHING.set(True) if call.options.on_cancel == "finish" else None
         self._inside[id(scope)] = scope
+        if call.child:
+            self._programs[scope.path] = scope
 
         def leave() -> None:
             del self._inside[id(scope)]
+            self._programs.pop(scope.path, None)
             _SCOPE.reset(token)
             if finishing is not None:
                 FINISHING.reset(finishing)
 
         return leave
 
+    def note_line(self, scope: Scope, line: int) -> None:
+        """Record once if several threads or tasks make the calls of a program: their order then differs from attempt to
+        attempt.
+        """
+        scope.line = scope.line or line
+        if scope.line == line or scope.around is not None or scope.path in self.state.interleaved:
+            return
+        if not self.replay_only:
+            self.recorder.record(RecordDraft("calls.interleaved", {"scope": scope.path}))
+
     def finish(self, call: Call[Any], value: Any) -> None:
         """Store the result of a step. A child run is not finished before its program has asked for everything that was
         done in it.
         """
         if call.child and not self.replay_only:
-            self._require_all_asked(self.scope())
+            scope = self.scope()
+            self._require_asked(scope, self.unasked(scope))
         self.steps.finish(call, value)
 
     # ---- lease ---------------------------------------------------------------------------------------------------
@@ -391,7 +409,7 @@ class Session:
             self._tell_cut_short()
             self._require_known_outcomes()
             if not self.allow_unasked:
-                self._require_all_asked(self.root)
+                self._require_asked(self.root, self.unasked(self.root), finishing=True)
             done: dict[str, Json] = {"steps": len(self.state.steps), "effects": len(self.state.effects)}
             self.recorder.record(RecordDraft("run.completed", done), append=self.lent.complete if self.lent else None)
         else:
@@ -455,19 +473,34 @@ class Session:
         self.recorder.record(RecordDraft("patch.applied", {"patch": patch}))
         return True
 
-    def _require_all_asked(self, scope: Scope) -> None:
+    def _before_new_work(self, place: str) -> None:
+        """Ask a person before a program does something new that has not yet asked for what was done after this point:
+        the results that it was given may belong to other calls.
+        """
+        self.steps.tell_left()
+        path, slash, _ = place.rpartition("/")
+        scope = self._programs.get(path + slash)
+        if scope is None or scope.caught_up or self.allow_unasked or scope.path in self.state.interleaved:
+            return
+        if not self.state.has_begun(place):
+            # An effect with a key is known by it, wherever it is requested.
+            keyed = {e.step for e in self.state.effects.values() if e.args_hash.startswith(KEYED)}
+            keyed -= self.state.steps.keys() | self.state.waits.begun.keys()
+            self._require_asked(scope, [one for one in self.unasked(scope) if one not in keyed])
+            scope.caught_up = True
+
+    def _require_asked(self, scope: Scope, missing: Sequence[str], *, finishing: bool = False) -> None:
         """Ask a person before a run or child run is finished whose program no longer asks for what an earlier attempt
         did: the results that it was given may belong to other calls.
         """
-        missing = self.unasked(scope)
         if not missing:
             return
-        question = f"finish although the program no longer asks for {', '.join(missing)}, which was done before?"
+        question = f"continue although the program no longer asks for {', '.join(missing)}, which was done before?"
         about: list[Json] = list(missing)
         try:
             self.questions.put(Asking(question, "program", f"{scope.path}unasked", about, None, child=scope.path))
         except RunBlocked as blocked:
-            if scope.path:
+            if not finishing:
                 raise
             stop: dict[str, Json] = {"code": blocked.code, "error": described(blocked), "in_flight": []}
             self.recorder.record(RecordDraft("run.stopped", stop))

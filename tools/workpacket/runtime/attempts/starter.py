@@ -19,7 +19,7 @@ from workpacket.runtime.attempts.effects import identity
 from workpacket.runtime.attempts.questions import Ask
 from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
 from workpacket.runtime.attempts.session import BorrowedLease, Session, token_hash
-from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_prefix
+from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_name, stream_prefix
 from workpacket.runtime.clock import Clock, Ids, SystemClock, random_id
 from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt
 from workpacket.runtime.holders import is_certainly_alive, is_certainly_dead, this_process
@@ -125,6 +125,7 @@ def carried_over(store: Store, state: RunState, point: CheckpointRecord, stream:
     drafts += [_carried(store, event) for signals in state.waits.signals.values() for event in signals]
     drafts += [_carried(store, event) for event in state.patches.values()]
     drafts += [_carried(store, event) for event in state.published.values()]
+    drafts += [RecordDraft("calls.interleaved", {"scope": scope}) for scope in sorted(state.interleaved)]
     for wait in state.waits.begun.values():
         drafts += [_carried(store, event) for event in (wait.begun, wait.ended) if event is not None]
     drafts.append(_carried(store, point.event))
@@ -209,11 +210,12 @@ class RunStarter:
 
     def open(self, wanted: RunSpec) -> Session:
         prefix = stream_prefix(wanted.name, wanted.packet)
+        keyed = stream_name(wanted.name, wanted.packet, wanted.key) if wanted.key else ""
         if wanted.begun_as:
             stream_prefix(wanted.begun_as, "")  # the same characters are allowed
             known = self._exists(wanted.begun_as)
             return self.resume(wanted.begun_as, wanted) if known else self._begin(wanted.begun_as, wanted)
-        stream = prefix + wanted.key if wanted.key else newest_numbered(self.store, prefix)
+        stream = keyed or newest_numbered(self.store, prefix)
         if not stream or not self._exists(stream):
             return self._begin(stream or next_in_line(self.store, prefix), wanted)
         if wanted.key:
@@ -403,7 +405,7 @@ class RunStarter:
 
     def fork(self, state: RunState, point: CheckpointRecord, key: str) -> str:
         """Copy everything done up to the checkpoint, in one append; payloads are shared by address."""
-        stream = stream_prefix(state.name, state.packet) + key
+        stream = stream_name(state.name, state.packet, key)
         self.settings.redactor.require_plain("the name of a run", stream)
         before = fold(self.store.read(state.stream, 0, point.version))
         recorder = self._recorder(stream, RunState(), None)

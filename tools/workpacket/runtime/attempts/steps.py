@@ -56,6 +56,8 @@ class Scope:
     counters: dict[str, int] = field(default_factory=dict)
     reached_new_work: bool = False
     around: Scope | None = None  # the run or child run that this step is in; None if this is its outermost scope
+    line: int = 0  # the thread or task that makes the calls
+    caught_up: bool = False  # the program has asked for everything that earlier attempts did
 
     @property
     def of_run(self) -> Scope:
@@ -173,7 +175,7 @@ ONCE = Retry()
 
 class Options(Value):
     """`version` names the step's own code; `changed='redo'` runs a changed step again instead of refusing it;
-    `on_cancel='finish'` lets a child run come to its end before a cancelled run stops.
+    `on_cancel='finish'` lets a child run finish before a cancelled run stops.
     """
 
     retry: Retry = ONCE
@@ -234,8 +236,8 @@ class Steps:
             return Stored(decoded(self.recorder.store.payload(record.event), options.codec))
         if self.replaying:
             return self._again(record, call, hashes)
-        self.boundary.check()
         self.recorder.redactor.require_plain("the name of a step or argument", key, *kwargs)
+        self.boundary.begin(key)
         state = self.recorder.state
         begun_before = key in state.in_flight or key in state.running
         lost = record is None and state.rolled_back_at > 0  # it may have been done in the part that the store lost
@@ -341,10 +343,20 @@ class Steps:
         if key in self.in_flight:
             self.in_flight[key] = error
 
-    def cut_short(self) -> list[RecordDraft]:
-        """Return the steps still in progress when the run finishes, as failures."""
+    def tell_left(self) -> None:
+        """Record the steps that the program left without a result, before it goes on to something else."""
+        if any(error is not None for error in self.in_flight.values()):
+            self.recorder.record(*self.cut_short(left=True))
+            self.in_flight = {step: error for step, error in self.in_flight.items() if error is None}
+
+    def cut_short(self, *, left: bool = False) -> list[RecordDraft]:
+        """Return the steps still in progress when the run finishes, as failures; with `left`, only those that were
+        left already.
+        """
         drafts = []
         for step, error in self.in_flight.items():
+            if left and error is None:
+                continue
             data: dict[str, Json] = {"step": step, "try": 1, "ms": 0, "final": True}
             if step in self.repeated:
                 data["maybe_repeated"] = True

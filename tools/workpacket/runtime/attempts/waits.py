@@ -46,7 +46,7 @@ class Waiter:
         """Begin a wait, or find the one that an earlier attempt began."""
         record = self.recorder.state.waits.begun.get(step)
         if record is None:
-            self.boundary.check()
+            self.boundary.begin(step)
             data: dict[str, Json] = {"step": step, "signal": signal} if signal else {"step": step}
             if until is not None:
                 data["until"] = round(until.timestamp() * MICROSECONDS)

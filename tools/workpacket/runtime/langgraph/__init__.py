@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from workpacket.runtime.catalog import RESERVED
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.records.jcs import SEALED
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["THREADS", "WorkpacketSaver"]
 
-THREADS = "langgraph/"  # the prefix of their stream names
+THREADS = f"{RESERVED}/"  # the prefix of their stream names
 
 
 def __getattr__(name: str) -> object:

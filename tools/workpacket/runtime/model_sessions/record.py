@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import REPEATABLE
 from workpacket.runtime.attempts.recorder import RecordDraft
-from workpacket.runtime.catalog import stream_prefix
+from workpacket.runtime.catalog import stream_name
 from workpacket.runtime.errors import LogDamaged, RuntimeFault
 from workpacket.runtime.records.jcs import jcs_bytes, stored_text, value_of
 from workpacket.runtime.records.redaction import Redactor, names_a_secret
@@ -195,7 +195,7 @@ class ModelSession(Value):
 
 
 def stream_of(session_id: str, packet: str = "") -> str:
-    return stream_prefix("session", packet) + session_id
+    return stream_name("session", packet, session_id)
 
 
 def model_session(state: RunState, status: SessionStatus, reason: str, artifact: str) -> ModelSession:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.catalog import stream_prefix
+from workpacket.runtime.catalog import stream_name
 from workpacket.runtime.clock import random_id
 from workpacket.runtime.errors import StoreUnavailable
 from workpacket.runtime.records.jcs import stored_text
@@ -71,7 +71,7 @@ class Queue:
     def offer(self, offer: Offer) -> str:
         """Offer a run, and return its id. A run that is already offered is not offered twice."""
         key = offer.key or random_id()
-        stream = stream_prefix(offer.name, offer.packet) + key
+        stream = stream_name(offer.name, offer.packet, key)
         inputs = dict(offer.inputs or {})
         request = stored_text({"name": offer.name, "packet": offer.packet, "key": key, "inputs": inputs})
         self.store.access.require_writable()

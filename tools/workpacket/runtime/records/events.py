@@ -317,6 +317,7 @@ CORE: tuple[RecordKind, ...] = (
     _kind("wait.ended", "step number carried_from", scan="signal"),
     _kind("signal.received", "carried_from", scan="signal by"),
     _kind("patch.applied", "carried_from", scan="patch"),
+    _kind("calls.interleaved", "scope carried_from"),
     _kind("value.published", "number scope child carried_from", scan="name"),
     _kind("retry_token.consumed", "token_hash checkpoint"),
     _kind("cancel.requested", scan="reason by"),

@@ -30,7 +30,7 @@ class AskedQuestion(NamedTuple):
 
 
 class LastAnswer(NamedTuple):
-    """An answer to a question. `by` is what the one who answered claimed to be."""
+    """An answer to a question. `by` is the name that the person who answered claimed."""
 
     answer: str
     by: str

@@ -19,7 +19,7 @@ from urllib.parse import quote, urlsplit
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import RedactionFailed, WouldBeAltered
 from workpacket.runtime.records.events import Data, RecordKind
-from workpacket.runtime.records.jcs import SEALED, jcs_hash, jcs_text, quoted
+from workpacket.runtime.records.jcs import SEALED, jcs_hash, jcs_text, quoted, storable
 from workpacket.runtime.records.secret_forms import (
     RULES,
     SHAPES,
@@ -310,6 +310,8 @@ def clean_data(kind: RecordKind, data: Data, redactor: Redactor) -> dict[str, Js
         value = kept[name]
         sensitivity = kind.fields.get(name, "drop")
         if sensitivity == "scan":
+            if type(value) is str:
+                value = storable(value)
             text = quoted(value) if type(value) is str else json.dumps(value, ensure_ascii=False)
             cleaned, _ = redactor.clean_value(value, text)
             # Cut after it was searched: half a secret would not be recognized.

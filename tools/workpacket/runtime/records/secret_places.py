@@ -127,7 +127,7 @@ def _looks_secret(text: str, at_least: int) -> bool:
 
 
 def _is_written_secret(value: str, likely: Likely, quoted: bool) -> bool:
-    """The same for a value in a text, where a name may be part of a sentence or of code."""
+    """Whether a value in a text is a secret; there, a name may be part of a sentence or of code."""
     if not is_secret_value(value, likely) or _PATH.fullmatch(value) or (not quoted and _CODE.fullmatch(value)):
         return False
     if likely == "perhaps":

@@ -11,7 +11,7 @@ there is a commit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, cast
 
@@ -238,6 +238,7 @@ class RunState:
     milestones: Milestones = field(default_factory=Milestones)
     waits: Waits = field(default_factory=Waits)
     patches: dict[str, Event] = field(default_factory=dict)
+    interleaved: set[str] = field(default_factory=set)  # the scopes in which several threads or tasks make calls
     published: dict[str, Event] = field(default_factory=dict)  # the last value of each name
     times_published: dict[str, int] = field(default_factory=dict)  # by scope and name
     rolled_back_at: int = 0  # the version from which later events are known to be lost
@@ -254,6 +255,13 @@ class RunState:
         self.stream = event.stream
         self.version = event.version
         self.last_recorded_at = max(self.last_recorded_at, event.recorded_at)
+
+    def has_begun(self, place: str) -> bool:
+        """Whether an attempt did something at this place."""
+        known: tuple[Container[str], ...] = (
+            self.steps, self.waits.begun, self.effect_steps, self.failures, self.tries, self.in_flight, self.running,
+        )  # fmt: skip
+        return any(place in one for one in known)
 
     @property
     def latest_checkpoint(self) -> CheckpointRecord | None:
@@ -525,6 +533,7 @@ _REDUCERS: Mapping[str, Reducer] = {
     "signal.received": lambda state, event, data: state.waits.apply(event, data),
     "patch.applied": lambda state, event, data: state.patches.update({text(data, "patch"): event}),
     "value.published": _published,
+    "calls.interleaved": lambda state, _, data: state.interleaved.add(text(data, "scope")),
     "retry_token.consumed": _token,
     "cancel.requested": _cancel,
     "run.blocked": _blocked,

@@ -28,6 +28,7 @@ from workpacket.documents.policy import PolicyDocument
 from workpacket.documents.refinement import Refinement
 from workpacket.git.objects import blob_id, line_times
 from workpacket.git.repository import Repository
+from workpacket.lifecycle.event_checks import judge_attested
 from workpacket.lifecycle.gates import ACTIVATING, ACTIVATION_GATE, CONSUMING, STANDING_GATE
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG, LIGHT_FORM
@@ -43,13 +44,14 @@ from workpacket.model.layout import (
     SIGNERS_PATH,
 )
 from workpacket.model.plan import digest
+from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.shell.approvals.envelopes import POLICY_MATTER, logged_packets, read_file
 from workpacket.shell.approvals.event_approvals import REAPPROVED, spoken_against
 from workpacket.shell.approvals.facts import Approvals
 from workpacket.shell.approvals.new_root import root_of_trust
 from workpacket.shell.approvals.subject import drift, policy_files, refinement_of
-from workpacket.shell.base import tree_at, unreadable
+from workpacket.shell.base import read_base_policy, tree_at, unreadable
 from workpacket.shell.cache import MANY, Cache
 from workpacket.text.source import Source
 from workpacket.value import replace
@@ -187,6 +189,21 @@ def contracts_changed(approvals: Approvals) -> list[Problem]:
     names = (name for name in logged_packets(approvals.tree) if PACKET.fullmatch(name) and name != CHECKPOINT_LOG)
     read = partial(read_file, approvals.tree)
     return [found for name in names for found in drift(read, approvals.log(name))]
+
+
+def replays_unfounded(approvals: Approvals) -> Iterator[Problem]:
+    """Report replays whose attestation by CI does not count; `check --base` reports them separately. One that is on the
+    base was judged when it landed.
+    """
+    reason = CHANGE_BY_CODE["replay_attestation_invalid"]
+    policy = read_base_policy(approvals.repository, approvals.base.commit).lifecycle.evidence
+    for name in logged_packets(approvals.tree):
+        log = approvals.log(name)
+        attested = [event for event in log.events if event.text("attestation")]
+        known = frozenset(event.id for event in attested if approvals.place(event).brought_by)
+        for judged in judge_attested(log, known, policy):
+            path = Location(judged.event.path)
+            yield Problem(reason.code, f"{name}: {judged.message}", path, reason.remedy, severity=reason.severity)
 
 
 def _governed(approvals: Approvals) -> bool:

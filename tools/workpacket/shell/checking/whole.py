@@ -47,7 +47,7 @@ def compared(
     kind, path and summary.
     """
     logs = look_at_logs(root, now)
-    repository = RepositorySummaries(summaries, logs.lanes, lanes, logs.passed, board_here(root))
+    repository = RepositorySummaries(summaries, logs.lanes, lanes, logs.passed, board_here(root), logs.attested)
     findings = [*logs.findings, *across(repository)]
     findings += not_carried_over(root, _made_from_stubs(repository, logs.activated), cache)
     findings += contracts_changed(root, logs.contracts, cache)
@@ -64,7 +64,7 @@ def _attributes_missing(root: str) -> Iterator[Problem]:
     lines = (_bytes(root, ATTRIBUTES_PATH) or b"").decode("utf-8", "replace").splitlines()
     missing = [line for line in ATTRIBUTE_LINES if line not in lines]
     if missing:
-        message = f"it lacks {counted(len(missing), 'line')} of those that `init` writes: {'; '.join(missing)}"
+        message = f"it lacks {counted(len(missing), 'line')} that `init` writes: {'; '.join(missing)}"
         yield Problem("attributes_missing", message, Location(ATTRIBUTES_PATH))
 
 

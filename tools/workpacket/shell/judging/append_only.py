@@ -101,8 +101,8 @@ def _without_later(
     files: tuple[Mapping[str, str], Mapping[str, str]],
     found: list[Problem],
 ) -> list[Problem]:
-    """Report what landed on the base after the branch of HEAD began once, and not each file as deleted; and packets of
-    both that have the same id.
+    """Report once what landed on the base after the branch of HEAD began, instead of each file as deleted; and packets
+    of both that have the same id.
     """
     base, head = change
     begun = merge_base(repository, base, head)

@@ -11,7 +11,7 @@ from typing import Final
 
 from workpacket.documents.document import read_once
 from workpacket.documents.packet import Packet
-from workpacket.documents.spec_pointer import only_adds, specification_places
+from workpacket.documents.spec_pointer import specification_places
 from workpacket.git.merging import Difference, TrialMerges, trial_merges
 from workpacket.git.objects import FIRST_PARENTS, changes_before, read_objects
 from workpacket.git.repository import Repository
@@ -28,6 +28,7 @@ from workpacket.lifecycle.coverage import (
     is_governance,
     judging,
     kind_of,
+    only_adds,
     stated_scope,
     submission_before,
     uncovered,
@@ -258,7 +259,7 @@ class _Coverage:
         )
 
     def _brought(self, commit: str) -> dict[str, str]:
-        """Return what a judged commit changed since it left the base and that differs from the base."""
+        """Return what a judged commit changed since it left the base, as far as it still differs from the base."""
         now = self._outside(self.trials.differences(self.start, commit))
         begun = self.trials.merge_base(self.start, commit)
         work = self._outside(self.trials.differences(begun, commit)) if begun else now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workpacket.documents.spec_pointer import only_adds
+from workpacket.lifecycle.coverage import only_adds
 from workpacket.text.source import Source
 
 SPEC = """# Greeter
@@ -45,7 +45,9 @@ def test_a_new_section_at_the_end_only_adds() -> None:
     assert adds(f"{SPEC}\n### 2.1 Waiting\n\nIt waits.\n")
 
 
-@pytest.mark.parametrize("hiding", ["<!--", "<details>", "</div>", "<?php", "```", "  ~~~", "a <b", "<!DOCTYPE"])
+@pytest.mark.parametrize(
+    "hiding", ["<!--", "<details>", "</div>", "<?php", "```", "  ~~~", "a <b", "<!DOCTYPE", "`<p>``", r"\`<p>\`"]
+)
 def test_a_new_section_that_could_hide_the_next_one_does_not_only_add(hiding: str) -> None:
     assert not adds(SPEC.replace("### 1.2 Singing", f"### 1.3 Waiting\n\n{hiding}\n\n### 1.2 Singing"))
 
