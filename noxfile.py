@@ -161,6 +161,7 @@ def coverage(session: nox.Session) -> None:
         "tests/contract/test_contract.py", "tests/contract/test_drift.py", "tests/contract/test_what_counts.py",
         "tests/contract/test_what_is_proved.py", "tests/judging", "tests/lifecycle/test_coverage_rules.py",
         "tests/lifecycle/test_specification_growth.py", "tests/lifecycle/test_fork_checks.py", "tests/evidence",
+        "tests/lifecycle/test_landings.py", "tests/lifecycle/test_renaming.py",
     )  # fmt: skip
     judging = (
         f"shell/judging/{name}.py" for name in ("append_only", "coverage", "landed_work", "merged_tree", "submissions")

@@ -33,7 +33,7 @@ def rows() -> Iterator[Row]:
     yield from lists()
     for count, look, move in ((100, 40, 80), (1000, 50, 80), (LARGE, 120, 120)):
         yield from looks(count, look)
-        yield guarding(count, look)
+        yield guarding(count, 60)
         yield claim(count, move)
     yield from signed_claims(100, 92)
     yield from refusals()

@@ -192,6 +192,19 @@ class TestCache:
         ready.done("show", NAME)
         assert computed == ["computed"] * 4, "what git includes is not listed, so nothing may be cached"
 
+    def test_an_answer_about_work_in_review_is_kept_until_the_lease_ends(
+        self, ready: Governed, computed: list[str]
+    ) -> None:
+        ready.work(NAME)
+        ready.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+        ready.commit("Submitted")
+        first = ready.done("show", NAME)
+        assert ready.done("show", NAME) == first
+        assert computed == ["computed"]
+        ready.clock.turn(hours=100)
+        ready.done("show", NAME)
+        assert computed == ["computed"] * 2
+
     def test_an_approval_may_end_so_an_answer_about_one_is_computed_every_time(
         self, stub: Governed, computed: list[str]
     ) -> None:

@@ -24,6 +24,7 @@ import pytest
 from lifecycle.governed import Clock, Quiet, Result
 from lifecycle.signed import NAME, OTHER
 from trust.stages import GATES, Stage, Stages, opened
+from workpacket.ledger.fold import PacketState
 from workpacket.shell import actor
 
 HERE: Final = Path(__file__).parent
@@ -288,6 +289,9 @@ class Clone:
 
     def run(self, *words: str) -> Result:
         return Quiet(self.root, None, self.clock)(*words)
+
+    def state(self, name: str) -> PacketState:
+        return Quiet(self.root, None, self.clock).state(name)
 
     def step(self, line: str) -> Result | None:
         """A step of a list: a command of ours, run inside this process, or one of the shell."""

@@ -119,7 +119,7 @@ def test_other_conditions_come_before_a_proof_that_takes_long(governed: Governed
     governed.write("lib/other.py", "X = 1\n")
     governed.commit("While I am here")
     result = governed("submit", NAME, "--as", "coder")
-    assert result.codes == ["evidence_missing", "evidence_missing", "outside_scope"]
+    assert result.codes == ["outside_scope", "evidence_missing", "evidence_missing"]
     assert "was not run: other conditions must be met first" in result.err
 
 

@@ -159,3 +159,33 @@ def test_a_wording_that_landed_before_its_verdict_landed_as_it_was_judged(kitche
     repository = kitchen.written.stored()
     codes = [[each.code for each in landing_faults(repository, tip, logs, policy)[tip]] for tip in told]
     assert codes == [[], ["landed_otherwise"]]
+
+
+WAITING, DANCING = "\n### 1.3 Waiting\n\nIt waits.\n", "\n### 1.4 Dancing\n\nIt dances.\n"
+
+
+@pytest.mark.parametrize(
+    ("landed", "faults"),
+    [
+        (TEXT + WAITING + DANCING, []),
+        (TEXT + WAITING, [SPEC]),
+        (EDITED + WAITING + DANCING, [SPEC]),
+        ("", [SPEC]),
+    ],
+)
+def test_sections_added_at_one_place_may_both_land_and_nothing_else(
+    kitchen: Kitchen, landed: str, faults: list[str]
+) -> None:
+    kitchen.packet(A, "created", "activated", "claimed", scope="`.GOV/spec/`")
+    old = kitchen.commit(OLD)
+    base = kitchen.commit({**OLD, SPEC: TEXT + WAITING}, old)
+    work = kitchen.commit({**OLD, SPEC: TEXT + DANCING}, old)
+    kitchen.add("submitted", commit=work, changed=[SPEC])
+    new = {path: text for path, text in {**OLD, SPEC: landed}.items() if text}
+    landing = kitchen.commit(new, base, work)
+    kitchen.add("verdict.given")
+    later = kitchen.commit(new, landing)
+    logs = {A: kitchen.stories[A].log()}
+    policy = LifecyclePolicy(coverage=CoveragePolicy("required"))
+    found = landing_faults(kitchen.written.stored(), later, logs, policy)[later]
+    assert [one.path for one in found] == faults

@@ -30,6 +30,7 @@ from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.lifecycle.review import Report
 from workpacket.lifecycle.submission_checks import SubmittedWork
 from workpacket.model.canonical import Json
+from workpacket.model.event_types import BEFORE_LANDING
 from workpacket.model.events import Actor, ChangedFile, LogEvent
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.model.layout import packet_paths
@@ -432,6 +433,14 @@ def test_a_packet_is_replaced_by_another_that_exists() -> None:
     told = tale("created", "activated")
     told.add("superseded", by=PACKET)
     assert objections(told) == ungated(f"{PACKET} cannot replace {PACKET}: it has no log", "superseded")
+
+
+def test_a_packet_is_renamed_before_it_lands_and_not_after() -> None:
+    told = tale("created")
+    told.add("superseded", lane_from="STUB", by=NEXT, reason="x", renamed=BEFORE_LANDING)
+    assert objections(told) == []
+    assert objections(told, told.events[:1]) == ungated("it renames a packet that has landed", "superseded")
+    assert objections(told, told.events) == []
 
 
 def test_what_is_called_merged_is_here() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -280,3 +281,34 @@ def test_a_signature_at_the_gate_resolve_settles_a_fork_in_its_lane_and_no_other
     (settled,) = [event for event in governed.state(NAME).history if event.type == "fork.resolved"]
     assert (settled.attest, governed.state(NAME).lane) == ((envelope,), "FAIL")
     assert codes_of(governed, "--base", "main", "--uncommitted") == set()
+
+
+def test_two_approvals_of_one_minute_on_two_branches_can_both_land(signed: Signed) -> None:
+    governed = signed.governed
+    signed.begin()
+    for name in (NAME, OTHER):
+        signed.ready(name)
+    governed.commit("ready")
+    minute = governed.clock.now.replace(second=0) + timedelta(minutes=10)
+    for name in (NAME, OTHER):
+        governed.git("switch", "--quiet", "--create", f"approve-{name}", "main")
+        governed.clock.now = minute
+        signed.approve(name=name)
+        governed.done("packet", "activate", name)
+        governed.replace(f".GOV/task_packets/{name}.md", "TERMS: TODO", "TERMS: x")
+        governed.commit("activated")
+    tokens = {
+        line
+        for name in (NAME, OTHER)
+        for line in governed.git("show", f"approve-{name}:.GOV/refinements/{name}.md").splitlines()
+        if line.startswith("- USER_SIGNATURE:")
+    }
+    assert len(tokens) == 1
+    governed.git("switch", "--quiet", "main")
+    for name in (NAME, OTHER):
+        governed.git("merge", "--quiet", "-X", "ours", "--no-ff", f"approve-{name}")
+    governed.git("add", "--all")
+    governed.done("board", "sync")
+    governed.commit("both")
+    found = governed.json("check")["findings"]
+    assert [each for each in found if each["code"] in ("signature_reused", "audit_signature_twice")] == []

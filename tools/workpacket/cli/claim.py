@@ -2,8 +2,8 @@
 store: a lease is taken there before the log is written.
 
 The log in git remains authoritative and records who holds what, but a clone sees the log of another one only after a
-merge, when two people may already have done the same work. The store shows a claim at once. If it cannot be reached,
-the claim is still made, with a note that it may not be exclusive.
+merge, when two people may already have done the same work. The remote (`shell.claim_refs`) or the store shows a claim
+at once. If it cannot be reached, the claim is still made, with a note that it may not be exclusive.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -39,9 +40,11 @@ from workpacket.git.revisions import (
     commit_of,
     head_commit,
     local_branches,
+    main_remote,
     switch_branch,
     without_remote,
 )
+from workpacket.ledger.log import Log
 from workpacket.lifecycle.claims import claim, claim_refusal, prepare, prepare_unmet, renew
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer, Planned
@@ -51,7 +54,8 @@ from workpacket.model.events import Actor
 from workpacket.problem import Location, Problem
 from workpacket.report.escape import escape
 from workpacket.shell.base import read_base_policy
-from workpacket.shell.governed_files import packet_called
+from workpacket.shell.claim_refs import CLAIM_REF, ClaimRefs, RemoteClaim, Unarbitrated
+from workpacket.shell.governed_files import GovernedFiles, packet_called
 from workpacket.shell.governing.execution import ACTIVATION, carry_out, facts_before, gather, here
 from workpacket.shell.held import look
 from workpacket.shell.work_done import branch_here
@@ -164,6 +168,7 @@ _CLAIM = Command(
     description="The first claim wins; later ones are refused, with the name of the holder and the end of the lease.",
     options=(
         Option("renew", "extend the lease instead"),
+        Option("remote", "let the remote decide who was first, for all clones"),
         Option("branch", "the branch for the work, if none has been prepared", value="BRANCH"),
         Option("worktree", "the work tree for the work", value="FOLDER"),
         *DECLARING,
@@ -198,14 +203,17 @@ def _run_start(arguments: Arguments) -> int:
         known = branch in local_branches(repository)
         switch_branch(repository, branch, "" if known else head_commit(repository) or "")
 
-    def decide(now: Facts) -> Answer:
+    def decide(now: Facts, packet: PacketFacts) -> Answer:
         if not packet.light:
-            return claim(now, now.packets[name], branch=branch, worktree="", declared=said)
+            return claim(now, packet, branch=branch, worktree="", declared=said)
         from workpacket.lifecycle.forms import start_light
 
-        return start_light(now, now.packets[name], branch, said)
+        return start_light(now, packet, branch, said)
 
-    carried = carry_out(repository, "start", [name], actor, decide, questions=(ACTIVATION,))
+    with _decided_by_remote(arguments, decide) as decided:
+        carried = carry_out(
+            repository, "start", [name], actor, lambda now: decided(now, now.packets[name]), questions=(ACTIVATION,)
+        )
     if not isinstance(carried.answer, Planned) and before not in {"", branch}:
         switch_branch(repository, before)
     return sync_team_claim(arguments, conclude(arguments, carried, name))
@@ -252,6 +260,7 @@ If anything keeps the packet from being activated and claimed, it is listed, and
 at the commit that is checked out; uncommitted files are kept.""",
     options=(
         Option("branch", "the branch (default: named by the policy)", value="BRANCH"),
+        Option("remote", "let the remote decide who was first, for all clones"),
         SIGN,
         COMMIT,
         *DECLARING,
@@ -278,7 +287,8 @@ def claim_for_all(arguments: Arguments, decide: Decide) -> int:
     look(here(), head=False).require_visible()
     team = _team()
     if team is None:
-        return packet_command(arguments, decide)
+        with _decided_by_remote(arguments, decide) as decided:
+            return packet_command(arguments, decided)
     if team.store is None:
         return packet_command(arguments, _noting(decide, "unseen", _unseen(team.why)))
     try:
@@ -371,6 +381,57 @@ def _team() -> _Team | None:
         return _Team(None, "the team's store does not answer", policy.lease_hours)
 
 
+@contextmanager
+def _decided_by_remote(arguments: Arguments, decide: Decide) -> Iterator[Decide]:
+    """Have the remote decide about the claims that `decide` plans, if the command line says so. A claim that does not
+    reach the log is given back.
+    """
+    if not arguments.flag("remote"):
+        yield decide
+        return
+    repository = here()
+    remote = main_remote(repository)
+    refs = ClaimRefs(repository, remote, CLAIM_REF)
+    taken: list[RemoteClaim] = []
+
+    def decided(facts: Facts, packet: PacketFacts) -> Answer:
+        answer = decide(facts, packet)
+        if not isinstance(answer, Planned):
+            return answer
+        if not remote:
+            return _noted(answer, "unseen", _unseen("local only: no remote can decide"))
+        lease, end = next((event.text("lease"), event.text("expires_at")) for event in answer.plan.events
+                          if event.text("lease"))  # fmt: skip
+        wanted = RemoteClaim(packet.id.text, facts.actor.id, lease or "", end or "")
+        claim = refs.take(wanted, facts.moment.now, _leases(packet.log))
+        if isinstance(claim, Unarbitrated):
+            return _noted(answer, "unseen", _unseen(f"local only: {remote} did not decide ({claim.why})"))
+        if claim.lease != wanted.lease:
+            return (_held_elsewhere(claim, remote, refs.ref(claim.packet)),)
+        taken.append(claim)
+        return _noted(answer, "taken", "")
+
+    try:
+        yield decided
+    finally:
+        for claim in taken:
+            governed = GovernedFiles(str(repository.root))
+            governed.look_for_log(claim.packet)
+            if claim.lease not in _leases(governed.log(claim.packet)):
+                refs.give_back(claim)
+
+
+def _leases(log: Log) -> frozenset[str]:
+    return frozenset(event.text("lease") or "" for event in log.events)
+
+
+def _held_elsewhere(claim: RemoteClaim, remote: str, ref: str) -> Problem:
+    until = f"until {claim.expires_at}" if claim.expires_at else f"without an end that can be read; see: git log {ref}"
+    message = f"{claim.holder} holds {claim.packet} in another clone, {until}, according to {remote}"
+    hint = f"git pull, once the work is merged; if it was given up: git push {remote} :{ref}"
+    return Problem("claimed_by_other", message, hint=hint)
+
+
 def _unseen(why: str) -> str:
     return (
         f"{why}: other clones and this one cannot see each other's claims; if someone else claims the packet too, "
@@ -381,9 +442,11 @@ def _unseen(why: str) -> str:
 def _noting(decide: Decide, word: str, note: str) -> Decide:
     def noted(facts: Facts, packet: PacketFacts) -> Answer:
         answer = decide(facts, packet)
-        if not isinstance(answer, Planned):
-            return answer
-        data: dict[str, Json] = {**answer.data, "shared_claim": word}
-        return replace(answer, data=data, notes=(*answer.notes, *([note] if note else [])))
+        return _noted(answer, word, note) if isinstance(answer, Planned) else answer
 
     return noted
+
+
+def _noted(answer: Planned, word: str, note: str) -> Planned:
+    data: dict[str, Json] = {**answer.data, "shared_claim": word}
+    return replace(answer, data=data, notes=(*answer.notes, *([note] if note else [])))

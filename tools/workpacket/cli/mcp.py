@@ -43,11 +43,11 @@ class Tool(NamedTuple):
 
 
 def _prove(given: Mapping[str, Any]) -> list[str]:
-    return [word for proof in given.get("prove", ()) for word in ("--prove", proof)]
+    return [f"--prove={proof}" for proof in given.get("prove", ())]
 
 
 def _judged(given: Mapping[str, Any]) -> list[str]:
-    return [word for name in ("report", "reference", "reason") if name in given for word in (f"--{name}", given[name])]
+    return [f"--{name}={given[name]}" for name in ("report", "reference", "reason") if name in given]
 
 
 # The words before the positional arguments, and these.

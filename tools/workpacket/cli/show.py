@@ -44,30 +44,38 @@ def compute(arguments: Arguments) -> Output:
     lasts, also = cache_dependencies({view.id: runs})
     asks = asking_files(arguments, repository)
     lasts = lasts and _lasts(facts, packet) and asks is not None
+    until = _until(packet.state, facts.moment.now)
     specifications = (f"{repository.root}/{path}" for path in specification_places(facts.spec_pointer))
     # The answer about approvals depends on the policy that this account has seen last.
     also += [f"{settings_folder()}/trust/", *(asks or ()), *specifications]
     if arguments.flag("json"):
-        return output(repository, _envelope(_as_json(facts, packet, view, runs)), lasts=lasts, also=also)
+        return output(repository, _envelope(_as_json(facts, packet, view, runs)), lasts=lasts, until=until, also=also)
     shown = [
         *lines(view, arguments.style(sys.stdout), full=arguments.flag("full")),
         *(f"{'run':<13}{escape(run.sentence)}" for run in runs),
         next_line(f"workpacket {'why' if packet.lane else 'log show'} {view.id}"),
     ]
-    return output(repository, "\n".join(shown) + "\n", lasts=lasts, also=also)
+    return output(repository, "\n".join(shown) + "\n", lasts=lasts, until=until, also=also)
 
 
 def _lasts(facts: Facts, packet: PacketFacts) -> bool:
-    """Whether the answer stays correct until a governed file or a git reference changes.
+    """Whether the answer stays correct until a governed file or a git reference changes, or a known moment comes.
 
-    Work in progress is compared with the whole work tree. Leases, approvals and waivers end with time.
+    Work in progress is compared with the whole work tree. Approvals end with time.
     """
     state = packet.state
     asked = approval_asked(facts.policy, light=packet.light, standing=packet.standing)
     verdicts = [each for gate, each in facts.approvals.items() if asked or gate != ACTIVATION_GATE]
     # As long as the policy names no approvers, time changes nothing.
     lasting = all(each.unmet and {one.code for one in each.unmet} <= NOBODY_YET for each in verdicts)
-    return lasting and state.lane != "IN_PROGRESS" and state.lease is None and not state.waivers
+    return lasting and state.lane != "IN_PROGRESS"
+
+
+def _until(state: PacketState, now: str) -> str:
+    """Return when the lease or the first waiver ends; '' if nothing ends any more."""
+    ends = [event.text("expires_at") or "" for event in state.waivers]
+    ends += [state.lease.expires_at] if state.lease is not None else []
+    return min((end for end in ends if end > now), default="")
 
 
 def _as_of(arguments: Arguments, at: str) -> Output:

@@ -23,10 +23,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from datetime import date
+from datetime import date, datetime
 from functools import cache
 from typing import Final, Literal
 
+from workpacket.approvals.fields import CLOCK_SKEW
 from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import (
@@ -285,13 +286,12 @@ Proof = Literal["commit", "patch_id", "tree", ""]
 
 
 def lease_held(state: PacketState, now: str) -> str:
-    """Return the current holder of the packet; '' if it is free or the lease has ended. A lease without an end does not
-    expire.
-    """
-    lease = state.lease
-    if lease is None or not lease.holder:
-        return ""
-    return lease.holder if not lease.expires_at or lease.expires_at > now else ""
+    """Return the current holder of the packet; '' if it is free, the lease has ended, or its clock was far ahead."""
+    if (lease := state.lease) is None or not lease.expires_at:
+        return lease.holder if lease is not None else ""
+    given = max((event.at for event in state.history if event.text("lease") == lease.lease), default=now)
+    ahead = datetime.fromisoformat(given) > datetime.fromisoformat(now) + CLOCK_SKEW
+    return "" if ahead or lease.expires_at <= now else lease.holder
 
 
 class Claim(Value):

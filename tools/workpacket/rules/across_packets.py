@@ -357,17 +357,25 @@ def _uses(repository: RepositorySummaries) -> Iterator[SignatureUse]:
 class SignatureReused(RepositoryRule):
     """Signature that was given for another packet
 
-    Each token approves one packet. On a second packet, the token is a copy, and that packet was not approved.
+    Each token approves one packet. On a second packet, the token is a copy, and that packet was not approved. Where a
+    signed envelope approved the packet, the token proves nothing and is not compared.
 
     Remedy: have the packet approved separately: `workpacket approve <WP_ID>`.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         owners = _audited_owners(repository)
+        for path, audit in repository.signature_audits.items():
+            for row in audit["rows"]:
+                where, names = owners.get(row["signature"][0], ("", set()))
+                others = {mention[0] for mention in row["packets"]} - names
+                if names and others - set(repository.attested):
+                    message = f"the signature {row['signature'][0]} was given for {', '.join(sorted(names))} ({where})"
+                    yield self.finding(path, row["signature"][1:], message)
         for use in _uses(repository):
             token = use.signature[0]
             where, names = owners.setdefault(token, (use.path, {use.name}))
-            if names and use.name not in names:
+            if names and use.name not in names and use.name not in repository.attested:
                 message = f"the signature {token} was given for {', '.join(sorted(names))} ({where})"
                 yield self.finding(use.path, use.signature[1:], message)
 

@@ -141,16 +141,20 @@ class AuditSignatureMalformed(AuditRule):
 
 
 class AuditSignatureTwice(AuditRule):
-    """Signature listed twice
+    """Signature listed twice for the same packet
 
-    Each token is for one packet; a second row means that the token was reused.
+    One of the rows is a copy.
 
-    Remedy: have the second packet approved separately, or delete the row if it is a copy.
+    Remedy: delete the row that is a copy.
     """
 
     def check(self, document: SignatureAudit) -> Iterator[Problem]:
-        signed = [(row.signature, row.row.line) for row in document.rows if row.signature and row.signature.value]
-        for (signature, _), (_, line) in repeated(signed, lambda row: row[0].value):
+        signed = [
+            (row.signature, row.row.line, frozenset(name.value for name in row.packets()))
+            for row in document.rows
+            if row.signature and row.signature.value
+        ]
+        for (signature, *_), (_, line, _) in repeated(signed, lambda row: (row[0].value, row[2])):
             yield self.fault(signature.span, f"{signature.value} is already on line {line}")
 
 

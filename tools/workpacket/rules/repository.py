@@ -271,7 +271,7 @@ class RepositorySummaries:
     """Summaries by kind and path, and the lane of each packet that has a log.
 
     `known_lanes` are those of the policy in the same tree; `passed` counts the moves into each lane. `board` is the
-    policy's setting `[board] commit`.
+    policy's setting `[board] commit`. `attested` are the packets whose activation names an envelope.
     """
 
     stubs = _OfKind[WorkSummary]("stub")
@@ -290,11 +290,13 @@ class RepositorySummaries:
         known_lanes: LaneTable = BUILT_IN,
         passed: Mapping[str, int] = NOTHING,
         board: str = "",
+        attested: Collection[str] = (),
     ) -> None:
         self.lanes: Mapping[str, str] = lanes or {}
         self.known_lanes = known_lanes
         self.passed = passed
         self.board = board
+        self.attested = attested
         self._by_kind: dict[str, dict[str, Mapping[str, object]]] = {}
         for kind, path, summary in summaries:
             self._by_kind.setdefault(kind, {})[path] = summary

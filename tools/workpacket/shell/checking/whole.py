@@ -47,7 +47,7 @@ def compared(
     kind, path and summary.
     """
     logs = look_at_logs(root, now)
-    repository = RepositorySummaries(summaries, logs.lanes, lanes, logs.passed, board_here(root))
+    repository = RepositorySummaries(summaries, logs.lanes, lanes, logs.passed, board_here(root), logs.attested)
     findings = [*logs.findings, *across(repository)]
     findings += not_carried_over(root, _made_from_stubs(repository, logs.activated), cache)
     findings += contracts_changed(root, logs.contracts, cache)

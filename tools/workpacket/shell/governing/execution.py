@@ -247,7 +247,7 @@ def carry_out(
             held.require_packets(_waited_for(facts, names))
         if facts.specification is None:
             held.require(specification_places(facts.spec_pointer))
-        _require_clock(facts, names)
+        clock = _require_clock(repository, facts, names)
         _require_lanes(facts)
         answer = decide(facts)
         if isinstance(answer, Planned):
@@ -258,8 +258,8 @@ def carry_out(
 
         changed = transaction.apply(signed(answer.plan, facts.policy.actors))
         deleted = held.deleted() if names is not None else ""
-        if deleted:
-            answer = replace(answer, notes=(*answer.notes, deleted))
+        if deleted or clock:
+            answer = replace(answer, notes=(*answer.notes, *filter(None, (deleted, clock))))
         policy = facts.policy
         asked = policy.packets.approvals == "signed"
         return Carried(answer, changed, transaction.finished, policy.packets.commit, policy.webhook, asked)
@@ -335,15 +335,28 @@ def _waited_for(facts: Facts, names: Sequence[str]) -> list[str]:
     return [needed for packet in named for needed in packet.dependencies()]
 
 
-def _require_clock(facts: Facts, names: Sequence[str] | None) -> None:
-    """Check the clock by which leases and approvals are judged: it must not be behind the log."""
+def _require_clock(repository: Repository, facts: Facts, names: Sequence[str] | None) -> str:
+    """Check the clock by which leases and approvals are judged: it must not be behind the log.
+
+    What the base already has stops no command, because none could change it: it is returned as a note.
+    """
     latest = datetime.fromisoformat(facts.moment.now) + _SKEW
+    noted = ""
     for name in names or ():
         packet = facts.packets.get(name)
-        at = max((event.at for event in packet.log.events), default="") if packet is not None else ""
-        if at and datetime.fromisoformat(at) > latest:
-            message = f"this clock says {facts.moment.now}, but {name} has an event of {at}"
+        events = packet.log.events if packet is not None else ()
+        ahead = {event.path: event.at for event in events if datetime.fromisoformat(event.at) > latest}
+        if not ahead:
+            continue
+        branch = default_branch(repository)
+        known = tree_at(repository, branch.commit, f"{LOG_FOLDER}/{name}") if branch is not None else {}
+        new = [at for path, at in ahead.items() if path not in known]
+        if new:
+            message = f"this clock says {facts.moment.now}, but {name} has an event of {max(new)}"
             raise WorkpacketError("clock_behind", message, hint="set the clock of this machine")
+        where = branch.name if branch is not None else ""
+        noted = f"{name} has an event of {max(ahead.values())} on {where}: the clock that wrote it was ahead"
+    return noted
 
 
 def _require_lanes(facts: Facts) -> None:

@@ -50,7 +50,8 @@ class LogsSeen(Value):
 
     `named` are the files that they depend on. `by_clock`: time alone can change the findings; `until`: not before this
     moment, if it is not ''. `activated` are the packets made from a stub; `by_people` says whether any event needs or
-    names an approval. `passed` counts the moves into each lane. `contracts` are the logs that name a contract.
+    names an approval. `passed` counts the moves into each lane. `contracts` are the logs that name a contract;
+    `attested` are the packets whose activation names an envelope.
     """
 
     lanes: Mapping[str, str]
@@ -62,6 +63,7 @@ class LogsSeen(Value):
     by_people: bool = False
     passed: Mapping[str, int] = NOTHING
     contracts: Sequence[Log] = ()
+    attested: frozenset[str] = frozenset()
 
 
 def look_at_logs(root: str, now: str = "") -> LogsSeen:
@@ -97,9 +99,13 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
     named = sorted({path for log in of_packets for _, path, _ in named_files(log)})
     activated = [name for name, log in logs.items() if any(event.type == "activated" for event in log.events)]
     by_people = any(_needs_people(event) for log in logs.values() for event in log.events)
+    by_envelope = frozenset(
+        name for name, log in logs.items() if any(event.type == "activated" and event.attest for event in log.events)
+    )
     until = min(filter(None, (next_expiry(log, now) for log in of_packets)), default="")
     contracts = [log for log in of_packets if in_force(log)]
-    return LogsSeen(lanes, findings, named, CHECKPOINT_LOG in logs, until, activated, by_people, passed, contracts)
+    by_clock = CHECKPOINT_LOG in logs
+    return LogsSeen(lanes, findings, named, by_clock, until, activated, by_people, passed, contracts, by_envelope)
 
 
 def digest_here(root: str, path: str) -> str | None:

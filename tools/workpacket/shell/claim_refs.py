@@ -1,0 +1,154 @@
+"""Claims that hold between clones: a reference for each packet, which the remote lets exactly one push create.
+
+The reference points to a commit without files, whose message says who holds the packet, until when, and by which lease;
+the lease is random, so no two claims are the same commit. Every change of the reference names the value that it
+replaces (`--force-with-lease`), and git's servers compare the two while they hold a lock, so of many pushes only one
+succeeds.
+
+A claim may be replaced once its lease has ended; by the clone that made it; and by a clone whose log has the event that
+recorded the lease, because that log says what became of the claim. A claim is therefore not deleted when its holder
+releases or submits the packet: until that log is merged, another claim would contradict it.
+
+`refs/workpacket/own/` and `refs/workpacket/seen/` in each clone have the claims that it made and found.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Container, Mapping
+from typing import Final
+
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import commit_at
+from workpacket.git.run import Answer, run_git
+from workpacket.model.canonical import canonical_bytes
+from workpacket.value import Value
+
+PATIENCE: Final = 10.0  # seconds for each exchange with the remote
+_ATTEMPTS: Final = 4
+_PAUSE: Final = 0.1  # seconds, longer after each attempt
+CLAIM_REF: Final = "refs/workpacket/claims/{id}"
+_OWN: Final = "refs/workpacket/own/"
+_SEEN: Final = "refs/workpacket/seen/"
+_HEADING: Final = "claim of a work packet"
+# Neither git nor ssh asks for a password, which an agent could not type.
+_SILENT: Final[Mapping[str, str]] = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "SSH_ASKPASS": "true"}
+
+
+class RemoteClaim(Value):
+    """A claim as its reference describes it; `commit` is what the reference points to."""
+
+    packet: str
+    holder: str
+    lease: str
+    expires_at: str
+    commit: str = ""
+
+
+class Unarbitrated(Value):
+    """The remote could not decide, for this reason."""
+
+    why: str
+
+
+class ClaimRefs:
+    """The references of one remote. `pattern` is the name of a reference, with `{id}` for the packet."""
+
+    def __init__(self, repository: Repository, remote: str, pattern: str) -> None:
+        self.repository = repository
+        self.remote = remote
+        self.pattern = pattern
+
+    def ref(self, packet: str) -> str:
+        return self.pattern.replace("{id}", packet)
+
+    def take(self, wanted: RemoteClaim, now: str, known: Container[str]) -> RemoteClaim | Unarbitrated:
+        """Claim the packet, and return the claim that holds from now on: ours, or that of someone else. `known` are the
+        leases in the log of this clone.
+        """
+        ours = self._written(wanted)
+        expected = refusal = ""
+        # Someone else may claim the packet between looking and pushing, and git refuses while it holds the lock.
+        for attempt in range(_ATTEMPTS):
+            time.sleep(attempt * _PAUSE)
+            refused = self._push(ours.commit, ours.packet, expected=expected)
+            found = ours if refused is None else self.find(ours.packet)
+            if found == ours:
+                for name in (_OWN, _SEEN):
+                    self._git("update-ref", name + ours.packet, ours.commit)
+                return ours
+            if isinstance(found, Unarbitrated):
+                return found
+            if found is not None and not self._replaceable(found, now, known):
+                return found
+            expected = found.commit if found is not None else ""
+            refusal = refused.complaint if refused is not None else ""
+        return Unarbitrated(refusal)
+
+    def _replaceable(self, found: RemoteClaim, now: str, known: Container[str]) -> bool:
+        mine = found.commit == commit_at(self.repository, _OWN + found.packet)
+        ended = bool(found.expires_at) and found.expires_at <= now
+        return mine or ended or found.lease in known
+
+    def give_back(self, claim: RemoteClaim) -> None:
+        """Delete the reference, unless it has been replaced, because the claim was not recorded in the log."""
+        self._push("", claim.packet, expected=claim.commit)
+        self._git("update-ref", "-d", _OWN + claim.packet, claim.commit)
+
+    def find(self, packet: str) -> RemoteClaim | Unarbitrated | None:
+        """Return the claim of a packet on the remote; None if there is none."""
+        seen = _SEEN + packet
+        answer = self._git("ls-remote", "--quiet", self.remote, self.ref(packet))
+        if answer.status != 0:
+            return Unarbitrated(answer.complaint)
+        if not answer.output:
+            self._git("update-ref", "-d", seen)
+            return None
+        options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--depth=1")
+        answer = self._git("fetch", *options, self.remote, f"+{self.ref(packet)}:{seen}")
+        return _read(self.repository, packet, seen) if answer.status == 0 else Unarbitrated(answer.complaint)
+
+    def _written(self, claim: RemoteClaim) -> RemoteClaim:
+        said = {"packet": claim.packet, "holder": claim.holder, "lease": claim.lease, "expires_at": claim.expires_at}
+        message = f"{_HEADING}\n\n".encode() + canonical_bytes(said)
+        root = self.repository.root
+        empty = run_git(root, "hash-object", "-t", "tree", "-w", "--stdin").text.strip()
+        names = {f"GIT_{role}_NAME": claim.holder for role in ("AUTHOR", "COMMITTER")}
+        names |= {f"GIT_{role}_EMAIL": "claim@workpacket.invalid" for role in ("AUTHOR", "COMMITTER")}
+        made = run_git(root, "commit-tree", "--no-gpg-sign", empty, stdin=message, environment=names)
+        return RemoteClaim(claim.packet, claim.holder, claim.lease, claim.expires_at, made.text.strip())
+
+    def _push(self, commit: str, packet: str, *, expected: str) -> Answer | None:
+        """Replace the expected commit ('' if there must be none); return git's answer if the remote refused."""
+        ref = self.ref(packet)
+        options = ("--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--recurse-submodules=no")
+        answer = self._git("push", *options, f"--force-with-lease={ref}:{expected}", self.remote, f"{commit}:{ref}")
+        return None if answer.status == 0 else answer
+
+    def _git(self, *words: str) -> Answer:
+        ssh = os.environ.get("GIT_SSH_COMMAND") or self.repository.settings.get("core.sshcommand", "") or "ssh"
+        environment = {**_SILENT, "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes"}
+        try:
+            return run_git(self.repository.root, *words, check=False, timeout=PATIENCE, environment=environment)
+        except WorkpacketError as error:
+            if error.code != "git_timeout":
+                raise
+            return Answer(128, b"", error.message)
+
+
+def _read(repository: Repository, packet: str, ref: str) -> RemoteClaim:
+    """Return the claim that a reference points to. Anyone who may push can write anything there: a claim that cannot be
+    read is one without an end.
+    """
+    commit = commit_at(repository, ref) or ""
+    message = run_git(repository.root, "log", "-1", "--no-patch", "--format=%B", commit, check=False).text
+    try:
+        said = json.loads(message.partition("\n\n")[2])
+    except ValueError:
+        said = {}
+    texts = said if isinstance(said, dict) else {}
+    holder, lease, end = (str(texts.get(key, ""))[:200] for key in ("holder", "lease", "expires_at"))
+    return RemoteClaim(packet, holder or "someone", lease, end, commit)
