@@ -76,10 +76,14 @@ class AnchorNamesRoadmap(WorkRule):
         anchors = list(_anchors(document))
         own = {document.source.line_and_column(text.start)[0] for _, text in anchors}
         plans: dict[str, int] = {}
-        for match in _ROADMAP.finditer(document.source.text) if anchors else ():
-            line = document.source.line_and_column(match.start())[0]
-            if line not in own and not _NO_ROADMAP.search(match[0]):
-                plans.update((number, line) for number in _SECTION_NUMBER.findall(match["behind"]))
+        lowered = document.source.text.lower() if anchors else ""
+        at = lowered.find("roadmap")
+        while at >= 0:
+            line = document.source.line_and_column(at)[0]
+            start, end = document.source.line_span(line)
+            if line not in own and not _NO_ROADMAP.search(document.source.text, start, end):
+                plans.update((number, line) for number in _SECTION_NUMBER.findall(document.source.text, at, end))
+            at = lowered.find("roadmap", max(end, at + 1))
         for name, text in anchors:
             for number in _SECTION_NUMBER.findall(text.value):
                 if number in plans:
@@ -87,7 +91,6 @@ class AnchorNamesRoadmap(WorkRule):
                     break
 
 
-_ROADMAP = lazy_pattern(r"(?i)[^\r\n]*\broadmap(?:_[a-z]+)?\b(?P<behind>[^\r\n]*)")
 _NO_ROADMAP = lazy_pattern(r"(?i)not (?:just )?(?:the )?roadmap")
 _SECTION_NUMBER = lazy_pattern(r"(?:\u00a7 ?|(?<=[\s(]))(\d+(?:\.\d+){1,6})(?![\w.]*\.md)(?=[\s,;)\]]|\Z)")
 

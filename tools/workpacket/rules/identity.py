@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from workpacket.documents.document import Document, Text
 from workpacket.documents.structured import (
-    PlacedSection,
     StructuredDocument,
     WorkDocument,
     items_of_section,
@@ -312,6 +311,8 @@ class ItemTruncated(StructuredRule):
     severity = "warning"
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        if not any(f"{bullet} {mark} " in document.source.text for bullet in "-*+" for mark in "/,;)]"):
+            return
         blocks = (block for section in document.outline.walk() for block in walk(section.blocks))
         for item in (block for block in blocks if block.kind == "item" and block.children):
             first = item.children[0]
@@ -431,24 +432,20 @@ class PlaceholderLeft(StructuredRule):
                     span = (field.value_span[0] + match.start(), field.value_span[0] + match.end())
                     yield self.fault(span, f"{field.key} still contains the placeholder {match.group()}")
                 yield from self._in_fences(document, field)
-            yield from self._template_rows(document, placed)
             # In a list, angle brackets may be part of the text; but an item with nothing else was not filled in.
             for item in walk_items(items_of_section(document.source, placed.section)):
                 if PLACEHOLDER.fullmatch(item.text):
                     yield self.fault(item.span, f"{placed.spec.heading} still contains the placeholder {item.text}")
+                # A glued heading moves the row of the template to the section before it.
+                elif item.text.startswith(("[", "`[")) and _TEMPLATE_ROW.fullmatch(item.text):
+                    yield self.fault(item.span, f"{placed.spec.heading} still contains the template's row {item.text}")
 
     def _in_fences(self, document: StructuredDocument, field: Field) -> Iterator[Problem]:
-        for fence in field.fences:
+        for fence in field.fences if "..." in document.source.text else ():
             for match in _ELLIPSIS_LINE.finditer(
                 document.source.text, fence.start, document.source.line_span(fence.end_line)[1]
             ):
                 yield self.fault(match.span("text"), f"{field.key} still contains the placeholder {match['text']}")
-
-    def _template_rows(self, document: StructuredDocument, placed: PlacedSection) -> Iterator[Problem]:
-        # A glued heading moves the row to the section before it.
-        for item in items_of_section(document.source, placed.section):
-            if _TEMPLATE_ROW.fullmatch(item.text):
-                yield self.fault(item.span, f"{placed.spec.heading} still contains the template's row {item.text}")
 
 
 _TOKEN = lazy_pattern(rf"[\w\u2010\u2011{INVISIBLE}-]+|WP\u2013[\w\u2013-]+")

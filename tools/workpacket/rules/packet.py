@@ -101,6 +101,8 @@ class CriterionTicked(PacketRule):
     strict_severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Problem]:
+        if "[x]" not in document.source.text and "[X]" not in document.source.text:
+            return
         lanes = document.lanes.named(document.status.value) if document.status is not None else ()
         if not lanes or not all(lane.in_work and lane.waits for lane in lanes):
             return

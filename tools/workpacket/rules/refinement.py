@@ -436,6 +436,8 @@ class AnchorRepeated(RefinementRule):
     severity = "warning"
 
     def check(self, document: Refinement) -> Iterator[Problem]:
+        if len(document.anchors) < 2:
+            return
         keys = ("spec_anchor", "context_start_line", "context_end_line", "context_token")
         stated = [anchor for anchor in document.anchors if anchor.string_at("context_start_line")]
         for anchor, earlier in repeated(stated, lambda anchor: tuple(anchor.string_at(key) for key in keys)):

@@ -276,6 +276,8 @@ class HeadingHidden(StructuredRule):
             what = "comment or HTML" if block.kind == "html" else "code block"
             message = f"the section {spec.heading} is inside the {what} that begins on line {block.line}"
             yield self.fault(span, message, hint=f"end it before this line; it now ends on line {block.end_line}")
+        if not any(f"{mark} ##" in document.source.text for mark in "-*+.)"):
+            return
         known = {spec.key for spec, *_ in hidden_headings(document)}
         for section in document.outline.walk():
             for item in (block for block in walk(section.blocks) if block.kind == "item"):

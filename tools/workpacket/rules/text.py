@@ -322,14 +322,14 @@ class CharactersLost(TextRule):
     def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
         line_at = document.source.line_and_column
-        signs = list(_LOST_SIGN.finditer(text))
+        signs = list(_LOST_SIGN.finditer(text))  # fast, because it begins with a letter
         signs = [one for one in signs if _ABOUT_SECTIONS.search(document.source.line(line_at(one.start())[0]))]
         if signs:
             message = (
                 f"{signs[0][0]!r} is probably a section number whose \u00a7 became an A{_repeated(document, signs)}"
             )
             yield self.fault(signs[0].span(), message, hint=f"write \u00a7{signs[0][0][1:]}")
-        found = list(_LOST.finditer(text)) if "?" in text else []
+        found = list(_LOST.finditer(text)) if "???" in text or " ?. " in text else []
         if found:
             message = f"question marks where other characters were{_repeated(document, found)}"
             start = found[0].start() if found[0][0].startswith("?") else found[0].end()
@@ -337,7 +337,7 @@ class CharactersLost(TextRule):
 
 
 # A section number after an A, and words that are used on the same line as section numbers.
-_LOST_SIGN = lazy_pattern(r"(?<![\w.-])A\d{1,2}(?:(?:\.\d{1,3})+|\.\d{1,2}\.x|-\d{1,2})(?![\w-])")
+_LOST_SIGN = lazy_pattern(r"A(?<![\w.-]A)\d{1,2}(?:(?:\.\d{1,3})+|\.\d{1,2}\.x|-\d{1,2})(?![\w-])")
 _ABOUT_SECTIONS = lazy_pattern(r"(?i)\b(?:main body|roadmap|spec_anchor|master spec)|_spec_v\d")
 
 

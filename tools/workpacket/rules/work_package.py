@@ -285,7 +285,8 @@ class PackageDoneUnticked(WorkPackageRule):
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         lane = document.lane
-        moves = list(_MOVED.finditer(document.source.text, document.body))
+        log = document.source.text.lower().find("activity log", document.body)
+        moves = list(_MOVED.finditer(document.source.text, log)) if log >= 0 else []
         passed = moves[-1] if moves and moves[-1]["passed"] else None
         finished = lane is not None and lane.value in _FINISHED
         if not finished and passed is None:
@@ -353,7 +354,8 @@ class PackagePlaceholderLeft(WorkPackageRule):
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         text = document.source.text
-        blocks = (block for section in document.sections() for block in walk(section.blocks))
+        sections = document.sections() if "{{" in text else ()
+        blocks = (block for section in sections for block in walk(section.blocks))
         spans = (span for block in blocks if block.kind == "paragraph" for span in block.spans)
         matches = (match for start, end in spans for match in _BRACES.finditer(text, start, end))
         found = [one for one in matches if text.count("`", *_before(document, one.start())) % 2 == 0]
