@@ -31,7 +31,7 @@ def test_the_rows_that_others_refer_to_are_there() -> None:
 
 
 def test_a_glob_chooses_several_rows_in_the_order_of_the_table() -> None:
-    assert names("list-*", "python") == ["python", "list-100", "list-1000", "list-10000", "list-5000-runs"]
+    assert names("audit-*", "python") == ["python", "audit-1000", "audit-10000x20", "audit-10000x20-memory"]
 
 
 def test_a_name_that_no_row_has_is_an_error_even_beside_one_that_is_there() -> None:

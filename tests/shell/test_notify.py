@@ -84,7 +84,7 @@ def test_a_receiver_that_is_overloaded_is_tried_again(webhook: str) -> None:
 @pytest.mark.parametrize(("answers", "tries"), [((500, 500, 500), 3), ((404,), 1), ((302,), 1)])
 def test_what_was_not_delivered_is_said(webhook: str, answers: tuple[int, ...], tries: int) -> None:
     notes, _ = sent(webhook, *answers)
-    assert notes == [f"the webhook did not take the message about {NAME}: it answered {answers[-1]}"]
+    assert notes == [f"the webhook did not accept the message about {NAME}: it answered {answers[-1]}"]
     assert len(Receiver.got) == tries
 
 
@@ -125,7 +125,7 @@ def test_the_webhook_of_the_policy_is_called_by_commands_and_fails_none(
     Receiver.got.clear()
     Receiver.answers[:] = [404]
     done = governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
-    assert "the webhook did not take the message" in done.out
+    assert "the webhook did not accept the message" in done.out
     governed.done("report", "waiting", "--notify")
     assert [json.loads(body)["type"] for _, body in Receiver.got] == ["needed.review", "needed.review"]
     assert len({headers["webhook-id"] for headers, _ in Receiver.got}) == 1

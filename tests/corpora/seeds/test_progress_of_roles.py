@@ -222,7 +222,7 @@ def test_every_incomplete_status_is_resumed_with_what_it_waits_for_and_without_a
     (row,) = roles.json("resume")["unfinished"]
     said = roles.done("resume", row["id"], "--yes", "--instance", "a").out
     assert "Sent the draft to a colleague" in said
-    assert ("waits for" in said) is (status != "in_progress"), said
+    assert ("is waiting for" in said) is (status != "in_progress"), said
     assert f"status: {status}" in roles.front().replace('"', "")
     assert "approved" not in roles.read(FILE)
     assert "Resumed" in roles.read(FILE)

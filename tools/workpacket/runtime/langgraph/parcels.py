@@ -39,7 +39,7 @@ def patch_of(sources: Sequence[bytes], new: bytes, likely: Sequence[tuple[int, i
     old = b"".join(sources)
     if not old:
         return [new] if new else []
-    return _Search(old, [len(source) for source in sources], new, likely).operations()
+    return _Comparison(old, [len(source) for source in sources], new, likely).operations()
 
 
 def patched(sources: Sequence[bytes], patch: Sequence[Operation | Sequence[int]]) -> bytes:
@@ -54,7 +54,7 @@ def patched(sources: Sequence[bytes], patch: Sequence[Operation | Sequence[int]]
     return b"".join(made)
 
 
-class _Search:
+class _Comparison:
     def __init__(self, old: bytes, lengths: Sequence[int], new: bytes, likely: Sequence[tuple[int, int]]) -> None:
         self.old, self.new = old, new
         self.lengths = lengths

@@ -40,7 +40,7 @@ class LostEvent(Value):
     why: str
 
 
-class _Found(Value):
+class _Added(Value):
     """Where a file was added: its blob and the commit."""
 
     blob: str
@@ -99,17 +99,17 @@ def _is_whole(path: str, data: bytes) -> bool:
     return (is_event_name(name) or name.endswith(ENVELOPE_SUFFIX)) and name.startswith(hashlib.sha256(data).hexdigest())
 
 
-def _added(repository: Repository, commit: str, *options: str) -> Iterator[tuple[str, _Found]]:
+def _added(repository: Repository, commit: str, *options: str) -> Iterator[tuple[str, _Added]]:
     """Yield each write-once file that these commits or their ancestors added or changed."""
     start = commit or next(iter(reference_tips(repository)), "")
     if not start:
         return
     history = changes_before(repository, start, *APPEND_ONLY_FOLDERS, options=(*_EVERY_SIDE, *options), form="%H")
     for identity, changes in history:
-        yield from ((change.path, _Found(change.blob, identity)) for change in changes if change.blob)
+        yield from ((change.path, _Added(change.blob, identity)) for change in changes if change.blob)
 
 
-def _dangling(repository: Repository) -> Iterator[tuple[str, _Found]]:
+def _dangling(repository: Repository) -> Iterator[tuple[str, _Added]]:
     """Yield the files added by commits that nothing refers to, until git removes them for good."""
     options = ("--unreachable", "--connectivity-only", "--no-progress")
     answer = run_git(repository.root, "fsck", *options, check=False, timeout=_PATIENCE)
@@ -125,7 +125,7 @@ def _on_branches(repository: Repository) -> frozenset[str]:
     return frozenset(entry.path for tip in tips for entry in list_tree(repository, tip, *APPEND_ONLY_FOLDERS))
 
 
-def _contents(repository: Repository, known: Mapping[str, _Found], paths: Iterable[str]) -> dict[str, bytes]:
+def _contents(repository: Repository, known: Mapping[str, _Added], paths: Iterable[str]) -> dict[str, bytes]:
     """Return the bytes of those files whose name is their digest; others were damaged in the commit already."""
     found = {path: known[path].blob for path in paths}
     read = read_objects(repository, found.values())
