@@ -278,7 +278,7 @@ def submitted(
     """What is shown of the last of two submissions, except for the proof that each of them names."""
     story = Story(PACKET)
     story.tell("created", "activated", "claimed", "submitted")
-    named: dict[str, Json] = {"base_commit": said} if said else {}
+    named: dict[str, Any] = {"base_commit": said} if said else {}
     story.add("submitted", commit=last, at="2026-05-01T00:00:00Z", evidence=[*rows, ROW], **named)
     story.add("noted")
     told = list(what_was_submitted(seen(repository, (), story, base), PACKET, gate))
