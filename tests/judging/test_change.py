@@ -311,7 +311,7 @@ def test_the_commit_is_judged_and_not_the_work_tree(governed: Governed) -> None:
 
 @pytest.mark.parametrize(("renamed", "objections"), [({}, 0), ({"renamed": "before landing"}, 1)])
 def test_a_packet_that_was_renamed_takes_over_from_no_other(
-    governed: Governed, renamed: dict[str, str], objections: int
+    governed: Governed, renamed: dict[str, Any], objections: int
 ) -> None:
     governed.begin()
     own, other = adopted(governed), Story(SONG)
