@@ -278,6 +278,18 @@ def test_items_of_bullet_lists_have_no_number() -> None:
     assert (item.number, repr(item)) == (None, "Item('a')")
 
 
+def test_a_list_is_read_once_and_callers_may_change_what_they_were_given() -> None:
+    source = Source("file.md", "- a\n- b\n")
+    blocks = blocks_of(source)
+    first = read_items(source, blocks)
+    a, b = first
+    first.clear()
+
+    again = read_items(source, blocks)
+    assert again[0] is a
+    assert again[1] is b
+
+
 @given(DOCUMENTS)
 def test_fields_and_items_stand_in_the_text_in_order(text: str) -> None:
     source = Source("file.md", text)

@@ -73,10 +73,12 @@ class AnchorNamesRoadmap(WorkRule):
     severity = "warning"
 
     def check(self, document: WorkDocument) -> Iterator[Problem]:
-        anchors = list(_anchors(document))
-        own = {document.source.line_and_column(text.start)[0] for _, text in anchors}
+        anchors = [(name, text, _SECTION_NUMBER.findall(text.value)) for name, text in _anchors(document)]
+        own = {document.source.line_and_column(text.start)[0] for _, text, _ in anchors}
         plans: dict[str, int] = {}
-        lowered = document.source.text.lower() if anchors else ""
+        # A number that is named once is that of the anchor itself.
+        repeats = any(document.source.text.count(number) > 1 for *_, numbers in anchors for number in numbers)
+        lowered = document.source.text.lower() if repeats else ""
         at = lowered.find("roadmap")
         while at >= 0:
             line = document.source.line_and_column(at)[0]
@@ -84,8 +86,8 @@ class AnchorNamesRoadmap(WorkRule):
             if line not in own and not _NO_ROADMAP.search(document.source.text, start, end):
                 plans.update((number, line) for number in _SECTION_NUMBER.findall(document.source.text, at, end))
             at = lowered.find("roadmap", max(end, at + 1))
-        for name, text in anchors:
-            for number in _SECTION_NUMBER.findall(text.value):
+        for name, text, numbers in anchors:
+            for number in numbers:
                 if number in plans:
                     yield self.fault(text.span, f"{name} names {number}, the roadmap according to line {plans[number]}")
                     break

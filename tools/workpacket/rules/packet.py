@@ -16,7 +16,7 @@ from workpacket.rules.identity import PLACEHOLDER, is_hollow
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
 from workpacket.rules.structured import elsewhere, says_something
 from workpacket.text.blocks import walk
-from workpacket.text.fields import Field, Item, read_fields
+from workpacket.text.fields import Field, Item, Section, read_fields
 from workpacket.text.source import PATH_LENGTH
 
 _EVIDENCE_PLACE = lazy_pattern(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d+)?`?")
@@ -246,7 +246,7 @@ class FieldContradicts(PacketRule):
 
     def check(self, document: Packet) -> Iterator[Problem]:
         said: dict[str, Field] = {}
-        sections = document.outline.walk()
+        sections = [section for section in document.outline.walk() if _may_have_one_value(document, section)]
         for field in (field for section in sections for field in read_fields(document.source, section.blocks)):
             value = field.bare.strip("`* ")
             if field.name not in _ONE_VALUE or not value or PLACEHOLDER.match(value):
@@ -255,6 +255,12 @@ class FieldContradicts(PacketRule):
             if earlier.bare.strip("`* ").casefold().split()[:1] != value.casefold().split()[:1]:
                 line = document.source.line_and_column(earlier.key_span[0])[0]
                 yield self.fault(field.key_span, f"{field.key} is {value!r} here, but {earlier.bare!r} on line {line}")
+
+
+def _may_have_one_value(document: Packet, section: Section) -> bool:
+    """Whether all words of such a field are in the section: to read its fields takes much longer."""
+    text = document.source.text[section.start : section.end].casefold()
+    return any(all(word in text for word in name.split("_")) for name in _ONE_VALUE)
 
 
 class ScopeContradicts(PacketRule):

@@ -329,7 +329,7 @@ class CharactersLost(TextRule):
                 f"{signs[0][0]!r} is probably a section number whose \u00a7 became an A{_repeated(document, signs)}"
             )
             yield self.fault(signs[0].span(), message, hint=f"write \u00a7{signs[0][0][1:]}")
-        found = list(_LOST.finditer(text)) if "???" in text or " ?. " in text else []
+        found = list(_LOST.finditer(text)) if "?" in text and ("???" in text or " ?. " in text) else []
         if found:
             message = f"question marks where other characters were{_repeated(document, found)}"
             start = found[0].start() if found[0][0].startswith("?") else found[0].end()

@@ -12,6 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from workpacket.lazy_pattern import lazy_pattern
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.text.fields import Item
+
 BLANKS = " \t"
 
 # The characters that markdown-it strips from a table row before it looks for the outer pipes.
@@ -77,7 +81,8 @@ class Block:
     `marker` is the mark of the block: `##`, `-`, `1.`, the backticks of a fence; for a list, the character that its
     items share. `level` belongs to headings, `info` to fences, `content_start` to items: the offset of the first
     character after the marker, or of the end of the marker if the line contains nothing else. `rows` of a table are its
-    header and its body rows, each a list of cells; the delimiter row is line `line + 1`.
+    header and its body rows, each a list of cells; the delimiter row is line `line + 1`. `items` belongs to
+    `fields.read_items`, which reads each list once.
     """
 
     __slots__ = (
@@ -85,6 +90,7 @@ class Block:
         "content_start",
         "end_line",
         "info",
+        "items",
         "kind",
         "level",
         "line",
@@ -115,6 +121,7 @@ class Block:
         self.content_start = start
         self.info = ""
         self.rows: Sequence[Sequence[tuple[int, int]]] = ()
+        self.items: list[Item] | None = None
 
     def __repr__(self) -> str:
         return f"Block({self.kind!r}, lines {self.line}..{self.end_line})"

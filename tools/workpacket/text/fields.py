@@ -194,7 +194,13 @@ class Item:
 
 def read_items(source: Source, blocks: Iterable[Block]) -> list[Item]:
     """Return the items of the lists among `blocks`."""
-    return [Item(source, item) for block in blocks if block.kind in LISTS for item in block.children]
+    found: list[Item] = []
+    for block in blocks:
+        if block.kind in LISTS:
+            if block.items is None:  # several rules read the same lists
+                block.items = [Item(source, item) for item in block.children]
+            found += block.items
+    return found
 
 
 def read_fields(source: Source, blocks: Iterable[Block]) -> list[Field]:
