@@ -30,6 +30,7 @@ from workpacket.value import replace
 NAME, SONG = "WP-1-Greeting-v1", "WP-1-Song-v1"
 PACKET = f".GOV/task_packets/{NAME}.md"
 STANDING = '\n[approvals.gates.standing]\nroles = ["approver"]\nthreshold = 1\nseparation = []\n'
+SIGNED, NOBODY_APPROVES = TOKENS_COUNT + STANDING, ""
 NAMED = '\n[actors.ann]\nkind = "person"\nkeys = ["{key}"]\n'
 OTHER = "e" * 40
 REFINED = "The function greet takes a name and returns a greeting with it. A test calls it with two names."
@@ -158,7 +159,11 @@ def contained(governed: Governed, patch: pytest.MonkeyPatch, proof: Any = "tree"
     story.add("verdict.given", verdict="CHANGES", lane_to="IN_PROGRESS")
     story.tell("submitted", "verdict.given")
     merged = story.add("merged")
-    story.add("submitted", after=(claimed,), commit=OTHER)
+    beside = claimed
+    for _ in range(9):
+        beside = story.add("noted", after=(beside,))
+    last = story.add("submitted", after=(beside,), commit=OTHER)
+    assert story.log().events[-1] == last
     told(governed, story)
 
     def found(*_: object) -> Found:
@@ -205,19 +210,20 @@ UNTIL = "Standing until 2026-12-31"
 
 
 @pytest.mark.parametrize(
-    ("before", "here", "gate", "found"),
+    ("before", "here", "policy", "found"),
     [
-        (("`src/`",), (UNTIL, "`src/`"), True, ("2026-12-31", "")),
-        ((UNTIL,), ("`src/`",), True, ("", "2026-12-31")),
-        ((), (UNTIL,), True, ("2026-12-31", None)),
-        ((UNTIL,), (UNTIL,), False, None),
-        ((UNTIL,), (), True, ("", "2026-12-31")),
+        (("`src/`",), (UNTIL, "`src/`"), SIGNED, ("2026-12-31", "")),
+        ((UNTIL,), ("`src/`",), SIGNED, ("", "2026-12-31")),
+        ((), (UNTIL,), SIGNED, ("2026-12-31", None)),
+        ((UNTIL,), (UNTIL,), TOKENS_COUNT, None),
+        ((UNTIL,), (UNTIL,), NOBODY_APPROVES, ("2026-12-31", "2026-12-31")),
+        ((UNTIL,), (), SIGNED, ("", "2026-12-31")),
     ],
 )
 def test_the_last_day_of_a_standing_packet_is_in_its_scope(
-    governed: Governed, before: tuple[str, ...], here: tuple[str, ...], gate: bool, found: object
+    governed: Governed, before: tuple[str, ...], here: tuple[str, ...], policy: str, found: object
 ) -> None:
-    governed.begin(policy=TOKENS_COUNT + STANDING * gate)
+    governed.begin(policy=policy)
     if before:
         governed.write(PACKET, scoped(*before))
     governed.commit("base")
@@ -301,6 +307,22 @@ def test_the_commit_is_judged_and_not_the_work_tree(governed: Governed) -> None:
     adopted(governed, "noted")
     assert "not_committed" in codes(governed)
     assert "not_committed" not in codes(governed, worktree=True)
+
+
+@pytest.mark.parametrize(("renamed", "objections"), [({}, 0), ({"renamed": "before landing"}, 1)])
+def test_a_packet_that_was_renamed_takes_over_from_no_other(
+    governed: Governed, renamed: dict[str, Any], objections: int
+) -> None:
+    governed.begin()
+    own, other = adopted(governed), Story(SONG)
+    other.add("created")
+    other.add("superseded", lane_from="STUB", by="WP-1-Dance-v1", **renamed)
+    own.add("superseded", by=SONG)
+    for story in (own, other):
+        told(governed, story)
+    governed.commit("superseded")
+    found = [one.message for one in judge(find_repository(governed.root), "HEAD~1") if NAME in one.message]
+    assert sum(SONG in message for message in found) == objections, found
 
 
 COVERED = '\n[coverage]\nmode = "required"\n'

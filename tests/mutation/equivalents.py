@@ -615,6 +615,48 @@ EQUIVALENT = (
         "if before is None:",
         "a policy that is equal weakens nothing; asking first takes less time",
     ),
+    Equivalent(
+        "shell/approvals/shown.py",
+        "what_is_required",
+        "if anchor is None or text is None:",
+        "if text is None:",
+        "without an anchor nothing is read, so there is no text either; the condition is there for the type checker",
+    ),
+    Equivalent(
+        "shell/approvals/shown.py",
+        "_changes",
+        "said, last = (event.text('base_commit') or '', event.text('commit') or '')",
+        "said, last = (event.text('base_commit'), event.text('commit') or '')",
+        "it is only asked whether the event names one; the empty text is there for the type checker",
+    ),
+    Equivalent(
+        "shell/approvals/shown.py",
+        "_changes",
+        "said, last = (event.text('base_commit') or '', event.text('commit') or '')",
+        "said, last = (event.text('base_commit') or '', event.text('commit'))",
+        "the event's schema requires a commit; the empty text is there for the type checker",
+    ),
+    Equivalent(
+        "shell/approvals/shown.py",
+        "_left_base",
+        "return ''",
+        "return None",
+        "it is only asked whether there is a commit",
+    ),
+    Equivalent(
+        "shell/approvals/shown.py",
+        "_left_base",
+        "first = merge_base(repository, commit, base) or ''",
+        "first = merge_base(repository, commit, base)",
+        "it is only asked whether there is a commit; the empty text is there for the type checker",
+    ),
+    Equivalent(
+        "shell/approvals/shown.py",
+        "_left_base",
+        "first = merge_base(repository, commit, f'{landing}^1') or '' if landing is not None else ''",
+        "first = merge_base(repository, commit, f'{landing}^1') if landing is not None else ''",
+        "it is only asked whether there is a commit; the empty text is there for the type checker",
+    ),
     Equivalent("approvals/encodings.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
 )
 

@@ -106,6 +106,7 @@ GROUPS = (
             "trust/test_judging.py",
         ),
     ),
+    Group(("shell/approvals/shown.py",), ("shell/approvals/test_shown.py",)),
     Group(("report/approval_text.py",), ("report/test_approval_text.py",)),
     Group(
         ("runtime/resume/decide.py", "runtime/attempts/effects.py"),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -23,9 +22,9 @@ from workpacket.runtime.records.jcs import SEALED, jcs_hash, jcs_text, quoted, s
 from workpacket.runtime.records.secret_forms import (
     RULES,
     SHAPES,
+    Prefixes,
     SecretRule,
     SecretShape,
-    prefix_pattern,
     without_form,
     without_shape,
 )
@@ -82,7 +81,7 @@ class Redactor:
     rules: tuple[SecretRule, ...] = RULES
     values: tuple[str, ...] = ()
     policy: Policy = "hide"  # what happens to a value that contains a secret and that the program receives again
-    _prefixes: re.Pattern[str] | None = field(default=None, init=False, repr=False)
+    _prefixes: Prefixes | None = field(default=None, init=False, repr=False)
     _values: tuple[str, ...] = field(init=False, repr=False)  # and how they are written inside JSON or a URL
 
     def __post_init__(self) -> None:
@@ -174,9 +173,9 @@ class Redactor:
         shapes: tuple[SecretShape, ...] = ()
         if _IN_RUN in text.encode("utf-8", "surrogatepass").translate(_CLASSES) or "PRIVATE" in text:
             shapes = tuple(shape for shape in SHAPES if shape.mark in text and shape.pattern.search(text))
-            if self._prefixes is None:  # compiled when it is first needed, because that takes some milliseconds
-                self._prefixes = prefix_pattern(self.rules)
-            if self._prefixes.search(text) is not None:
+            if self._prefixes is None:
+                self._prefixes = Prefixes(self.rules)
+            if self._prefixes.may_be_in(text):
                 rules = tuple(rule for rule in self.rules if rule.begins in text)
         places = may_have_places(text)
         return _Search(values, rules, shapes, places) if values or rules or shapes or places else None

@@ -208,19 +208,36 @@ SHAPES: tuple[SecretShape, ...] = (
 # What may precede a secret although it ends in a letter or digit: an escape of JSON, of a URL, of a terminal.
 _ESCAPE_BEFORE = lazy_pattern(r"(?:\\[bfnrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]{0,8}m)\Z")
 _LONGEST_ESCAPE = 12
+_MARKS = lazy_pattern(r"[_.\-]")
 _PIECE = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+")
 _PROSE = 3  # the number of letters in an average word of prose; random letters change case more often
 _LONGEST_WORD = 24
 
 
-def prefix_pattern(rules: tuple[SecretRule, ...]) -> re.Pattern[str]:
-    """Return a pattern that finds the prefix of any rule. Alternatives with the same first character are tried
-    together, which is ten times as fast.
+_MARK = lazy_pattern(r"[_.\-](?<=(....))", re.DOTALL)
+_HEAD = 3  # characters before the first mark of a prefix
+
+
+class Prefixes:
+    """Finds out whether the prefix of any rule may be in a text, from the first mark in it (`_`, `.` or `-`) and the
+    characters before: one pattern with all prefixes takes five times as long.
     """
-    by_first: dict[str, list[str]] = {}
-    for begins in sorted({rule.begins for rule in rules}):
-        by_first.setdefault(begins[:1], []).append(re.escape(begins[1:]))
-    return re.compile("|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in by_first.items()) or "(?!)")
+
+    def __init__(self, rules: tuple[SecretRule, ...]) -> None:
+        heads = {rule.begins: _MARKS.split(rule.begins, maxsplit=1)[0] for rule in rules}
+        marked = {begins: head for begins, head in heads.items() if len(head) in range(2, len(begins))}
+        self._whole = re.compile("|".join(map(re.escape, sorted(heads.keys() - marked.keys()))) or "(?!)")
+        self._marked = frozenset(head[-_HEAD:] + begins[len(head)] for begins, head in marked.items())
+
+    def may_be_in(self, text: str) -> bool:
+        if self._whole.search(text) is not None:
+            return True
+        marked = self._marked
+        found: list[str] = _MARK.findall("  " + text)
+        for end in found:  # noqa: SIM110
+            if end in marked or end[1:] in marked:
+                return True
+        return False
 
 
 def begins_a_word(text: str, position: int) -> bool:
