@@ -159,7 +159,7 @@ def test_a_checkpoint_is_made_whatever_its_random_id_looks_like(monkeypatch: pyt
 
 
 def test_an_id_that_a_caller_gives_is_not_stored_if_it_looks_like_a_secret() -> None:
-    with pytest.raises(RedactionFailed, match="a name in langgraph.checkpoint"):
+    with pytest.raises(RedactionFailed, match=r"a name in langgraph\.checkpoint"):
         clean_record(RecordKind("langgraph.checkpoint", {"id": "public"}), {"id": SECRET}, REDACTOR)
 
 
