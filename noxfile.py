@@ -220,7 +220,7 @@ def bench(session: nox.Session) -> None:
 @nox.session
 def package(session: nox.Session) -> None:
     """Build sdist and wheel twice, install the wheel in every way that the README shows, and play the shortest ways
-    from an empty folder with it.
+    from an empty folder with it; then leave out each item of the activation checklist, in both forms.
     """
     session.install("build", "pipx", "uv", "--editable", ".", *DEVELOPMENT)
     folder = ROOT / session.create_tmp()
@@ -233,7 +233,11 @@ def package(session: nox.Session) -> None:
     session.run(str(programs / "python"), "-I", "-m", "pip", "install", "-qq", str(wheel), external=True)
     use(session, str(programs / "workpacket"), folder / "repository")
     install_everywhere(session, wheel, folder)
-    played = ("tests/setup/test_from_nothing.py", "tests/shell/approvals/test_shortest_paths.py")
+    played = (
+        "tests/setup/test_from_nothing.py",
+        "tests/shell/approvals/test_shortest_paths.py",
+        "tests/lifecycle/test_both_forms.py",
+    )
     session.run("pytest", "-rP", *played, env={"WORKPACKET_PROGRAMS": str(programs)})
 
 

@@ -31,6 +31,7 @@ def rows() -> Iterator[Row]:
     yield from peers_on(LARGE)
     yield from reports()
     yield from lists()
+    yield from shown()
     for count, look, move in ((100, 40, 80), (1000, 50, 80), (LARGE, 120, 120)):
         yield from looks(count, look)
         yield guarding(count, 60)
@@ -111,6 +112,40 @@ def lists() -> Iterator[Row]:
         yield Row(f"list-{count}", command("list", within=_tree(count)), f"{target}", PYTHON)
     tasks = _peer_tree("backlog-1000", lambda folder: backlog_tasks(folder, 1000))
     yield peer("backlog-list-1000", BACKLOG, "task", "list", "--plain", within=tasks, repeats=3)
+
+
+def shown() -> Iterator[Row]:
+    """Show light packets: one whose work is submitted, and one in progress, on its branch."""
+
+    def within(side: Side) -> Path:
+        return side.made("shown", lambda root: _write_shown(side, root))
+
+    for name, title in (("submitted", "First"), ("in-progress", "Second")):
+        yield Row(f"show-{name}-warm", command("show", f"WP-1-{title}-v1", within=within), "25 CPU", PYTHON, repeats=15)
+
+
+def _write_shown(side: Side, root: Path) -> Path:
+    def do(*words: str) -> None:
+        side.run([side.workpacket, *words], root)
+
+    root.mkdir()
+    (root / "README.md").write_text("Parts\n", encoding="utf-8")
+    commit(root)
+    do("init", "--form", "light", "--commit")
+    for title in ("First", "Second"):
+        said = ("--criterion", "It is there.", "--refinement", "It is a file.", "--requirement", f"{title} is there.")
+        do("new", title, *said, "--scope", "src/", "--prove", f"python3 -c 'open(\"src/{title}\")'")
+        commit(root)
+        do("start", f"WP-1-{title}-v1")
+        (root / "src").mkdir(exist_ok=True)
+        (root / "src" / title).write_text(f"{title}\n", encoding="utf-8")
+        commit(root)
+        if title == "First":
+            do("done", f"WP-1-{title}-v1", "--commit")
+            git(root, "checkout", "--quiet", "main")
+            git(root, "merge", "--quiet", "--no-edit", f"wp/WP-1-{title}-v1")
+    wait_until_at_rest(root)
+    return root
 
 
 def looks(count: int, target: int) -> Iterator[Row]:

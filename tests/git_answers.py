@@ -70,7 +70,7 @@ _ask = run.run_git
 
 
 def answered(
-    folder: Path,
+    folder: Path | str,
     *arguments: str,
     stdin: bytes | None = None,
     check: bool = True,
@@ -92,7 +92,7 @@ def answered(
     return answer
 
 
-def _trial(folder: Path, scratch: str) -> Mapping[str, str]:
+def _trial(folder: Path | str, scratch: str) -> Mapping[str, str]:
     """The environment of a trial merge: its objects in a folder of their own."""
     return {"GIT_OBJECT_DIRECTORY": scratch, "GIT_ALTERNATE_OBJECT_DIRECTORIES": f"{folder}/.git/objects"}
 
@@ -113,7 +113,7 @@ def _holds(subcommand: str, status: int) -> bool:
     return status == 0 or (status == 1 and subcommand in {"config", "merge-base"})
 
 
-def _question(folder: Path, arguments: tuple[str, ...], stdin: bytes | None, scratch: str) -> Question | None:
+def _question(folder: Path | str, arguments: tuple[str, ...], stdin: bytes | None, scratch: str) -> Question | None:
     if not _ELSEWHERE.isdisjoint(os.environ) or (settings := _settings(str(folder))) is None:
         return None
     index = b""

@@ -222,3 +222,30 @@ class TestCache:
         governed.write("src/greet.py", "print('changed')\n")
         assert "work_uncommitted" in governed.done("show", NAME, "--as", "coder").out
         assert computed == ["computed"] * 2
+
+    def test_work_in_progress_is_computed_once_for_the_same_work_tree(
+        self, governed: Governed, computed: list[str]
+    ) -> None:
+        governed.begin()
+        governed.activate(NAME)
+        governed.work(NAME)
+        first = governed.done("show", NAME)
+        assert (governed.done("show", NAME), computed) == (first, ["computed"])
+        governed.write("src/greet.py", "print('changed')\n")
+        assert "work_uncommitted" in governed.done("show", NAME).out
+        governed.commit("Changed")
+        assert "work_uncommitted" not in governed.done("show", NAME).out
+        governed.clock.turn(hours=100)
+        governed.done("show", NAME)
+        assert computed == ["computed"] * 4
+
+    def test_work_in_progress_is_computed_every_time_on_another_branch(
+        self, governed: Governed, computed: list[str]
+    ) -> None:
+        governed.begin()
+        governed.activate(NAME)
+        governed.work(NAME)
+        governed.git("switch", "--quiet", "--create", "other")
+        governed.done("show", NAME)
+        governed.done("show", NAME)
+        assert computed == ["computed"] * 2

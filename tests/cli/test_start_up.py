@@ -70,6 +70,15 @@ def test_a_cached_answer_imports_nothing_heavy(commands: Commands, words: list[s
     assert HEAVY & modules == set()
 
 
+def test_a_cached_answer_about_a_lease_reads_the_clock_without_heavy_modules() -> None:
+    script = f"import sys; sys.path[:] = {sys.path!r}\nfrom workpacket.shell.actor import moment\nmoment()\n"
+    script += "print('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", script], check=True, capture_output=True, text=True)
+    modules = set(done.stdout.split())
+    assert "workpacket.shell.actor" in modules
+    assert (HEAVY | {"hashlib"}) & modules == set()
+
+
 def test_a_check_of_a_plain_document_needs_no_big_library(commands: Commands) -> None:
     commands.write(STUB_PATH, STUB)
     modules = imported(commands, "check", STUB_PATH)

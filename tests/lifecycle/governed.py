@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import subprocess
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -336,6 +337,31 @@ class Quiet(Governed):
         return Result(status, out.getvalue(), err.getvalue())
 
 
+class Now(Clock):
+    """The time of this machine, which the commands of another program read too."""
+
+    def __call__(self) -> Moment:
+        self.now = datetime.now(UTC)
+        return super().__call__()
+
+
+@dataclass
+class Installed(Governed):
+    """Governed, with the commands of an installed wheel, in the folder that WORKPACKET_PROGRAMS names."""
+
+    clock: Clock = field(default_factory=Now)
+
+    def __call__(self, *words: str) -> Result:
+        line = [str(Path(os.environ["WORKPACKET_PROGRAMS"]) / "workpacket"), *words]
+        environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+        done = subprocess.run(line, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    def once(self, step: Callable[..., None], *words: Hashable) -> None:
+        """Each time: what an earlier test made is as old as that test."""
+        step(*words)
+
+
 def forge(
     governed: Governed, name: str, kind: str, data: Mapping[str, Json], attest: Sequence[str] = (), by: str = "mallory"
 ) -> None:
@@ -358,6 +384,7 @@ def govern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capture: pytest.Capt
     with (tmp_path / ".git" / "config").open("a", encoding="utf-8") as config:
         config.write("[user]\n\tname = ann\n\temail = ann@example.org\n")
     monkeypatch.chdir(tmp_path)
-    governed = Governed(tmp_path, capture)
+    installed = "WORKPACKET_PROGRAMS" in os.environ
+    governed = Installed(tmp_path, capture) if installed else Governed(tmp_path, capture)
     monkeypatch.setattr(actor, "read_clock", governed.clock)
     return governed

@@ -1,4 +1,7 @@
-"""The seven items of the activation checklist hold in both forms: each is left out once, and then refused."""
+"""The seven items of the activation checklist hold in both forms: each is left out once, and then refused.
+
+With `WORKPACKET_PROGRAMS`, the commands are those of an installed wheel: `nox -s package`.
+"""
 
 from __future__ import annotations
 

@@ -59,5 +59,6 @@ def environment_of(folder: Path) -> dict[str, str]:
         "PATH": f"{installed or programs}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": "" if installed else os.pathsep.join(sys.path),
         "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_MERGE_AUTOEDIT": "no",  # at a terminal, git would open an editor for the message and wait
         "NO_COLOR": "1",
     }

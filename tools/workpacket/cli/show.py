@@ -11,6 +11,7 @@ from workpacket.cli.history import QUESTIONS, approval_words, cache_dependencies
 from workpacket.cli.options import Arguments
 from workpacket.cli.packet_command import unmet_json
 from workpacket.cli.read_only import asking_files, output, packet_facts
+from workpacket.cli.views import compares_work_tree
 from workpacket.documents.spec_pointer import specification_places
 from workpacket.ledger.fold import PacketState, fold
 from workpacket.lifecycle.contract import stated
@@ -44,6 +45,9 @@ def compute(arguments: Arguments) -> Output:
     lasts, also = cache_dependencies({view.id: runs})
     asks = asking_files(arguments, repository)
     lasts = lasts and _lasts(facts, packet) and asks is not None
+    if packet.lane == "IN_PROGRESS":
+        lasts = lasts and compares_work_tree(arguments, str(repository.git_dir))
+        also.append(str(repository.git_dir / "FETCH_HEAD"))  # commits that prove the same work may be fetched
     until = _until(packet.state, facts.moment.now)
     specifications = (f"{repository.root}/{path}" for path in specification_places(facts.spec_pointer))
     # The answer about approvals depends on the policy that this account has seen last.
@@ -61,14 +65,12 @@ def compute(arguments: Arguments) -> Output:
 def _lasts(facts: Facts, packet: PacketFacts) -> bool:
     """Whether the answer stays correct until a governed file or a git reference changes, or a known moment comes.
 
-    Work in progress is compared with the whole work tree. Approvals end with time.
+    Work in progress is also compared with the work tree (`compares_work_tree`). Approvals end with time.
     """
-    state = packet.state
     asked = approval_asked(facts.policy, light=packet.light, standing=packet.standing)
     verdicts = [each for gate, each in facts.approvals.items() if asked or gate != ACTIVATION_GATE]
     # As long as the policy names no approvers, time changes nothing.
-    lasting = all(each.unmet and {one.code for one in each.unmet} <= NOBODY_YET for each in verdicts)
-    return lasting and state.lane != "IN_PROGRESS"
+    return all(each.unmet and {one.code for one in each.unmet} <= NOBODY_YET for each in verdicts)
 
 
 def _until(state: PacketState, now: str) -> str:

@@ -132,7 +132,7 @@ def _run_show(arguments: Arguments) -> int:
             from workpacket.cli.implement import show as show_package
 
             return show_package(arguments)
-    return run_cached(arguments, "show", _who_asks)
+    return run_cached(arguments, "show", lambda: _deciding(arguments))
 
 
 # What can change the actor, besides the settings of git.
@@ -144,6 +144,26 @@ def _who_asks() -> tuple[str, ...] | None:
     if "GIT_CONFIG_COUNT" in os.environ or "GIT_CONFIG_PARAMETERS" in os.environ:
         return None
     return tuple(f"{name}={os.environ.get(name)}" for name in _ASKING)
+
+
+def compares_work_tree(arguments: Arguments, git_dir: str | None) -> bool:
+    """Whether the branch of this packet is checked out: then what differs from HEAD is part of the key of the cache."""
+    try:
+        with open(f"{git_dir}/HEAD", encoding="utf-8") as file:
+            branch = file.read().removeprefix("ref: refs/heads/").rstrip("\n")
+    except (OSError, UnicodeDecodeError):
+        return False  # also outside of git, where there is nothing to compare
+    return branch.startswith("wp/") and arguments.words[:1] in ([], [branch.removeprefix("wp/")])
+
+
+def _deciding(arguments: Arguments) -> tuple[str, ...] | None:
+    who, place = _who_asks(), open_workspace()
+    if who is None or not compares_work_tree(arguments, place.git_dir):
+        return who
+    from workpacket.git.run import run_git
+
+    words = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
+    return (*who, run_git(place.root, *words).text)
 
 
 _SHOW = Command(

@@ -8,15 +8,16 @@ committed: replacement objects and grafts, which anyone can add to a clone, are 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
 from workpacket.errors import WorkpacketError
 from workpacket.value import NOTHING, Value
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import Final
 
 TIMEOUT: Final = 60.0
 
@@ -85,7 +86,7 @@ class Answer(Value):
 
 
 def run_git(
-    folder: Path,
+    folder: Path | str,
     *arguments: str,
     stdin: bytes | None = None,
     check: bool = True,
@@ -111,7 +112,7 @@ def run_git(
         )
     except FileNotFoundError as error:
         # A missing folder raises the same error as a missing program.
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             raise WorkpacketError("no_repository", f"{folder} is not a folder", path=str(folder)) from error
         raise WorkpacketError("tool_missing", "git was not found", hint="Install git 2.31 or newer") from error
     except subprocess.TimeoutExpired as error:
@@ -124,7 +125,7 @@ def run_git(
     return answer
 
 
-def git_failure(subcommand: str, answer: Answer, folder: Path | None = None) -> WorkpacketError:
+def git_failure(subcommand: str, answer: Answer, folder: Path | str | None = None) -> WorkpacketError:
     """Return the error of a call that failed; with `folder`, git is asked whether an incomplete clone is the cause."""
     if _NOT_FETCHED in answer.complaint:
         return WorkpacketError("object_missing", f"git {subcommand}: {answer.complaint}", hint=FETCH_ALL)
@@ -164,5 +165,5 @@ def _complaint(done: subprocess.CompletedProcess[bytes]) -> str:
 
 def _environment() -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if name not in _REMOVED}
-    places = {name: str(Path(inherited[name]).absolute()) for name in _PLACES if inherited.get(name)}
+    places = {name: os.path.join(os.getcwd(), inherited[name]) for name in _PLACES if inherited.get(name)}
     return {**inherited, **places, **_ENVIRONMENT}

@@ -5,12 +5,14 @@ stops the plan and is not overwritten.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator
-
-from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from workpacket.model.events import LogEvent
 
 
 class Moment(Value):
@@ -82,6 +84,8 @@ class Plan(Value):
 
 
 def digest(data: bytes) -> str:
+    import hashlib  # cached answers need a moment, but no digest
+
     return hashlib.sha256(data).hexdigest()
 
 

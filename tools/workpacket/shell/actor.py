@@ -11,15 +11,20 @@ import time
 from datetime import UTC, datetime
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.repository import Repository
-from workpacket.model.events import Actor, ActorKind
 from workpacket.model.plan import Moment
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.git.repository import Repository
+    from workpacket.model.events import Actor, ActorKind
 
 KINDS: tuple[ActorKind, ...] = ("human", "agent", "ci")
 
 
 def acting(repository: Repository, name: str = "", kind: str = "") -> Actor:
     """Return the given actor, or else WORKPACKET_ACTOR, or else git's user.name."""
+    from workpacket.model.events import Actor  # cached answers need a moment, but no actor
+
     found = name or os.environ.get("WORKPACKET_ACTOR", "") or _git_user(repository)
     found = " ".join(found.split())[:200]
     if not found:
