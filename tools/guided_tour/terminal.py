@@ -52,7 +52,7 @@ def at_terminal(
     with subprocess.Popen(
         [sys.executable, "-c", _SPAWN, *command],
         cwd=folder,
-        env=environment,
+        env={"GIT_EDITOR": "false", **environment},  # no one is there to close an editor
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

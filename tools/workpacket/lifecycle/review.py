@@ -229,7 +229,7 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs, decl
         branch = packet.state.assignment.branch or "its branch"
         # Without --no-ff, a branch into which the target was merged would replace the target's own line.
         target_branch = facts.target_branch.removeprefix("origin/")
-        then = f"git merge --no-ff {branch}, on {target_branch}; there it is {lane_words(UNJUDGED)}"
+        then = f"git merge --no-ff --no-edit {branch}, on {target_branch}; there it is {lane_words(UNJUDGED)}"
     notes = reminders(packet.state, "it must end before a verdict can be given")
     alone = [row for row in rows if row.get("command") and row.get("runner", EXIT_CODE) == EXIT_CODE]
     notes += (f"{counted(len(alone), 'proof')} by exit code alone: it is unknown which tests ran",) if alone else ()
