@@ -117,6 +117,7 @@ def victim(folder: Path) -> int:
     except RunBlocked as blocked:
         return 3 if blocked.code == "effect_outcome_unknown" else 4
     except RuntimeFault:
+        traceback.print_exc()  # the exit status does not say what was refused
         return 5
     return 0
 

@@ -148,6 +148,21 @@ def test_a_cursor_that_holds_a_secret_is_refused() -> None:
         world.crash()
 
 
+def test_a_checkpoint_is_made_whatever_its_random_id_looks_like(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    looks_like_a_card = "4093609377352800"
+    assert REDACTOR.clean_text(looks_like_a_card) != looks_like_a_card
+    with world.runtime.run("a") as run:
+        monkeypatch.setattr(run._session, "ids", lambda: looks_like_a_card * 2)
+        assert run.checkpoint({"next": 1}).id == looks_like_a_card
+    assert world.runtime.state(run.id).status == "completed"
+
+
+def test_an_id_that_a_caller_gives_is_not_stored_if_it_looks_like_a_secret() -> None:
+    with pytest.raises(RedactionFailed, match=r"a name in langgraph\.checkpoint"):
+        clean_record(RecordKind("langgraph.checkpoint", {"id": "public"}), {"id": SECRET}, REDACTOR)
+
+
 def test_if_redaction_fails_nothing_is_stored() -> None:
     world = World()
     with world.crashing(world.runtime.run("a")) as run:
