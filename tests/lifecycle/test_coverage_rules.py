@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 import pytest
 
 from ledger.stories import COMMIT, Story
+from lifecycle.world import packet_text
+from workpacket.documents.packet import Packet
 from workpacket.documents.policy import PolicyDocument
+from workpacket.documents.stub import Stub
 from workpacket.ledger.log import join_events
-from workpacket.lifecycle.coverage import Cover, Landing, judging, kind_of, uncovered
+from workpacket.lifecycle.coverage import Cover, Landing, StatedScope, judging, kind_of, stated_scope, uncovered
 from workpacket.lifecycle.gates import standing_until
 from workpacket.lifecycle.policy import CoveragePolicy, coverage_policy
 from workpacket.model.events import LogEvent
@@ -221,3 +225,36 @@ def test_the_last_day_of_a_standing_packet_is_read_from_its_scope() -> None:
 )
 def test_what_cannot_be_read_in_the_policy_asks_for_everything(text: str, policy: CoveragePolicy) -> None:
     assert coverage_policy(PolicyDocument(Source("policy.toml", text)).root) == policy
+
+
+# --- what a document states ---
+
+
+def packet(old: str = "", new: str = "") -> StatedScope:
+    page = packet_text(NAME, "Ready for Dev").decode()
+    assert old in page
+    return stated_scope(Packet(Source(PACKET, page.replace(old, new, 1))))
+
+
+def stub(*entries: str) -> StatedScope:
+    text = f"# Work Packet Stub: {NAME}\n\n## STUB_METADATA\n- WP_ID: {NAME}\n\n## SCOPE_SKETCH (DRAFT)\n- IN_SCOPE:\n"
+    page = text + "".join(f"  - {entry}\n" for entry in entries)
+    return stated_scope(Stub(Source(f".GOV/task_packets/stubs/{NAME}.md", page)))
+
+
+OF_STUB = "- SCOPE_OF_STUB:\n  - None known.\n"
+
+
+def test_a_packet_states_its_paths_and_the_quoted_names_of_its_stub() -> None:
+    assert packet() == StatedScope(("`src/`",), None)
+    named = OF_STUB.replace("None known.", "`justfile`\n  - `lib/`\n  - The greeting itself.")
+    assert packet(OF_STUB, named) == StatedScope(("`src/`", "justfile"), None)
+    assert packet("  - `src/`\n", "  - `src/`\n  - Standing until 2026-12-31\n").until == date(2026, 12, 31)
+
+
+def test_a_stub_states_every_path_that_it_names() -> None:
+    assert stub("`src/`", "`justfile`", "The greeting itself.") == StatedScope(("justfile", "src/"), None)
+
+
+def test_a_document_that_cannot_be_approved_states_no_scope() -> None:
+    assert packet("- Why: Manners\n", "- Why: Manners\n- Why: Joy\n") == StatedScope((), None)
