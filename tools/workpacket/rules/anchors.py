@@ -83,9 +83,11 @@ class AnchorNamesRoadmap(WorkRule):
         while at >= 0:
             line = document.source.line_and_column(at)[0]
             start, end = document.source.line_span(line)
-            if line not in own and not _NO_ROADMAP.search(document.source.text, start, end):
+            # ROADMAP_POINTER names the requirement itself where the specification has no roadmap with phases.
+            pointer = lowered.startswith("roadmap_pointer", at) and "phase" not in lowered[at:end]
+            if line not in own and not pointer and not _NO_ROADMAP.search(document.source.text, start, end):
                 plans.update((number, line) for number in _SECTION_NUMBER.findall(document.source.text, at, end))
-            at = lowered.find("roadmap", max(end, at + 1))
+            at = lowered.find("roadmap", at + 1 if pointer else max(end, at + 1))
         for name, text, numbers in anchors:
             for number in numbers:
                 if number in plans:
