@@ -205,10 +205,19 @@ def assert_only_named_lines_change(before: Source, after: Source, made: tuple[Pr
         named[before.line(number).lstrip("\ufeff") if number == 1 else before.line(number)] += 1
     assert lost - named == Counter(), "a line is lost that no finding names"
     assert lost.total() <= gained.total(), "of a line that a finding names nothing is left"
-    said = " ".join(f"{finding.message} {finding.hint} {before.line(finding.line)}" for finding in made)
+    said = " ".join(f"{one.message} {one.hint} {shown_by(before, one)}" for one in made)
     if not any(finding.code in _RENAMED for finding in made):
         missing = words_of(lost) - words_of(gained)
         assert [word for word in missing if word not in said] == [], "a word is lost that no finding shows"
+
+
+# One finding counts all places of such a cause and names the first (decision 91); its repair changes each of them.
+_ONE_CAUSE = {"mojibake", "refinement_not_ascii", "control_character"}
+
+
+def shown_by(source: Source, finding: Problem) -> str:
+    lines = set(touched_by(source, finding)) if finding.code in _ONE_CAUSE else set()
+    return " ".join(source.line(number) for number in sorted(lines | {finding.line}))
 
 
 def touched_by(source: Source, finding: Problem) -> Iterator[int]:
