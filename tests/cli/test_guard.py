@@ -310,7 +310,10 @@ def test_settings_that_cannot_be_extended_are_left_alone(tmp_path: Path, text: s
 def test_prime_of_someone_who_holds_long_packets_stays_short(world: World) -> None:
     long = "a sentence that goes on and on, " * 40
     for number in range(3):
-        told = ("--criterion", long, "--prove", "grep -q done new/a", "--scope", "new/", "--requirement", long)
+        more = [
+            word for line in range(5) for word in ("--criterion", f"{line} {long}", "--prove", "grep -q done new/a")
+        ]
+        told = (*more, "--criterion", long, "--prove", "grep -q done new/a", "--scope", "new/", "--requirement", long)
         world.type("new", f"Long {number}", *told, "--refinement", long)
     world.commit("long")
     git(world.root, "switch", "-qc", "long")

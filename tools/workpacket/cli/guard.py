@@ -253,7 +253,6 @@ def _gathered(repository: Repository) -> GuardRules:
                 forward_command(name, packet.lane, facts.policy.lanes, light=packet.light),
                 lease.holder if lease is not None else "",
                 lease.expires_at if lease is not None else "",
-                packet.state.assignment.branch,
                 scope.entries,
                 scope.until.isoformat() if scope.until is not None else "",
                 drift,

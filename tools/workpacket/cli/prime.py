@@ -31,8 +31,8 @@ from workpacket.value import Value
 
 _MOST_OWN: Final = 2
 _MOST_READY: Final = 5
-_MOST_ITEMS: Final = 6
-_LONGEST: Final = 240
+_MOST_ITEMS: Final = 4
+_LONGEST: Final = 120
 
 
 class _Own(Value):
