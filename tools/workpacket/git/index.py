@@ -182,11 +182,11 @@ class Conversions:
             return data
         text = self._text(path)
         same = bool(known) and blob_id(converted, known) == known
-        # Either git converts the file, or it was checked out before the attributes were as they are now, and git has
-        # not looked at it since.
-        if text == "set" or (same and path not in self._modified):
+        # The line ends of a checkout are never a change: where the attributes were others then, git itself says that
+        # the file is changed or that it is not, as the two files' times happen to be.
+        if same or text == "set":
             return converted
-        return converted if text == "auto" and (same or self._is_converted(known, data)) else data
+        return converted if text == "auto" and self._is_converted(known, data) else data
 
     def _is_converted(self, known: str, data: bytes) -> bool:
         """Whether git converts a file by its content: it must be text, and not have been committed with CRLF."""
@@ -199,11 +199,6 @@ class Conversions:
         answer = run_git(self._repository.root, "ls-files", "--stage", "-z")
         rows = (row.partition("\t") for row in answer.text.split("\0")[:-1])
         return {path: said.split(" ")[1] for said, _, path in rows}
-
-    @cached_property
-    def _modified(self) -> frozenset[str]:
-        answer = run_git(self._repository.root, "diff-files", "--name-only", "-z", "--ignore-submodules=all")
-        return frozenset(answer.text.split("\0")[:-1])
 
     @cached_property
     def _autocrlf(self) -> bool:
