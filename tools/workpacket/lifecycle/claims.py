@@ -17,7 +17,7 @@ from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import Claim, claim_unmet, holder_unmet, lease_held, reminders, still_unmet
 from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move
 from workpacket.lifecycle.projections import project
-from workpacket.lifecycle.transitions import move_unmet, transition
+from workpacket.lifecycle.transitions import forward_command, move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.plan import Plan, log_seen
 from workpacket.problem import Problem
@@ -89,7 +89,8 @@ def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str, decl
     said = f"{facts.actor.id} holds {name} until {lease['expires_at']}"
     tree = worktree or packet.state.assignment.worktree
     enter = _into(tree, facts.target_branch) if tree else f"git switch {shlex.quote(where)}"
-    then = f"{enter}, then: do the work there and commit it, then: workpacket submit {name} --prove N=COMMAND"
+    submit = forward_command(name, "IN_PROGRESS", facts.policy.lanes, light=packet.light)
+    then = f"{enter}, then: do the work there and commit it, then: {submit}"
     return Planned(draft.plan(), said, then, {"id": name, **lease})
 
 
@@ -145,7 +146,8 @@ def renew(facts: Facts, packet: PacketFacts) -> Answer:
     renewed = {**_lease(facts), "lease": lease.lease or facts.moment.tx}
     draft.happened(packet, "lease.renewed", renewed)
     said = f"{facts.actor.id} holds {name} until {renewed['expires_at']}"
-    return Planned(draft.plan(), said, f"workpacket submit {name}", {"id": name, **renewed})
+    submit = forward_command(name, "IN_PROGRESS", facts.policy.lanes, light=packet.light)
+    return Planned(draft.plan(), said, submit, {"id": name, **renewed})
 
 
 def release(facts: Facts, packet: PacketFacts, *, reason: str, to: str = "") -> Answer:

@@ -137,6 +137,9 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
         asked.exempt,
         _proof_faults(facts, packet, rows, evidence),
         asked.unticked,
+        frozenset(one for one in asked.criteria if is_complete(demands_of(packet).get(folded(one)))),
+        forward_command(packet.id.text, "IN_PROGRESS", facts.policy.lanes, light=packet.light),
+        work.base_commit,
     )
     found = submit_unmet(packet.state, submission, facts.moment.now)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
@@ -223,13 +226,11 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs, decl
     project(draft, {name: target})
     where = "in review" if target == "IN_REVIEW" else target
     said = f"{name} is {where} with {counted(len(rows), 'piece of evidence')} for {work.commit[:12]}"
-    then = f"ask a validator to run: workpacket verdict {name} PASS --report FILE"
+    asked = forward_command(name, "IN_REVIEW", facts.policy.lanes, light=packet.light)
+    then = f"ask a validator to run: {asked}"
     then = then if target == "IN_REVIEW" else forward_command(name, target, facts.policy.lanes)
     if ends_unjudged(replace(packet.state, lane=target), facts.policy):
-        branch = packet.state.assignment.branch or "its branch"
-        # Without --no-ff, a branch into which the target was merged would replace the target's own line.
-        target_branch = facts.target_branch.removeprefix("origin/")
-        then = f"git merge --no-ff --no-edit {branch}, on {target_branch}; there it is {lane_words(UNJUDGED)}"
+        then = f"{_merging(facts, packet)}; there it is {lane_words(UNJUDGED)}"
     notes = reminders(packet.state, "it must end before a verdict can be given")
     alone = [row for row in rows if row.get("command") and row.get("runner", EXIT_CODE) == EXIT_CODE]
     notes += (f"{counted(len(alone), 'proof')} by exit code alone: it is unknown which tests ran",) if alone else ()
@@ -246,7 +247,7 @@ def record_evidence(facts: Facts, packet: PacketFacts, evidence: Proofs, uncommi
     """Record the proofs so far, without submitting."""
     name = packet.id.text
     unmet = move_unmet(packet.state, transition("submit"), facts.policy.lanes)
-    unmet = unmet or tuple(uncommitted_unmet(name, uncommitted))
+    unmet = unmet or tuple(uncommitted_unmet(uncommitted, f"workpacket submit {name}"))
     if unmet:
         return unmet
     rows: list[Json] = [dict(row) for row in evidence.rows]
@@ -328,12 +329,13 @@ def verdict(
     given = facts.approvals.get(VERDICT_GATE)
     move(draft, packet, row.event, row.target, data, satisfying(given) if given is not None else ())
     project(draft, {name: row.target})
+    coder, again = packet.state.holders[-1], forward_command(name, row.target, facts.policy.lanes, light=packet.light)
     after = {
         "PASS": forward_command(name, row.target, facts.policy.lanes)
         if facts.policy.lanes.is_added(row.target)
         else _landing(facts, packet),
-        "CHANGES": f"workpacket submit {name} --prove N=COMMAND",
-        "FAIL": f"workpacket claim {name}",
+        "CHANGES": f"ask {coder} to change the work, to commit it, and to run: {again}",
+        "FAIL": f"ask {coder} to run: {again}",
         "OUTDATED_ONLY": f"workpacket new --next {packet.id.base}",
     }
     done = {"id": name, "lane": row.target}
@@ -343,11 +345,16 @@ def verdict(
 
 def _landing(facts: Facts, packet: PacketFacts) -> str:
     """Return what follows a PASS: the merge, and `merged` only if landing alone does not settle the packet."""
-    branch, target = packet.state.assignment.branch or "the branch", facts.target_branch or "the target branch"
     after = replace(packet.state, lane="MERGE_PENDING")
     if settles_by_landing(after, facts.policy):
-        return f"merge {branch} into {target}; there it counts as VALIDATED if the judged work lands unchanged"
-    return f"merge {branch} into {target}, then: workpacket packet merged {packet.id}"
+        return f"{_merging(facts, packet)}; there it counts as VALIDATED if the judged work lands unchanged"
+    return f"{_merging(facts, packet)}, then: workpacket packet merged {packet.id}"
+
+
+def _merging(facts: Facts, packet: PacketFacts) -> str:
+    # Without --no-ff, a branch into which the target was merged would replace the target's own line.
+    branch, target = packet.state.assignment.branch or "BRANCH", facts.target_branch.removeprefix("origin/")
+    return f"git merge --no-ff --no-edit {branch}, on {target or 'the target branch'}"
 
 
 class Containment(Value):

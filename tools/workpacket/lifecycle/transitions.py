@@ -205,7 +205,7 @@ def _wrong_lane(state: PacketState, row: Transition, lanes: LaneTable) -> Proble
     packet, lane = state.packet, state.lane
     if lane == "STUB":
         message = f"{packet} is a stub; work may not start from a stub"
-        return Problem("packet_is_stub", message, hint=f"workpacket packet activate {packet}")
+        return Problem("packet_is_stub", message, hint=forward_command(packet, lane, lanes, light=state.light))
     if lane == "SUPERSEDED":
         by = f" by {state.superseded_by}" if state.superseded_by else ""
         return Problem(
@@ -213,7 +213,7 @@ def _wrong_lane(state: PacketState, row: Transition, lanes: LaneTable) -> Proble
         )
     possible = ", ".join(dict.fromkeys(typed_as(other.command) for other in leaving(lane, lanes))) or "nothing"
     message = f"{packet} is {lane}; {row.typed} applies in {' or '.join(row.origins)}. Possible now: {possible}"
-    return Problem("wrong_lane", message, hint=forward_command(packet, lane, lanes))
+    return Problem("wrong_lane", message, hint=forward_command(packet, lane, lanes, light=state.light))
 
 
 def target_of(row: Transition, state: PacketState) -> str:
@@ -239,6 +239,7 @@ _FORWARD_LIGHT = {
     "STUB": ("start", "{id}"),
     "READY_FOR_DEV": ("start", "{id}"),
     "IN_PROGRESS": ("done", "{id}"),
+    "IN_REVIEW": ("verdict", "{id} PASS --reason TEXT"),
     "FAIL": ("start", "{id}"),
 }
 
