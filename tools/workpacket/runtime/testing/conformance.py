@@ -42,12 +42,20 @@ class ManualClock:
     def __init__(self, now: int = 1_700_000_000_000_000) -> None:
         self.wall = now
         self.since_boot = 1000.0
+        self.boots = 1
 
     def now(self) -> int:
         return self.wall
 
     def ticks(self) -> float:
         return self.since_boot
+
+    def boot(self) -> str:
+        return f"boot-{self.boots}"
+
+    def reboot(self) -> None:
+        self.boots += 1
+        self.since_boot = 0.0
 
     def sleep(self, seconds: float) -> None:
         self.advance(seconds)

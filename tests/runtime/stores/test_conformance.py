@@ -10,6 +10,7 @@ from workpacket.runtime.stores.contract import Store
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.sqlite.store import SQLiteStore
 from workpacket.runtime.testing import ManualClock, StoreConformance
+from workpacket.runtime.testing.folder_store import FolderStore
 
 
 class TestMemoryStore(StoreConformance):
@@ -28,3 +29,15 @@ class TestSQLiteStore(StoreConformance):
 
     def open_store(self, clock: ManualClock) -> Store:
         return SQLiteStore(self.path, clock=clock)
+
+
+class TestFolderStore(StoreConformance):
+    @pytest.fixture(autouse=True)
+    def _place(self, tmp_path: Path) -> None:
+        self.path = tmp_path / "runs"
+        self.opener = (
+            f"from workpacket.runtime.testing.folder_store import FolderStore\nstore = FolderStore({str(self.path)!r})"
+        )
+
+    def open_store(self, clock: ManualClock) -> Store:
+        return FolderStore(self.path, clock=clock)
