@@ -1,4 +1,4 @@
-"""Both stores keep the contract: the suite that ships with the package, run on each."""
+"""The stores of the package, and the template for others, keep the contract: the suite that ships with the package."""
 
 from __future__ import annotations
 
@@ -9,35 +9,38 @@ import pytest
 from workpacket.runtime.stores.contract import Store
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.sqlite.store import SQLiteStore
-from workpacket.runtime.testing import ManualClock, StoreConformance
+from workpacket.runtime.testing import ManualClock, MemoryStoreConformance, StoreConformance
 from workpacket.runtime.testing.folder_store import FolderStore
 
 
-class TestMemoryStore(StoreConformance):
+class TestMemoryStore(MemoryStoreConformance):
     def open_store(self, clock: ManualClock) -> Store:
         return MemoryStore(clock)
 
 
 class TestSQLiteStore(StoreConformance):
+    volatile = ("*-shm",)
+
     @pytest.fixture(autouse=True)
     def _place(self, tmp_path: Path) -> None:
-        self.path = tmp_path / "runs.db"
+        self.folder = tmp_path / "runs"
         self.opener = (
             "from pathlib import Path\nfrom workpacket.runtime.stores.sqlite.store import SQLiteStore\n"
-            f"store = SQLiteStore(Path({str(self.path)!r}))"
+            f"store = SQLiteStore(Path({str(self.folder / 'runs.db')!r}))"
         )
 
     def open_store(self, clock: ManualClock) -> Store:
-        return SQLiteStore(self.path, clock=clock)
+        return SQLiteStore(Path(self.folder) / "runs.db", clock=clock)
 
 
 class TestFolderStore(StoreConformance):
     @pytest.fixture(autouse=True)
     def _place(self, tmp_path: Path) -> None:
-        self.path = tmp_path / "runs"
+        self.folder = tmp_path / "runs"
         self.opener = (
-            f"from workpacket.runtime.testing.folder_store import FolderStore\nstore = FolderStore({str(self.path)!r})"
+            "from workpacket.runtime.testing.folder_store import FolderStore\n"
+            f"store = FolderStore({str(self.folder)!r})"
         )
 
     def open_store(self, clock: ManualClock) -> Store:
-        return FolderStore(self.path, clock=clock)
+        return FolderStore(self.folder, clock=clock)

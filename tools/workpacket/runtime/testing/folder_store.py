@@ -39,7 +39,7 @@ from workpacket.runtime.stores.contract import (
 Record = Mapping[str, Any]
 
 
-class Held(NamedTuple):
+class LastLease(NamedTuple):
     """The last lease of a stream: it ends at `ends` ticks of the boot in which it was taken."""
 
     token: int = 0
@@ -96,7 +96,7 @@ class FolderStore:
         self.streams: dict[str, list[Event]] = {}
         self.writers: dict[str, dict[int, Event]] = {}
         self.payloads: dict[str, bytes | None] = {}
-        self.held: dict[str, Held] = {}
+        self.held: dict[str, LastLease] = {}
         self.removed: dict[str, Head] = {}
 
     def catch_up(self) -> None:
@@ -107,7 +107,7 @@ class FolderStore:
             self.sync_folder()
         text = os.pread(self.journal, os.fstat(self.journal).st_size - self.end, self.end)
         if text:
-            self.sync(self.journal)  # whoever wrote it may have been killed before it was durable
+            self.sync(self.journal)  # its writer may have been killed before it was durable
         while text:
             line, newline, text = text.partition(b"\n")
             record = read_line(line) if newline else None
@@ -175,7 +175,7 @@ class FolderStore:
         self.name = record.get("name", self.name)
         if "lease" in record:
             stream, *held = record["lease"]
-            self.held[stream] = Held(*held)
+            self.held[stream] = LastLease(*held)
         if "removed" in record:
             head = Head(*record["removed"])
             self.removed[head.stream] = head
@@ -216,7 +216,7 @@ class FolderStore:
 
     def admit(self, request: Append, events: list[Event]) -> None:
         require_next_in_sequence(request, max(self.writers.get(request.writer, ()), default=0))
-        held = self.held.get(request.stream, Held())
+        held = self.held.get(request.stream, LastLease())
         require_fence(request, held.token, self.left(held), fence_of(events))
         require_version(request, len(events))
 
@@ -280,7 +280,7 @@ class FolderStore:
 
     # ---- leases --------------------------------------------------------------------------------------------------
 
-    def left(self, held: Held) -> float:
+    def left(self, held: LastLease) -> float:
         """Return the seconds for which a lease is still in force. A lease of an earlier boot has ended."""
         return held.ends - self.clock.ticks() if held.boot == self.clock.boot() else 0.0
 
@@ -290,7 +290,7 @@ class FolderStore:
 
     def acquire(self, stream: str, holder: str, seconds: float, *, over: int | None = None) -> Lease:
         with self.alone():
-            present = self.held.get(stream, Held())
+            present = self.held.get(stream, LastLease())
             left = self.left(present)
             if left > 0 and present.token != over:
                 raise LeaseHeld(
@@ -301,14 +301,14 @@ class FolderStore:
 
     def renew(self, lease: Lease, seconds: float) -> Lease:
         with self.alone():
-            present = self.held.get(lease.stream, Held())
+            present = self.held.get(lease.stream, LastLease())
             if present.token != lease.token or self.left(present) <= 0:
                 raise LeaseLost(f"the lease {lease.token} of {lease.stream} is no longer in force")
             return self.hold(lease.stream, lease.token, present.holder, seconds)
 
     def release(self, lease: Lease) -> None:
         with self.alone():
-            present = self.held.get(lease.stream, Held())
+            present = self.held.get(lease.stream, LastLease())
             if present.token == lease.token:
                 self.hold(lease.stream, lease.token, present.holder, 0)
 
