@@ -24,7 +24,7 @@ def test_the_template_is_copied_and_passes_the_tests_of_the_page(tmp_path: Path)
     done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, check=False, cwd=tmp_path)
 
     assert done.returncode == 0, done.stdout
-    assert re.search(r"^5 passed", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(r"^6 passed", done.stdout, re.MULTILINE), done.stdout
 
 
 def test_the_page_tells_how_many_broken_stores_there_are() -> None:
