@@ -286,7 +286,7 @@ Proof = Literal["commit", "patch_id", "tree", ""]
 
 
 def lease_held(state: PacketState, now: str, clock: str = "") -> str:
-    """Return the holder at this time, '' if there is none or the lease is from a time well after the `clock`, or `now`."""
+    """Return the holder at this time; '' if there is none, or the lease is from well after the clock (default: now)."""
     if (lease := state.lease) is None or not lease.expires_at:
         return lease.holder if lease is not None else ""
     given = max((event.at for event in state.history if event.text("lease") == lease.lease), default=now)
