@@ -37,6 +37,7 @@ from workpacket.runtime.errors import (
 from workpacket.runtime.records.events import GENESIS, Event, NewEvent, entry_of, verified
 from workpacket.runtime.records.jcs import address_of, jcs_text
 from workpacket.runtime.stores.contract import (
+    LINES,
     Append,
     Appended,
     Lease,
@@ -59,7 +60,9 @@ from workpacket.runtime.stores.sqlite.rows import (
     StreamRow,
     add_stream,
     checked_stream,
+    forget_derived,
     place_of,
+    put_derived,
     put_entry,
     put_lease,
     put_stream,
@@ -307,8 +310,13 @@ class SQLiteStore(ReadableSQLite):
             self._db.executemany("UPDATE payloads SET bytes = NULL WHERE digest = ?", addresses)
         empty_log(self.access)
 
+    def keep_derived(self, name: str, content: bytes) -> None:
+        with self.access.writing as db:
+            put_derived(db, name, content)
+
     def rebuild_index(self) -> None:
         with self.access.writing:
+            forget_derived(self._db)
             self._db.execute("DELETE FROM entries")
             for columns in self._db.execute(f"SELECT {STREAM_COLUMNS} FROM streams").fetchall():
                 row = checked_stream(columns)
@@ -380,6 +388,7 @@ class SQLiteStore(ReadableSQLite):
             self._db.execute("DELETE FROM removing")
             self._db.execute("DELETE FROM entries WHERE stream = ?", (row.id,))
             self._db.execute("DELETE FROM leases WHERE name = ?", (stream,))
+            forget_derived(self._db, LINES, stream)
             put_stream(self._db, row._replace(removed=1))
             self._remembered.forget()
             self._db.execute(
