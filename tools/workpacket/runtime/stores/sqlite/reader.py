@@ -56,9 +56,7 @@ _LATEST = (
 )
 
 _ENDS = "SELECT name, hash FROM streams WHERE name >= ? AND name < ? AND removed = 0 ORDER BY name"
-_LEASES = (
-    f"SELECT {LEASE_COLUMNS} FROM leases WHERE boot = ? AND ends > ? ORDER BY name"
-)
+_LEASES = f"SELECT {LEASE_COLUMNS} FROM leases WHERE boot = ? AND ends > ? ORDER BY name"
 _NEWEST = (
     f"SELECT {_OF_STREAM}, e.kind, e.stream, e.key, e.version, e.status, e.crc, e.version, "
     + ", ".join(f"v.{column.strip()}" for column in EVENT_COLUMNS.split(","))
