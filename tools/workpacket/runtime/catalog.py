@@ -182,7 +182,7 @@ def _lines_from_index(store: Store, prefix: str, holders: Mapping[str, str]) -> 
 
 
 def _line_from_log(store: Store, stream: str, holder: str) -> RunLine:
-    """Derive one line as `_lines_from_index` does, for a run of which no line was kept."""
+    """Derive one line as `_lines_from_index` does, for a run without a kept line."""
     try:
         event = store.latest("runs", stream)
     except LogDamaged:
