@@ -201,7 +201,7 @@ def put_entry(db: sqlite3.Connection, stream_id: int, entry: IndexEntry) -> None
 
 # Added when it is first needed. A version that does not know this table leaves it as it is, which does no harm: what
 # it holds is used only together with the hash of the chain that it was derived from.
-_DERIVED = """CREATE TABLE IF NOT EXISTS derived(name TEXT PRIMARY KEY, digest BLOB NOT NULL, content BLOB NOT NULL)"""
+DERIVED = """CREATE TABLE IF NOT EXISTS derived(name TEXT PRIMARY KEY, digest BLOB NOT NULL, content BLOB NOT NULL)"""
 
 
 def read_derived(db: sqlite3.Connection, name: str) -> bytes | None:
@@ -211,11 +211,6 @@ def read_derived(db: sqlite3.Connection, name: str) -> bytes | None:
     if found is None or not isinstance(found[1], bytes) or hashlib.sha256(found[1]).digest() != found[0]:
         return None
     return found[1]
-
-
-def put_derived(db: sqlite3.Connection, name: str, content: bytes) -> None:
-    db.execute(_DERIVED)
-    db.execute("INSERT OR REPLACE INTO derived VALUES(?,?,?)", (name, hashlib.sha256(content).digest(), content))
 
 
 def forget_derived(db: sqlite3.Connection, *names: str) -> None:

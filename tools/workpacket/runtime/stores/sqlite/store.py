@@ -21,6 +21,7 @@ and SQLite would read the same from its cached pages.
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -53,6 +54,7 @@ from workpacket.runtime.stores.sqlite.access import Access, empty_log
 from workpacket.runtime.stores.sqlite.files import Reached, file_system_of, name_digest
 from workpacket.runtime.stores.sqlite.reader import EFFECT_TYPES, EVENT_COLUMNS, ReadableSQLite
 from workpacket.runtime.stores.sqlite.rows import (
+    DERIVED,
     LARGEST_VERSION,
     STREAM_COLUMNS,
     STREAM_SHIFT,
@@ -62,7 +64,6 @@ from workpacket.runtime.stores.sqlite.rows import (
     checked_stream,
     forget_derived,
     place_of,
-    put_derived,
     put_entry,
     put_lease,
     put_stream,
@@ -312,7 +313,9 @@ class SQLiteStore(ReadableSQLite):
 
     def keep_derived(self, name: str, content: bytes) -> None:
         with self.access.writing as db:
-            put_derived(db, name, content)
+            db.execute(DERIVED)
+            digest = hashlib.sha256(content).digest()
+            db.execute("INSERT OR REPLACE INTO derived VALUES(?,?,?)", (name, digest, content))
 
     def rebuild_index(self) -> None:
         with self.access.writing:
