@@ -231,7 +231,7 @@ def owner_of(arguments: Arguments) -> int:
 
 
 def moment_of(micros: int) -> str:
-    return datetime.fromtimestamp(micros / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return datetime.fromtimestamp(micros // 1_000_000, UTC).isoformat(" ")[:19]  # half the time of strftime
 
 
 def number_of(arguments: Arguments, option: str, default: float) -> float:
