@@ -46,10 +46,6 @@ class Packet(NamedTuple):
         return f"tests/test_{self._word}.py"
 
     @property
-    def proof(self) -> str:
-        return f"python3 -m unittest {self.test}"
-
-    @property
     def branch(self) -> str:
         return f"wp/{self.name}"
 
@@ -107,7 +103,16 @@ class Trial:
 
 
 def plan_light(world: World, packet: Packet) -> None:
-    told = ["--criterion", REASON, "--prove", packet.proof, "--scope", packet.module, "--scope", packet.test]
+    told = [
+        "--criterion",
+        REASON,
+        "--prove",
+        "python3 -m unittest discover -s tests",
+        "--scope",
+        packet.module,
+        "--scope",
+        packet.test,
+    ]
     told += ["--anchor", "1.1 Modules", "--risk", "LOW", "--why", "Someone asks"]
     if packet.fault != "draft without a refinement":
         told += ["--refinement", "A function returns the number, so that the test can call it."]
@@ -126,7 +131,9 @@ def plan_full(world: World, packet: Packet) -> None:
     tail = tail.replace("TODO", f"`{packet.module}`\n  - `{packet.test}`", 1)
     head, tail = (f"{head}- IN_SCOPE:\n{tail}").split("## ACCEPTANCE_CRITERIA", 1)
     stub.write_text(f"{head}## ACCEPTANCE_CRITERIA{tail.replace('TODO', REASON, 1)}", "utf-8")
-    world.type("coder", "evidence", "demand", name, "1", "--command", packet.proof, clone="ann")
+    world.type(
+        "coder", "evidence", "demand", name, "1", "--command", "python3 -m unittest discover -s tests", clone="ann"
+    )
     world.type("coder", "refine", name, clone="ann")
     refinement = root / f".GOV/refinements/{name}.md"
     text = refinement.read_text("utf-8")
@@ -180,6 +187,7 @@ class Work:
         crafts = {
             "do the work": self._do,
             "change the work": self._do,
+            "call the tool again": lambda: None,
             "commit": lambda: self._world.commit(name, "Work"),
             "fill in SEARCH_TERMS": self._fill_in,
         }
@@ -248,7 +256,7 @@ class Work:
         if self._once("file outside of the scope"):
             (root / "notes.txt").write_text("Mine.\n", "utf-8")
         if self._once("claim that ended"):
-            world.later(80)
+            world.later()
             for words in (("packet", "release", packet.name, "--reason", "It ended."), ("claim", packet.name)):
                 world.type("rival", *words, clone="coder")
         if self._once("work not committed"):
@@ -299,8 +307,10 @@ class Work:
         words = shlex.split(line)
         if words[1] in {"done", "submit", "start", "claim", "verdict"}:
             return line
-        if words[1:3] == ["packet", "reopen"]:
-            world.type("coder", *words[1:])
+        if words[1:3] in (["packet", "reopen"], ["packet", "merged"]):
+            # Whoever lands the work knows that it conflicts.
+            world.type("coder", "packet", "reopen", packet.name, "--reason", "It conflicts with main.")
+            self.agents[-1].conflict = False
             return ""
         if words[1:3] == ["packet", "release"]:
             self._rival_releases()

@@ -297,6 +297,8 @@ class Agent:
         if answer is None:
             self.asked += 1
             return self.ask(line)
+        if not answer.ok:
+            self._after = line
         return ""
 
     def _git(self, line: str) -> str:

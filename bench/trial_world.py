@@ -21,6 +21,7 @@ from bench.timing import NotMeasured
 
 PEOPLE: Final = ("ann", "bob")
 AGENTS: Final = {"coder": "ann", "rival": "ann", "rex": "bob"}
+EARLIER: Final = 80
 PASSPHRASE: Final = "a passphrase"
 # Imported by every Python that has this folder in its path: the clock of the trial, which can be moved forward.
 _CLOCK: Final = """import os, time
@@ -72,10 +73,9 @@ class World:
     def clone(self, name: str) -> Path:
         return self.folder / name
 
-    def later(self, hours: int) -> None:
-        """Move the clock of this repository forward."""
-        path = self.folder / "hours"
-        path.write_text(str(int(path.read_text("utf-8")) + hours), "utf-8")
+    def later(self) -> None:
+        """Move the clock of this repository forward to the present, when every earlier claim has ended."""
+        (self.folder / "hours").write_text("0", "utf-8")
 
     # --- what programs do ---
 
@@ -105,7 +105,8 @@ class World:
     def _make(self) -> None:
         (self.folder / "clock").mkdir()
         (self.folder / "clock/sitecustomize.py").write_text(_CLOCK, "utf-8")
-        (self.folder / "hours").write_text("0", "utf-8")
+        # git dates its commits by its own clock, so no event may be dated later: the trial begins in the past.
+        (self.folder / "hours").write_text(str(-EARLIER), "utf-8")
         self.clone("ann").mkdir()
         self.git("ann", "init", "--quiet", "--initial-branch=main")
         self._introduce("ann")

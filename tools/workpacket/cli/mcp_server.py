@@ -58,7 +58,8 @@ class AgentServer:
             answer: dict[str, Any] = json.loads(done.stdout)
         except ValueError:
             said = done.stderr.decode(errors="replace").strip() or f"exit status {done.returncode}"
-            problem = {"code": "internal_error", "message": said[-500:]}
+            hint = "call the tool again; a command that was interrupted is completed or undone first"
+            problem = {"code": "internal_error", "message": said[-500:], "hint": hint}
             return {"ok": False, "exit_code": done.returncode or exits.INTERNAL, "findings": [problem], "data": {}}
         return answer
 

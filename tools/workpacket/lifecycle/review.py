@@ -329,7 +329,8 @@ def verdict(
     given = facts.approvals.get(VERDICT_GATE)
     move(draft, packet, row.event, row.target, data, satisfying(given) if given is not None else ())
     project(draft, {name: row.target})
-    coder, again = packet.state.holders[-1], forward_command(name, row.target, facts.policy.lanes, light=packet.light)
+    coder = packet.state.holders[-1] if packet.state.holders else "the coder"
+    again = forward_command(name, row.target, facts.policy.lanes, light=packet.light)
     after = {
         "PASS": forward_command(name, row.target, facts.policy.lanes)
         if facts.policy.lanes.is_added(row.target)
