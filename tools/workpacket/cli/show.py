@@ -30,12 +30,13 @@ from workpacket.report.json_report import render_envelope
 from workpacket.report.packet import CriterionView, PacketView, TaskView, lines
 from workpacket.report.runs import PacketRun, linked_runs
 from workpacket.shell.base import NOBODY_YET, settings_folder
+from workpacket.shell.cache import Cache
 from workpacket.value import replace
 
 _RECENT: Final = 8
 
 
-def compute(arguments: Arguments) -> Output:
+def compute(arguments: Arguments, _cache: Cache) -> Output:
     """Return the output of the command."""
     if arguments.value("at"):
         return _as_of(arguments, arguments.value("at"))
