@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -156,6 +158,32 @@ def test_only_the_packets_that_changed_are_read_again(tree: Tree, monkeypatch: p
     tree.write("WP-1-P3-v1")
     tree.cached()
     assert read[6:] == ["WP-1-P3-v1"]
+
+
+_TWO_LOOKS = """
+import sys
+from workpacket.shell import cache
+from workpacket.shell.cache import Cache, LogState
+kept = Cache(sys.argv[1] + "/.git", "test")
+alone = LogState(sys.argv[1], kept)
+cache._WORTH_A_FORK = 1
+forked = LogState(sys.argv[1], kept)
+assert (forked.stamp, forked.newest, list(forked.folders)) == (alone.stamp, alone.newest, list(alone.folders))
+kept.close()
+cache._look = lambda top, names, known, look=cache._look: look(top, names, known) if len(names) != 3 else 1 / 0
+try:
+    LogState(sys.argv[1], cache.NO_CACHE)
+except ZeroDivisionError:
+    print("the same")
+"""
+
+
+def test_two_processes_see_what_one_sees(tree: Tree) -> None:
+    """In a program of its own, because a copy is made only of a process with one thread."""
+    said = subprocess.run(
+        [sys.executable, "-c", _TWO_LOOKS, str(tree.root)], capture_output=True, text=True, check=False
+    )
+    assert said.stdout == "the same\n", said.stderr
 
 
 def test_a_log_that_was_just_written_is_not_cached_yet(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,9 +33,11 @@ from workpacket.shell.tree import Found, look_at
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Any, Literal
 
+    # A folder: its name, stamp and newest change, and the names below it if they were not known.
+    _Look = tuple[str, str, int, str | None]
     Kind = Literal["file", "examined", "output", "folder", "glance", "sound", "claim", "landed"]
 
 # The coarsest clock of a file system in use (FAT: two seconds). A file younger than this when read may be written again
@@ -370,15 +372,10 @@ class LogState:
             listed = []
         known = cache.recall("folder", listed) if _HAS_POSIX_TIMES else {}
         learned: list[tuple[str, str]] = []
-        for name in listed:
-            stamp, _, below = known.get(name, "").partition("\n")
-            state = _state_below(f"{top}/{name}", below.split(_BETWEEN)) if stamp else None
-            if state is None or state.stamp != stamp:
-                names = _names_below(f"{top}/{name}")
-                state = _state_below(f"{top}/{name}", names) or FolderState("", self.started)
-                if state.newest + RACY_NS < self.started:
-                    learned.append((name, f"{state.stamp}\n{_storable(_BETWEEN.join(names))}"))
-            self.folders[name] = state
+        for name, stamp, newest, below in _looked_at(top, listed, known):
+            self.folders[name] = FolderState(stamp, newest)
+            if below is not None and self.is_at_rest(name):
+                learned.append((name, f"{stamp}\n{below}"))
         cache.keep("folder", learned)
         cache.make_room("folder", 2 * len(listed) + 10_000)
         self.newest = max((state.newest for state in self.folders.values()), default=0)
@@ -388,6 +385,53 @@ class LogState:
         """Whether the state of this folder identifies its content from now on (see RACY_NS)."""
         state = self.folders.get(name)
         return state is not None and bool(state.stamp) and state.newest + RACY_NS < self.started
+
+
+# From this number of folders on, a second process is worth its start.
+_WORTH_A_FORK = 2000
+
+
+def _looked_at(top: str, names: Sequence[str], known: Mapping[str, str]) -> list[_Look]:
+    """Look at all folders, at half of them in a copy of this process where that is possible."""
+    if len(names) < _WORTH_A_FORK or not hasattr(os, "fork") or (os.cpu_count() or 1) < 2:
+        return _look(top, names, known)
+    import json
+    import threading
+
+    if threading.active_count() > 1:  # a copy of a process has only one thread, and may lack what the others held
+        return _look(top, names, known)
+    first, second = names[: len(names) // 2], names[len(names) // 2 :]
+    receive, send = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            with open(send, "wb") as stream:
+                stream.write(json.dumps(_look(top, second, known)).encode())
+        finally:
+            os._exit(0)
+    os.close(send)
+    with open(receive, "rb") as stream:
+        found = _look(top, first, known)
+        said = stream.read()
+    os.waitpid(child, 0)
+    try:
+        return [*found, *map(tuple, json.loads(said))]
+    except ValueError:  # the copy could not finish
+        return [*found, *_look(top, second, known)]
+
+
+def _look(top: str, folders: Sequence[str], known: Mapping[str, str]) -> list[_Look]:
+    found: list[_Look] = []
+    for name in folders:
+        stamp, _, below = known.get(name, "").partition("\n")
+        state = _state_below(f"{top}/{name}", below.split(_BETWEEN)) if stamp else None
+        if state is not None and state.stamp == stamp:
+            found.append((name, stamp, state.newest, None))
+            continue
+        names = _names_below(f"{top}/{name}")
+        state = _state_below(f"{top}/{name}", names) or FolderState("", 0)
+        found.append((name, state.stamp, state.newest, _storable(_BETWEEN.join(names))))
+    return found
 
 
 def _state_below(folder: str, names: Sequence[str]) -> FolderState | None:
