@@ -276,7 +276,7 @@ def lowest(session: nox.Session) -> None:
     constraints = Path(session.virtualenv.location) / "lowest.txt"
     constraints.write_text("".join(f"{line}\n" for line in frozen.splitlines() if "==" in line), "utf-8")
     session.install("--editable", ".", *DEVELOPMENT, "--constraint", str(constraints))
-    session.run("pytest", *(session.posargs or ("--numprocesses=auto", "--dist=worksteal")))
+    session.run("pytest", "--numprocesses=auto", "--dist=worksteal", *(session.posargs or ("@tests/fast.txt",)))
 
 
 def build_twice(session: nox.Session, folder: Path) -> Path:

@@ -45,6 +45,14 @@ def at_work(worked: Governed, governed: Governed) -> Governed:
     return governed
 
 
+@pytest.fixture
+def heeded(number: signal.Signals) -> Iterator[None]:
+    """The signal has its usual effect here: tests that nohup started would inherit that it is ignored."""
+    before = signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    yield
+    signal.signal(number, before)
+
+
 def submit(governed: Governed, *proofs: str, only: bool = False) -> Any:
     options = [word for proof in proofs for word in ("--prove", proof)]
     return governed("submit", NAME, "--as", "coder", *(("--record-only",) if only else ()), *options)
@@ -436,6 +444,7 @@ def test_evidence_counts_when_only_governed_files_were_committed_since(at_work: 
     assert submit(at_work, "2=true").status == 0
 
 
+@pytest.mark.usefixtures("heeded")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_it_is_stopped_together_with_the_command_that_runs_it(
     at_work: Governed, tmp_path_factory: pytest.TempPathFactory, number: signal.Signals
@@ -455,6 +464,7 @@ def test_it_is_stopped_together_with_the_command_that_runs_it(
     assert not late.exists()
 
 
+@pytest.mark.usefixtures("heeded")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_while_a_proof_is_being_started_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
@@ -473,6 +483,20 @@ def test_a_signal_while_a_proof_is_being_started_leaves_nothing_behind(
         run_limited(["sleep", "60"], str(tmp_path), dict(os.environ), seconds=30, most_output=10)
     assert started[0].returncode == -signal.SIGKILL
     assert signal.getsignal(number) is before
+
+
+@pytest.mark.usefixtures("heeded")
+@pytest.mark.parametrize("number", [signal.SIGHUP])
+def test_what_nohup_started_goes_on_when_its_terminal_is_closed(tmp_path: Path, number: signal.Signals) -> None:
+    signal.signal(number, signal.SIG_IGN)
+    ended = run_limited(
+        ["sh", "-c", f"kill -{number.name[3:]} {os.getpid()}"],
+        str(tmp_path),
+        dict(os.environ),
+        seconds=30,
+        most_output=10,
+    )
+    assert (ended.exit_code, signal.getsignal(number)) == (0, signal.SIG_IGN)
 
 
 @pytest.mark.parametrize(

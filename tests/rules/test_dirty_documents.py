@@ -222,7 +222,7 @@ REFINEMENTS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     "nothing": ([], []),
     "approved, and the signature still pending": (
         [("ada010320261200", "PENDING")],
-        ["9:19 warning placeholder_left", "9:19 error approved_unsigned"],
+        ["9:19 error approved_unsigned"],
     ),
     "verdict with marks and a remark": (
         [("CLEARLY_COVERS_VERDICT: PASS", "CLEARLY_COVERS_VERDICT: FAIL, see below")],

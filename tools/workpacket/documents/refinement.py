@@ -183,7 +183,11 @@ class Refinement(StructuredDocument):
 
     @property
     def awaits_answers(self) -> bool:
+        """Whether the fields in which a person answers still have the placeholders that the tool writes."""
         return value_of(self.review_status).upper() == "PENDING"
+
+    def has_own_rules_for(self, field: str) -> bool:
+        return field in self.answers and value_of(self.review_status).upper() in ("PENDING", "APPROVED")
 
     @property
     def spec_digest(self) -> Text | None:

@@ -50,12 +50,9 @@ class StructuredDocument(Document):
     """A document with a layout. `placed` are the sections in the layout, `unknown` the others."""
 
     layout: Layout
-    # The fields in which a person answers.
-    answers: frozenset[str] = frozenset()
 
-    @property
-    def awaits_answers(self) -> bool:
-        """Whether these fields still have the placeholders for the person that the tool writes."""
+    def has_own_rules_for(self, _field: str) -> bool:
+        """Whether rules of its own judge a placeholder that the tool wrote into this field."""
         return False
 
     def __init__(self, source: Source) -> None:

@@ -8,18 +8,23 @@ committed: replacement objects and grafts, which anyone can add to a clone, are 
 from __future__ import annotations
 
 import os
+import sys
+import time
 
 from workpacket.errors import WorkpacketError
 from workpacket.value import NOTHING, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import subprocess
+    import select
     from collections.abc import Mapping
     from pathlib import Path
     from typing import Final
 
+    _Ended = tuple[int, bytes, bytes]  # exit status, output, errors
+
 TIMEOUT: Final = 60.0
+_SIGKILL: Final = 9  # importing signal takes longer than the rest of starting git
 
 _ENVIRONMENT: Final[Mapping[str, str]] = {
     "GIT_TERMINAL_PROMPT": "0",
@@ -96,33 +101,81 @@ def run_git(
     """Run git in `folder`. With `check`, a status other than 0 raises a WorkpacketError with git's message.
     `environment` is added to the usual variables.
     """
-    import subprocess
-
-    command = ["git", *_OPTIONS, *arguments]
+    # A missing folder raises the same error as a missing program.
+    if not os.path.isdir(folder):
+        raise WorkpacketError("no_repository", f"{folder} is not a folder", path=str(folder))
+    start = _spawn if stdin is None and sys.platform != "win32" else _run
+    command = ["git", "-C", str(folder), *_OPTIONS, *arguments]
     try:
-        done = subprocess.run(  # noqa: S603 - a list, and git is looked up in PATH as the user means it
-            command,
-            cwd=folder,
-            env={**_environment(), **environment},
-            # Never the terminal, at which git would wait for input.
-            input=stdin or b"",
-            capture_output=True,
-            timeout=timeout,
-            check=False,
-        )
+        status, output, errors = start(command, {**_environment(), **environment}, stdin or b"", timeout)
     except FileNotFoundError as error:
-        # A missing folder raises the same error as a missing program.
-        if not os.path.isdir(folder):
-            raise WorkpacketError("no_repository", f"{folder} is not a folder", path=str(folder)) from error
         raise WorkpacketError("tool_missing", "git was not found", hint="Install git 2.31 or newer") from error
-    except subprocess.TimeoutExpired as error:
+    except TimeoutError as error:
         raise WorkpacketError("git_timeout", f"git {arguments[0]} gave no answer within {timeout:.0f} s") from error
-    answer = Answer(done.returncode, done.stdout, _complaint(done))
+    answer = Answer(status, output, _complaint(errors))
     if answer.status != 0 and _NOT_TRUSTED in answer.complaint:
         raise _not_trusted(answer)
     if check and answer.status != 0:
         raise git_failure(arguments[0], answer, folder)
     return answer
+
+
+def _run(command: list[str], environment: Mapping[str, str], stdin: bytes, timeout: float) -> _Ended:
+    """Run a program with this input, never the terminal, at which git would wait for input."""
+    import subprocess
+
+    try:
+        done = subprocess.run(  # noqa: S603 - a list, and git is looked up in PATH as the user means it
+            command, env=environment, input=stdin, capture_output=True, timeout=timeout, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError from error
+    return done.returncode, done.stdout, done.stderr
+
+
+def _spawn(command: list[str], environment: Mapping[str, str], _stdin: bytes, timeout: float) -> _Ended:
+    """Run a program without input, as `_run` does: importing subprocess takes longer than most of git's answers."""
+    import select
+
+    (output, its_output), (errors, its_errors) = os.pipe(), os.pipe()
+    said = {output: bytearray(), errors: bytearray()}
+    places = ((os.POSIX_SPAWN_DUP2, its_output, 1), (os.POSIX_SPAWN_DUP2, its_errors, 2))
+    try:
+        try:
+            nothing = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+            child = os.posix_spawnp(command[0], command, environment, file_actions=(nothing, *places))
+        finally:
+            os.close(its_output)
+            os.close(its_errors)
+        open_ends = select.poll()
+        for end in said:
+            open_ends.register(end)
+        try:
+            _read_all(open_ends, said, time.monotonic() + timeout)
+        except BaseException:
+            os.kill(child, _SIGKILL)
+            raise
+        finally:
+            _, status = os.waitpid(child, 0)
+    finally:
+        os.close(output)
+        os.close(errors)
+    return os.waitstatus_to_exitcode(status), bytes(said[output]), bytes(said[errors])
+
+
+def _read_all(open_ends: select.poll, said: Mapping[int, bytearray], until: float) -> None:
+    """Read from every end until each is closed; raise TimeoutError if they are open at this time."""
+    left = len(said)
+    while left:
+        ready = open_ends.poll(max(0.0, until - time.monotonic()) * 1000)
+        if not ready:
+            raise TimeoutError
+        for end, _ in ready:
+            data = os.read(end, 1 << 16)
+            said[end].extend(data)
+            if not data:
+                open_ends.unregister(end)
+                left -= 1
 
 
 def git_failure(subcommand: str, answer: Answer, folder: Path | str | None = None) -> WorkpacketError:
@@ -156,9 +209,9 @@ def _not_trusted(answer: Answer) -> WorkpacketError:
     )
 
 
-def _complaint(done: subprocess.CompletedProcess[bytes]) -> str:
+def _complaint(errors: bytes) -> str:
     """Return git's message on one line, without its advice."""
-    lines = (line.strip() for line in done.stderr.decode("utf-8", "replace").splitlines())
+    lines = (line.strip() for line in errors.decode("utf-8", "replace").splitlines())
     said = " ".join(line for line in lines if line and not line.startswith(_BY_THE_WAY))
     return said.removeprefix("fatal: ").removeprefix("error: ")
 

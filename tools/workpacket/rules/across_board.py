@@ -130,6 +130,7 @@ class SupersededStillLive(RepositoryRule):
     """
 
     severity = "warning"
+    strict_severity = "warning"  # many teams never edit a packet that was replaced
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work

@@ -429,7 +429,7 @@ class PlaceholderLeft(StructuredRule):
         for placed in document.placed:
             for field in placed.fields:
                 match = PLACEHOLDER.match(field.value)
-                if match and document.awaits_answers and field.name in document.answers:
+                if match and document.has_own_rules_for(field.name):
                     continue
                 known = placed.spec.field(field.name) is not None
                 if match and (known or (field.value.startswith("<") and match.group() == field.value)):

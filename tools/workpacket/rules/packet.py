@@ -66,29 +66,6 @@ class PacketStatusUnknown(PacketRule):
             yield self.fault(status.span, f"the status {status.value!r} is not a lane", hint=hint)
 
 
-class PacketStatusOldForm(PacketRule):
-    """Status with extra text after the lane
-
-    Scripts compare the whole line; because of the remark, they do not recognize the lane.
-
-    Remedy: `workpacket board sync` writes only the lane; move the remark to the section STATUS_HANDOFF.
-    """
-
-    severity = "warning"
-
-    def check(self, document: Packet) -> Iterator[Problem]:
-        status = document.status
-        lanes = document.lanes.named(status.value) if status is not None else ()
-        if status is None or not lanes:
-            return
-        plain = {name for lane in lanes for name in (lane.token, lane.title)} | {"Done"}
-        if status.value not in plain:
-            message = f"the status is {status.value!r} instead of just the lane"
-            said = status.value.casefold().replace("_", " ")  # `Done (VALIDATED)` names one of the lanes of Done
-            meant = [lane for lane in lanes if lane.title.casefold() in said] or lanes
-            yield self.fault(status.span, message, hint=f"write {' or '.join(lane.title for lane in meant)}")
-
-
 class CriterionTicked(PacketRule):
     """Ticked criteria in a packet that no one has claimed
 

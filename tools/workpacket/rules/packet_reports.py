@@ -41,6 +41,34 @@ def _is_finished(document: Packet) -> bool:
     return bool(lanes and all(lane.satisfies for lane in lanes)) or bool(said and said[-1]["verdict"].upper() == "PASS")
 
 
+class PacketStatusOldForm(ReportRule):
+    """Status with extra text after the lane
+
+    Scripts compare the whole line; because of the remark, they do not recognize the lane.
+
+    Remedy: `workpacket board sync` writes only the lane; move the remark to the section STATUS_HANDOFF.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        status = document.status
+        lanes = document.lanes.named(status.value) if status is not None else ()
+        if status is None or not lanes:
+            return
+        plain = {name for lane in lanes for name in (lane.token, lane.title)} | {"Done"}
+        if status.value not in plain:
+            message = f"the status is {status.value!r} instead of just the lane"
+            named = status.value.casefold().replace("_", " ")  # `Done (VALIDATED)` names one of the lanes of Done
+            meant = [lane for lane in lanes if lane.title.casefold() in named] or lanes
+            said = verdicts(document)
+            if said and said[-1]["verdict"].upper() != "PASS" and all(lane.satisfies for lane in meant):
+                hint = f"write the lane that follows from the last verdict, {said[-1]['verdict'].upper()}"
+            else:
+                hint = f"write {' or '.join(lane.title for lane in meant)}"
+            yield self.fault(status.span, message, hint=hint)
+
+
 class VerdictContradicts(ReportRule):
     """Status that contradicts the last verdict
 

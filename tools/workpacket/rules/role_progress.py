@@ -48,9 +48,9 @@ class RoleKeyMissing(RoleRule):
 
 
 class RoleOlderForm(RoleRule):
-    """Role checkpoint in an older form
+    """Role checkpoint that lacks some of its fields
 
-    The file does not have the current seven fields, so the role cannot be resumed from it.
+    The file has only some of the seven fields, as older checkpoints do, so the role cannot be resumed from it.
 
     Remedy: write the seven fields feature, team, agent, phase, status, last_action, updated.
     """

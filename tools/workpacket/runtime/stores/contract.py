@@ -181,6 +181,28 @@ def lost_events(store: Store, stream: str) -> int:
     return 0 if lost is None else lost(stream)
 
 
+LINES = "#lines 1"  # the name of what was derived from all runs; what was derived from one has the name of its stream
+
+
+@runtime_checkable
+class KeepsDerived(Protocol):
+    """A store that keeps what was derived from the log, so that it need not be derived each time.
+
+    Nothing derived is evidence: it is used only while the hash of the chain that it was derived from is in force, and
+    losing it costs nothing but time.
+    """
+
+    def derived(self, name: str) -> bytes | None:
+        """Return what was kept under this name; None if there is nothing, or it is damaged."""
+        ...
+
+    def keep_derived(self, name: str, content: bytes) -> None: ...
+
+    def ends(self, prefix: str = "") -> dict[str, str]:
+        """Return the hash at the end of each stream, by name, in order. The rows are not checked for damage."""
+        ...
+
+
 @runtime_checkable
 class ErasesAtOnce(Protocol):
     """A store that can group many erasures in one transaction; in other stores, each erasure is a transaction of its
