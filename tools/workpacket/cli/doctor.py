@@ -32,7 +32,7 @@ from workpacket.runtime.records.redaction import Redactor, clean_data
 from workpacket.runtime.records.state import fold
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Store
-from workpacket.runtime.stores.health import Described, problems_of
+from workpacket.runtime.stores.health import Inspectable, problems_of
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.place import OUTSIDE_GIT, POSTGRES, require_driver, store_path, store_url, work_tree_of
 from workpacket.runtime.stores.sqlite.files import file_system_of
@@ -96,7 +96,7 @@ def _at_url() -> tuple[str, list[CheckRow]]:
     """Return the rows that do not concern a file. The address is shown without its password."""
     with open_runtime() as runtime:
         store = runtime.store
-        described = store if isinstance(store, Described) else None
+        described = store if isinstance(store, Inspectable) else None
         checks = [] if described is None else list(described.checks())
         rows = [_row(check.name, [(p.code, p.message) for p in check.problems], check.found) for check in checks]
         rows.append(

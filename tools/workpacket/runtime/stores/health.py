@@ -1,5 +1,5 @@
 """Problems in the contents of any store: broken chains, payloads, and an index that differs from the log. A store that
-can tell more about itself has the methods of `Verifiable` or `Described`.
+can tell more about itself has the methods of `Verifiable` or `Inspectable`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class StoreCheck(NamedTuple):
 
 
 @runtime_checkable
-class Described(Protocol):
+class Inspectable(Protocol):
     """A store whose surroundings `runtime doctor` should check: versions, durability, rights."""
 
     @property
