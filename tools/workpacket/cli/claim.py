@@ -372,10 +372,10 @@ def _team(policy: LifecyclePolicy) -> _Team | None:
     if not url:
         return _Team(None, f"the environment variable {policy.claim_store} is not set here", policy.lease_hours)
     from workpacket.runtime.errors import RuntimeFault
-    from workpacket.runtime.stores.place import store_on_server
+    from workpacket.runtime.stores.place import store_at
 
     try:
-        return _Team(store_on_server(url, patience=PATIENCE), "", policy.lease_hours)
+        return _Team(store_at(url, patience=PATIENCE), "", policy.lease_hours)
     except RuntimeFault as fault:
         if fault.code != AWAY:
             raise
