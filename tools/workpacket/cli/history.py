@@ -210,12 +210,12 @@ def _store() -> Store | None:
     """Open the store directly: the runtime around it would take longer than the board, which must be fast."""
     from pathlib import Path
 
-    from workpacket.runtime.stores.place import server_url, store_path
+    from workpacket.runtime.stores.place import store_path, store_url
 
-    if server_url():
-        from workpacket.runtime.stores.place import store_on_server
+    if store_url():
+        from workpacket.runtime.stores.place import store_at
 
-        return store_on_server(server_url(), patience=_PATIENCE)
+        return store_at(store_url(), patience=_PATIENCE)
     path = store_path(Path.cwd())
     if not path.exists():
         return None
@@ -234,9 +234,9 @@ def cache_dependencies(shown: Mapping[str, tuple[PacketRun, ...]]) -> tuple[bool
         return True, []
     from pathlib import Path
 
-    from workpacket.runtime.stores.place import server_url, store_path
+    from workpacket.runtime.stores.place import store_path, store_url
 
-    if server_url() or "live" in states:
+    if store_url() or "live" in states:
         return False, []
     path = str(store_path(Path.cwd()))
     return True, [path, f"{path}-wal"]
