@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from bench.sides import ROOT
+from bench.timing import NotMeasured
 from bench.trial_agent import Agent, Channel, DeadEnd, Shell, Tools
 from bench.trial_world import World
 
@@ -93,7 +94,7 @@ class Trial:
             work.play()
             lane = self._world.lane(packet.name)
             end = "" if lane == "VALIDATED" else f"it is {lane}"
-        except DeadEnd as dead:
+        except (DeadEnd, NotMeasured) as dead:
             end = str(dead)
         agents = work.agents
         return Outcome(
