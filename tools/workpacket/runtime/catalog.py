@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 from workpacket.runtime.errors import LogDamaged, RuntimeFault
 from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.questions import AnswerVerifier
 from workpacket.runtime.records.state import RunState, Status, fold
 from workpacket.runtime.resume.observe import Observations, read_state
 from workpacket.runtime.stores.contract import LINES, KeepsDerived, Store
@@ -91,8 +92,8 @@ def newest_numbered(store: Store, prefix: str, *, removed: bool = False) -> str:
     return ""
 
 
-def state_of(store: Store, stream: str) -> RunState:
-    return fold(store.read(stream))
+def state_of(store: Store, stream: str, verifier: AnswerVerifier | None = None) -> RunState:
+    return fold(store.read(stream), verifier=verifier)
 
 
 def summary_of(store: Store, stream: str) -> RunSummary:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from workpacket.runtime.errors import LogDamaged, RuntimeFault
 from workpacket.runtime.records.events import Event, current, require_payload
+from workpacket.runtime.records.questions import AnswerVerifier
 from workpacket.runtime.records.state import RunState, StepRecord, step_record
 from workpacket.runtime.stores.contract import KeepsDerived, Store
 
@@ -47,7 +48,7 @@ def keep_outline(store: Store, state: RunState, last: Event) -> None:
         store.keep_derived(state.stream, json.dumps(outline, separators=(",", ":")).encode("utf-8"))
 
 
-def outlined_state(store: Store, stream: str) -> RunState | None:
+def outlined_state(store: Store, stream: str, verifier: AnswerVerifier | None = None) -> RunState | None:
     """Return the state of a run, opened from its outline; None if the log must be read as a whole."""
     if not isinstance(store, KeepsDerived):
         return None
@@ -61,7 +62,7 @@ def outlined_state(store: Store, stream: str) -> RunState | None:
         if found.keys() != versions or found[outline.version].hash != outline.hash:
             return None
         last = found[outline.version]
-        state = RunState()
+        state = RunState(verifier=verifier)
         for version in outline.events:
             state.apply(found[version])
         state.spent_ms, state.last_recorded_at = outline.spent_ms, outline.last_recorded_at
