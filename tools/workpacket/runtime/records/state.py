@@ -45,9 +45,7 @@ EffectStatus = Literal[
 
 
 class StepRecord(NamedTuple):
-    """A finished step. `event` has the hash of its result; with `redactions`, the result was not stored in full.
-    `stored` is the result, if it was read and verified together with the event.
-    """
+    """A finished step. With `redactions`, its result was not stored in full; `stored` is the result if it was read too."""
 
     key: str
     args: Mapping[str, str]
@@ -433,9 +431,8 @@ def step_record(event: Event, data: Data, stored: bytes | None = None) -> StepRe
 
 
 def _step(state: RunState, event: Event, data: Data) -> None:
-    record = step_record(event, data)
-    key = record.key
-    state.steps[key] = record
+    key = text(data, "step")
+    state.steps[key] = step_record(event, data)
     state.spent_ms += number(data, "ms")
     state.tries.pop(key, None)
     state.failures.pop(key, None)
@@ -530,10 +527,6 @@ def _confirmed(state: RunState, event: Event, data: Data) -> None:
     state.answers[subject] = LastAnswer(answer, by, text(data, "note"), event.recorded_at, bool(judged.signer))
 
 
-def _token(state: RunState, _: Event, data: Data) -> None:
-    state.tokens_spent.add(text(data, "token_hash"))
-
-
 def _cancel(state: RunState, _: Event, data: Data) -> None:
     state.cancel_reason = text(data, "reason")
 
@@ -594,7 +587,7 @@ _REDUCERS: Mapping[str, Reducer] = {
     "patch.applied": lambda state, event, data: state.patches.update({text(data, "patch"): event}),
     "value.published": _published,
     "calls.interleaved": lambda state, _, data: state.interleaved.add(text(data, "scope")),
-    "retry_token.consumed": _token,
+    "retry_token.consumed": lambda state, _, data: state.tokens_spent.add(text(data, "token_hash")),
     "cancel.requested": _cancel,
     "run.blocked": _blocked,
     "run.stopped": _stopped,
