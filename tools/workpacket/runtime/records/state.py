@@ -45,7 +45,7 @@ EffectStatus = Literal[
 
 
 class StepRecord(NamedTuple):
-    """A finished step. With `redactions`, its result was not stored in full; `stored`: the result, if it was read too."""
+    """A finished step. With `redactions`, its result was not stored in full; `stored`: the result, if it was read."""
 
     key: str
     args: Mapping[str, str]
