@@ -18,14 +18,13 @@ import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from postgres.server import Server
 from runtime.run_uses import ASYNC_OUTSIDE, ASYNC_USES, OUTSIDE, USES, async_performed, lasting, performed
 from workpacket.runtime import RunBlocked, Runtime, Settings
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.records.redaction import Redactor
-from  import IndexedStore
 from workpacket.runtime.stores.health import contents_of
 from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine
 
@@ -63,7 +62,7 @@ class Machine:
     def problems(self) -> Sequence[object]:
         """Everything that is wrong with the store."""
         store = self.runtime.store
-        return examine(store) if isinstance(store, SQLiteStore) else contents_of(cast("IndexedStore", store))
+        return examine(store) if isinstance(store, SQLiteStore) else contents_of(store)
 
     def note(self, what: Any) -> Any:
         descriptor = os.open(self.folder / "world", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
