@@ -19,7 +19,7 @@ PROGRAM = Path(__file__).parents[2] / "runtime" / "kill_every_use.py"
 KILLS = 1000
 BOUNDED_KILLS = 60
 OF_SERVER = 60
-BOUNDED_OF_SERVER = 4
+BOUNDED_OF_SERVER = 3
 
 
 def play(kills: int, *of_server: int) -> dict[str, int]:
@@ -43,5 +43,5 @@ def test_a_program_with_every_method_of_a_run_ends_with_the_same_answers_after_a
 def test_so_does_one_whose_runs_are_on_a_server_that_is_killed_too() -> None:
     if programs() is None:
         pytest.skip("there is no PostgreSQL on this machine and no wheel that brings it")
-    kills, of_server = (BOUNDED_KILLS // 2, BOUNDED_OF_SERVER) if bounded() else (KILLS, OF_SERVER)
+    kills, of_server = (BOUNDED_KILLS // 3, BOUNDED_OF_SERVER) if bounded() else (KILLS, OF_SERVER)
     assert play(kills, of_server)["servers"] == of_server
