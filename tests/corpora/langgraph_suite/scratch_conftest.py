@@ -33,14 +33,12 @@ if OURS:
     from workpacket.runtime.langgraph import WorkpacketSaver
     from workpacket.runtime.runtime import Settings
     from workpacket.runtime.stores.contract import Store
-    from workpacket.runtime.stores.place import store_on_server
+    from workpacket.runtime.stores.place import store_at
     from workpacket.runtime.stores.sqlite.store import SQLiteStore
 
     def own_store() -> Store:
         folder = Path(tempfile.mkdtemp(dir=os.environ["SAVER_FOLDER"]))
-        return (
-            store_on_server(f"{SERVER}&workpacket_project={folder.name}") if SERVER else SQLiteStore(folder / "runs.db")
-        )
+        return store_at(f"{SERVER}&workpacket_project={folder.name}") if SERVER else SQLiteStore(folder / "runs.db")
 
     class Replacement(WorkpacketSaver):
         def __init__(self, *, serde: Any = None) -> None:
