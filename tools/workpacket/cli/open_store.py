@@ -27,7 +27,7 @@ from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.records.jcs import stored_text
 from workpacket.runtime.runtime import NO_VALUE, NoValue, Runtime, Settings
 from workpacket.runtime.stores.contract import Store, Witness
-from workpacket.runtime.stores.health import IndexedStore, StoreProblem, contents_of
+from workpacket.runtime.stores.health import StoreProblem, contents_of
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.place import VARIABLE, require_driver, server_url, store_path
 
@@ -155,7 +155,7 @@ def run_named(runtime: Runtime, word: str) -> str:
 def examine_any(store: Store) -> tuple[StoreProblem, ...]:
     """Return everything that is wrong with the store, using the checks for its kind."""
     if server_url():
-        return tuple(contents_of(cast(IndexedStore, store)))
+        return tuple(contents_of(store))
     from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine
 
     return examine(cast(SQLiteStore, store))

@@ -1,5 +1,5 @@
-"""The contract of a store. There are three stores; `workpacket.runtime.testing` tests most of the contract for any
-store.
+"""The contract of a store. Three stores ship with the package; `workpacket.runtime.testing` tests the contract for any
+other.
 
 A store keeps streams of events, with payloads, leases and an index. The promises, in the order in which an append keeps
 them, all inside one transaction:
@@ -112,6 +112,10 @@ class Store(Protocol):
         """For a kind with one entry per stream, return the streams in order, each with the verified event of its entry.
         The event is None if it is missing or damaged, so that one bad stream does not hide the others.
         """
+        ...
+
+    def index_kinds(self) -> tuple[str, ...]:
+        """Return the kinds that have entries, in order."""
         ...
 
     def rebuild_index(self) -> None:

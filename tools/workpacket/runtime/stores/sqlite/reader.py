@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from workpacket.runtime.clock import Clock, SystemClock, boot_id
+from workpacket.runtime.clock import Clock, SystemClock
 from workpacket.runtime.errors import LogDamaged
 from workpacket.runtime.records.events import (
     Chain,
@@ -73,7 +73,7 @@ class ReadableSQLite:
     ) -> None:
         self.path = path
         self._clock = clock or SystemClock()
-        self._boot = boot_id()
+        self._boot = self._clock.boot()
         self._directory_checked = False
         self.access = Access(path, timeout, self._clock.now(), accept_rollback=accept_rollback)
         self._db = self.access.db
