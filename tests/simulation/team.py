@@ -455,8 +455,11 @@ class Team:
             person.commit(f"Work on {step.part}")
 
     def in_progress(self, person: Person, part: int) -> bool:
+        """Nobody works on what somebody else holds, as far as they know; the last one works for everybody."""
         state = person.state(part)
-        return state is not None and state.lane == "IN_PROGRESS"
+        if state is None or state.lane != "IN_PROGRESS":
+            return False
+        return person.number == CLOSER or state.lease is None or state.lease.holder == person.name
 
     def _done(self, person: Person, step: Step) -> None:
         if self.story.form in ("full", "branch"):
