@@ -42,7 +42,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import BUILT_IN, LaneTable, lane_of_token
-from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, POLICY_PATH
+from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, POLICY_PATH, packet_paths
 from workpacket.problem import Location, Problem
 from workpacket.value import NOTHING, Value
 
@@ -477,7 +477,9 @@ def _scope_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
         return
     for path in outside(submission.changed, submission.scope):
         message = f"{path} was changed but is not in IN_SCOPE_PATHS"
-        yield Problem("outside_scope", message, Location(path), f"undo the change, or add the path to {packet}")
+        yield Problem(
+            "outside_scope", message, Location(path), f"undo the change, or add the path to IN_SCOPE_PATHS of {packet}"
+        )
 
 
 def uncommitted_unmet(packet: str, uncommitted: Sequence[str]) -> Iterator[Problem]:
@@ -488,7 +490,7 @@ def uncommitted_unmet(packet: str, uncommitted: Sequence[str]) -> Iterator[Probl
 
 def _todo_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
     for name in submission.todo:
-        yield Problem("todo_left", f"{name} is not filled in", hint=f"edit {name} of {packet}")
+        yield Problem("todo_left", f"{name} is not filled in", hint=f"edit {name} in {packet_paths(packet)[0]}")
 
 
 def verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> tuple[Problem, ...]:
