@@ -111,6 +111,16 @@ def test_a_fault_of_a_gate_is_named(changes: dict[str, object], fault: str) -> N
     assert f"approvals.gates.activation.{fault}" in faults(with_gate(**changes))
 
 
+def test_the_gate_of_answers_asks_one_person() -> None:
+    table = with_gate()
+    roles = {"roles": ["approver"], "threshold": 1, "separation": []}
+    table["gates"]["answer"] = roles
+    assert read(table).gates["answer"].threshold == 1
+    for change in ({"threshold": 2}, {"separation": ["author"]}, {"legacy_tokens": LEGACY_WORDS}):
+        table["gates"]["answer"] = roles | change
+        assert "approvals.gates.answer requires threshold = 1, separation = [], and no legacy_tokens" in faults(table)
+
+
 def test_a_threshold_as_high_as_there_are_persons_is_read() -> None:
     assert read(with_gate(threshold=2)).gates["activation"].threshold == 2
     assert read(with_gate(threshold=3, roles=["approver", "validator"])).gates["activation"].threshold == 3

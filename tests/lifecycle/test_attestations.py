@@ -12,17 +12,21 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from ledger.stories import COMMIT, A, B, C, Story
 from lifecycle.governed import Governed
 from lifecycle.signed import NAME, OTHER, VICTOR, Signed
 from workpacket.approvals.envelope import pae
+from workpacket.ledger.fold import fold
 from workpacket.lifecycle.attestations import (
     APPROVED,
+    JUDGED,
     PROVED,
     AttestedPacket,
     VerifiedSource,
     landing_of,
     proofs_of,
     read_machine_key,
+    replay_of,
 )
 from workpacket.model.canonical import Json
 from workpacket.value import replace
@@ -249,3 +253,121 @@ def test_only_what_a_signature_opened_counts_as_approved_or_judged(signed: Signe
     assert AttestedPacket(replace(state, history=unsigned)).properties == (PROVED,)
     claimed = tuple(event for event in state.history if event.type != "submitted")
     assert AttestedPacket(replace(state, history=claimed)).properties == (APPROVED,)
+
+
+# --- what the log alone says ---
+
+SOURCE = VerifiedSource("greeter", "urn:x", "main", "0" * 64, "urn:y", "1", "2026-03-01T08:00:00Z")
+
+
+def submitted(*kinds: str) -> Story:
+    story = Story()
+    story.tell("created", *(kinds or ("activated", "claimed", "submitted")))
+    return story
+
+
+def packet_of(story: Story, **more: Any) -> AttestedPacket:
+    return AttestedPacket(fold(story.log()), **more)
+
+
+def test_an_approval_counts_for_the_contract_only_if_the_contract_rests_on_it() -> None:
+    story = submitted("activated", "claimed")
+    story.add("noted", attest=(A,))
+    story.add("submitted")
+    assert packet_of(story).properties == (PROVED,)
+    amended = submitted("activated")
+    amended.add("amended", attest=(A,))
+    amended.tell("claimed", "submitted")
+    assert packet_of(amended).properties == (APPROVED, PROVED)
+
+
+def test_an_approval_of_no_contract_approves_none() -> None:
+    story = Story()
+    story.tell("created")
+    story.add("activated", attest=(A,))
+    story.tell("claimed", "submitted")
+    state = fold(story.log())
+    older = (
+        replace(event, data={key: said for key, said in event.data.items() if key != "contract"})
+        for event in state.history
+    )
+    packet = AttestedPacket(replace(state, history=tuple(older)))
+    assert (packet.contract, packet.properties) == ("", (PROVED,))
+
+
+def test_only_a_signed_pass_counts_as_judged() -> None:
+    for verdict, attest, expected in (("PASS", (), False), ("FAIL", (A,), False), ("PASS", (A,), True)):
+        story = submitted()
+        to = {"PASS": "MERGE_PENDING", "FAIL": "IN_PROGRESS"}[verdict]
+        story.add("verdict.given", verdict=verdict, lane_to=to, attest=attest)
+        assert (JUDGED in packet_of(story).properties) == expected, (verdict, attest)
+
+
+def test_evidence_is_recorded_if_any_criterion_was_proved_by_a_command() -> None:
+    by_hand: dict[str, Json] = {"criterion": "it looks good", "result": "met", "reason": "I looked"}
+    by_command: dict[str, Json] = {"criterion": "it boils", "result": "met", "command": "boil", "exit_code": 0}
+    for rows, expected in (([by_hand], False), ([by_hand, by_command], True), ([by_command, by_hand], True)):
+        story = submitted("activated", "claimed")
+        story.add("submitted", evidence=rows)
+        assert (PROVED in packet_of(story).properties) == expected
+
+
+def test_the_last_submission_is_told_with_the_contract_of_its_time() -> None:
+    story = submitted()
+    story.add("verdict.given", verdict="FAIL", lane_to="IN_PROGRESS")
+    story.add("submitted", commit="e" * 40)
+    story.add("amended", contract=C)
+    packet = packet_of(story, landed="f" * 40, refused=("log_edited",))
+    assert packet.to_json() == {
+        "packet": story.packet,
+        "contract": A,
+        "submitted": "e" * 40,
+        "landed": "f" * 40,
+        "approvals": [],
+        "properties": [PROVED],
+        "tests": {"passed": ["it boils (boil)"], "warned": [], "failed": []},
+        "refused": ["log_edited"],
+    }
+    (proof,) = proofs_of(packet, SOURCE)
+    assert proof["subject"] == [{"name": "greeter", "digest": {"gitCommit": "e" * 40}}]
+
+
+def test_a_packet_without_a_submission_has_nothing_to_attest() -> None:
+    packet = packet_of(submitted("activated", "claimed"))
+    assert (packet.to_json()["submitted"], packet.to_json()["tests"]) == (
+        "",
+        {"passed": [], "warned": [], "failed": []},
+    )
+    assert list(proofs_of(packet, SOURCE)) == []
+    assert replay_of(packet, "greeter", ()) is None
+
+
+def test_each_approval_is_named_once_in_the_order_of_the_events() -> None:
+    story = Story()
+    story.tell("created")
+    story.add("activated", attest=(B,))
+    story.add("claimed")
+    story.add("submitted", attest=(A,))
+    story.add("verdict.given", attest=(B, C))
+    assert packet_of(story).envelopes == (B, A, C)
+    landed = landing_of(packet_of(story, landed=COMMIT), SOURCE, ["0" * 64])
+    assert landed is not None
+    predicate = landed["predicate"]
+    assert isinstance(predicate, dict)
+    assert predicate["inputAttestations"] == [
+        *({"uri": f".GOV/attestations/{one}.dsse.json", "digest": {"sha256": one}} for one in (B, A, C)),
+        {"uri": "https://in-toto.io/attestation/test-result/v0.1", "digest": {"sha256": "0" * 64}},
+    ]
+
+
+def test_a_replay_tells_the_submission_or_what_differs_from_it() -> None:
+    packet = packet_of(submitted())
+    same, other = (replay_of(packet, "greeter", found) for found in ((), ("it boils: exit code 1",)))
+    assert same is not None
+    assert other is not None
+    assert same["subject"] == other["subject"] == [{"name": "greeter", "digest": {"gitCommit": COMMIT}}]
+    assert isinstance(same["predicate"], dict)
+    assert isinstance(other["predicate"], dict)
+    assert (same["predicate"]["result"], same["predicate"]["passedTests"]) == ("PASSED", ["it boils (boil)"])
+    assert (other["predicate"]["result"], other["predicate"]["passedTests"]) == ("FAILED", [])
+    assert other["predicate"]["failedTests"] == ["it boils: exit code 1"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ledger.stories import COMMIT, A, B, C, Story
+from ledger.stories import COMMIT, LATER, A, B, C, Story
 from lifecycle.world import ADDED
 from softkeys import SoftKey, shared_key
 from workpacket.approvals.actors import Actors, KnownActor
@@ -26,7 +26,7 @@ from workpacket.lifecycle.event_checks import (
     judge_attested,
     judge_change,
 )
-from workpacket.lifecycle.policy import EvidencePolicy
+from workpacket.lifecycle.policy import EvidencePolicy, LifecyclePolicy
 from workpacket.lifecycle.review import Report
 from workpacket.lifecycle.submission_checks import SubmittedWork
 from workpacket.model.canonical import Json
@@ -76,7 +76,7 @@ class Judging:
     lanes: LaneTable = BUILT_IN
     files: dict[str, str] = field(default_factory=lambda: {"r.md": A, "report.md": B})
     around: dict[str, Any] = field(default_factory=dict)
-    hours: dict[str, int] = field(default_factory=dict)
+    hours: int = 72
 
     def objections(self) -> list[tuple[str, str, str]]:
         usual: dict[str, Any] = {"dependencies": {}, "waivers": (), "contained": lambda _: True}
@@ -87,10 +87,10 @@ class Judging:
             frozenset(event.id for event in self.known),
             self.files.get,
             lambda: around,
+            clock=LATER,
             governed=self.governed,
             reports=self.reports,
-            lanes=self.lanes,
-            **self.hours,
+            policy=LifecyclePolicy(lanes=self.lanes, lease_hours=self.hours),
         )
         return [(one.code, one.event.type, one.message) for one in judged]
 
@@ -172,12 +172,21 @@ def test_a_lease_is_renewed_by_who_has_it_even_if_nothing_moves() -> None:
     assert objections(told, known, waivers=(waiver("not_the_holder"),)) == []
 
 
+@pytest.mark.parametrize("kind", ["submitted", "released", "lease.renewed"])
+def test_an_event_dated_before_the_claim_does_not_make_the_lease_one_from_a_clock_ahead(kind: str) -> None:
+    told = tale("created", "activated", "claimed")
+    known = list(told.events)
+    told.add(kind, writer=EVE, at="2025-12-01T00:00:00Z")
+    found = ("move_without_gate", kind, f"eve wrote {kind} while bob held the packet")
+    assert found in objections(told, known)
+
+
 def test_a_lease_lasts_three_days_unless_the_policy_says_otherwise() -> None:
     told = tale("created", "activated")
     told.add("claimed", expires_at="2026-01-04T00:00:03Z")
     message = "its lease ends at 2026-01-04T00:00:03Z, more than 72 hours after 2026-01-01T00:00:02Z"
     assert objections(told) == [("move_without_gate", "claimed", message)]
-    assert Judging(told, hours={"lease_hours": 73}).objections() == []
+    assert Judging(told, hours=73).objections() == []
 
 
 def test_one_waiver_of_several_is_enough_and_any_other_lifts_nothing() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ledger.stories import A, B, Story
+from ledger.stories import LATER, A, B, Story
 from workpacket.ledger.fold import LaneReplay
 from workpacket.lifecycle.fork_checks import (
     HOLDER_JUDGED,
@@ -199,7 +199,7 @@ def held(by: str, kind: str, /, *, ends: str = SOON, **said: Any) -> list[tuple[
     story.tell("created", "activated")
     story.add("claimed", holder=by, expires_at=ends)
     event = story.add(kind, **said)
-    return [(one.code, one.message) for one in holder_faults(story.log(), event, DAY)]
+    return [(one.code, one.message) for one in holder_faults(story.log(), event, DAY, LATER)]
 
 
 @pytest.mark.parametrize("kind", ["released", "handed_over", "submitted"])
@@ -209,6 +209,16 @@ def test_only_the_holder_writes_what_ends_the_work_while_the_lease_lasts(kind: s
     assert held("bob", kind) == [("not_the_holder", f"ann wrote {kind} while bob held the packet")]
     assert held("bob", kind, ends="2026-01-01T00:00:01Z") == [], "the lease had ended"
     assert held("bob", "noted") == []
+
+
+def test_whether_a_lease_came_from_a_clock_ahead_is_asked_of_the_clock_and_not_of_the_event() -> None:
+    story = Story()
+    story.tell("created", "activated")
+    story.add("claimed", holder="bob", lease="l", at="2026-01-01T06:00:00Z", expires_at=SOON)
+    event = story.add("released", at="2026-01-01T00:00:00Z")
+    assert [one.code for one in holder_faults(story.log(), event, DAY, LATER)] == ["not_the_holder"]
+    assert [one.code for one in holder_faults(story.log(), event, DAY, "2026-01-01T05:55:00Z")] == ["not_the_holder"]
+    assert list(holder_faults(story.log(), event, DAY, "2026-01-01T05:54:59Z")) == [], "it is ahead now"
 
 
 def test_a_lease_is_renewed_for_the_one_who_has_it() -> None:
@@ -236,9 +246,9 @@ def test_a_lease_lasts_no_longer_than_the_policy_says() -> None:
     story = Story()
     story.tell("created", "activated")
     event = story.add("claimed", expires_at="2026-01-09T00:00:00Z")
-    assert [one.code for one in holder_faults(story.log(), event, DAY)] == ["lease_too_long"]
+    assert [one.code for one in holder_faults(story.log(), event, DAY, LATER)] == ["lease_too_long"]
     fork = Fork()
     settled = fork.settled(fork.ann, fork.bob, holder="ann", lease="l", expires_at="2026-01-09T00:00:00Z")
-    assert [one.code for one in holder_faults(fork.story.log(), settled, DAY)] == ["lease_too_long"]
+    assert [one.code for one in holder_faults(fork.story.log(), settled, DAY, LATER)] == ["lease_too_long"]
     waived = fork.story.add("waived", expires_at="2027-01-09T00:00:00Z")
-    assert list(holder_faults(fork.story.log(), waived, DAY)) == []
+    assert list(holder_faults(fork.story.log(), waived, DAY, LATER)) == []

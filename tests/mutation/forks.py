@@ -1,4 +1,4 @@
-"""A question that is answered in a process of its own."""
+"""A question that is answered in a process of its own, with a temporary folder of its own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import pickle
 import resource
 import signal
+import tempfile
 import warnings
 from collections.abc import Callable
 from typing import TypeVar
@@ -15,14 +16,26 @@ T = TypeVar("T")
 CPU_SECONDS = 60  # a change that keeps the tests busy for so long was noticed
 SECONDS = 300
 BYTES = 4 * 1024**3
+MEMORY = "/dev/shm"
 
 
 def answer_of(question: Callable[[], T]) -> T:
-    """What the question comes to in a fork of this process; raises `EOFError` if the fork ends without an answer."""
+    """What the question comes to in a fork of this process; raises `EOFError` if the fork ends without an answer.
+
+    A fork ends without the cleanup at exit, so what its tests leave behind is deleted here.
+    """
+    memory = MEMORY if os.access(MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="mutation-", dir=memory, ignore_cleanup_errors=True) as folder:
+        return _asked(question, folder)
+
+
+def _asked(question: Callable[[], T], folder: str) -> T:
     reading, writing = os.pipe()
     child = _fork()
     if child == 0:
         os.close(reading)
+        os.environ.update(TMPDIR=folder, PYTEST_DEBUG_TEMPROOT=folder)
+        tempfile.tempdir = None  # the folder that was found before is that of the parent
         with os.fdopen(writing, "wb") as stream:
             pickle.dump(question(), stream)
         os._exit(0)

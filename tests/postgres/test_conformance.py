@@ -9,12 +9,12 @@ import pytest
 from postgres.clocked import ClockedPostgres
 from postgres.server import Server
 from workpacket.runtime.stores.contract import Store
-from workpacket.runtime.testing import ManualClock, StoreConformance
+from workpacket.runtime.testing import ManualClock, ServerStoreConformance
 
 _NUMBERS = count(1)
 
 
-class TestPostgresStore(StoreConformance):
+class TestPostgresStore(ServerStoreConformance):
     @pytest.fixture(autouse=True)
     def _place(self, server: Server) -> None:
         self.url = server.url(workpacket_schema="conformance", workpacket_project=f"p{next(_NUMBERS)}")

@@ -8,13 +8,14 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from postgres.clocked import ClockedPostgres
 from postgres.server import Server
-from runtime.test_store_model import Stores, steps
+from runtime.stores.test_store_model import steps
+from workpacket.runtime.testing.model import StoreModel
 
 _NUMBERS = count(1)
 
 
-def machine(server: Server) -> type[Stores]:
-    class PostgresStores(Stores):
+def machine(server: Server) -> type[StoreModel]:
+    class PostgresStores(StoreModel):
         def prepare(self) -> None:
             self.url = server.url(workpacket_schema="model", workpacket_project=f"p{next(_NUMBERS)}")
 

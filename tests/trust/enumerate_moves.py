@@ -17,6 +17,7 @@ from trust.docs_model import Event, History
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import EventWriter, NewLogEvent, join_events, next_event, read_log
 from workpacket.lifecycle.event_checks import Around, judge_change
+from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.submission_checks import SubmittedWork
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor, LogEvent
@@ -159,7 +160,16 @@ def product_answer(history: Sequence[Event], base: frozenset[str]) -> tuple[list
     log = read_log(PACKET, {f"{event.id}.json": event.encode() for event in events})
     known = frozenset(events[int(name)].id for name in base)
     around = Around({}, (), lambda _: True, lambda _: SubmittedWork(("It works.",), (), ()), tuple)
-    judged = judge_change(log, known, lambda _: DIGEST, lambda: around, governed=True, reports=())
+    judged = judge_change(
+        log,
+        known,
+        lambda _: DIGEST,
+        lambda: around,
+        clock="2026-06-01T00:00:00Z",
+        governed=True,
+        reports=(),
+        policy=LifecyclePolicy(),
+    )
     state = fold(log)
     said = [f"{one.code} {one.message}" for one in judged]
     said += [f"{one.code} {one.message}" for one in state.findings if one.severity == "error"]

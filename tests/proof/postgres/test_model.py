@@ -11,7 +11,7 @@ from postgres.conftest import running_server
 from postgres.server import Server
 from postgres.test_store_model import machine
 from proof.share import bounded
-from runtime.test_store_model import steps
+from runtime.stores.test_store_model import steps
 
 
 @pytest.fixture

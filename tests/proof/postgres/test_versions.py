@@ -15,7 +15,7 @@ from workpacket.runtime.queue.offering import Offer, Queue
 from workpacket.runtime.queue.worker import Worker
 from workpacket.runtime.stores.contract import Store
 from workpacket.runtime.stores.postgres.store import PostgresStore
-from workpacket.runtime.testing import ManualClock, StoreConformance
+from workpacket.runtime.testing import ManualClock, ServerStoreConformance
 
 # The tests beside this folder are of the newest version.
 OLDER = sorted({version_of(folder): folder for folder in installations()}.items())[:-1]
@@ -33,7 +33,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
         server.remove()
 
 
-class TestEveryVersion(StoreConformance):
+class TestEveryVersion(ServerStoreConformance):
     @pytest.fixture(autouse=True)
     def _place(self, server: Server) -> None:
         self.url = server.url(workpacket_project=f"p{next(_NUMBERS)}")

@@ -58,6 +58,8 @@ PARTIES = ("author", "coder", "operator")
 LEGACY_WORDS = "accepted although anyone can type them"
 
 POLICY_GATE = "policy"
+# The gate of answers to the questions of runs. Without rules for it, an answer counts as claimed.
+ANSWER_GATE = "answer"
 OPERATOR = "operator"
 # The gate whose rules apply if the policy has none for the gate itself.
 FIRST_OF = {"amendment": "activation"}
@@ -162,6 +164,10 @@ def _gates(fields: Fields, roles: dict[str, frozenset[str]]) -> dict[str, GatePo
         if not NAME.fullmatch(name):
             fields.fault(name, "is not the name of a gate: lower-case letters, digits, '_' and '-'")
         gates[name] = _gate(fields.inner(name), roles)
+    answer = gates.get(ANSWER_GATE)
+    if answer is not None and (answer.threshold != 1 or answer.separation or answer.legacy_tokens):
+        # A run has no author or coder, and each answer is given by one person.
+        fields.fault(ANSWER_GATE, "requires threshold = 1, separation = [], and no legacy_tokens")
     return gates
 
 

@@ -15,15 +15,16 @@ collected, not just the first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 from workpacket.approvals.allowed_signers import Signer
 from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.envelope import Envelope, EnvelopeFile
-from workpacket.approvals.facts import GateFacts
+from workpacket.approvals.facts import GateFacts, PacketLog, PolicyFiles
 from workpacket.approvals.fields import CLOCK_SKEW, LONGEST_VALIDITY
-from workpacket.approvals.policy import GatePolicy, Trusted
+from workpacket.approvals.policy import ANSWER_GATE, GatePolicy, Trusted
 from workpacket.approvals.sshsig import SshSignature
-from workpacket.approvals.statement import RepositoryName, Statement
+from workpacket.approvals.statement import RepositoryName, Statement, Subject
 from workpacket.problem import Problem
 from workpacket.value import Value, replace
 
@@ -67,6 +68,48 @@ def judge_envelope(file: EnvelopeFile, facts: GateFacts, gate: GatePolicy, trust
         refusals += _not_fitting(statement, facts, gate, trusted)
     if statement.decision == "approve":
         refusals += _not_current(opened, facts, gate, trusted)
+    return Judged(file.name, opened, _of(file.name, refusals))
+
+
+# What a statement about an answer names as its packet: a question belongs to a run, which need not have a packet.
+RUNS = "runs"
+
+
+class AnswerFacts(Value):
+    """An answer to a question of a run: the digest of all that it is about, the decision that it amounts to, what is
+    said of it in clear, and when it was recorded.
+    """
+
+    subject: Subject
+    decision: str
+    scope: tuple[str, ...]
+    root_commit: str
+    at: datetime
+
+
+def judge_answer(file: EnvelopeFile, answer: AnswerFacts, gate: GatePolicy, trusted: Trusted) -> Judged:
+    """Judge the envelope of an answer. It counts for this answer only, and the question is part of what was signed, so
+    nothing else can have moved.
+    """
+    parts = file.parts
+    if isinstance(parts, Problem):
+        return Judged(file.name, None, (parts,))
+    signature, statement = parts.signature, parts.statement
+    if isinstance(signature, Problem) or isinstance(statement, Problem):
+        return Judged(file.name, None, _of(file.name, parts.unreadable))
+    opened = Opened(parts.envelope, statement, signature, trusted.signers.by_key.get(signature.key.blob))
+    facts = GateFacts(
+        now=answer.at, packet=RUNS, gate=ANSWER_GATE, subjects=(answer.subject,), root_commit=answer.root_commit,
+        base_history=frozenset(), spec=None, scope=answer.scope, parties={}, log=PacketLog({}, frozenset()),
+        policy=PolicyFiles(None, None), envelopes=(file,), consumptions={},
+    )  # fmt: skip
+    refusals = [*_not_authentic(opened, parts.broken, trusted), *_not_fitting(statement, facts, gate, trusted)]
+    if statement.decision != answer.decision or statement.scope != answer.scope:
+        refusals.append(Problem("subject_mismatch", "the statement is about another answer"))
+    refusals += _out_of_time(statement, facts, gate)
+    if opened.signer is not None:
+        refusals += _key_out_of_time(opened.signer, statement, facts)
+    refusals += _too_soft(signature, gate)
     return Judged(file.name, opened, _of(file.name, refusals))
 
 

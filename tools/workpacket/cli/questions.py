@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 
 from workpacket.cli.checking import style_of
-from workpacket.cli.open_store import answer, json_value, open_runtime, refusing
+from workpacket.cli.open_store import CommandVerifier, answer, json_value, open_runtime, refusing
 from workpacket.cli.options import Arguments, Command, usage
+from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import QuestionRow, render_questions
 from workpacket.runtime.errors import RunBlocked, RuntimeFault
 from workpacket.runtime.resume.observe import OUTCOMES, YES_OR_NO, OpenQuestion, changed_lines
-from workpacket.runtime.runtime import Choice, NoValue, Runtime
+from workpacket.runtime.runtime import Choice, NoValue, Runtime, Sign
+from workpacket.shell.keys import find_key
 
 CHOICES: dict[str, Choice] = {"mark-done": "mark_done", "retry": "retry", "compensate": "compensate"}
 
@@ -29,6 +32,21 @@ def question_named(arguments: Arguments, run: str, questions: tuple[OpenQuestion
         what = f"{arguments.words[1]!r} is not an open question of {run}; the open ones are: {known}"
         raise usage(arguments.command, "invalid_value", what)
     return found
+
+
+def _signing(arguments: Arguments, runtime: Runtime, questions: Sequence[OpenQuestion]) -> Sign | None:
+    """Return what signs the answer, if the policy of the base requires that; show the questions to who is to sign."""
+    verifier = runtime.settings.verifier
+    if not isinstance(verifier, CommandVerifier) or not verifier.answers.required:
+        return None
+    if not _at_terminal(arguments):
+        raise WorkpacketError(
+            "approval_needs_terminal",
+            "the policy requires a signed answer: a person must read the question, but this is not a terminal",
+            hint="type it at a terminal",
+        )
+    sys.stderr.write(render_questions(map(row_of, questions), style_of(arguments)))
+    return verifier.answers.signing(find_key(arguments.value("key")))
 
 
 def answered(arguments: Arguments, runtime: Runtime, run: str, questions: tuple[OpenQuestion, ...]) -> bool:
@@ -47,10 +65,12 @@ def answered(arguments: Arguments, runtime: Runtime, run: str, questions: tuple[
         return _answered_at_terminal(arguments, runtime, run, questions)
     question = _the_one(arguments, run, given[0], questions)
     _require_shown(arguments, run, given[0], question)
+    shown = given[0] == "yes" and not arguments.value("confirm")
+    sign = _signing(arguments, runtime, [] if shown else [question])
     if given[0] in YES_OR_NO:
-        runtime.confirm(run, question.digest, yes=given[0] == "yes", note=arguments.value("note"))
+        runtime.confirm(run, question.digest, yes=given[0] == "yes", note=arguments.value("note"), sign=sign)
     else:
-        runtime.settle(run, question.digest, CHOICES[given[0]], arguments.value("note"), value=value)
+        runtime.settle(run, question.digest, CHOICES[given[0]], arguments.value("note"), value=value, sign=sign)
     return True
 
 
@@ -108,7 +128,8 @@ def _answered_at_terminal(
     sys.stderr.write(f"{render_questions([row_of(asked[0])], style_of(arguments))}yes or no? [y/N] ")
     sys.stderr.flush()
     said = sys.stdin.readline().strip().casefold() in {"y", "yes"}
-    runtime.confirm(run, asked[0].digest, yes=said, note=arguments.value("note"))
+    sign = _signing(arguments, runtime, ())
+    runtime.confirm(run, asked[0].digest, yes=said, note=arguments.value("note"), sign=sign)
     return True
 
 
@@ -123,7 +144,9 @@ def _settle_steps(
             known = ", ".join(open_effects) or "none"
             what = f"{step!r} is not an effect with an unknown outcome or result in {run}; those are: {known}"
             raise usage(arguments.command, "invalid_value", what)
-        runtime.settle(run, open_effects[step], CHOICES[option], arguments.value("note"), value=value)
+        about = [one for one in runtime.waiting(run)[1] if one.digest == open_effects[step]]
+        sign = _signing(arguments, runtime, about)
+        runtime.settle(run, open_effects[step], CHOICES[option], arguments.value("note"), value=value, sign=sign)
 
 
 def row_of(question: OpenQuestion) -> QuestionRow:
@@ -138,7 +161,8 @@ def row_of(question: OpenQuestion) -> QuestionRow:
     if question.before is not None:
         facts.append(("before", json.dumps(question.before, ensure_ascii=False)))
     facts += [("change", line) for line in changed_lines(question.changes)]
-    facts.append(("denied by", question.denied_by))
+    facts.append(("denied by", f"{question.denied_by} ({question.proof})" if question.denied_by else ""))
+    facts.append(("last answer", f"does not count: {question.refused}" if question.refused else ""))
     facts.append(("answers", ", ".join(f"--{answer}" for answer in question.answers)))
     return QuestionRow(question.id, question.question, facts, question.digest)
 

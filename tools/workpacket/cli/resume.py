@@ -408,7 +408,8 @@ be resumed, and what stops the rest; --yes resumes everything that can be, and a
 is leased and recorded, and the agent's next action is printed. With the id of a run, shows what waits for a person: a
 question of its program, a changed value, or an effect with an unknown outcome or result; each with an id, its subject,
 and a digest. QUESTION is that id; it may be omitted if only one is open. --yes answers exactly the question that was
-shown: a terminal shows it in the same call, elsewhere --confirm must give its digest. Then the run resumes the way it
+shown: a terminal shows it in the same call, elsewhere --confirm must give its digest. If the policy of the base has
+rules for the gate `answer`, an answer is signed at a terminal, with an approval key. Then the run resumes the way it
 began: by its program, or by `workpacket runtime run start NAME`.""",
     options=(
         Option("team", "without an id: list only the roles of this team", value="TEAM"),
@@ -429,6 +430,7 @@ began: by its program, or by `workpacket runtime run start NAME`.""",
         Option("retry", "repeat this effect, whose outcome is unknown", value="STEP", many=True, optional=True),
         Option("compensate", "undo this effect, whose outcome is unknown", value="STEP", many=True, optional=True),
         Option("note", "a comment to store with the answer", value="TEXT"),
+        Option("key", "the key to sign the answer with, if the policy requires that", value="PATH"),
     ),
     examples=(
         "workpacket resume",

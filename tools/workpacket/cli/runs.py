@@ -220,15 +220,17 @@ def _list(arguments: Arguments, runtime: Runtime) -> int:
         if state in {"", line.liveness} and packet in {"", line.packet}
     ]
     lines.sort(key=lambda line: line.attention not in ASKING)
-    rows = [RunRow(line.id, line.liveness, line.attention, moment_of(line.since)) for line in lines]
+    waiting = next((line for line in lines if line.attention), None)
+    then = f"workpacket resume {waiting.id} --plan" if waiting else ""
+    if not arguments.flag("json"):
+        rows = [RunRow(line.id, line.liveness, line.attention, moment_of(line.since)) for line in lines]
+        return answer(arguments, render_runs(rows, style_of(arguments)), {}, then=then)
     data: list[Json] = [
         {"run": line.id, "name": line.name, "packet": line.packet, "state": line.liveness,
          "attention": line.attention, "holder": line.holder, "since": moment_of(line.since)}
         for line in lines
     ]  # fmt: skip
-    waiting = next((line for line in lines if line.attention), None)
-    then = f"workpacket resume {waiting.id} --plan" if waiting else ""
-    return answer(arguments, render_runs(rows, style_of(arguments)), {"runs": data}, then=then)
+    return answer(arguments, "", {"runs": data}, then=then)
 
 
 def _show(arguments: Arguments, runtime: Runtime) -> int:

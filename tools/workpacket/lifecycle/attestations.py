@@ -69,6 +69,11 @@ class AttestedPacket(Value):
         return next((event for event in reversed(self.state.history) if event.type == "submitted"), None)
 
     @property
+    def commit(self) -> str:
+        """Return the submitted commit; '' if nothing was submitted."""
+        return str(self.submitted.data["commit"]) if self.submitted is not None else ""
+
+    @property
     def contract(self) -> str:
         """Return the digest of the contract in force when the work was submitted; '' if the log is older than
         contracts.
@@ -101,7 +106,7 @@ class AttestedPacket(Value):
         return {
             "packet": self.state.packet,
             "contract": self.contract,
-            "submitted": (submitted.text("commit") or "") if submitted is not None else "",
+            "submitted": self.commit,
             "landed": self.landed,
             "approvals": [envelope_path(digest) for digest in self.envelopes],
             "properties": list(self.properties),
@@ -115,10 +120,9 @@ def proofs_of(packet: AttestedPacket, source: VerifiedSource) -> Iterator[dict[s
     submitted = packet.submitted
     if submitted is None:
         return
-    commit = submitted.text("commit") or ""
     by_commit: dict[str, list[Mapping[str, Json]]] = {}
     for row in evidence_rows(submitted):
-        by_commit.setdefault(str(row.get("commit", commit)), []).append(row)
+        by_commit.setdefault(str(row.get("commit", packet.commit)), []).append(row)
     for proved, rows in by_commit.items():
         yield _statement(source.name, proved, TEST_RESULT, _result(packet, submitted, rows))
 
@@ -133,7 +137,7 @@ def replay_of(packet: AttestedPacket, name: str, differences: Sequence[str]) -> 
     predicate = _result(packet, submitted, evidence_rows(submitted))
     if differences:
         predicate |= {"result": "FAILED", "passedTests": [], "failedTests": [*differences]}
-    return _statement(name, submitted.text("commit") or "", TEST_RESULT, predicate)
+    return _statement(name, packet.commit, TEST_RESULT, predicate)
 
 
 def _result(packet: AttestedPacket, submitted: LogEvent, rows: Sequence[Mapping[str, Json]]) -> dict[str, Json]:

@@ -28,14 +28,14 @@ from workpacket.lifecycle.submission_checks import SubmittedWork, subject_faults
 from workpacket.lifecycle.transitions import TRANSITIONS, Transition, is_legal, transitions
 from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.events import LogEvent
-from workpacket.model.lanes import BUILT_IN, MAY_BE_STUB, LaneTable
+from workpacket.model.lanes import MAY_BE_STUB, LaneTable
 from workpacket.model.layout import packet_paths
 from workpacket.problem import Problem
 from workpacket.value import NOTHING, Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workpacket.lifecycle.policy import EvidencePolicy
+    from workpacket.lifecycle.policy import EvidencePolicy, LifecyclePolicy
 
 # The code for conditions that no waiver can lift: no rule has this name.
 _NEVER_LIFTED: Final = ""
@@ -87,15 +87,15 @@ def judge_change(
     digest_of: DigestOf,
     around: Callable[[], Around],
     *,
+    clock: str,
     governed: bool,
     reports: Sequence[Report],
-    lanes: LaneTable = BUILT_IN,
-    lease_hours: int = 72,
+    policy: LifecyclePolicy,
 ) -> Iterator[EventObjection]:
     """Yield objections to the events of a log that are not on the base; `known` are the ids of the events on the base.
 
-    `governed`: whether the base has a log at all. `reports` are those of the verdicts in all logs. `lanes` and
-    `lease_hours` come from the base's policy.
+    `clock` is the present. `governed`: whether the base has a log at all. `reports` are those of the verdicts in all
+    logs. `policy` is that of the base.
     """
     yield from _renamed_too_late(log, known)
     if log.is_renamed:  # its documents have the other id, under which it is judged
@@ -104,14 +104,14 @@ def judge_change(
     if not any(_is_judged(event) for event in brought):
         return
     replay = LaneReplay(log)
-    longest = timedelta(hours=lease_hours)
+    longest = timedelta(hours=policy.lease_hours)
     on_base = [event.id for event in log.events if event.id in known and event.moves_lane]
     holders: set[str | None] = set()
     for event in log.events:
         holders.add(event.text("holder"))
         if event.id in known or not _is_judged(event):
             continue
-        for unmet in holder_faults(log, event, longest):
+        for unmet in holder_faults(log, event, longest, clock):
             if not around().lifts(unmet):
                 yield EventObjection("move_without_gate", event, unmet.message)
         if event.type == "lease.renewed":
@@ -121,7 +121,7 @@ def judge_change(
         if event.type in SETS_CONTRACT:
             yield from _false_standing(event, around)
         if event.moves_lane:
-            yield from _illegal(replay, event, lanes)
+            yield from _illegal(replay, event, policy.lanes)
             yield from _placed_by_hand(log, replay, event, governed=governed)
             yield from _ungated(_Move(event, holders, digest_of, around, reports))
             yield from _past_runs(log, event, known, around)

@@ -95,12 +95,13 @@ _LEASING: Final = frozenset({"claimed", "lease.renewed", "fork.resolved"})
 HOLDER_JUDGED: Final = _BY_HOLDER | _LEASING
 
 
-def holder_faults(log: Log, event: LogEvent, longest: timedelta) -> Iterator[Problem]:
+def holder_faults(log: Log, event: LogEvent, longest: timedelta, clock: str) -> Iterator[Problem]:
     """Report events by anyone other than the holder. `longest` is the longest time a claim may last. A lease that had
-    ended by the time of the event excludes no one.
+    ended by the time of the event excludes no one. `clock` is the present: whether a lease came from a clock that was
+    ahead must not depend on a time that the event's writer chose.
     """
     if event.type in _BY_HOLDER:
-        holder = lease_held(fold(log.as_of(event.parents)), event.at)
+        holder = lease_held(fold(log.as_of(event.parents)), event.at, clock)
         if holder and event.actor.id != holder:
             yield Problem("not_the_holder", f"{event.actor.id} wrote {event.type} while {holder} held the packet")
         if event.type == "lease.renewed" and event.text("holder") != holder:

@@ -285,12 +285,12 @@ def reminders(state: PacketState, what: str) -> tuple[str, ...]:
 Proof = Literal["commit", "patch_id", "tree", ""]
 
 
-def lease_held(state: PacketState, now: str) -> str:
-    """Return the current holder of the packet; '' if it is free, the lease has ended, or its clock was far ahead."""
+def lease_held(state: PacketState, now: str, clock: str = "") -> str:
+    """Return the holder at this time; '' if there is none, or the lease is from well after the clock (default: now)."""
     if (lease := state.lease) is None or not lease.expires_at:
         return lease.holder if lease is not None else ""
     given = max((event.at for event in state.history if event.text("lease") == lease.lease), default=now)
-    ahead = datetime.fromisoformat(given) > datetime.fromisoformat(now) + CLOCK_SKEW
+    ahead = datetime.fromisoformat(given) > datetime.fromisoformat(clock or now) + CLOCK_SKEW
     return "" if ahead or lease.expires_at <= now else lease.holder
 
 

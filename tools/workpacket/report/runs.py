@@ -116,16 +116,16 @@ def render_runs(rows: Sequence[RunRow], style: Style = PLAIN) -> str:
     """Return one line for each run; on a narrow terminal the id is on a line of its own."""
     if not rows:
         return "no runs\n"
-    width = max(text_width(escape(row.id)) for row in rows)
+    names = [escape(row.id) for row in rows]
+    widths = list(map(text_width, names))
+    width = max(widths)
+    narrow = style.columns is not None and width + 40 > style.columns
+    states = {state: style.paint(f"{state:<11}", _STATE_ROLES.get(state, "info")) for state in {r.state for r in rows}}
     lines: list[str] = []
-    for row in rows:
-        name = escape(row.id)
-        state = style.paint(f"{row.state:<11}", _STATE_ROLES.get(row.state, "info"))
-        rest = "  ".join(filter(None, (state, row.since, escape(row.attention)))).rstrip()
-        if style.columns is not None and width + 40 > style.columns:
-            lines += [style.paint(name, "code"), f"  {rest}"]
-        else:
-            lines.append(f"{style.paint(name, 'code')}{' ' * (width - text_width(name))}  {rest}")
+    for (_, state, attention, since), name, own in zip(rows, names, widths, strict=True):
+        rest = "  ".join(filter(None, (states[state], since, attention and escape(attention)))).rstrip()
+        shown = style.paint(name, "code")
+        lines.append(f"{shown}\n  {rest}" if narrow else f"{shown}{' ' * (width - own)}  {rest}")
     return "\n".join(lines) + "\n"
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
-from workpacket.runtime.errors import RuntimeFault
+from workpacket.runtime.errors import LogDamaged, RuntimeFault
 from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.questions import AnswerVerifier
 from workpacket.runtime.records.state import RunState, Status, fold
 from workpacket.runtime.resume.observe import Observations, read_state
-from workpacket.runtime.stores.contract import Store
+from workpacket.runtime.stores.contract import LINES, KeepsDerived, Store
 from workpacket.value import Value
 
 Liveness = Literal["live", "interrupted", "stopped", "cancelled", "completed"]
@@ -90,8 +92,8 @@ def newest_numbered(store: Store, prefix: str, *, removed: bool = False) -> str:
     return ""
 
 
-def state_of(store: Store, stream: str) -> RunState:
-    return fold(store.read(stream))
+def state_of(store: Store, stream: str, verifier: AnswerVerifier | None = None) -> RunState:
+    return fold(store.read(stream), verifier=verifier)
 
 
 def summary_of(store: Store, stream: str) -> RunSummary:
@@ -123,12 +125,52 @@ _ENDED: dict[str, Liveness] = {
 
 
 def lines_of(store: Store, prefix: str = "") -> tuple[RunLine, ...]:
-    """Return a line for each run, ordered by id, with one read of the index and one of the leases.
+    """Return a line for each run, ordered by id.
 
-    Only the event that the index points to is verified; `summary_of` and `runs verify` read the whole log. A run
-    missing from the index, or with an effect that may be in doubt, is folded.
+    A store may keep the lines, each with the hash at the end of its run's log: as long as that is the hash, the line is
+    what would be derived again. Of the other runs, only the event that the index points to is verified; `summary_of`
+    and `runs verify` read the whole log.
     """
     holders = {lease.stream: lease.holder for lease in store.leases()}
+    if not isinstance(store, KeepsDerived):
+        return _lines_from_index(store, prefix, holders)
+    kept, ends = _kept_lines(store), store.ends(prefix)
+    lines: list[RunLine] = []
+    others: list[str] = []
+    for stream, end in ends.items():
+        line = kept.get(stream)
+        if line is not None and line[0] == end and stream not in holders:
+            lines.append(RunLine._make(line[1:]))
+        elif "@" in stream:
+            others.append(stream)
+    if len(others) <= FEW:
+        lines += [_line_from_log(store, stream, holders.get(stream, "")) for stream in others]
+        return tuple(sorted(lines))
+    found = _lines_from_index(store, prefix, holders)
+    _keep_lines(store, {**kept, **{line.id: [ends.get(line.id), *line] for line in found if line.id not in holders}})
+    return found
+
+
+FEW = 200  # lines are kept again once more than this many runs have changed
+
+
+def _kept_lines(store: KeepsDerived) -> dict[str, list[Any]]:
+    """Return the lines that the store has kept, by run, each after the hash at the end of the run's log."""
+    content = store.derived(LINES)
+    return {} if content is None else {line[1]: line for line in json.loads(content)}
+
+
+def _keep_lines(store: KeepsDerived, lines: Mapping[str, list[Any]]) -> None:
+    """Keep the lines of the runs whose logs are sound."""
+    sound = [line for line in lines.values() if line[0] is not None and line[5] not in {"log_damaged", "newer_schema"}]
+    with suppress(RuntimeFault):  # busy, full or read-only: the lines are derived again the next time
+        store.keep_derived(LINES, json.dumps(sound, separators=(",", ":")).encode("utf-8"))
+
+
+def _lines_from_index(store: Store, prefix: str, holders: Mapping[str, str]) -> tuple[RunLine, ...]:
+    """Derive the lines with one read of the index. A run missing from the index, or with an effect that may be in
+    doubt, is folded.
+    """
     newest = dict(store.newest("runs", prefix))
     # The name of a run contains '@'; other streams hold imported checkpoints, batches and roles.
     unknown = {h.stream: None for h in store.heads(prefix) if h.stream not in newest and "@" in h.stream}
@@ -137,7 +179,17 @@ def lines_of(store: Store, prefix: str = "") -> tuple[RunLine, ...]:
         _line(store, stream, event, holders.get(stream, ""), folded=stream in folded)
         for stream, event in {**newest, **unknown}.items()
     ]
-    return tuple(sorted(lines, key=lambda line: line.id))
+    return tuple(sorted(lines))
+
+
+def _line_from_log(store: Store, stream: str, holder: str) -> RunLine:
+    """Derive one line as `_lines_from_index` does, for a run without a kept line."""
+    try:
+        event = store.latest("runs", stream)
+    except LogDamaged:
+        event = None
+    folded = event is None or stream in _may_be_in_doubt(store, (stream,), stream)
+    return _line(store, stream, event, holder, folded=folded)
 
 
 def _line(store: Store, stream: str, event: Event | None, holder: str, *, folded: bool) -> RunLine:
@@ -156,10 +208,11 @@ def _line(store: Store, stream: str, event: Event | None, holder: str, *, folded
     return RunLine(stream, name, packet, liveness, attention, holder, event.recorded_at)
 
 
-def _may_be_in_doubt(store: Store, streams: Iterable[str]) -> set[str]:
+def _may_be_in_doubt(store: Store, streams: Iterable[str], only: str | None = None) -> set[str]:
     """Return the runs with an effect that was begun and is unsettled; all of them if that is unknown."""
     try:
-        return {entry.stream for status in ("started", "failed") for entry in store.entries("effects", status=status)}
+        entries = (store.entries("effects", stream=only, status=status) for status in ("started", "failed"))
+        return {entry.stream for found in entries for entry in found}
     except RuntimeFault:
         return set(streams)
 

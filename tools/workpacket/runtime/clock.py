@@ -27,6 +27,10 @@ class Clock(Protocol):
         """Return seconds since some fixed point of this boot; they never go backward."""
         ...
 
+    def boot(self) -> str:
+        """Return a name for this boot of the machine, to which the ticks belong."""
+        ...
+
     def sleep(self, seconds: float) -> None: ...
 
 
@@ -36,6 +40,9 @@ class SystemClock:
 
     def ticks(self) -> float:
         return time.clock_gettime(_CLOCK)
+
+    def boot(self) -> str:
+        return boot_id()
 
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -16,8 +16,10 @@ from workpacket.runtime.attempts.waits import send_signal
 from workpacket.runtime.catalog import RunLine, RunSummary, lines_of, removable, state_of, summary_of
 from workpacket.runtime.errors import ReceiptRedacted, ReceiptUnkept, RunBlocked
 from workpacket.runtime.holders import is_certainly_dead
-from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.events import KINDS, Event
 from workpacket.runtime.records.jcs import hash_of, kept, value_of
+from workpacket.runtime.records.questions import AnswerToJudge
+from workpacket.runtime.records.redaction import clean_data
 from workpacket.runtime.records.state import CheckpointRecord, RunState, fold
 from workpacket.runtime.resume.decide import Decision
 from workpacket.runtime.resume.observe import OpenQuestion, open_questions
@@ -28,9 +30,10 @@ from workpacket.runtime.stores.place import server_url, store_on_server, store_p
 if TYPE_CHECKING:
     from workpacket.runtime.async_run import AsyncRun
 
-__all__ = ["NO_VALUE", "Choice", "NoValue", "Runtime", "Settings"]
+__all__ = ["NO_VALUE", "Choice", "NoValue", "Runtime", "Settings", "Sign"]
 
 Choice = Literal["mark_done", "retry", "compensate"]
+Sign = Callable[[AnswerToJudge], str]
 
 
 class NoValue:
@@ -110,11 +113,11 @@ class Runtime:
 
     def state(self, run_id: str, *, at: str = "") -> RunState:
         """Return the state of a run now, or at one of its checkpoints."""
-        state = state_of(self.store, self._existing(run_id))
+        state = state_of(self.store, self._existing(run_id), self.settings.verifier)
         if not at:
             return state
         point = self._checkpoint(state, at)
-        return fold(self.store.read(run_id, 0, point.version))
+        return fold(self.store.read(run_id, 0, point.version), verifier=self.settings.verifier)
 
     def runs(self, prefix: str = "") -> tuple[RunLine, ...]:
         """List all runs, read from the index; `catalog.lines_of` says what the index leaves out."""
@@ -149,18 +152,25 @@ class Runtime:
             recorder.record(RecordDraft("run.cancelled", {"reason": reason}))
             self.tell_end(run_id, recorder.state.packet)
 
-    def confirm(self, run_id: str, subject: str, *, yes: bool, note: str = "") -> None:
+    def confirm(self, run_id: str, subject: str, *, yes: bool, note: str = "", sign: Sign | None = None) -> None:
         """Answer the question `subject` (of a decision, or of `run.confirm`). The answer covers exactly that
-        question.
+        question. `sign` returns an envelope with a person's signature over the answer, for runs with a verifier.
         """
         answer = "yes" if yes else "no"
-        data = {"subject": subject, "answer": answer, "by": self.settings.actor, "note": note}
-        self._outsider(run_id).record(RecordDraft("confirmation.given", data))
+        data: dict[str, Json] = {"subject": subject, "answer": answer, "by": self.settings.actor, "note": note}
+        self._record_answer(self._outsider(run_id), RecordDraft("confirmation.given", data), sign)
 
     def settle(
-        self, run_id: str, effect: str, choice: Choice, note: str = "", *, value: Json | NoValue = NO_VALUE
+        self,
+        run_id: str,
+        effect: str,
+        choice: Choice,
+        note: str = "",
+        *,
+        value: Json | NoValue = NO_VALUE,
+        sign: Sign | None = None,
     ) -> None:
-        """Record the outcome of an effect in doubt, or what to do about it.
+        """Record the outcome of an effect in doubt, or what to do about it; `sign` as in `confirm`.
 
         `value`, with `mark_done`, is the receipt that the program receives; the default is None. If an effect is known
         to have happened but its receipt was not kept, only a value can be recorded.
@@ -181,7 +191,7 @@ class Runtime:
             form = kept(value)
             payload = self.settings.redactor.unaltered("the value", value, form.text)
             data["result_hash"] = form.meaning if payload == form.stored else hash_of(payload)
-        recorder.record(RecordDraft("effect.resolved", data, payload))
+        self._record_answer(recorder, RecordDraft("effect.resolved", data, payload), sign)
 
     def signal(self, run_id: str, name: str, value: Json = None, *, key: str = "") -> None:
         """Send a signal to a run, for its next `wait_for(name)`. With a key, it is sent only once."""
@@ -201,7 +211,7 @@ class Runtime:
 
     def fork(self, run_id: str, checkpoint: str, *, key: str) -> str:
         """Start a new run from a checkpoint of `run_id`, and return its id. Finished effects stay finished."""
-        state = state_of(self.store, self._existing(run_id))
+        state = state_of(self.store, self._existing(run_id), self.settings.verifier)
         opening = self._opening()
         return opening.fork(state, self._checkpoint(state, checkpoint), key)
 
@@ -241,4 +251,21 @@ class Runtime:
 
     def _outsider(self, run_id: str) -> Recorder:
         """Return a recorder without a lease, whose messages are accepted at any time."""
-        return self.settings.recorder(self.store, state_of(self.store, self._existing(run_id)), run_id)
+        state = state_of(self.store, self._existing(run_id), self.settings.verifier)
+        return self.settings.recorder(self.store, state, run_id)
+
+    def _record_answer(self, recorder: Recorder, draft: RecordDraft, sign: Sign | None) -> None:
+        """Record an answer, signed by `sign` if it is given. An answer that would not count is refused instead."""
+        stored = clean_data(KINDS[draft.type], draft.data, self.settings.redactor)  # as it will be read back
+        answer = recorder.state.answer_in(stored, self.settings.clock.now())
+        if sign is not None:
+            answer = answer._replace(envelope=sign(answer))
+        refusal = recorder.state.judged(answer).refusal
+        if refusal:
+            raise RunBlocked(
+                f"the answer {answer.answer!r} was not stored: {refusal}",
+                code="needs_confirmation",
+                hint=f"workpacket resume {recorder.stream}",
+            )
+        said: dict[str, Json] = {"envelope": answer.envelope} if answer.envelope else {}
+        recorder.record(RecordDraft(draft.type, {**draft.data, **said}, draft.payload))

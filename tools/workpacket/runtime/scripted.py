@@ -66,7 +66,7 @@ def join(runtime: Runtime, handle: str) -> Session:
 
 
 def _present(runtime: Runtime, stream: str, attempt: str) -> RunState:
-    state = state_of(runtime.store, stream)
+    state = state_of(runtime.store, stream, runtime.settings.verifier)
     if str(state.attempt) != attempt:
         raise LeaseLost(f"{stream} is at attempt {state.attempt}; attempt {attempt} is over",
                         hint=f"workpacket runtime runs show {stream}")  # fmt: skip

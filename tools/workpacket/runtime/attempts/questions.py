@@ -66,7 +66,7 @@ class Questions:
     def _denied(self, asking: Asking, subject: str) -> RunBlocked:
         state = self.recorder.state
         question, given = state.questions.get(subject), state.answers.get(subject)
-        by = given.by if given is not None else ""
+        by = given.shown_by if given is not None else ""
         take_back = (
             f"workpacket resume {self.recorder.stream} {question.id} --yes --confirm {subject}" if question else ""
         )
@@ -102,8 +102,9 @@ class Questions:
         words = f"{asking.question}{_difference(self.recorder, question.before, cleaned)}"
         said = self.ask(words, subject) if self.ask is not None and not self.replaying else None
         if said is None:
+            refused = self.recorder.state.refused_answers.get(subject, "")
             raise RunBlocked(
-                f"waiting for a person: {words}",
+                f"waiting for a person: {words}{f' (the last answer does not count: {refused})' if refused else ''}",
                 code="needs_confirmation",
                 hint=f"workpacket resume {self.recorder.stream}",
                 details={"subject": subject, "question": question.id, "arguments": cleaned},

@@ -25,6 +25,7 @@ from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCo
 from workpacket.runtime.holders import is_certainly_alive, is_certainly_dead, this_process
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.jcs import stored_text
+from workpacket.runtime.records.questions import AnswerVerifier
 from workpacket.runtime.records.redaction import Redactor, names_a_secret
 from workpacket.runtime.records.state import CheckpointRecord, EffectRecord, RunState, fold
 from workpacket.runtime.resume.decide import Decision, decide
@@ -191,10 +192,12 @@ class Settings:
     ids: Ids = random_id
     witness: Witness | None = None
     patience: float | None = None  # seconds for which a process waits for a time or a signal; None: as long as it takes
+    verifier: AnswerVerifier | None = None  # says whose answers to questions count; None: everyone's, as claimed
 
     def recorder(self, store: Store, state: RunState, stream: str, lease: Lease | None = None) -> Recorder:
         """Return a recorder for the stream in this state; without a lease, its records are accepted at any time."""
         actor = self.redactor.clean_text(self.actor)
+        state.verifier = self.verifier
         return Recorder(store, state, stream, self.ids(), actor, self.clock, self.redactor, lease)
 
 
@@ -311,7 +314,7 @@ class RunStarter:
             raise
 
     def _decided(self, stream: str, wanted: RunSpec, seen: Observations) -> tuple[RunState, Decision]:
-        state, seen = read_state(self.store, stream, seen)
+        state, seen = read_state(self.store, stream, seen, self.settings.verifier)
         seen = replace(seen, orphans=orphans_of(state))
         point = _point(state, wanted)
         return state, decide(state, point, look_around(self.settings.observers, seen, point), self.settings.policy)
@@ -334,8 +337,8 @@ class RunStarter:
 
     def _asked(self, stream: str, state: RunState, decision: Decision) -> bool:
         """Ask the person present; the answer is an event bound to what they saw."""
-        if self.settings.ask is None:
-            return False
+        if self.settings.ask is None or self.settings.verifier is not None:
+            return False  # a word at the terminal of the program carries no signature
         shown = "; ".join(f"{c.code}: {', '.join(c.details)}" for c in decision.checks if c.result == "confirm")
         said = self.settings.ask(f"{stream}: continue although {shown}?", decision.subject)
         if said is None:
@@ -407,7 +410,7 @@ class RunStarter:
         """Copy everything done up to the checkpoint, in one append; payloads are shared by address."""
         stream = stream_name(state.name, state.packet, key)
         self.settings.redactor.require_plain("the name of a run", stream)
-        before = fold(self.store.read(state.stream, 0, point.version))
+        before = fold(self.store.read(state.stream, 0, point.version), verifier=self.settings.verifier)
         recorder = self._recorder(stream, RunState(), None)
         self._announce(stream, state.packet)
         recorder.begin(*carried_over(self.store, before, point, stream))
@@ -458,7 +461,7 @@ class RunStarter:
             recorder,
             self.settings.lease_seconds,
             self.promised,
-            self.settings.ask,
+            None if self.settings.verifier is not None else self.settings.ask,
             self.settings.ids,
             lent=self.lent,
             on_end=self.tell_end,

@@ -276,10 +276,10 @@ def _password_in(url: str) -> str:
 
 LONGEST_TEXT = 2000
 _CUT = frozenset({"error", "unkept"})
-# Hashes and ids, which are made here.
+# Hashes, ids and signatures, which are made here. What an envelope says of a question was searched with the question.
 _MADE_HERE = frozenset({
-    "base", "base_commit", "carried_from", "checkpoint", "commit", "decision", "digest", "effect", "place", "processes",
-    "result_hash", "args_hash", "sha", "subject", "target_hash", "token_hash", "tree",
+    "base", "base_commit", "carried_from", "checkpoint", "commit", "decision", "digest", "effect", "envelope", "place",
+    "processes", "result_hash", "args_hash", "sha", "subject", "target_hash", "token_hash", "tree",
 })  # fmt: skip
 
 

@@ -28,7 +28,15 @@ from workpacket.runtime.records.events import (
     texts,
     texts_by_key,
 )
-from workpacket.runtime.records.questions import CHANGE, AskedQuestion, LastAnswer, take_in
+from workpacket.runtime.records.questions import (
+    CHANGE,
+    AnswerToJudge,
+    AnswerVerifier,
+    AskedQuestion,
+    JudgedAnswer,
+    LastAnswer,
+    take_in,
+)
 
 Status = Literal["none", "running", "stopped", "cancelled", "completed"]
 EffectStatus = Literal[
@@ -228,6 +236,9 @@ class RunState:
     checkpoints: list[CheckpointRecord] = field(default_factory=list)
     confirmations: dict[str, str] = field(default_factory=dict)
     answers: dict[str, LastAnswer] = field(default_factory=dict)  # the last one to each question
+    verifier: AnswerVerifier | None = field(default=None, compare=False)
+    refused_answers: dict[str, str] = field(default_factory=dict)  # why the last answer does not count, by subject
+    nonces: set[str] = field(default_factory=set)  # those of the signatures that were used
     questions: dict[str, AskedQuestion] = field(default_factory=dict)
     asked_at: dict[str, str] = field(default_factory=dict)  # the subject of the newest question of each place
     tokens_spent: set[str] = field(default_factory=set)
@@ -305,6 +316,37 @@ class RunState:
         newest = [self.questions[one] for one in self.asked_at.values() if answers.get(one, "") == answer]
         return tuple(one for one in newest if one.kind != CHANGE or one.subject == self.open_question)
 
+    def answer_in(self, data: Data, at: int) -> AnswerToJudge:
+        """Return the answer in a record, with what was asked according to the log before it."""
+        subject = text(data, "subject") or text(data, "effect")
+        asked, effect = self.questions.get(subject), self.effects.get(subject)
+        question = asked.text if asked is not None else effect.step if effect is not None else ""
+        shown = (asked.event.payload if asked is not None else effect.args_hash if effect is not None else "") or ""
+        answer = text(data, "answer") or text(data, "choice")
+        said = text(data, "result_hash"), text(data, "note"), text(data, "envelope")
+        return AnswerToJudge(self.stream, subject, question, shown, answer, *said, at)
+
+    def judged(self, answer: AnswerToJudge) -> JudgedAnswer:
+        """Say whether an answer counts. Without a verifier, every answer counts, as claimed."""
+        if self.verifier is None:
+            return JudgedAnswer()
+        judged = self.verifier.judge(answer)
+        if not judged.refusal and judged.nonce in self.nonces:
+            return JudgedAnswer(refusal=f"the signature of {judged.signer} was already used for an earlier answer")
+        return judged
+
+    def counted(self, event: Event, data: Data) -> JudgedAnswer | None:
+        """Take in a verified answer; None if it does not count."""
+        answer = self.answer_in(data, event.recorded_at)
+        judged = self.judged(answer)
+        if judged.refusal:
+            self.refused_answers[answer.subject] = judged.refusal
+            return None
+        self.refused_answers.pop(answer.subject, None)
+        if judged.nonce:
+            self.nonces.add(judged.nonce)
+        return judged
+
     @property
     def open_waits(self) -> tuple[WaitRecord, ...]:
         """Return the waits for a time or a signal that have not ended."""
@@ -330,8 +372,11 @@ class RunState:
         return known or record.event.version > self.rolled_back_at
 
 
-def fold(events: Iterable[Event], kinds: Mapping[str, RecordKind] = KINDS) -> RunState:
-    state = RunState()
+def fold(
+    events: Iterable[Event], kinds: Mapping[str, RecordKind] = KINDS, *, verifier: AnswerVerifier | None = None
+) -> RunState:
+    """Return the state after these events. With a verifier, answers count only if it accepts them."""
+    state = RunState(verifier=verifier)
     for event in events:
         state.apply(event, kinds)
     return state
@@ -455,7 +500,7 @@ def _effect_resolved(state: RunState, event: Event, data: Data) -> None:
     known = state.effects.get(text(data, "effect"))
     if known is not None and text(data, "choice") == "accepted":
         state.effects[known.effect] = known._replace(status="accepted")  # its event says how it failed
-    else:
+    elif state.counted(event, data) is not None:
         _effect(state, event, data, cast("EffectStatus", text(data, "choice")))
 
 
@@ -465,9 +510,13 @@ def _asked(state: RunState, event: Event, data: Data) -> None:
 
 
 def _confirmed(state: RunState, event: Event, data: Data) -> None:
+    judged = state.counted(event, data)
+    if judged is None:
+        return
     subject, answer = text(data, "subject"), text(data, "answer")
+    by = judged.signer or text(data, "by")
     state.confirmations[subject] = answer
-    state.answers[subject] = LastAnswer(answer, text(data, "by"), text(data, "note"), event.recorded_at)
+    state.answers[subject] = LastAnswer(answer, by, text(data, "note"), event.recorded_at, bool(judged.signer))
 
 
 def _token(state: RunState, _: Event, data: Data) -> None:

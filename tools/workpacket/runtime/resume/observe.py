@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import LogDamaged, NewerSchema, RuntimeFault, StoreCorrupt
 from workpacket.runtime.records.jcs import jcs_hash, value_of
-from workpacket.runtime.records.questions import CHANGE, AskedQuestion
+from workpacket.runtime.records.questions import CHANGE, AnswerVerifier, AskedQuestion
 from workpacket.runtime.records.redaction import Redactor, names_a_secret
 from workpacket.runtime.records.state import CheckpointRecord, EffectRecord, RunState
 from workpacket.runtime.stores.contract import Store
@@ -50,6 +50,8 @@ class OpenQuestion(Value):
     changes: Mapping[str, Json] | None = None
     child: str = ""
     denied_by: str = ""  # who said no; "yes" takes it back
+    proof: str = ""  # how that is known: signed or claimed
+    refused: str = ""  # why the last answer does not count
 
     def as_json(self) -> dict[str, Json]:
         return {
@@ -66,6 +68,8 @@ class OpenQuestion(Value):
             "digest": self.digest,
             "answers": list(self.answers),
             "denied_by": self.denied_by,
+            "proof": self.proof,
+            "refused": self.refused,
         }
 
 
@@ -80,7 +84,9 @@ def open_questions(store: Store, state: RunState, decision: Decision) -> tuple[O
         asked.append(_decided(decision))
     asked += [_denied(store, state, one) for one in state.denied_questions]
     outcomes = (_outcome(effect) for effect in doubtful(state, decision))
-    return (*outcomes, *(_receipt(effect) for effect in _missing_receipts(state, decision)), *asked)
+    found = (*outcomes, *(_receipt(effect) for effect in _missing_receipts(state, decision)), *asked)
+    refused = state.refused_answers
+    return tuple(replace_value(one, refused=refused[one.digest]) if one.digest in refused else one for one in found)
 
 
 def doubtful(state: RunState, decision: Decision) -> tuple[EffectRecord, ...]:
@@ -145,9 +151,11 @@ def _asked(store: Store, state: RunState, question: AskedQuestion) -> OpenQuesti
 
 def _denied(store: Store, state: RunState, question: AskedQuestion) -> OpenQuestion:
     """Return a question that was answered with no. Only the opposite answer is left."""
-    by = state.answers[question.subject].by or "a person"
+    answer = state.answers[question.subject]
     asked = _asked(store, state, question)
-    return replace_value(asked, code="confirmation_denied", answers=("yes",), denied_by=by)
+    return replace_value(
+        asked, code="confirmation_denied", answers=("yes",), denied_by=answer.by or "a person", proof=answer.proof
+    )
 
 
 def _decided(decision: Decision) -> OpenQuestion:
@@ -238,9 +246,11 @@ class Observer(Protocol):
     def look(self, seen: Observations, point: CheckpointRecord | None) -> Observations: ...
 
 
-def read_state(store: Store, stream: str, seen: Observations) -> tuple[RunState, Observations]:
+def read_state(
+    store: Store, stream: str, seen: Observations, verifier: AnswerVerifier | None = None
+) -> tuple[RunState, Observations]:
     """Return the state as far as the log can be trusted, and what is wrong with the rest."""
-    state = RunState()
+    state = RunState(verifier=verifier)
     try:
         for event in store.read(stream):
             state.apply(event)

@@ -1,5 +1,5 @@
-"""The contract of a store. There are three stores; `workpacket.runtime.testing` tests most of the contract for any
-store.
+"""The contract of a store. Three stores ship with the package; `workpacket.runtime.testing` tests the contract for any
+other.
 
 A store keeps streams of events, with payloads, leases and an index. The promises, in the order in which an append keeps
 them, all inside one transaction:
@@ -113,6 +113,10 @@ class Store(Protocol):
         """
         ...
 
+    def index_kinds(self) -> tuple[str, ...]:
+        """Return the kinds that have entries, in order."""
+        ...
+
     def rebuild_index(self) -> None:
         """Rebuild the index from the events."""
         ...
@@ -179,6 +183,28 @@ def lost_events(store: Store, stream: str) -> int:
     """
     lost: Callable[[str], int] | None = getattr(store, "lost", None)
     return 0 if lost is None else lost(stream)
+
+
+LINES = "#lines 1"  # the name of what was derived from all runs; what was derived from one has the name of its stream
+
+
+@runtime_checkable
+class KeepsDerived(Protocol):
+    """A store that keeps what was derived from the log, so that it need not be derived each time.
+
+    Nothing derived is evidence: it is used only while the hash of the chain that it was derived from is in force, and
+    losing it costs nothing but time.
+    """
+
+    def derived(self, name: str) -> bytes | None:
+        """Return what was kept under this name; None if there is nothing, or it is damaged."""
+        ...
+
+    def keep_derived(self, name: str, content: bytes) -> None: ...
+
+    def ends(self, prefix: str = "") -> dict[str, str]:
+        """Return the hash at the end of each stream, by name, in order. The rows are not checked for damage."""
+        ...
 
 
 @runtime_checkable

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from workpacket.runtime.errors import PayloadErased, RuntimeFault
 from workpacket.runtime.records.events import Event, IndexEntry, index_of
@@ -18,13 +17,7 @@ class StoreProblem:
     message: str
 
 
-class IndexedStore(Store, Protocol):
-    """A store whose index is separate from its events, so that the two can differ."""
-
-    def index_kinds(self) -> tuple[str, ...]: ...
-
-
-def contents_of(store: IndexedStore) -> list[StoreProblem]:
+def contents_of(store: Store) -> list[StoreProblem]:
     """Read and verify every event and payload."""
     problems: list[StoreProblem] = []
     kept: list[Event] = []
@@ -56,7 +49,7 @@ def _payload(store: Store, event: Event) -> list[StoreProblem]:
     return []
 
 
-def _index(store: IndexedStore, events: list[Event]) -> list[StoreProblem]:
+def _index(store: Store, events: list[Event]) -> list[StoreProblem]:
     wanted: set[IndexEntry] = set(index_of(events).values())
     kinds = {entry.kind for entry in wanted} | set(store.index_kinds())
     present = {entry for kind in kinds for entry in store.entries(kind)}

@@ -93,7 +93,7 @@ def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> Statemen
         raise WorkpacketError(
             "gate_without_policy", f"the policy does not define the gate {wish.gate!r}", hint=f"it has: {known}"
         )
-    role = _role(trusted, signer.principal, rules.roles, wish.role)
+    role = role_of(trusted, signer.principal, rules.roles, wish.role)
     matter = _matter(approvals, wish)
     contract = _contract(approvals, wish.packet, wish.gate)
     before = approvals.facts(wish.packet, wish.gate, terms=wish.terms)
@@ -207,7 +207,8 @@ def signer_of(trusted: Trusted, key: PublicKey) -> Signer:
     return signer
 
 
-def _role(trusted: Trusted, principal: str, accepted: tuple[str, ...], wished: str) -> str:
+def role_of(trusted: Trusted, principal: str, accepted: tuple[str, ...], wished: str) -> str:
+    """Return the role in which the person decides: the wished one, or the first that they have."""
     if wished and wished not in accepted:
         raise WorkpacketError("role_not_accepted", f"the gate requires {' or '.join(accepted)}, not {wished}")
     roles = (wished,) if wished else accepted

@@ -222,7 +222,8 @@ def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[
     packets = {name: log for name, log in logs.items() if name in governed.known and not log.is_renamed}
     reports = reports_of(logs.values())
     digest_of = partial(digest_here, root) if worktree else HeadDigests(repository)
-    findings += ahead(logs.values(), known, actor.moment().now)
+    clock = actor.moment().now
+    findings += ahead(logs.values(), known, clock)
     for name, log in logs.items():
         if name != CHECKPOINT_LOG:
             beside = partial(around, repository, commit, governed, packets, name, policy)
@@ -231,10 +232,10 @@ def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[
                 known,
                 digest_of,
                 beside,
+                clock=clock,
                 governed=bool(known),
                 reports=reports,
-                lanes=policy.lanes,
-                lease_hours=policy.lease_hours,
+                policy=policy,
             )
             attested = judge_attested(log, known, policy.evidence)
             for judged in (*moves, *judge_actors(log, known, signatures), *attested):

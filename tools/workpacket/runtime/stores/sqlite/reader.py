@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from workpacket.runtime.clock import Clock, SystemClock, boot_id
+from workpacket.runtime.clock import Clock, SystemClock
 from workpacket.runtime.errors import LogDamaged
 from workpacket.runtime.records.events import (
     Chain,
@@ -31,6 +31,7 @@ from workpacket.runtime.stores.sqlite.rows import (
     checked_lease,
     checked_stream,
     place_of,
+    read_derived,
     read_lease,
     read_stream,
     require_whole_directory,
@@ -54,6 +55,8 @@ _LATEST = (
     "AND kind <> 'effects' ORDER BY version DESC LIMIT 1"  # the index omits effects, so they are noted here
 )
 
+_ENDS = "SELECT name, hash FROM streams WHERE name >= ? AND name < ? AND removed = 0 ORDER BY name"
+_LEASES = f"SELECT {LEASE_COLUMNS} FROM leases WHERE boot = ? AND ends > ? ORDER BY name"
 _NEWEST = (
     f"SELECT {_OF_STREAM}, e.kind, e.stream, e.key, e.version, e.status, e.crc, e.version, "
     + ", ".join(f"v.{column.strip()}" for column in EVENT_COLUMNS.split(","))
@@ -70,7 +73,7 @@ class ReadableSQLite:
     ) -> None:
         self.path = path
         self._clock = clock or SystemClock()
-        self._boot = boot_id()
+        self._boot = self._clock.boot()
         self._directory_checked = False
         self.access = Access(path, timeout, self._clock.now(), accept_rollback=accept_rollback)
         self._db = self.access.db
@@ -148,6 +151,16 @@ class ReadableSQLite:
         found = [checked_stream(row) for row in rows]
         return tuple(Head(row.name, row.version, row.hash, row.fence) for row in found)
 
+    # ---- what was derived ----------------------------------------------------------------------------------------
+
+    def ends(self, prefix: str = "") -> dict[str, str]:
+        with self.access.reading:
+            return dict(self._db.execute(_ENDS, (prefix, prefix + "\U0010ffff")).fetchall())
+
+    def derived(self, name: str) -> bytes | None:
+        with self.access.reading as db:
+            return read_derived(db, name)
+
     # ---- index ---------------------------------------------------------------------------------------------------
 
     def entries(self, kind: str, *, stream: str | None = None, status: str | None = None) -> tuple[IndexEntry, ...]:
@@ -222,7 +235,7 @@ class ReadableSQLite:
 
     def leases(self) -> tuple[Lease, ...]:
         with self.access.reading:
-            rows = self._db.execute(f"SELECT {LEASE_COLUMNS} FROM leases ORDER BY name").fetchall()
+            rows = self._db.execute(_LEASES, (self._boot, int(self._clock.ticks() * 1000))).fetchall()
         found = [(lease, self._left(lease)) for lease in map(checked_lease, rows)]
         return tuple(Lease(lease.name, lease.token, lease.holder, left) for lease, left in found if left > 0)
 

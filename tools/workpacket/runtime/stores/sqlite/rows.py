@@ -9,6 +9,7 @@ with the number of its stream in the upper half and its version in the lower hal
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 import zlib
 from collections.abc import Sequence
@@ -196,6 +197,31 @@ def put_lease(db: sqlite3.Connection, row: LeaseRow) -> None:
 def put_entry(db: sqlite3.Connection, stream_id: int, entry: IndexEntry) -> None:
     columns = (entry.kind, stream_id, entry.key, entry.version, entry.status)
     db.execute("INSERT OR REPLACE INTO entries VALUES(?,?,?,?,?,?)", (*columns, row_crc(*columns)))
+
+
+# Added when it is first needed. A version that does not know this table leaves it as it is, which does no harm: what
+# it holds is used only together with the hash of the chain that it was derived from.
+DERIVED = """CREATE TABLE IF NOT EXISTS derived(name TEXT PRIMARY KEY, digest BLOB NOT NULL, content BLOB NOT NULL)"""
+
+
+def read_derived(db: sqlite3.Connection, name: str) -> bytes | None:
+    if not _has_derived(db):
+        return None
+    found = db.execute("SELECT digest, content FROM derived WHERE name = ?", (name,)).fetchone()
+    if found is None or not isinstance(found[1], bytes) or hashlib.sha256(found[1]).digest() != found[0]:
+        return None
+    return found[1]
+
+
+def forget_derived(db: sqlite3.Connection, *names: str) -> None:
+    """Forget what was derived under these names; without names, everything."""
+    if _has_derived(db):
+        which = f" WHERE name IN ({', '.join('?' * len(names))})" if names else ""
+        db.execute(f"DELETE FROM derived{which}", names)
+
+
+def _has_derived(db: sqlite3.Connection) -> bool:
+    return db.execute("SELECT 1 FROM sqlite_master WHERE name = 'derived'").fetchone() is not None
 
 
 def checked_entry(stream: str, columns: Sequence[str | int]) -> IndexEntry:

@@ -21,6 +21,7 @@ and SQLite would read the same from its cached pages.
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -37,6 +38,7 @@ from workpacket.runtime.errors import (
 from workpacket.runtime.records.events import GENESIS, Event, NewEvent, entry_of, verified
 from workpacket.runtime.records.jcs import address_of, jcs_text
 from workpacket.runtime.stores.contract import (
+    LINES,
     Append,
     Appended,
     Lease,
@@ -52,6 +54,7 @@ from workpacket.runtime.stores.sqlite.access import Access, empty_log
 from workpacket.runtime.stores.sqlite.files import Reached, file_system_of, name_digest
 from workpacket.runtime.stores.sqlite.reader import EFFECT_TYPES, EVENT_COLUMNS, ReadableSQLite
 from workpacket.runtime.stores.sqlite.rows import (
+    DERIVED,
     LARGEST_VERSION,
     STREAM_COLUMNS,
     STREAM_SHIFT,
@@ -59,6 +62,7 @@ from workpacket.runtime.stores.sqlite.rows import (
     StreamRow,
     add_stream,
     checked_stream,
+    forget_derived,
     place_of,
     put_entry,
     put_lease,
@@ -307,8 +311,15 @@ class SQLiteStore(ReadableSQLite):
             self._db.executemany("UPDATE payloads SET bytes = NULL WHERE digest = ?", addresses)
         empty_log(self.access)
 
+    def keep_derived(self, name: str, content: bytes) -> None:
+        with self.access.writing as db:
+            db.execute(DERIVED)
+            digest = hashlib.sha256(content).digest()
+            db.execute("INSERT OR REPLACE INTO derived VALUES(?,?,?)", (name, digest, content))
+
     def rebuild_index(self) -> None:
         with self.access.writing:
+            forget_derived(self._db)
             self._db.execute("DELETE FROM entries")
             for columns in self._db.execute(f"SELECT {STREAM_COLUMNS} FROM streams").fetchall():
                 row = checked_stream(columns)
@@ -380,6 +391,7 @@ class SQLiteStore(ReadableSQLite):
             self._db.execute("DELETE FROM removing")
             self._db.execute("DELETE FROM entries WHERE stream = ?", (row.id,))
             self._db.execute("DELETE FROM leases WHERE name = ?", (stream,))
+            forget_derived(self._db, LINES, stream)
             put_stream(self._db, row._replace(removed=1))
             self._remembered.forget()
             self._db.execute(

@@ -1,12 +1,16 @@
-"""A store against a model, by random sequences of calls: the same answers, the same refusals, the same streams."""
+"""A store compared with the store in memory by random sequences of calls; requires hypothesis.
+
+class MyModel(StoreModel):
+    def prepare(self): self.folder = tempfile.mkdtemp()
+    def opened(self): return MyStore(self.folder, clock=self.clock)
+
+TestMyModel = MyModel.TestCase
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -14,12 +18,10 @@ from workpacket.runtime.errors import PayloadErased, RuntimeFault
 from workpacket.runtime.records.events import Event, NewEvent, event_hash, index_of
 from workpacket.runtime.records.state import fold
 from workpacket.runtime.stores.contract import Append, Lease, Store
-from workpacket.runtime.stores.health import IndexedStore, contents_of
+from workpacket.runtime.stores.health import contents_of
 from workpacket.runtime.stores.memory import MemoryStore
-from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine
-from workpacket.runtime.testing import ManualClock
+from workpacket.runtime.testing.cases import ManualClock
 
-MEMORY = Path("/dev/shm")  # a model asks for thousands of syncs
 STREAMS = st.sampled_from(["run@1", "run@2"])
 RECORDS: dict[str, str] = {
     "run.started": '{"name":"run"}',
@@ -42,8 +44,10 @@ def payload_of(store: Store, event: Event) -> object:
         return "erased"
 
 
-class Stores(RuleBasedStateMachine):
-    """Whatever is asked of the reference is asked of another too, which is closed and opened again at any time."""
+class StoreModel(RuleBasedStateMachine):
+    """Every call goes to the store in memory and to the store under test, whose answers must be equal. The latter has
+    two handles, which take turns and are closed and opened again at any time.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,23 +55,26 @@ class Stores(RuleBasedStateMachine):
         self.memory = MemoryStore(self.clock)
         self.prepare()
         self.store = self.opened()
+        self.other = self.opened()
         self.leases: list[tuple[Lease, Lease]] = []
         self.seq: dict[str, int] = {}
         self.last: Append | None = None
 
     def prepare(self) -> None:
-        """Make the place of the store that is tried."""
+        """Make a place for a new store."""
         raise NotImplementedError
 
-    def opened(self) -> IndexedStore:
+    def opened(self) -> Store:
+        """Return another handle of the store, which uses `self.clock`."""
         raise NotImplementedError
 
-    def payload_for(self, stream: str, payload: bytes | None) -> bytes | None:
+    def payload_for(self, stream: str, payload: bytes | None) -> bytes | None:  # noqa: ARG002  # for subclasses
         return payload
 
     def teardown(self) -> None:
         assert contents_of(self.store) == []
         self.store.close()
+        self.other.close()
 
     def both(self, ask: Callable[[Store], object]) -> tuple[object, object]:
         answers: list[object] = []
@@ -153,6 +160,10 @@ class Stores(RuleBasedStateMachine):
         self.store = self.opened()
 
     @rule()
+    def change_handles(self) -> None:
+        self.store, self.other = self.other, self.store
+
+    @rule()
     def rebuild(self) -> None:
         self.both(lambda store: store.rebuild_index())
 
@@ -185,27 +196,3 @@ class Stores(RuleBasedStateMachine):
             for event in events[len(events) // 2 :]:
                 state.apply(event)
             assert state == fold(events)
-
-
-class SQLiteStores(Stores):
-    def prepare(self) -> None:
-        self.folder = TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
-
-    def opened(self) -> SQLiteStore:
-        return SQLiteStore(Path(self.folder.name) / "runs.db", clock=self.clock)
-
-    def teardown(self) -> None:
-        assert isinstance(self.store, SQLiteStore)
-        assert examine(self.store) == ()
-        super().teardown()
-        self.folder.cleanup()
-
-
-def steps(examples: int) -> settings:
-    return settings(
-        max_examples=examples, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-    )
-
-
-TestStores = SQLiteStores.TestCase
-TestStores.settings = steps(25)

@@ -1,22 +1,6 @@
-"""The conformance suite of the store contract, and helpers for tests of runs. Ships with the package.
-
-    class TestMyStore(StoreConformance):
-        def open_store(self, clock): return MyStore(..., clock=clock)
-
-It tests `workpacket.runtime.stores.contract` as far as one handle in one thread can show; locks between handles, erased
-bytes and power loss need separate tests of each store (CONTRIBUTING.md, "Add a store"). For a store that other
-processes can open, also define `opener`: Python statements that bind the open store to `store`. Then the crash tests
-run too: a writer is killed with SIGKILL while it writes, and everything acknowledged to it must be stored.
-"""
+"""The contract as one handle in one thread can show it."""
 
 from __future__ import annotations
-
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TypeVar
 
 from workpacket.runtime.errors import (
     KeyConflict,
@@ -24,80 +8,22 @@ from workpacket.runtime.errors import (
     LeaseLost,
     LogDamaged,
     PayloadErased,
-    RuntimeFault,
     VersionConflict,
     WriterConflict,
 )
-from workpacket.runtime.records.events import GENESIS, Event, NewEvent, event_hash, index_of
+from workpacket.runtime.records.events import GENESIS, NewEvent, event_hash, index_of
 from workpacket.runtime.stores.contract import Append, Store
 from workpacket.runtime.stores.memory import MemoryStore
-
-Fault = TypeVar("Fault", bound=RuntimeFault)
-STREAM = "conformance/run@00000001"
+from workpacket.runtime.testing.cases import STREAM, ManualClock, StoreTestCase, Writer, refused
 
 
-class ManualClock:
-    """A clock that moves only when told to, or when something sleeps."""
-
-    def __init__(self, now: int = 1_700_000_000_000_000) -> None:
-        self.wall = now
-        self.since_boot = 1000.0
-
-    def now(self) -> int:
-        return self.wall
-
-    def ticks(self) -> float:
-        return self.since_boot
-
-    def sleep(self, seconds: float) -> None:
-        self.advance(seconds)
-
-    def advance(self, seconds: float) -> None:
-        self.since_boot += seconds
-        self.wall += int(seconds * 1_000_000)
-
-
-class Writer:
-    """Builds requests with gapless sequence numbers, like one writer of one stream."""
-
-    def __init__(self, name: str, stream: str = STREAM) -> None:
-        self.name = name
-        self.stream = stream
-        self.seq = 0
-
-    def request(
-        self, *types: str, key: str | None = None, fence: int | None = None, expected: int | None = None
-    ) -> Append:
-        events = tuple(NewEvent(kind, f'{{"name":"{kind}"}}', payload=f'"{kind}"'.encode()) for kind in types)
-        first = self.seq + 1
-        self.seq += len(events)
-        return Append(self.stream, events, self.name, first, "tester", 10, 20, key, fence, expected)
-
-
-@contextmanager
-def refused(fault: type[Fault]) -> Iterator[None]:
-    try:
-        yield
-    except fault:
-        return
-    raise AssertionError(f"this should have been refused with {fault.__name__}")
-
-
-class StoreTestCase:
-    """The base of each group of tests."""
-
-    opener: str | None = None
-
-    def open_store(self, clock: ManualClock) -> Store:
-        raise NotImplementedError
-
-    @contextmanager
-    def store(self, clock: ManualClock | None = None) -> Iterator[Store]:
-        store = self.open_store(clock or ManualClock())
-        try:
-            yield store
-        finally:
-            store.close()
+def unusual_content() -> Append:
+    """Return an append whose texts and payloads a careless store would change."""
+    payloads = (b"", b"\0", b"\xff\xfe", b"a\r\nb\n", "e\u0301 \u00e9".encode(), bytes(range(256)) * 300)
+    data = ('{"name":"\u00e9 e\u0301 \U0001f40c"}', '{"name":"line\\nline"}', '{"a":"' + "x" * 70_000 + '"}')
+    events = [NewEvent("a", "{}", payload=payload) for payload in payloads]
+    events += [NewEvent("b", text) for text in data]
+    return Append(STREAM, tuple(events), "w", 1, "t\u00e9ster", 0, 2**52, "\u00e9")
 
 
 class Appends(StoreTestCase):
@@ -116,7 +42,7 @@ class Appends(StoreTestCase):
             assert list(store.read(STREAM, 2)) == events[2:]
             assert list(store.read(STREAM, 2, 4)) == events[2:4]
             assert list(store.read(STREAM, 6)) == []
-            assert list(store.read("nobody/knows@00000001")) == []
+            assert list(store.read("conformance/unknown@00000001")) == []
 
     def test_the_head_is_the_last_event(self) -> None:
         with self.store() as store:
@@ -154,6 +80,62 @@ class Appends(StoreTestCase):
             with refused(KeyConflict):
                 store.append(Writer("two").request("b", key="k"))
             assert len(list(store.read(STREAM))) == 1
+
+    def test_a_repeated_request_is_answered_even_if_its_lease_has_ended(self) -> None:
+        with self.store() as store:
+            lease = store.acquire(STREAM, "one", 30)
+            request = Writer("one").request("a", fence=lease.token)
+            first = store.append(request)
+            store.acquire(STREAM, "two", 30, over=lease.token)
+            assert store.append(request).events == first.events
+
+    def test_a_key_with_another_payload_is_a_conflict(self) -> None:
+        with self.store() as store:
+            request = Writer("one").request("a", key="k")
+            store.append(request)
+            other = request.events[0]._replace(payload=b'"another"')
+            with refused(KeyConflict):
+                store.append(request._replace(events=(other,), writer="two"))
+            with refused(WriterConflict):
+                store.append(request._replace(events=(other,), key=None))
+
+    def test_content_comes_back_byte_for_byte(self) -> None:
+        with self.store() as store:
+            request = unusual_content()
+            events = store.append(request).events
+            assert tuple(store.read(STREAM)) == events
+            assert [(event.data, store.payload(event)) for event in events] == [
+                (new.data, new.payload) for new in request.events
+            ]
+
+    def test_similar_names_are_different_streams(self) -> None:
+        names = [
+            "a/b@1",
+            "a/B@1",
+            "a_b@1",
+            "a%2Fb@1",
+            "a/b@1/",
+            "a/b@1 ",
+            "a/\u00e9@1",
+            "a/e\u0301@1",
+            "../a",
+            "a" * 200,
+        ]
+        with self.store() as store:
+            for number, name in enumerate(names):
+                store.append(Writer(f"w{number}", name).request(f"of.{number}", expected=0))
+            assert [head.stream for head in store.heads()] == sorted(names)
+            for number, name in enumerate(names):
+                assert [event.type for event in store.read(name)] == [f"of.{number}"]
+
+    def test_a_prefix_is_not_a_pattern(self) -> None:
+        names = ["a%b", "a*b", "a_b", "axb"]
+        with self.store() as store:
+            for name in names:
+                store.append(Writer(name, name).request("run.started"))
+            for prefix in ("a%", "a*", "a_"):
+                assert [head.stream for head in store.heads(prefix)] == [f"{prefix}b"]
+                assert [stream for stream, _ in store.newest("runs", prefix)] == [f"{prefix}b"]
 
     def test_a_key_belongs_to_its_stream(self) -> None:
         with self.store() as store:
@@ -269,6 +251,37 @@ class Fences(StoreTestCase):
                 store.append(Writer("one").request("a", fence=lease.token))
             assert store.head(STREAM) is None
 
+    def test_a_fence_that_was_never_issued_is_refused(self) -> None:
+        with self.store() as store:
+            lease = store.acquire(STREAM, "one", 30)
+            with refused(LeaseLost):
+                store.append(Writer("one").request("a", fence=lease.token + 1))
+            with refused(LeaseLost):
+                store.append(Writer("two", "conformance/other@00000001").request("a", fence=1))
+
+    def test_a_lease_that_was_taken_over_cannot_be_renewed(self) -> None:
+        with self.store() as store:
+            zombie = store.acquire(STREAM, "one", 30)
+            present = store.acquire(STREAM, "two", 30, over=zombie.token)
+            with refused(LeaseLost):
+                store.renew(zombie, 30)
+            held = store.lease(STREAM)
+            assert held is not None
+            assert (held.token, held.holder) == (present.token, "two")
+
+    def test_a_jump_of_the_wall_clock_changes_no_lease(self) -> None:
+        for jump in (10**12, -(10**12)):
+            clock = ManualClock()
+            stream = f"conformance/jump{jump}@00000001"
+            with self.store(clock) as store:
+                lease = store.acquire(stream, "one", 30)
+                clock.wall += jump
+                store.append(Writer(stream, stream).request("a", fence=lease.token))
+                with refused(LeaseHeld):
+                    store.acquire(stream, "two", 30)
+                clock.advance(31)
+                assert store.lease(stream) is None
+
     def test_the_leases_in_force_are_listed(self) -> None:
         clock = ManualClock()
         with self.store(clock) as store:
@@ -314,6 +327,15 @@ class Payloads(StoreTestCase):
             (again,) = store.append(writer.request("a")).events
             assert store.payload(again) == b'"a"'
 
+    def test_a_payload_of_two_streams_is_erased_in_both(self) -> None:
+        with self.store() as store:
+            (one,) = store.append(Writer("one").request("a")).events
+            (two,) = store.append(Writer("two", "conformance/other@00000001").request("a")).events
+            assert store.erase(one.payload or "")
+            for event in (one, two):
+                with refused(PayloadErased):
+                    store.payload(event)
+
 
 class Indexes(StoreTestCase):
     def test_the_index_points_at_the_last_event_about_each_thing(self) -> None:
@@ -328,7 +350,7 @@ class Indexes(StoreTestCase):
             assert store.entries("runs", status="completed") == ()
             assert store.latest("effects", STREAM) is None
 
-    def test_the_index_made_anew_is_the_index_as_it_grew(self) -> None:
+    def test_the_rebuilt_index_is_the_index_as_it_grew(self) -> None:
         with self.store() as store:
             writer = Writer("w")
             kinds = ("run.started", "checkpoint", "effect.started", "effect.succeeded", "checkpoint", "run.completed")
@@ -388,6 +410,15 @@ class WholeStreams(StoreTestCase):
                 store.restore([forged], [])
             assert store.head("conformance/forged@00000001") is None
 
+    def test_a_stream_damaged_at_its_end_is_not_taken_over(self) -> None:
+        events = MemoryStore().append(Writer("w").request("a", "b", "c")).events
+        forged = [*events[:2], events[2]._replace(data='{"name":"forged"}')]
+        with self.store() as store:
+            with refused(LogDamaged):
+                store.restore(forged, [])
+            assert store.head(STREAM) is None
+            assert list(store.read(STREAM)) == []
+
     def test_a_removed_stream_is_gone_and_its_name_is_not_used_again(self) -> None:
         with self.store() as store:
             events = store.append(Writer("w").request("run.started", "checkpoint")).events
@@ -403,7 +434,7 @@ class WholeStreams(StoreTestCase):
             with refused(VersionConflict):
                 store.append(Writer("later").request("run.started"))
 
-    def test_whoever_wrote_to_a_removed_stream_is_told_that_its_name_was_used(self) -> None:
+    def test_a_writer_to_a_removed_stream_is_told_that_its_name_was_used(self) -> None:
         with self.store() as store:
             writer = Writer("w")
             written = [writer.request("run.started", "checkpoint"), writer.request("a")]
@@ -419,48 +450,3 @@ class WholeStreams(StoreTestCase):
             (kept,) = store.append(Writer("two", "conformance/other@00000001").request("a")).events
             store.remove(STREAM, gone[-1].hash)
             assert store.payload(kept) == b'"a"'
-
-
-__all__ = ["STREAM", "ManualClock", "StoreConformance", "Writer", "refused"]
-
-
-class Crashes(StoreTestCase):
-    def test_what_a_killed_writer_was_told_is_stored_is_there(self) -> None:
-        if self.opener is None:
-            return
-        for acknowledged in (1, 7, 40):
-            stream = f"conformance/killed-after-{acknowledged}@00000001"
-            told = kill_after(self.opener, stream, acknowledged)
-            with self.store() as store:
-                stored = list(store.read(stream))
-                assert [event.hash for event in stored[: len(told)]] == told
-                assert len(stored) <= len(told) + 1
-                lease = store.acquire(stream, "heir", 30, over=1)
-                store.append(Writer(f"heir of {stream}", stream).request("b", fence=lease.token))
-
-
-class StoreConformance(Appends, Fences, Payloads, Indexes, WholeStreams, Crashes):
-    """Subclass it as `Test…`, define `open_store`, and let pytest collect it."""
-
-
-def kill_after(opener: str, stream: str, acknowledged: int) -> list[str]:
-    """Let another process append until it has acknowledged this many events, then kill it, and return the acknowledged
-    hashes.
-    """
-    program = f"{opener}\nfrom workpacket.runtime.testing import append_for_ever\nappend_for_ever(store, {stream!r})"
-    command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:  # noqa: S603  # our own program
-        assert child.stdout is not None
-        told = [child.stdout.readline().strip() for _ in range(acknowledged)]
-        child.send_signal(signal.SIGKILL)
-        told += [line.strip() for line in child.stdout if line.endswith("\n")]
-    return told
-
-
-def append_for_ever(store: Store, stream: str) -> None:
-    """Append under a lease and print each hash once stored, until this process is killed."""
-    lease = store.acquire(stream, "victim", 3600)
-    writer = Writer(f"victim of {stream}", stream)
-    while True:
-        event: Event = store.append(writer.request("checkpoint", fence=lease.token)).events[0]
-        print(event.hash, flush=True)  # noqa: T201  # the report to the parent process

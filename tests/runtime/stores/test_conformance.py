@@ -1,0 +1,46 @@
+"""The stores of the package, and the template for others, keep the contract: the suite that ships with the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workpacket.runtime.stores.contract import Store
+from workpacket.runtime.stores.memory import MemoryStore
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
+from workpacket.runtime.testing import ManualClock, MemoryStoreConformance, StoreConformance
+from workpacket.runtime.testing.folder_store import FolderStore
+
+
+class TestMemoryStore(MemoryStoreConformance):
+    def open_store(self, clock: ManualClock) -> Store:
+        return MemoryStore(clock)
+
+
+class TestSQLiteStore(StoreConformance):
+    volatile = ("*-shm",)
+
+    @pytest.fixture(autouse=True)
+    def _place(self, tmp_path: Path) -> None:
+        self.folder = tmp_path / "runs"
+        self.opener = (
+            "from pathlib import Path\nfrom workpacket.runtime.stores.sqlite.store import SQLiteStore\n"
+            f"store = SQLiteStore(Path({str(self.folder / 'runs.db')!r}))"
+        )
+
+    def open_store(self, clock: ManualClock) -> Store:
+        return SQLiteStore(Path(self.folder) / "runs.db", clock=clock)
+
+
+class TestFolderStore(StoreConformance):
+    @pytest.fixture(autouse=True)
+    def _place(self, tmp_path: Path) -> None:
+        self.folder = tmp_path / "runs"
+        self.opener = (
+            "from workpacket.runtime.testing.folder_store import FolderStore\n"
+            f"store = FolderStore({str(self.folder)!r})"
+        )
+
+    def open_store(self, clock: ManualClock) -> Store:
+        return FolderStore(self.folder, clock=clock)

@@ -1,0 +1,306 @@
+"""The contract under kills, failing calls, losses of power and altered bytes; for a store in files of this machine."""
+
+from __future__ import annotations
+
+import base64
+import fnmatch
+import os
+import random
+import re
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from workpacket.runtime.errors import PayloadErased, RuntimeFault
+from workpacket.runtime.records.events import INDEXED, Event, NewEvent, index_of
+from workpacket.runtime.stores.contract import Append, Store
+from workpacket.runtime.testing.cases import STREAM, ManualClock, StoreTestCase, Writer, refused
+from workpacket.runtime.testing.crash_states import (
+    SYNCS,
+    TRACED,
+    WRITES,
+    Disk,
+    Files,
+    Operation,
+    Recording,
+    files_in,
+    put_files,
+)
+from workpacket.runtime.testing.other_process import DOOMED, MOVED, SEVERAL, Import, acts, do
+
+
+class Kills(StoreTestCase):
+    def test_what_a_killed_writer_was_told_is_stored_is_there(self) -> None:
+        for acknowledged in (1, 7, 40):
+            stream = f"conformance/killed-after-{acknowledged}@00000001"
+            told = self.killed_after(stream, acknowledged)
+            with self.store() as store:
+                stored = list(store.read(stream))
+                assert [event.hash for event in stored[: len(told)]] == told
+                assert len(stored) <= len(told) + 1
+                lease = store.acquire(stream, "heir", 30, over=1)
+                store.append(Writer(f"heir of {stream}", stream).request("b", fence=lease.token))
+
+    def killed_after(self, stream: str, acknowledged: int) -> list[str]:
+        """Let another process append until it has acknowledged this many events, kill it, and return their hashes."""
+        with self.process(f"append_for_ever(store, {stream!r})") as child:
+            assert child.stdout is not None
+            told = [child.stdout.readline().strip() for _ in range(acknowledged)]
+            child.send_signal(signal.SIGKILL)
+            told += [line.strip() for line in child.stdout if line.endswith("\n")]
+        return told
+
+
+class Reboots(StoreTestCase):
+    def test_a_lease_ends_with_its_boot(self) -> None:
+        clock = ManualClock()
+        with self.store(clock) as store:
+            lease = store.acquire(STREAM, "one", 10**6)
+            store.append(Writer("one").request("a", fence=lease.token))
+        clock.reboot()
+        with self.store(clock) as store:
+            assert store.lease(STREAM) is None
+            assert store.leases() == ()
+            with refused(RuntimeFault):
+                store.append(Writer("zombie").request("b", fence=lease.token))
+            store.acquire(STREAM, "two", 30)
+
+    def test_tokens_grow_across_reboots(self) -> None:
+        clock = ManualClock()
+        tokens = []
+        for _ in range(3):
+            with self.store(clock) as store:
+                tokens.append(store.acquire(STREAM, "one", 30).token)
+            clock.reboot()
+        assert tokens == sorted(set(tokens))
+
+
+class Crashes(StoreTestCase):
+    """`folder` contains all files of the store and nothing else. `volatile` names, as patterns, files that the store
+    maps into memory and does not need after a crash. At most `most_states` of the states of a disk are tried.
+    """
+
+    folder: str | os.PathLike[str] = ""
+    volatile: tuple[str, ...] = ()
+    most_states = 300
+
+    def test_a_kill_inside_an_append_leaves_all_of_it_or_nothing(self) -> None:
+        disk, told = Disk(), 0
+        states: dict[str, tuple[int, Files]] = {}
+        for operation in self.recorded():
+            disk.apply(operation)
+            told += operation.what == "told" and operation.data.startswith(b"done")
+            files = disk.after_a_kill()
+            states[repr((told, files))] = (told, files)
+        self.all_keep_their_word(list(states.values()))
+
+    def test_a_power_failure_loses_nothing_that_was_acknowledged(self) -> None:
+        chance = random.Random(1)  # noqa: S311  # not a secret
+        disk, told = Disk(), 0
+        states: dict[str, tuple[int, Files]] = {}
+        for operation in self.recorded():
+            disk.apply(operation)
+            told += operation.what == "told" and operation.data.startswith(b"done")
+            for files in disk.after_a_loss_of_power(chance):
+                states.setdefault(repr((told, files)), (told, files))
+        self.all_keep_their_word(list(states.values()))
+
+    def test_a_failing_storage_call_is_reported_and_the_request_can_be_repeated(self) -> None:
+        for number, (call, count) in enumerate(self.calls_of_several()):
+            error = ("EIO", "ENOSPC")[number % 2]
+            text, _ = self.run_traced("do_all_acts(store)", f"inject={call}:error={error}:when={count}")
+            assert f"done {len(acts()) - 1}\n" in text, f"{error} of {call}: stopped after {text.splitlines()[-1:]}"
+            self.keeps_its_word(len(acts()), f"after {error} of {call}")
+
+    def test_nothing_is_acknowledged_while_syncs_fail(self) -> None:
+        operations = list(self.recorded())
+        begun = next(i for i, one in enumerate(operations) if one.data == b"begin %d\n" % SEVERAL)
+        used = {one.call for one in operations[begun:] if one.call in SYNCS or one.what == "sync"}
+        assert used, "the store never syncs a file"
+        injected = []
+        for call in sorted(used):
+            before = [one.number for one in operations[:begun] if one.call == call]
+            injected.append(f"inject={call}:error=EIO:when={max(before, default=0) + 1}+")
+        text, _ = self.run_traced("do_while_syncs_fail(store)", *injected)
+        assert f"begin {SEVERAL}\n" in text
+        assert f"done {SEVERAL}\n" not in text, "an append was acknowledged although its sync failed"
+
+    # ---- parts ---------------------------------------------------------------------------------------------------
+
+    def recorded(self) -> Iterator[Operation]:
+        """Record the storage calls of all acts on a new store."""
+        text, recording = self.run_traced("do_all_acts(store)")
+        assert "fault" not in text
+        disk = Disk()
+        for operation in recording.operations:
+            disk.apply(operation)
+        assert self.lasting(disk.after_a_kill()) == self.lasting(files_in(os.fspath(self.folder))), (
+            "the recorded calls do not yield the files of the store: "
+            "name those that it maps into memory and does not need in `volatile`"
+        )
+        yield from recording.operations
+
+    def run_traced(self, program: str, *injected: str) -> tuple[str, Recording]:
+        """Run a program on a new store, with calls that fail; return what it told, and the recording."""
+        assert self.folder, "define `folder`, which contains all files of the store and nothing else"
+        assert shutil.which("strace"), "strace is required to see what the store does to its files"
+        shutil.rmtree(self.folder, ignore_errors=True)
+        with tempfile.NamedTemporaryFile() as log:
+            more = [word for one in injected for word in ("-e", one)]
+            trace = ["strace", "-f", "-y", "-xx", "-s", "2000000", "-o", log.name, "-e", f"trace={','.join(TRACED)}"]
+            child = self.process(program, traced=[*trace, *more])
+            text = child.communicate()[0]
+            assert child.returncode == 0, (
+                f"{' '.join(injected)}: the process failed with an error that is not a RuntimeFault"
+            )
+            return text, Recording(log.name, os.fspath(self.folder))
+
+    def calls_of_several(self) -> list[tuple[str, int]]:
+        """Return the storage calls inside the append of several events, each with its number."""
+        operations = list(self.recorded())
+        begun = next(i for i, one in enumerate(operations) if one.data == b"begin %d\n" % SEVERAL)
+        done = next(i for i, one in enumerate(operations) if one.data == b"done %d\n" % SEVERAL)
+        inside = [one for one in operations[begun:done] if one.what != "told"]
+        return list(
+            dict.fromkeys((one.call, one.number) for one in inside if one.call in {*WRITES, *SYNCS, "ftruncate"})
+        )
+
+    def lasting(self, files: Files) -> Files:
+        """Return the files without those that are volatile."""
+        return {
+            name: content
+            for name, content in files.items()
+            if not any(fnmatch.fnmatch(name, pattern) for pattern in self.volatile)
+        }
+
+    def all_keep_their_word(self, states: list[tuple[int, Files]]) -> None:
+        chosen = random.Random(1).sample(states, min(self.most_states, len(states)))  # noqa: S311  # not a secret
+        for told, files in chosen:
+            put_files(os.fspath(self.folder), self.lasting(files))
+            self.keeps_its_word(told, f"after {told} acknowledged acts")
+
+    def keeps_its_word(self, told: int, when: str) -> None:
+        """Require what was acknowledged, nothing in part, and that the next act can be repeated."""
+        try:
+            store = self.open_store(ManualClock())
+        except RuntimeFault as fault:
+            if told:
+                raise AssertionError(f"{when}, the store cannot be opened: {fault}") from fault
+            return
+        try:
+            self.judge(store, told, when)
+            if told < len(acts()):
+                do(store, acts()[told])
+                self.judge(store, told + 1, f"{when}, and one repeated")
+        finally:
+            store.close()
+        with self.store() as again:
+            self.judge(again, min(told + 1, len(acts())), f"{when}, one repeated, and opened again")
+
+    def judge(self, store: Store, told: int, when: str) -> None:
+        try:
+            judge(store, told)
+        except (RuntimeFault, AssertionError) as wrong:
+            raise AssertionError(f"{when}: {wrong}") from wrong
+
+
+def judge(store: Store, told: int) -> None:
+    """Require that the acts that were told are there, the next one as a whole or not at all, and no other."""
+    least, most = expected_after(told), expected_after(told + 1)
+    events, moved = list(store.read(STREAM)), list(store.read(MOVED))
+    assert len(events) in {len(least.events), len(most.events)}, (
+        f"{len(events)} events are there; {len(least.events)} were acknowledged"
+    )
+    assert len(moved) in {least.moved, most.moved}, f"{len(moved)} events of an imported stream are there"
+    for event, new in zip(events, most.events, strict=False):
+        assert (event.type, event.data) == (new.type, new.data)
+        found = payload_or_none(store, event)
+        allowed = {one.payload_of(new) for one in (least, most)}
+        assert found in allowed, f"version {event.version}: its payload is missing, or an erased one is back"
+    index = {entry for kind in {one.kind for one in INDEXED.values()} for entry in store.entries(kind)}
+    assert index == set(index_of([*events, *moved]).values()), "the index differs from the events"
+
+
+class WhatShouldBeThere(NamedTuple):
+    events: list[NewEvent]
+    moved: int
+    erased: bool
+
+    def payload_of(self, new: NewEvent) -> bytes | None:
+        return None if self.erased and new.payload == DOOMED else new.payload
+
+
+def expected_after(count: int) -> WhatShouldBeThere:
+    done = acts()[:count]
+    events = [event for act in done if isinstance(act, Append) for event in act.events]
+    moved = sum(len(act.events) for act in done if isinstance(act, Import))
+    return WhatShouldBeThere(events, moved, any(isinstance(act, str) for act in done))
+
+
+def payload_or_none(store: Store, event: Event) -> bytes | None:
+    try:
+        return store.payload(event)
+    except PayloadErased:
+        return None
+
+
+class Bytes(StoreTestCase):
+    """What lies in the files of `folder`."""
+
+    folder: str | os.PathLike[str] = ""
+    volatile: tuple[str, ...] = ()
+    most_bytes = 60
+
+    def test_an_erased_payload_is_gone_from_the_disk(self) -> None:
+        secret = b"erase me: " + base64.b32encode(os.urandom(40))
+        with self.store() as store:
+            writer = Writer("w")
+            request = writer.request("a")
+            (event,) = store.append(request._replace(events=(request.events[0]._replace(payload=secret),))).events
+            store.append(writer.request("b"))
+            assert self.found_on_disk(secret), "the payload cannot be found before it is erased: define `found_on_disk`"
+            assert store.erase(event.payload or "")
+            assert not self.found_on_disk(secret)
+        assert not self.found_on_disk(secret)
+
+    def found_on_disk(self, secret: bytes) -> bool:
+        """Look for the bytes as they are, in hexadecimal, and in base64. A store that packs them has to unpack."""
+        forms = [re.escape(secret), re.escape(secret.hex().encode())]
+        for start in range(3):  # where the bytes begin within a group of three
+            middle = base64.b64encode(bytes(start) + secret)[4:-4]
+            forms.append(re.escape(middle))
+        content = b"\n".join(files_in(os.fspath(self.folder)).values())
+        return re.search(b"|".join(forms), content, re.IGNORECASE) is not None
+
+    def test_altered_bytes_are_never_returned(self) -> None:
+        streams = (STREAM, "conformance/other@00000001")
+        truth: dict[str, list[tuple[Event, bytes | None]]] = {}
+        with self.store() as store:
+            for stream in streams:
+                writer = Writer(f"w of {stream}", stream)
+                events = [*store.append(writer.request("run.started", "checkpoint")).events]
+                events += store.append(writer.request("step.completed", "a", "b")).events
+                truth[stream] = [(event, store.payload(event)) for event in events]
+        files = files_in(os.fspath(self.folder))
+        places = [(name, at) for name, content in sorted(files.items()) for at, byte in enumerate(content) if byte]
+        places = [place for place in places if not any(fnmatch.fnmatch(place[0], one) for one in self.volatile)]
+        for name, at in random.Random(1).sample(places, min(self.most_bytes, len(places))):  # noqa: S311  # not a secret
+            altered = bytearray(files[name])
+            altered[at] ^= 1
+            put_files(os.fspath(self.folder), files | {name: bytes(altered)})
+            for event, payload in self.believed(streams):
+                wanted = truth[event.stream][event.version - 1]
+                assert event == wanted[0], f"byte {at} of {name} was altered, and an altered event was returned"
+                assert payload == wanted[1], f"byte {at} of {name} was altered, and an altered payload was returned"
+
+    def believed(self, streams: tuple[str, ...]) -> Iterator[tuple[Event, bytes | None]]:
+        """Yield what the store returns until it reports damage."""
+        try:
+            with self.store() as store:
+                for stream in streams:
+                    for event in store.read(stream):
+                        yield event, store.payload(event)
+        except RuntimeFault:
+            return
