@@ -201,8 +201,21 @@ def test_what_only_another_branch_has_is_named_with_the_branch(governed: Governe
     shown = governed("show", "WP-1-One-v1")
     assert (shown.status, shown.codes) == (2, ["packet_unknown"])
     assert "git switch side" in shown.err
-    governed.git("merge", "-q", "--no-edit", "side")
+    governed.git("merge", "-q", "--squash", "side")
     assert governed.json("status")["data"]["elsewhere"] == []
+
+
+def test_a_packet_that_another_branch_has_moved_on_is_named_with_the_branch(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    governed.commit("activated")
+    assert governed.json("status")["data"]["elsewhere"] == []
+    governed.work(NAME)
+    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+    governed.commit("submitted")
+    assert governed.json("status")["data"]["elsewhere"] == []
+    governed.git("switch", "-q", "main")
+    assert governed.json("status")["data"]["elsewhere"] == [{"id": NAME, "branch": f"wp/{NAME}"}]
 
 
 def test_starting_a_stub_asks_for_what_activation_left_open(governed: Governed) -> None:

@@ -164,7 +164,7 @@ def _dependencies(arguments: Arguments, repository: Repository, governed: Govern
     named = arguments.values("depends")
     if all(name in governed.known for name in named):
         return list(named)
-    elsewhere = packets_elsewhere(repository, governed.known)
+    elsewhere = packets_elsewhere(repository)
     return [name if name in elsewhere else packet_named(governed, name).text for name in named]
 
 

@@ -208,7 +208,7 @@ def _show_status(arguments: Arguments) -> Output:
     # Leases end without a change of any file.
     leases = [packet.state.lease for name, packet in facts.packets.items() if name in held]
     until = min((lease.expires_at for lease in leases if lease is not None and lease.expires_at), default="")
-    roots, elsewhere = _new_roots(str(repository.root)), packets_elsewhere(repository, facts.packets)
+    roots, elsewhere = _new_roots(str(repository.root)), packets_elsewhere(repository)
     if arguments.flag("json"):
         lanes: dict[str, Json] = dict(counts)
         listed: list[Json] = [*edits]
@@ -243,7 +243,7 @@ _MOST_NAMED: Final = 5
 
 
 def _elsewhere(branches: Mapping[str, str]) -> str:
-    """Return the packets that only other branches have, each with the branch."""
+    """Return the packets of which other branches have events that are missing here, each with the branch."""
     named = [f"{name} ({escape(branch)})" for name, branch in sorted(branches.items())]
     more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
     return f"{counted(len(named), 'packet')}: {', '.join(named[:_MOST_NAMED])}{more}"

@@ -477,9 +477,7 @@ def _scope_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
         return
     for path in outside(submission.changed, submission.scope):
         message = f"{path} was changed but is not in IN_SCOPE_PATHS"
-        yield Problem(
-            "outside_scope", message, Location(path), f"undo the change, or add the path to IN_SCOPE_PATHS of {packet}"
-        )
+        yield Problem("outside_scope", message, Location(path), f"undo the change, or add the path to {packet}")
 
 
 def uncommitted_unmet(packet: str, uncommitted: Sequence[str]) -> Iterator[Problem]:

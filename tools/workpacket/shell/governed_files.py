@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -182,7 +182,7 @@ def packet_named(governed: GovernedFiles, word: str) -> WorkPacketId:
 
 def _branch_of(governed: GovernedFiles, name: str) -> str:
     with suppress(WorkpacketError):  # documents can be read without git
-        return packets_elsewhere(find_repository(Path(governed.root)), governed.known).get(name, "")
+        return packets_elsewhere(find_repository(Path(governed.root))).get(name, "")
     return ""
 
 
@@ -262,17 +262,20 @@ def require_no_log_elsewhere(repository: Repository, names: Sequence[str]) -> No
     )
 
 
-def packets_elsewhere(repository: Repository, known: Collection[str]) -> dict[str, str]:
-    """Return the packets that are not `known`, but have a log on another local branch, each with one such branch."""
+def packets_elsewhere(repository: Repository) -> dict[str, str]:
+    """Return the packets of which another local branch has events that are missing here, each with one such branch."""
     head, tips = head_commit(repository), local_branches(repository)
     if {*tips.values()} <= {head}:
         return {}
     # Only what HEAD lacks is listed: branches share almost all of their history.
     lacking = (f"^{head}",) if head is not None else ()
     listed = run_git(repository.root, "rev-list", "--objects", "--branches", *lacking, "--", LOG_FOLDER).text
-    paths = (line.partition(" ")[2] for line in listed.splitlines())
-    names = {path.split("/")[2] for path in paths if path.startswith(LOG_STATE) and path != LOG_STATE} - {*known}
-    places = {f"{tip}:{LOG_STATE}{name}": (name, branch) for branch, tip in tips.items() for name in sorted(names)}
+    events = (line.partition(" ")[2] for line in listed.splitlines())
+    # A branch that was squashed has commits that HEAD lacks, but no events.
+    missing = {
+        path.split("/")[2]: path for path in events if path.count("/") == 3 and not (repository.root / path).exists()
+    }
+    places = {f"{tip}:{path}": (name, branch) for branch, tip in tips.items() for name, path in missing.items()}
     return dict(places[place] for place in object_names(repository, places) if is_packet_id(places[place][0]))
 
 
