@@ -243,7 +243,7 @@ _MOST_NAMED: Final = 5
 
 
 def _elsewhere(branches: Mapping[str, str]) -> str:
-    """Return the packets of which other branches have events that are missing here, each with the branch."""
+    """Return the packets that other branches have, or have moved on, each with the branch."""
     named = [f"{name} ({escape(branch)})" for name, branch in sorted(branches.items())]
     more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
     return f"{counted(len(named), 'packet')}: {', '.join(named[:_MOST_NAMED])}{more}"

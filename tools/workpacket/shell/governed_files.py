@@ -263,7 +263,7 @@ def require_no_log_elsewhere(repository: Repository, names: Sequence[str]) -> No
 
 
 def packets_elsewhere(repository: Repository) -> dict[str, str]:
-    """Return the packets of which another local branch has events that are missing here, each with one such branch."""
+    """Return the packets that another local branch has, or has moved on, each with one such branch."""
     head, tips = head_commit(repository), local_branches(repository)
     if {*tips.values()} <= {head}:
         return {}
