@@ -141,6 +141,13 @@ def proof(session: nox.Session) -> None:
 
 
 @nox.session
+def simulate(session: nox.Session) -> None:
+    """Play stories of a team for a number of seconds, 600 unless told: `nox -s simulate -- --seed 7 --stories 1`."""
+    install(session)
+    session.run("python", "-m", "simulation", *session.posargs, env={"PYTHONPATH": os.pathsep.join(SOURCES)})
+
+
+@nox.session
 def mutation(session: nox.Session) -> None:
     """Change the code that judges approvals and resumption in one place at a time: tests must notice 90 % of that.
 

@@ -104,6 +104,41 @@ def test_a_claim_asks_no_remote_unless_the_command_line_says_so(clones: Clones) 
     assert clones.claims() == f"refs/workpacket/claims/{NAME}"
 
 
+def decided_by_policy(clones: Clones, text: str) -> None:
+    """The policy of main, which everyone has."""
+    folder = clones.folder / "ann"
+    policy = folder / ".GOV/policy/policy.toml"
+    policy.parent.mkdir(parents=True, exist_ok=True)
+    policy.write_text(f"[lifecycle]\n{text}\n")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "-m", "policy")
+    git(folder, "push", "--quiet", "origin", "HEAD:main")
+    git(clones.folder / "bob", "pull", "--quiet", "origin", "main")
+
+
+def test_with_the_policy_every_claim_asks_the_remote(clones: Clones) -> None:
+    decided_by_policy(clones, 'claims = "remote"')
+    assert clones("ann", "claim", NAME, "--json").data["shared_claim"] == "taken"
+    refused = clones("bob", "claim", NAME)
+    assert (refused.status, "(claimed_by_other)" in refused.err) == (3, True)
+
+
+def test_the_policy_names_a_branch_where_only_branches_can_be_pushed(clones: Clones) -> None:
+    decided_by_policy(clones, 'claims = "remote"\nclaim_ref = "refs/heads/claims/{id}"')
+    assert clones("ann", "claim", NAME).status == 0
+    assert clones.claims() == ""
+    assert git(clones.folder / "hub.git", "for-each-ref", "--format=%(refname)", f"refs/heads/claims/{NAME}")
+    assert f"git push origin :refs/heads/claims/{NAME}" in clones("bob", "claim", NAME).err
+
+
+@pytest.mark.parametrize("text", ['claims = "someone"', 'claim_ref = "refs/heads/claims"', 'claim_ref = "claims/{id}"'])
+def test_a_policy_about_claims_that_cannot_be_followed_is_left_out_and_reported(clones: Clones, text: str) -> None:
+    decided_by_policy(clones, text)
+    assert clones("ann", "check").status != 0
+    assert clones("ann", "claim", NAME).status == 0
+    assert clones.claims() == ""
+
+
 def test_a_claim_that_was_not_written_is_given_back(clones: Clones, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise WorkpacketError("file_unwritable", "the disk is full")

@@ -226,6 +226,25 @@ def test_a_merge_that_never_was_is_seen(governed: Governed) -> None:
     assert codes(governed, "--base", "main~1", "--uncommitted") == set()
 
 
+def test_work_that_changes_no_other_file_is_merged_by_a_squash_too(governed: Governed) -> None:
+    """There is nothing that the target could lack; in a clone without the commit, it was merged before."""
+    activated(governed)
+    governed.done("packet", "prepare", NAME, "--for", "coder")
+    governed.done("claim", NAME, "--as", "coder")
+    governed.git("switch", "--quiet", f"wp/{NAME}")
+    governed.commit("claimed")
+    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+    governed.write("report.md", "Good.\n")
+    governed.done("verdict", NAME, "PASS", "--report", "report.md", "--as", "judge")
+    governed.commit("judged")
+    governed.git("switch", "--quiet", "main")
+    governed.git("merge", "--quiet", "--squash", f"wp/{NAME}")
+    governed.commit("squashed")
+    governed.done("packet", "merged", NAME)
+    governed.commit("merged")
+    assert codes(governed, "--base", "main~1") == set()
+
+
 def test_a_move_that_does_not_know_what_the_base_has_does_not_land(governed: Governed) -> None:
     """The same packet claimed on two branches: the first one lands, and no settlement makes the other one land."""
     activated(governed)

@@ -135,8 +135,9 @@ def test_a_new_stub_can_be_made_from_another_one_and_from_an_issue(governed: Gov
     governed.done("new", "--next", "WP-1-Greeting", "--from", NAME)
     assert "- The name is printed." in governed.read(".GOV/task_packets/stubs/WP-1-Greeting-v2.md")
     governed.write("issue.md", "# Sing\n\nPeople asked for it.\n\n- [ ] It sings.\n- In tune.\n")
-    governed.done("new", "WP-1-Song-v1", "--from", "issue.md")
+    governed.done("new", "WP-1-Song-v1", "--from", "issue.md", "--roadmap", "SPEC_v1 2")
     text = governed.read(".GOV/task_packets/stubs/WP-1-Song-v1.md")
+    assert "- ROADMAP_POINTER: SPEC_v1 2\n" in text
     assert "- What: Sing\n- Why: People asked for it." in text
     assert "- It sings.\n- In tune." in text
 

@@ -63,7 +63,7 @@ def test_nothing_is_left_on_a_connection_that_other_programs_use_too(pooler: Poo
     store.append(Writer("w").request("a"))
     with following(store, "stream") as wait:
         wait()
-    news = Queue(store).news()
+    news = store.job_news("default")
     news.wait(0.1)
     assert not news.listening
     with psycopg.connect(pooler.url(), autocommit=True, prepare_threshold=None) as other:

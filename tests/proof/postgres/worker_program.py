@@ -15,7 +15,7 @@ from workpacket.runtime import Run, Runtime, Settings
 from workpacket.runtime.queue.offering import Queue
 from workpacket.runtime.queue.worker import Worker
 from workpacket.runtime.stores.contract import Append, Appended
-from workpacket.runtime.stores.postgres.access import Row
+from workpacket.runtime.stores.jobs import ClaimedJob
 from workpacket.runtime.stores.postgres.store import PostgresStore
 
 
@@ -29,9 +29,9 @@ class NotingStore(PostgresStore):
 
     def append_last(
         self, request: Append, job: int, queue: str, holder: str, seconds: float | None
-    ) -> tuple[Appended, Row]:
-        appended, row = super().append_last(request, job, queue, holder, seconds)
-        return self._noted(appended), row
+    ) -> tuple[Appended, ClaimedJob | None]:
+        appended, job_after = super().append_last(request, job, queue, holder, seconds)
+        return self._noted(appended), job_after
 
     def _noted(self, appended: Appended) -> Appended:
         os.write(self.notes, "".join(f"{event.stream} {event.hash}\n" for event in appended.events).encode())

@@ -85,6 +85,7 @@ def _run_new(arguments: Arguments) -> int:
     intent = replace(
         intent,
         what=intent.what or title,
+        roadmap_pointer=arguments.value("roadmap") or intent.roadmap_pointer,
         risk_tier=arguments.value("risk") or intent.risk_tier,
         acceptance=criteria or intent.acceptance,
         in_scope=[f"`{path}`" for path in arguments.values("scope")] or intent.in_scope,

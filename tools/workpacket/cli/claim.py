@@ -48,13 +48,14 @@ from workpacket.ledger.log import Log
 from workpacket.lifecycle.claims import claim, claim_refusal, prepare, prepare_unmet, renew
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer, Planned
+from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
 from workpacket.problem import Location, Problem
 from workpacket.report.escape import escape
 from workpacket.shell.base import read_base_policy
-from workpacket.shell.claim_refs import CLAIM_REF, ClaimRefs, RemoteClaim, Unarbitrated
+from workpacket.shell.claim_refs import ClaimRefs, RemoteClaim, Unarbitrated
 from workpacket.shell.governed_files import GovernedFiles, packet_called
 from workpacket.shell.governing.execution import ACTIVATION, carry_out, facts_before, gather, here
 from workpacket.shell.held import look
@@ -168,7 +169,7 @@ _CLAIM = Command(
     description="The first claim wins; later ones are refused, with the name of the holder and the end of the lease.",
     options=(
         Option("renew", "extend the lease instead"),
-        Option("remote", "let the remote decide who was first, for all clones"),
+        Option("remote", "let the remote decide who was first, for all clones (default: as the policy says)"),
         Option("branch", "the branch for the work, if none has been prepared", value="BRANCH"),
         Option("worktree", "the work tree for the work", value="FOLDER"),
         *DECLARING,
@@ -210,7 +211,7 @@ def _run_start(arguments: Arguments) -> int:
 
         return start_light(now, packet, branch, said)
 
-    with _decided_by_remote(arguments, decide) as decided:
+    with _decided_by_remote(arguments, decide, facts.policy) as decided:
         carried = carry_out(
             repository, "start", [name], actor, lambda now: decided(now, now.packets[name]), questions=(ACTIVATION,)
         )
@@ -260,7 +261,7 @@ If anything keeps the packet from being activated and claimed, it is listed, and
 at the commit that is checked out; uncommitted files are kept.""",
     options=(
         Option("branch", "the branch (default: named by the policy)", value="BRANCH"),
-        Option("remote", "let the remote decide who was first, for all clones"),
+        Option("remote", "let the remote decide who was first, for all clones (default: as the policy says)"),
         SIGN,
         COMMIT,
         *DECLARING,
@@ -285,9 +286,10 @@ def claim_for_all(arguments: Arguments, decide: Decide) -> int:
     """Make or renew a claim while no other clone can make one."""
     # Checked before any request to a server.
     look(here(), head=False).require_visible()
-    team = _team()
+    policy = read_base_policy(here()).lifecycle
+    team = _team(policy)
     if team is None:
-        with _decided_by_remote(arguments, decide) as decided:
+        with _decided_by_remote(arguments, decide, policy) as decided:
             return packet_command(arguments, decided)
     if team.store is None:
         return packet_command(arguments, _noting(decide, "unseen", _unseen(team.why)))
@@ -301,7 +303,7 @@ def sync_team_claim(arguments: Arguments, status: int) -> int:
     """Keep the shared claim only while someone works on the packet; called after a command that moved a packet.
     `status` is the exit status of that command.
     """
-    team = _team() if status == 0 else None
+    team = _team(read_base_policy(here()).lifecycle) if status == 0 else None
     if team is not None and team.store is not None:
         try:
             _sync(arguments, team.store, team.hours)
@@ -362,19 +364,18 @@ def _name_of(arguments: Arguments) -> str:
     return f"packet/{packet_called(str(here().root), arguments.words[0]).text}"
 
 
-def _team() -> _Team | None:
+def _team(policy: LifecyclePolicy) -> _Team | None:
     """Return None if the policy of the base does not name a store."""
-    policy = read_base_policy(here()).lifecycle
     if not policy.claim_store:
         return None
     url = os.environ.get(policy.claim_store, "")
     if not url:
         return _Team(None, f"the environment variable {policy.claim_store} is not set here", policy.lease_hours)
     from workpacket.runtime.errors import RuntimeFault
-    from workpacket.runtime.stores.place import store_on_server
+    from workpacket.runtime.stores.place import store_at
 
     try:
-        return _Team(store_on_server(url, patience=PATIENCE), "", policy.lease_hours)
+        return _Team(store_at(url, patience=PATIENCE), "", policy.lease_hours)
     except RuntimeFault as fault:
         if fault.code != AWAY:
             raise
@@ -382,16 +383,16 @@ def _team() -> _Team | None:
 
 
 @contextmanager
-def _decided_by_remote(arguments: Arguments, decide: Decide) -> Iterator[Decide]:
-    """Have the remote decide about the claims that `decide` plans, if the command line says so. A claim that does not
-    reach the log is given back.
+def _decided_by_remote(arguments: Arguments, decide: Decide, policy: LifecyclePolicy) -> Iterator[Decide]:
+    """Have the remote decide about the claims that `decide` plans, if the command line or the policy says so. A claim
+    that does not reach the log is given back.
     """
-    if not arguments.flag("remote"):
+    if not arguments.flag("remote") and policy.claims != "remote":
         yield decide
         return
     repository = here()
     remote = main_remote(repository)
-    refs = ClaimRefs(repository, remote, CLAIM_REF)
+    refs = ClaimRefs(repository, remote, policy.claim_ref)
     taken: list[RemoteClaim] = []
 
     def decided(facts: Facts, packet: PacketFacts) -> Answer:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from workpacket.cli.checking import style_of
-from workpacket.cli.open_store import answer, open_runtime, refuse, refusing, require_server
+from workpacket.cli.open_store import answer, open_runtime, refuse, refusing, require_url
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.git.repository import find_repository
 from workpacket.git.revisions import is_ignored
@@ -32,9 +32,9 @@ from workpacket.runtime.records.redaction import Redactor, clean_data
 from workpacket.runtime.records.state import fold
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Store
-from workpacket.runtime.stores.health import contents_of
+from workpacket.runtime.stores.health import Inspectable, problems_of
 from workpacket.runtime.stores.memory import MemoryStore
-from workpacket.runtime.stores.place import OUTSIDE_GIT, server_url, store_path, work_tree_of
+from workpacket.runtime.stores.place import OUTSIDE_GIT, POSTGRES, require_driver, store_path, store_url, work_tree_of
 from workpacket.runtime.stores.sqlite.files import file_system_of
 from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine, suitability
 
@@ -50,8 +50,8 @@ def run(arguments: Arguments) -> int:
     path = store_path(Path.cwd())
     place = str(path)
     try:
-        if server_url():
-            place, rows = _on_server()
+        if store_url():
+            place, rows = _at_url()
         else:
             rows = list(_rows(path, accept_rollback=arguments.flag("accept-rollback")))
     except RuntimeFault as fault:
@@ -92,19 +92,18 @@ def _rows(path: Path, *, accept_rollback: bool) -> Iterator[CheckRow]:
         store.close()
 
 
-def _on_server() -> tuple[str, list[CheckRow]]:
-    """Return the rows that also apply to a server. The address is shown without its password."""
+def _at_url() -> tuple[str, list[CheckRow]]:
+    """Return the rows that do not concern a file. The address is shown without its password."""
     with open_runtime() as runtime:
-        from workpacket.runtime.stores.postgres.health import examine_server
-        from workpacket.runtime.stores.postgres.store import PostgresStore
-
-        store = cast(PostgresStore, runtime.store)
-        checks = list(examine_server(store))
+        store = runtime.store
+        described = store if isinstance(store, Inspectable) else None
+        checks = [] if described is None else list(described.checks())
         rows = [_row(check.name, [(p.code, p.message) for p in check.problems], check.found) for check in checks]
         rows.append(
-            _row("store", [(p.code, p.message) for p in contents_of(store)], counted(len(store.heads()), "run"))
+            _row("store", [(p.code, p.message) for p in problems_of(store)], counted(len(store.heads()), "run"))
         )
-        return store.access.address.shown, [*rows, *_about_runs(store), *_links(runtime)]
+        shown = f"{store_url().partition('://')[0]}://" if described is None else described.shown
+        return shown, [*rows, *_about_runs(store), *_links(runtime)]
 
 
 def _about_runs(store: Store) -> Iterator[CheckRow]:
@@ -242,7 +241,10 @@ def _store(arguments: Arguments) -> int:
         raise usage(
             arguments.command, "invalid_value", f"invalid right {arguments.words[1]!r}: expected {', '.join(RIGHTS)}"
         )
-    url = require_server(arguments)
+    url = require_url(arguments)
+    if url.partition("://")[0] not in POSTGRES:
+        raise usage(arguments.command, "invalid_value", "`store` manages tables on PostgreSQL: postgresql://...")
+    require_driver()
     from workpacket.runtime.stores.postgres.access import PostgresAccess, address_of_url
     from workpacket.runtime.stores.postgres.health import let_in, shut_out
     from workpacket.runtime.stores.postgres.migrations import SCHEMA_VERSION, migrate, schema_version

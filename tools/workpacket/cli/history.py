@@ -79,7 +79,7 @@ _SHOWN = ("holder", "to", "by", "verdict", "reason", "branch", "commit", "until"
 
 def _run_history(arguments: Arguments) -> int:
     _, facts, packet = packet_facts(arguments)
-    events, proven = packet.state.history, proven_events(facts.policy.actors, [packet])
+    events, proven = packet.state.history, proven_events(facts.policy.actors, packet.log.events)
     if arguments.flag("json"):
         rows: list[Json] = [{"id": event.id, **event.json(), "proven": event.id in proven} for event in events]
         heads: list[Json] = [*packet.log.heads]
@@ -158,8 +158,8 @@ def _run_why(arguments: Arguments) -> int:
 
 def _moved_by(facts: Facts, packet: PacketFacts) -> list[Json]:
     """Return the actor who moved the packet to its lane; in a fork there are several."""
-    proven = proven_events(facts.policy.actors, [packet])
     moves = packet.state.latest_moves
+    proven = proven_events(facts.policy.actors, moves)
     return [move.actor.id if move.id in proven else f"{move.actor.id} ({CLAIMED})" for move in moves]
 
 
@@ -210,12 +210,12 @@ def _store() -> Store | None:
     """Open the store directly: the runtime around it would take longer than the board, which must be fast."""
     from pathlib import Path
 
-    from workpacket.runtime.stores.place import server_url, store_path
+    from workpacket.runtime.stores.place import store_path, store_url
 
-    if server_url():
-        from workpacket.runtime.stores.place import store_on_server
+    if store_url():
+        from workpacket.runtime.stores.place import store_at
 
-        return store_on_server(server_url(), patience=_PATIENCE)
+        return store_at(store_url(), patience=_PATIENCE)
     path = store_path(Path.cwd())
     if not path.exists():
         return None
@@ -234,9 +234,9 @@ def cache_dependencies(shown: Mapping[str, tuple[PacketRun, ...]]) -> tuple[bool
         return True, []
     from pathlib import Path
 
-    from workpacket.runtime.stores.place import server_url, store_path
+    from workpacket.runtime.stores.place import store_path, store_url
 
-    if server_url() or "live" in states:
+    if store_url() or "live" in states:
         return False, []
     path = str(store_path(Path.cwd()))
     return True, [path, f"{path}-wal"]

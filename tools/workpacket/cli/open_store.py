@@ -27,9 +27,8 @@ from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.records.jcs import stored_text
 from workpacket.runtime.runtime import NO_VALUE, NoValue, Runtime, Settings
 from workpacket.runtime.stores.contract import Store, Witness
-from workpacket.runtime.stores.health import StoreProblem, contents_of
 from workpacket.runtime.stores.memory import MemoryStore
-from workpacket.runtime.stores.place import VARIABLE, require_driver, server_url, store_path
+from workpacket.runtime.stores.place import VARIABLE, store_path, store_url
 
 if TYPE_CHECKING:
     from workpacket.bridges.run_links import RunLinks
@@ -53,22 +52,21 @@ def open_runtime(
         witness=witness,
         verifier=None if repository is None else CommandVerifier(repository),
     )
-    if not create and not server_url() and not store_path(Path.cwd()).exists():
+    if not create and not store_url() and not store_path(Path.cwd()).exists():
         return Runtime(MemoryStore(), settings)
     return Runtime.open(None, settings)
 
 
-def require_server(arguments: Arguments) -> str:
-    """Return the URL of the server, for features that a SQLite file lacks: queues and permissions."""
-    url = server_url()
+def require_url(arguments: Arguments) -> str:
+    """Return the URL of the store, for features that a SQLite file lacks: queues and permissions."""
+    url = store_url()
     if not url:
         raise usage(arguments.command, "missing_argument", f"{VARIABLE} must name a server: postgresql://...")
-    require_driver()
     return url
 
 
-def server_runtime(arguments: Arguments, *, lease_seconds: float = 30.0) -> Runtime:
-    require_server(arguments)
+def queue_runtime(arguments: Arguments, *, lease_seconds: float = 30.0) -> Runtime:
+    require_url(arguments)
     return open_runtime(create=True, lease_seconds=lease_seconds)
 
 
@@ -150,15 +148,6 @@ def run_named(runtime: Runtime, word: str) -> str:
             hint="more than one run matches: name one of them",
         )
     raise WorkpacketError("checkpoint_missing", f"there is no run {word!r}", hint="workpacket runtime runs list")
-
-
-def examine_any(store: Store) -> tuple[StoreProblem, ...]:
-    """Return everything that is wrong with the store, using the checks for its kind."""
-    if server_url():
-        return tuple(contents_of(store))
-    from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine
-
-    return examine(cast(SQLiteStore, store))
 
 
 def json_value(arguments: Arguments) -> Json | NoValue:

@@ -20,9 +20,9 @@ from workpacket.cli.open_store import (
     number_of,
     open_runtime,
     owner_of,
+    queue_runtime,
     refuse,
     refusing,
-    server_runtime,
     with_links,
 )
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
@@ -291,7 +291,7 @@ def _offer(arguments: Arguments) -> int:
     priority = arguments.value("priority", "0")
     if not priority.lstrip("-").isdigit() or abs(int(priority)) > ANY:
         raise usage(arguments.command, "invalid_value", f"invalid --priority {priority!r}: expected a whole number")
-    with server_runtime(arguments) as runtime:
+    with queue_runtime(arguments) as runtime:
         from workpacket.runtime.queue.offering import Offer, queue_of
 
         offer = Offer(
@@ -313,7 +313,7 @@ def _offer(arguments: Arguments) -> int:
 
 
 def _list(arguments: Arguments) -> int:
-    with server_runtime(arguments) as runtime:
+    with queue_runtime(arguments) as runtime:
         from workpacket.runtime.queue.offering import queue_of
 
         jobs = queue_of(runtime.store, arguments.value("queue", "default")).jobs()
@@ -337,7 +337,7 @@ def _revive(arguments: Arguments) -> int:
     if len(arguments.words) != 1 or not arguments.words[0].isdigit():
         raise usage(arguments.command, "missing_argument", "`queue revive` requires the number of a job")
     number = int(arguments.words[0])
-    with server_runtime(arguments) as runtime:
+    with queue_runtime(arguments) as runtime:
         from workpacket.runtime.queue.offering import queue_of
 
         if not queue_of(runtime.store, arguments.value("queue", "default")).revive(number):
@@ -384,7 +384,7 @@ def work(arguments: Arguments) -> int:
         raise usage(arguments.command, "invalid_value", "--lease and --idle must be greater than 0")
     tasks = _tasks(arguments)
     try:
-        with server_runtime(arguments, lease_seconds=lease) as runtime:
+        with queue_runtime(arguments, lease_seconds=lease) as runtime:
             from workpacket.runtime.queue.offering import queue_of
             from workpacket.runtime.queue.worker import Worker
 

@@ -10,7 +10,6 @@ from workpacket.bridges.run_links import Disagreement, RunLinks, close, disagree
 from workpacket.cli.checking import style_of
 from workpacket.cli.open_store import (
     answer,
-    examine_any,
     json_value,
     moment_of,
     number_of,
@@ -44,9 +43,9 @@ from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.state import RunState
 from workpacket.runtime.resume.observe import shown_short
 from workpacket.runtime.runtime import NoValue, Runtime
-from workpacket.runtime.stores.health import stream_problems
+from workpacket.runtime.stores.health import problems_of, stream_problems
 from workpacket.runtime.stores.memory import MemoryStore
-from workpacket.runtime.stores.place import server_url, store_path
+from workpacket.runtime.stores.place import store_path, store_url
 from workpacket.runtime.stores.sqlite.access import code_of
 from workpacket.runtime.stores.transfer import export_lines, import_lines
 
@@ -120,7 +119,7 @@ ASKING = frozenset(
 
 
 def _export_raw(arguments: Arguments) -> int:
-    if server_url():
+    if store_url():
         raise usage(arguments.command, "conflicting_options", "--raw requires a file; use pg_dump on a server")
     if arguments.value("format"):
         raise usage(arguments.command, "conflicting_options", "--raw and --format cannot be used together")
@@ -197,7 +196,7 @@ def _verify(arguments: Arguments, runtime: Runtime) -> int:
     if arguments.words:
         problems, count = tuple(stream_problems(store, run_named(runtime, arguments.words[0]))), 1
     else:
-        problems, count = examine_any(store), len(store.heads())
+        problems, count = problems_of(store), len(store.heads())
     status = max((catalogue()[problem.code].exit_code for problem in problems), default=0)
     text = "".join(f"{problem.code}: {escape(problem.message)}\n" for problem in problems)
     listed: list[Json] = [{"code": problem.code, "message": problem.message} for problem in problems]

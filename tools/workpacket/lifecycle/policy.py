@@ -274,6 +274,8 @@ class LifecyclePolicy(Value):
     roadmap_headings: tuple[str, ...] = ("roadmap",)
     branch_pattern: str = "wp/{id}"
     claim_store: str = ""
+    claims: str = "local"
+    claim_ref: str = "refs/workpacket/claims/{id}"
     checklist: tuple[ChecklistItem, ...] = ()
     gates: tuple[AddedGate, ...] = ()
     lanes: LaneTable = BUILT_IN
@@ -300,6 +302,11 @@ class LifecyclePolicy(Value):
         return self.branch_pattern.replace("{id}", packet)
 
 
+_TEXTS: Final = {
+    **dict.fromkeys(("target_branch", "branch_pattern", "claim_store"), re.compile(r"(?s).+")),
+    "claims": re.compile("local|remote"),
+    "claim_ref": re.compile(r"refs/[A-Za-z0-9._/-]+/\{id\}"),
+}
 _NO_KEYS: Final = frozenset(
     {"origins", "lane_faults", "evidence", "coverage", "packets", "judged", "webhook", "actor_tables"}
 )
@@ -374,8 +381,8 @@ def _text(node: Node | None) -> str:
 
 
 def _value(key: str, node: Node, lanes: LaneTable) -> object:
-    if key in {"target_branch", "branch_pattern", "claim_store"}:
-        return node.value if isinstance(node.value, str) and node.value else None
+    if key in _TEXTS:
+        return node.value if isinstance(node.value, str) and _TEXTS[key].fullmatch(node.value) else None
     if key == "lease_hours":
         return node.value if type(node.value) is int and node.value > 0 else None
     if key == "satisfied_by":

@@ -25,7 +25,7 @@ from workpacket.runtime.resume.decide import Decision
 from workpacket.runtime.resume.observe import OpenQuestion, open_questions
 from workpacket.runtime.run import Run
 from workpacket.runtime.stores.contract import Store
-from workpacket.runtime.stores.place import server_url, store_on_server, store_path, work_tree_of
+from workpacket.runtime.stores.place import store_at, store_path, store_url, work_tree_of
 
 if TYPE_CHECKING:
     from workpacket.runtime.async_run import AsyncRun
@@ -51,14 +51,14 @@ class Runtime:
 
     @classmethod
     def open(cls, where: str | Path | None = None, settings: Settings | None = None) -> Runtime:
-        """Open the runtime of the given file or postgresql:// URL, or else of WORKPACKET_STORE, or else of this
+        """Open the runtime of the given file or URL, or else of WORKPACKET_STORE, or else of this
         folder's project.
         """
         settings = settings or Settings()
-        where = where or server_url() or None
+        where = where or store_url() or None
         if isinstance(where, str) and "://" in where:
             # Runs of several machines: the location of the work tree does not identify the machine of a run.
-            return cls(store_on_server(where), settings)
+            return cls(store_at(where), settings)
         from workpacket.runtime.stores.sqlite.store import SQLiteStore  # import sqlite3 only when it is used
 
         here = Path.cwd()

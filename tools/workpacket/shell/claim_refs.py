@@ -30,7 +30,6 @@ from workpacket.value import Value
 PATIENCE: Final = 10.0  # seconds for each exchange with the remote
 _ATTEMPTS: Final = 4
 _PAUSE: Final = 0.1  # seconds, longer after each attempt
-CLAIM_REF: Final = "refs/workpacket/claims/{id}"
 _OWN: Final = "refs/workpacket/own/"
 _SEEN: Final = "refs/workpacket/seen/"
 _HEADING: Final = "claim of a work packet"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -64,7 +64,7 @@ class GovernedFiles:
     def packet(self, wp_id: WorkPacketId) -> PacketFacts:
         name = wp_id.text
         stub, packet, refinement = (
-            self._read_of(paths, name) for paths in (self.stubs, self.packets, self.refinements)
+            self.document(paths, name) for paths in (self.stubs, self.packets, self.refinements)
         )
         return PacketFacts(wp_id, self.log(name), stub, packet, refinement)
 
@@ -80,9 +80,9 @@ class GovernedFiles:
         folder = f"{LOG_FOLDER}/{name}"
         for entry in _names(self.root, folder):
             if not entry.startswith(TEMPORARY_PREFIX):
-                yield entry, read_bytes(self.root, f"{folder}/{entry}", LARGEST_WRITE_ONCE)
+                yield entry, read_logged(self.root, f"{folder}/{entry}")
 
-    def _read_of(self, paths: dict[str, str], name: str) -> Source | None:
+    def document(self, paths: Mapping[str, str], name: str) -> Source | None:
         return self.read(paths[name]) if name in paths else None
 
 

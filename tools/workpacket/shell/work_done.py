@@ -137,7 +137,8 @@ def containment(repository: Repository, packet: PacketFacts, target: str) -> Con
     )
     if base and paths and _same_change(repository, base, commit, target_commit, paths):
         return Containment(target, target_commit, "patch_id")
-    if paths and _same_files(repository, commit, target_commit, paths):
+    # Work that changes only the packet's own files leaves nothing that the target could lack.
+    if base and (not paths or _same_files(repository, commit, target_commit, paths)):
         return Containment(target, target_commit, "tree")
     return Containment(target, target_commit, "")
 

@@ -1,4 +1,4 @@
-"""The work queue of a PostgreSQL store: runs are offered, and workers claim them.
+"""The work queue of a store that keeps one (`stores.jobs`): runs are offered, and workers claim them.
 
 Claiming a job takes the lease of its run in the same transaction. A worker that dies loses the lease, and the job waits
 again; the next worker that claims it resumes the run at its checkpoint. A finished job leaves the queue; the run itself
@@ -8,7 +8,6 @@ says how it ended. A job that failed too often, or that needs a person, is dead:
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -18,9 +17,7 @@ from workpacket.runtime.clock import random_id
 from workpacket.runtime.errors import StoreUnavailable
 from workpacket.runtime.records.jcs import stored_text
 from workpacket.runtime.stores.contract import Append, Appended, Lease, Store
-from workpacket.runtime.stores.postgres.access import Row
-from workpacket.runtime.stores.postgres.reader import News
-from workpacket.runtime.stores.postgres.store import PostgresStore
+from workpacket.runtime.stores.jobs import ClaimedJob, JobNews, KeepsJobs, OfferedJob, QueueItem
 
 
 class Offer(NamedTuple):
@@ -51,20 +48,8 @@ class Job(NamedTuple):
     begun: bool
 
 
-class QueueItem(NamedTuple):
-    """One line of the queue. `reason` says why the job is waiting again or is dead."""
-
-    id: int
-    stream: str
-    state: str
-    priority: int
-    tries: int
-    reason: str
-    detail: str
-
-
 class Queue:
-    def __init__(self, store: PostgresStore, name: str = "default") -> None:
+    def __init__(self, store: KeepsJobs, name: str = "default") -> None:
         self.store = store
         self.name = name
 
@@ -74,24 +59,16 @@ class Queue:
         stream = stream_name(offer.name, offer.packet, key)
         inputs = dict(offer.inputs or {})
         request = stored_text({"name": offer.name, "packet": offer.packet, "key": key, "inputs": inputs})
-        self.store.access.require_writable()
-        self.store.access.one(
-            "SELECT {s}.offer_1(%s, %s, %s, %s, %s, %s, %s, %s, %s)",
-            (self.store.project, self.name, stream, request, offer.priority, offer.lane, offer.limit, offer.delay,
-             offer.max_tries),
-        )  # fmt: skip
+        job = OfferedJob(stream, request, offer.priority, offer.lane, offer.limit, offer.delay, offer.max_tries)
+        self.store.offer_job(self.name, job)
         return stream
 
     def claim(self, holder: str, seconds: float, *, finished: Job | None = None) -> Job | None:
         """Claim the next job and the lease of its run; in the same transaction, remove the job `finished` from the
         queue.
         """
-        done = (finished.id, finished.lease.token) if finished is not None else (None, None)
-        row = self.store.access.one(
-            "SELECT * FROM {s}.claim_1(%s, %s, %s, %s, %s, %s)",
-            (self.store.project, self.name, holder, seconds, *done),
-        )
-        return _claimed(row, holder, seconds)
+        done = None if finished is None else (finished.id, finished.lease.token)
+        return _job(self.store.claim_job(self.name, holder, seconds, done), holder, seconds)
 
     def complete(self, job: Job, last: Append, *, seconds: float | None) -> tuple[Appended, Job | None]:
         """Append the end of the run; in the same transaction, finish its job, release its lease and claim the next.
@@ -99,8 +76,8 @@ class Queue:
         With `seconds` None, no job is claimed. A job of a lane is never claimed here; that is left to `claim`.
         """
         holder = job.lease.holder
-        appended, row = self.store.append_last(last, job.id, self.name, holder, seconds)
-        return appended, _claimed(row, holder, seconds or 0.0)
+        appended, claimed = self.store.append_last(last, job.id, self.name, holder, seconds)
+        return appended, _job(claimed, holder, seconds or 0.0)
 
     def finish(self, job: Job) -> bool:
         return self._settle(job, "done")
@@ -118,45 +95,38 @@ class Queue:
     def _settle(
         self, job: Job, state: str, delay: float = 0.0, reason: str = "", detail: str = "", *, tried: bool = True
     ) -> bool:
-        (done,) = self.store.access.one(
-            "SELECT {s}.settle_1(%s, %s, %s, %s, %s, %s, %s, %s)",
-            (self.store.project, job.id, job.lease.token, state, delay, reason, detail, not tried),
-        )
-        return bool(done)
+        return self.store.settle_job(job.id, job.lease.token, state, delay, reason, detail, tried=tried)
 
     def refresh(self) -> None:
         """Return to the queue the jobs whose delay is over, and those whose workers lost their leases."""
-        self.store.access.one("SELECT {s}.refresh_1(%s, %s)", (self.store.project, self.name))
+        self.store.refresh_jobs(self.name)
 
-    def news(self) -> News:
+    def news(self) -> JobNews:
         """Return an object that can wait for the next job."""
-        return News(self.store.access, "workpacket_jobs", f"{self.store.project} {self.name}", poll=math.inf)
+        return self.store.job_news(self.name)
 
     def revive(self, job: int) -> bool:
         """Return a dead job to the queue, with the full number of tries."""
-        return bool(self.store.access.one("SELECT {s}.revive_1(%s, %s)", (self.store.project, job))[0])
+        return self.store.revive_job(job)
 
     def jobs(self) -> tuple[QueueItem, ...]:
         """List everything in the queue, in the order in which it was offered."""
-        rows = self.store.access.rows(
-            "SELECT id, stream, state, priority, tries, reason, detail FROM {s}.jobs "
-            "WHERE project = %s AND queue = %s ORDER BY id",
-            (self.store.project, self.name),
-        )
-        return tuple(QueueItem(*row) for row in rows)
+        return self.store.jobs(self.name)
 
 
-def _claimed(row: Row, holder: str, seconds: float) -> Job | None:
-    number, stream, request, token, attempt, max_tries, begun = row
-    if number is None:
+def _job(claimed: ClaimedJob | None, holder: str, seconds: float) -> Job | None:
+    if claimed is None:
         return None
+    number, stream, request, token, attempt, max_tries, begun = claimed
     said = json.loads(request)
     lease = Lease(stream, token, holder, seconds)
     return Job(number, said["name"], said["packet"], said["key"], said["inputs"], attempt, max_tries, lease, begun)
 
 
 def queue_of(store: Store, name: str) -> Queue:
-    """Return the queue of that name; a store in a file has none."""
-    if not isinstance(store, PostgresStore):
-        raise StoreUnavailable("queues require a store on a server", code="storage_unsuitable")
+    """Return the queue of that name, if the store keeps queues; a file does not."""
+    if not isinstance(store, KeepsJobs):
+        raise StoreUnavailable(
+            "this store keeps no queues", code="storage_unsuitable", hint="set WORKPACKET_STORE to a postgresql:// URL"
+        )
     return Queue(store, name)

@@ -24,7 +24,7 @@ from workpacket.runtime.records.failures import described, reason_of
 from workpacket.runtime.run import Run
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Append, Appended, Lease, Store
-from workpacket.runtime.stores.postgres.reader import News
+from workpacket.runtime.stores.jobs import JobNews
 
 
 class Keeper:
@@ -96,7 +96,7 @@ class Worker:
         finally:
             news.close()
 
-    def _work(self, news: News, *, until_empty: bool) -> int:
+    def _work(self, news: JobNews, *, until_empty: bool) -> int:
         count = 0
         with Keeper(self.runtime.store, self._seconds) as keeper:
             while not self._stopping.is_set():

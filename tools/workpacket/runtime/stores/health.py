@@ -1,8 +1,12 @@
-"""Problems in the contents of any store: broken chains, payloads, and an index that differs from the log."""
+"""Problems in the contents of any store: broken chains, payloads, and an index that differs from the log. A store that
+can tell more about itself has the methods of `Verifiable` or `Inspectable`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from workpacket.runtime.errors import PayloadErased, RuntimeFault
 from workpacket.runtime.records.events import Event, IndexEntry, index_of
@@ -15,6 +19,40 @@ class StoreProblem:
 
     code: str
     message: str
+
+
+@runtime_checkable
+class Verifiable(Protocol):
+    """A store that can verify more than its contents, such as the pages of a file."""
+
+    def problems(self) -> tuple[StoreProblem, ...]:
+        """Verify everything, contents included."""
+        ...
+
+
+class StoreCheck(NamedTuple):
+    """One line of `runtime doctor`: what was checked, what is wrong, and what was found."""
+
+    name: str
+    problems: tuple[StoreProblem, ...]
+    found: str
+
+
+@runtime_checkable
+class Inspectable(Protocol):
+    """A store whose surroundings `runtime doctor` should check: versions, durability, rights."""
+
+    @property
+    def shown(self) -> str:
+        """Return the location, without a password."""
+        ...
+
+    def checks(self) -> Iterator[StoreCheck]: ...
+
+
+def problems_of(store: Store) -> tuple[StoreProblem, ...]:
+    """Return everything that is wrong with a store, as far as it can tell."""
+    return store.problems() if isinstance(store, Verifiable) else tuple(contents_of(store))
 
 
 def contents_of(store: Store) -> list[StoreProblem]:

@@ -1,12 +1,18 @@
 """The location of a project's store: the git common directory, which work trees share and `git clean` leaves alone.
 
-`WORKPACKET_STORE` names another place, for every program and command: a file, or the URL of a server. The driver of a
-server's store is imported only for a URL that needs it; if it is missing, the error names it.
+`WORKPACKET_STORE` names another place, for every program and command: a file, or a URL. PostgreSQL is built in; for any
+other scheme, an installed package registers a function under the entry point group `workpacket.stores`, with the scheme
+as its name:
+
+    def open_url(url: str, *, patience: float) -> Store
+
+A driver or another package is imported only for a URL that needs it.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,14 +32,14 @@ def work_tree_of(start: Path) -> Path | None:
     return None if found is None else Path(found.root)
 
 
-def server_url() -> str:
-    """Return the URL of the server that stores the runs here; '' if a file does."""
+def store_url() -> str:
+    """Return the URL of the store of the runs here; '' if it is a file."""
     named = os.environ.get(VARIABLE, "")
     return named if "://" in named else ""
 
 
 def store_path(start: Path) -> Path:
-    """Return the file that stores the runs of this folder, if no server does."""
+    """Return the file that stores the runs of this folder, unless a URL is given."""
     named = os.environ.get(VARIABLE, "")
     if named and "://" not in named:
         return Path(named)
@@ -51,16 +57,45 @@ def _located(start: Path) -> RepositoryPaths | None:
         raise WorkpacketError("storage_unsuitable", error.message, hint=error.hint, path=error.path) from error
 
 
-PATIENCE = 30.0  # seconds to wait for an unreachable server
+PATIENCE = 30.0  # seconds to wait for an unreachable store
+GROUP = "workpacket.stores"
+POSTGRES = frozenset({"postgresql", "postgres"})
 
 
-def store_on_server(url: str, *, patience: float = PATIENCE) -> Store:
-    if url.partition("://")[0] not in {"postgresql", "postgres"}:
-        raise StoreUnavailable(f"{url.partition(':')[0]} URLs are not supported for stores", code="storage_unsuitable")
+def store_at(url: str, *, patience: float = PATIENCE) -> Store:
+    """Open the store that a URL names. Errors show its scheme only, because the rest may contain a password."""
+    scheme = url.partition("://")[0]
+    if scheme not in POSTGRES:
+        return _registered(scheme)(url, patience=patience)
     require_driver()
     from workpacket.runtime.stores.postgres.store import PostgresStore
 
     return PostgresStore(url, patience=patience)
+
+
+def _registered(scheme: str) -> Callable[..., Store]:
+    """Return the function that opens URLs of this scheme, of whichever installed package registers it."""
+    from importlib.metadata import entry_points
+
+    found = {(entry.value, entry.dist.name if entry.dist else ""): entry for entry in entry_points(group=GROUP)
+             if entry.name == scheme}  # fmt: skip
+    if len(found) != 1:
+        names = ", ".join(sorted(name for _, name in found))
+        why = f"more than one installed package opens them: {names}" if found else "no installed package opens them"
+        raise StoreUnavailable(
+            f"{scheme}:// is not a store that can be used here: {why}", code="storage_unsuitable",
+            hint=f"set {VARIABLE} to a file or a postgresql:// URL, or install one package that registers {scheme!r} "
+            f"under the entry point group {GROUP}",
+        )  # fmt: skip
+    (((_, name), entry),) = found.items()
+    try:
+        opened: Callable[..., Store] = entry.load()
+    except Exception as error:  # the package of somebody else
+        raise StoreUnavailable(
+            f"{name}, which opens {scheme}:// stores, cannot be imported: {error!r}", code="storage_unsuitable",
+            hint=f"reinstall {name}",
+        ) from error  # fmt: skip
+    return opened
 
 
 def require_driver() -> None:

@@ -353,6 +353,11 @@ class FolderStore:
             self.rewrite()
 
 
+def open_url(url: str, *, patience: float) -> FolderStore:  # noqa: ARG001  # locks are held for moments only
+    """Open folder:///PATH. A package registers this function for its scheme, under `workpacket.stores`."""
+    return FolderStore(url.partition("://")[2])
+
+
 def fence_of(events: Iterable[Event]) -> int:
     return max((event.fence for event in events), default=0)
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from psycopg import sql
 
-from workpacket.runtime.stores.health import StoreProblem
+from workpacket.runtime.stores.health import StoreCheck, StoreProblem
 from workpacket.runtime.stores.postgres.access import Connection, PostgresAccess
 from workpacket.runtime.stores.postgres.migrations import SCHEMA_VERSION, schema_version
 from workpacket.runtime.stores.postgres.reader import ReadablePostgres
@@ -73,12 +73,6 @@ OLDEST = 15  # the oldest major version of the server that the tests cover
 SKEW = 1.0  # seconds by which the clocks may differ before a warning
 
 
-class ServerCheck(NamedTuple):
-    name: str
-    problems: tuple[StoreProblem, ...]
-    found: str
-
-
 # Acknowledged data is on disk only with these settings, each with its safe values.
 _DURABLE = {
     "fsync": ("on",),
@@ -87,13 +81,13 @@ _DURABLE = {
 }
 
 
-def examine_server(store: ReadablePostgres) -> Iterator[ServerCheck]:
+def examine_server(store: ReadablePostgres) -> Iterator[StoreCheck]:
     yield _version(store)
     yield _durability(store)
     yield _isolation(store)
     yield _clock(store)
     yield _rights(store)
-    yield ServerCheck("tables", (), f"schema version {schema_version(store.access)} of {SCHEMA_VERSION}")
+    yield StoreCheck("tables", (), f"schema version {schema_version(store.access)} of {SCHEMA_VERSION}")
 
 
 def _setting(store: ReadablePostgres, name: str) -> str:
@@ -101,46 +95,46 @@ def _setting(store: ReadablePostgres, name: str) -> str:
     return str(value)
 
 
-def _version(store: ReadablePostgres) -> ServerCheck:
+def _version(store: ReadablePostgres) -> StoreCheck:
     number, said = int(_setting(store, "server_version_num")), _setting(store, "server_version")
     found = f"PostgreSQL {said}"
     if number < OLDEST * 10_000:
-        return ServerCheck("server", (_unsuitable(f"{found} is older than {OLDEST}"),), found)
+        return StoreCheck("server", (_unsuitable(f"{found} is older than {OLDEST}"),), found)
     (standby,) = store.access.one("SELECT pg_is_in_recovery()")
-    return ServerCheck("server", (), f"{found}, a standby: it is read-only" if standby else found)
+    return StoreCheck("server", (), f"{found}, a standby: it is read-only" if standby else found)
 
 
-def _durability(store: ReadablePostgres) -> ServerCheck:
+def _durability(store: ReadablePostgres) -> StoreCheck:
     values = {name: _setting(store, name) for name in _DURABLE}
     problems = tuple(
         _unsuitable(f"{name} is {value}: a crash can lose or damage acknowledged data")
         for name, value in values.items()
         if value not in _DURABLE[name]
     )
-    return ServerCheck("durability", problems, ", ".join(f"{name} = {value}" for name, value in values.items()))
+    return StoreCheck("durability", problems, ", ".join(f"{name} = {value}" for name, value in values.items()))
 
 
-def _isolation(store: ReadablePostgres) -> ServerCheck:
+def _isolation(store: ReadablePostgres) -> StoreCheck:
     level = _setting(store, "default_transaction_isolation")
     worse = "" if level == "read committed" else ": safe, but writers of the same run make each other retry"
-    return ServerCheck("isolation", (), level + worse)
+    return StoreCheck("isolation", (), level + worse)
 
 
-def _clock(store: ReadablePostgres) -> ServerCheck:
+def _clock(store: ReadablePostgres) -> StoreCheck:
     """Compare the clocks, with a precision of half the round trip."""
     before = time.time()
     (at_server,) = store.access.one("SELECT extract(epoch FROM clock_timestamp())::float8")
     after = time.time()
     ahead = float(at_server) - (before + after) / 2
     if abs(ahead) <= SKEW + (after - before) / 2:
-        return ServerCheck("clock", (), "as here")
+        return StoreCheck("clock", (), "as here")
     side = "ahead of" if ahead > 0 else "behind"
-    return ServerCheck(
+    return StoreCheck(
         "clock", (), f"{abs(ahead):.0f} s {side} this machine; leases use the server's clock, so they stay valid"
     )
 
 
-def _rights(store: ReadablePostgres) -> ServerCheck:
+def _rights(store: ReadablePostgres) -> StoreCheck:
     schema = store.access.address.schema
     user, owner, writes, keeps = store.access.one(
         "SELECT session_user::text, pg_has_role(session_user, n.nspowner, 'MEMBER'), "
@@ -153,7 +147,7 @@ def _rights(store: ReadablePostgres) -> ServerCheck:
     said = f"{user} has the rights of a {level} in the schema {schema}"
     if owner:
         said = f"{user} owns the schema {schema}: programs should connect as a writer"
-    return ServerCheck("rights", (), said)
+    return StoreCheck("rights", (), said)
 
 
 def _unsuitable(message: str) -> StoreProblem:

@@ -11,7 +11,7 @@ the values prepares a new statement for each mixture of nulls and texts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, LiteralString, NamedTuple
 
 from workpacket.runtime.clock import random_id
@@ -29,8 +29,10 @@ from workpacket.runtime.stores.contract import (
     require_same_as_stored,
     require_version,
 )
+from workpacket.runtime.stores.health import StoreCheck
+from workpacket.runtime.stores.jobs import ClaimedJob
 from workpacket.runtime.stores.postgres.access import Connection, Row
-from workpacket.runtime.stores.postgres.reader import ReadablePostgres
+from workpacket.runtime.stores.postgres.jobs import QueueingPostgres, claimed
 
 
 def text_array(values: Iterable[str | None]) -> str:
@@ -69,8 +71,8 @@ class _Answer(NamedTuple):
     seconds: float
 
 
-class PostgresStore(ReadablePostgres):
-    """The writing half; `ReadablePostgres` is the reading half."""
+class PostgresStore(QueueingPostgres):
+    """The writing half; `ReadablePostgres` is the reading half, `QueueingPostgres` the queue."""
 
     def __init__(self, url: str, *, patience: float = 30.0, connections: int = 8) -> None:
         self._heads: dict[str, tuple[int, str]] = {}
@@ -83,11 +85,23 @@ class PostgresStore(ReadablePostgres):
 
     def append_last(
         self, request: Append, job: int, queue: str, holder: str, seconds: float | None
-    ) -> tuple[Appended, Row]:
-        """Return the result of an append that finishes a job, and the row of the next job, claimed with it, or a row of
-        nulls.
-        """
-        return self._append(request, _APPEND_LAST, (job, queue, holder, seconds))
+    ) -> tuple[Appended, ClaimedJob | None]:
+        """Return the result of an append that finishes a job, and the next job, claimed with it."""
+        appended, row = self._append(request, _APPEND_LAST, (job, queue, holder, seconds))
+        return appended, claimed(row)
+
+    # ---- health --------------------------------------------------------------------------------------------------
+
+    @property
+    def shown(self) -> str:
+        return self.access.address.shown
+
+    def checks(self) -> Iterator[StoreCheck]:
+        from workpacket.runtime.stores.postgres.health import examine_server
+
+        return examine_server(self)
+
+    # ---- appending, in parts -------------------------------------------------------------------------------------
 
     def _append(self, request: Append, statement: LiteralString, also: tuple[object, ...]) -> tuple[Appended, Row]:
         self.access.require_writable()

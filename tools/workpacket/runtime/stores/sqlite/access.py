@@ -87,6 +87,11 @@ class Access:
         self._poison = ""
         self._process = os.getpid()
         self.thread_lock = threading.RLock()
+        if path.is_dir():
+            raise StoreUnavailable(
+                f"{path} is a folder", code="storage_unsuitable",
+                hint="name a file, or the URL of a store that an installed package opens",
+            )  # fmt: skip
         prepare_folder(path.parent)
         self.side = SideFile(path.with_name(path.name + ".lock"))
         self.reading = Reading(self)

@@ -399,6 +399,9 @@ class SQLiteStore(ReadableSQLite):
                 f"JOIN streams s ON s.id = e.position >> {STREAM_SHIFT} WHERE e.payload IS NOT NULL AND s.removed = 0)"
             )
 
+    def problems(self) -> tuple[StoreProblem, ...]:
+        return examine(self)
+
     def close(self) -> None:
         self.access.close()
 
