@@ -37,10 +37,12 @@ def write_governed(root: Path, packets: int) -> list[str]:
 
 def history(name: str, *, activated: bool) -> list[LogEvent]:
     """Make the log of a packet: created as a stub and, if requested, activated."""
-    base: Mapping[str, Json] = {"base": WorkPacketId.parse(name).base}
+    title = f"What {name} is about, in one line"
+    base: Mapping[str, Json] = {"base": WorkPacketId.parse(name).base, "title": title}
     events = [_moved(name, "created", base, [])]
     if activated:
         says: Mapping[str, Json] = {"refinement": dict(_REFINEMENT), "checklist": [{"item": "spec", "result": "met"}]}
+        says = {**says, "title": title, "dependencies": [], "risk": "LOW"}
         events.append(_moved(name, "activated", says, events))
     return events
 

@@ -57,6 +57,7 @@ def _looks(shape: str, cold: Mapping[str, int], *, warm: Mapping[str, int]) -> I
     for words, target in cold.items():
         uncached = command(*words.split(), within=_tree(shape), before=forget)
         yield Row(f"{_name(words, shape)}-cold", uncached, f"{target or ''}", repeats=1)
+        yield Row(f"{_name(words, shape)}-cold-memory", uncached, "400 MB", repeats=1)
         cached = command(*words.split(), within=_tree(shape))
         yield Row(f"{_name(words, shape)}-warm", cached, f"{warm.get(words, '')}", repeats=3)
 

@@ -11,6 +11,7 @@ from workpacket.cli import show
 from workpacket.cli.cached_output import Output
 from workpacket.cli.options import Arguments
 from workpacket.shell import cache
+from workpacket.shell.cache import Cache
 
 NAME = "WP-1-Greeting-v1"
 OTHER = "WP-1-Other-v1"
@@ -131,9 +132,9 @@ class TestCache:
         found: list[str] = []
         original = show.compute
 
-        def counted(arguments: Arguments) -> Output:
+        def counted(arguments: Arguments, cache: Cache) -> Output:
             found.append("computed")
-            return original(arguments)
+            return original(arguments, cache)
 
         monkeypatch.setattr(show, "compute", counted)
         return found

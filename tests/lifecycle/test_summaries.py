@@ -15,6 +15,8 @@ from workpacket.cli import read_only
 from workpacket.git.repository import find_repository
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.shell import cache as cache_module
+from workpacket.shell import kept_logs
+from workpacket.shell.cache import Cache
 from workpacket.shell.checking import repository as checking
 
 NAMES = tuple(f"WP-1-P{number}-v1" for number in range(4))
@@ -35,14 +37,18 @@ def _begin(governed: Governed) -> None:
 def test_summaries_say_what_the_documents_say(governed: Governed, monkeypatch: pytest.MonkeyPatch) -> None:
     _begin(governed)
     repository = find_repository(governed.root)
-    read = read_only.facts_from_summaries(repository)
-    monkeypatch.setattr(read_only, "MANY", 0)
-    told = read_only.facts_from_summaries(repository)
+    cache = Cache(str(repository.common_dir), "test")
+    read = read_only.listed_facts(repository, cache, documents=True)
+    whole = read_only.all_facts(repository)
+    monkeypatch.setattr(kept_logs, "MANY", 0)
+    told = read_only.listed_facts(repository, cache, documents=True)
+    cache.close()
     for name in NAMES:
         assert read.packets[name].stub_says is None
-        assert told.packets[name].stub_says is not None
+        assert list(told.packets[name].dependencies()) == list(whole.packets[name].dependencies())
         assert list(told.packets[name].dependencies()) == list(read.packets[name].dependencies())
         assert told.packets[name].risk == read.packets[name].risk
+    assert told.packets[NAMES[0]].stub_says is not None
     assert list(told.packets[NAMES[0]].dependencies()) == [NAMES[1]]
 
 
@@ -105,7 +111,7 @@ def test_what_is_shown_again_is_never_stale(
 ) -> None:
     for module in (cache_module, checking):
         monkeypatch.setattr(module, "RACY_NS", AT_REST_NS)
-    monkeypatch.setattr(read_only, "MANY", 0)
+    monkeypatch.setattr(kept_logs, "MANY", 0)
     _begin(governed)
     chance = random.Random(11)
     for change in (*CHANGES, *chance.sample(CHANGES[:5], 3)):

@@ -109,13 +109,13 @@ class GarbageCollectionOff:
 
 
 def run_cached(arguments: Arguments, module: str, deciding: Callable[[], tuple[str, ...] | None] = tuple) -> int:
-    """Run `compute(arguments)` of a module of the command line, which is imported only if something has changed."""
+    """Run `compute(arguments, cache)` of a module of the command line, imported only if something has changed."""
     workspace = open_workspace()
     cache = Cache(workspace.common_dir, workspace.fingerprint)
 
     def compute() -> Output:
         with GarbageCollectionOff():
-            output: Output = import_module(f"workpacket.cli.{module}").compute(arguments)
+            output: Output = import_module(f"workpacket.cli.{module}").compute(arguments, cache)
             return output
 
     try:

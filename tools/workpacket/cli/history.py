@@ -79,7 +79,7 @@ _SHOWN = ("holder", "to", "by", "verdict", "reason", "branch", "commit", "until"
 
 def _run_history(arguments: Arguments) -> int:
     _, facts, packet = packet_facts(arguments)
-    events, proven = packet.state.history, proven_events(facts.policy.actors, [packet])
+    events, proven = packet.state.history, proven_events(facts.policy.actors, packet.log.events)
     if arguments.flag("json"):
         rows: list[Json] = [{"id": event.id, **event.json(), "proven": event.id in proven} for event in events]
         heads: list[Json] = [*packet.log.heads]
@@ -158,8 +158,8 @@ def _run_why(arguments: Arguments) -> int:
 
 def _moved_by(facts: Facts, packet: PacketFacts) -> list[Json]:
     """Return the actor who moved the packet to its lane; in a fork there are several."""
-    proven = proven_events(facts.policy.actors, [packet])
     moves = packet.state.latest_moves
+    proven = proven_events(facts.policy.actors, moves)
     return [move.actor.id if move.id in proven else f"{move.actor.id} ({CLAIMED})" for move in moves]
 
 

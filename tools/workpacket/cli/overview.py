@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from workpacket.cli.cached_output import AGE, Output
 from workpacket.cli.history import cache_dependencies, runs_of
 from workpacket.cli.options import Arguments, usage
-from workpacket.cli.read_only import all_facts, facts_from_summaries, open_for_reading, output
+from workpacket.cli.read_only import all_facts, listed_facts, open_for_reading, output
 from workpacket.cli.views import EXPORTS
 from workpacket.documents.register_table import entry_line
 from workpacket.git.repository import Repository
@@ -19,8 +19,9 @@ from workpacket.ledger.fold import PacketState, fold
 from workpacket.lifecycle.board_sync import hand_edits
 from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.gates import lease_held
+from workpacket.lifecycle.glance import Glance, glance_at
 from workpacket.lifecycle.next_steps import Ready, ready
-from workpacket.lifecycle.separation import lease_claimed
+from workpacket.lifecycle.separation import CLAIMED
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import FORKED
@@ -32,21 +33,23 @@ from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import mark
 from workpacket.report.terminal import Role, Style, wrap
+from workpacket.shell.cache import Cache
+from workpacket.shell.governed_files import packets_elsewhere
 from workpacket.value import replace
 
 _NO_LANES = (FORKED, "no log")
 
 
-def compute(arguments: Arguments) -> Output:
+def compute(arguments: Arguments, cache: Cache) -> Output:
     """Return the output of the command."""
     by_command = {"board": _show_board, "next": _show_next, "status": _show_status}
-    return by_command[arguments.command.name](arguments)
+    return by_command[arguments.command.name](arguments, cache)
 
 
-def _show_board(arguments: Arguments) -> Output:
+def _show_board(arguments: Arguments, cache: Cache) -> Output:
     """Return the output of `board show`."""
     repository = open_for_reading()
-    facts = all_facts(repository)
+    facts = listed_facts(repository, cache)
     cards = [card for card, _ in cards_of(arguments, repository, facts)]
     lasts, also = cache_dependencies({card.id: card.runs for card in cards})
     if arguments.flag("json"):
@@ -73,34 +76,43 @@ def cards_of(
     from workpacket.cli.history import log_at
 
     at = arguments.value("at")
-    states = {name: packet.state for name, packet in sorted(facts.packets.items())}
-    runs = {} if at else runs_of(states, ask_store=not published)
+    runs = {} if at else runs_of(_with_runs(facts), ask_store=not published)
     signed = facts.policy.actors.present
-    for name, now in states.items():
-        state = fold(log_at(arguments, repository, facts.packets[name].log, at)) if at else now
-        if state.lane:
-            last = max((event.at for event in state.history), default="")
-            lane = state.lane if at else facts.packets[name].lane
-            said = _UNJUDGED_NOTE if lane == UNJUDGED else _note(state, signed=signed)
-            title = next((text for event in reversed(state.history) if (text := event.text("title"))), "")
-            yield Card(name, lane, said, title, runs.get(name, ())), last
+    for name, packet in sorted(facts.packets.items()):
+        glance = packet.glance
+        if at:
+            log = log_at(arguments, repository, packet.log, at)
+            glance = glance_at(log, fold(log))
+        if glance.lane:
+            lane = glance.lane if at else packet.lane
+            said = _UNJUDGED_NOTE if lane == UNJUDGED else _note(glance, signed=signed)
+            yield Card(name, lane, said, glance.title or "", runs.get(name, ())), glance.last
 
 
 _UNJUDGED_NOTE: Final = "not judged"
 
 
-def _note(state: PacketState, *, signed: bool) -> str:
+def _with_runs(facts: Facts) -> dict[str, PacketState]:
+    return {name: packet.state for name, packet in sorted(facts.packets.items()) if packet.glance.runs}
+
+
+def _note(glance: Glance, *, signed: bool) -> str:
     """Return a note that does not depend on the clock, so that a cached or published board stays correct.
 
     `signed` is whether the policy names actors.
     """
-    move = state.latest_moves[0] if len(state.latest_moves) == 1 else None
-    if state.lane == "IN_PROGRESS" and state.lease is not None and state.lease.holder:
-        until = f", until {state.lease.expires_at}" if state.lease.expires_at else ""
-        return f"{state.lease.holder}{until}{lease_claimed(state, None if signed else ())}"
-    if state.lane == "BLOCKED" and move is not None:
-        return " / until: ".join(filter(None, (move.text("reason"), move.text("until"))))
-    return f"by {state.superseded_by}" if state.superseded_by else ""
+    lease = glance.lease
+    if glance.lane == "IN_PROGRESS" and lease is not None and lease.holder:
+        until = f", until {lease.expires_at}" if lease.expires_at else ""
+        return f"{lease.holder}{until}{_claimed(glance, signed=signed)}"
+    if glance.lane == "BLOCKED" and len(glance.moves) == 1:
+        return " / until: ".join(filter(None, (glance.moves[0].reason, glance.moves[0].until)))
+    return f"by {glance.superseded_by}" if glance.superseded_by else ""
+
+
+def _claimed(glance: Glance, *, signed: bool) -> str:
+    """Say that the holder is not proven. A list does not verify signatures: it says which are missing."""
+    return "" if signed and glance.lease_signed else f" ({CLAIMED})"
 
 
 def _entry(card: Card) -> str:
@@ -194,20 +206,20 @@ def _titles() -> dict[str, str]:
     return {summary["id"]: " ".join(summary["title"].split()) for summary in summaries if summary["title"]}
 
 
-def _show_status(arguments: Arguments) -> Output:
+def _show_status(arguments: Arguments, cache: Cache) -> Output:
     repository = open_for_reading()
-    facts = facts_from_summaries(repository)
+    facts = listed_facts(repository, cache, documents=True)
     counts = Counter(packet.lane or "no log" for packet in facts.packets.values())
     held = _held(facts)
     waiting = list(_waiting(facts))
     edits = [f"{packet.id} (line {line}: {token}, log: {packet.lane})" for packet, token, line in hand_edits(facts)]
     rows = ready(facts)
-    runs = runs_of({name: packet.state for name, packet in facts.packets.items()})
+    runs = runs_of(_with_runs(facts))
     steady, also = cache_dependencies(runs)
     # Leases end without a change of any file.
-    leases = [packet.state.lease for name, packet in facts.packets.items() if name in held]
+    leases = [packet.glance.lease for name, packet in facts.packets.items() if name in held]
     until = min((lease.expires_at for lease in leases if lease is not None and lease.expires_at), default="")
-    roots = _new_roots(str(repository.root))
+    roots, elsewhere = _new_roots(str(repository.root)), packets_elsewhere(repository)
     if arguments.flag("json"):
         lanes: dict[str, Json] = dict(counts)
         listed: list[Json] = [*edits]
@@ -215,6 +227,7 @@ def _show_status(arguments: Arguments) -> Output:
         holding: dict[str, Json] = dict(held)
         data: dict[str, Json] = {"lanes": lanes, "held": holding, "hand_edits": listed, "ready": names}
         data["reanchored"] = [*roots]
+        data["elsewhere"] = [{"id": name, "branch": branch} for name, branch in sorted(elsewhere.items())]
         data["waiting"] = [{"id": one.id, "for": one.need, "since": one.since, "detail": one.detail} for one in waiting]
         data["runs"] = {name: [run.as_json() for run in its] for name, its in runs.items()}
         return output(repository, render_envelope("status", exits.OK, [], data), lasts=steady, until=until, also=also)
@@ -230,10 +243,21 @@ def _show_status(arguments: Arguments) -> Output:
     told += [("run", escape(run.sentence), "path") for its in runs.values() for run in its]
     told += [("hand edit", escape(edit), "warning") for edit in edits]
     told += [("note", escape(sentence), "info") for sentence in roots]
+    told += [("on other branches", _elsewhere(elsewhere), "info")] if elsewhere else []
     for head, text, role in told:
         lines += _headed(head, text, role, style)
     lines.append(f"next: {_next(facts, counts, edited=bool(edits), work=bool(rows))}")
     return output(repository, "\n".join(lines) + "\n", lasts=steady, until=until, also=also)
+
+
+_MOST_NAMED: Final = 5
+
+
+def _elsewhere(branches: Mapping[str, str]) -> str:
+    """Return the packets that other branches have, or have moved on, each with the branch."""
+    named = [f"{name} ({escape(branch)})" for name, branch in sorted(branches.items())]
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return f"{counted(len(named), 'packet')}: {', '.join(named[:_MOST_NAMED])}{more}"
 
 
 def _headed(head: str, text: str, role: Role, style: Style) -> list[str]:
@@ -256,17 +280,18 @@ def _waiting(facts: Facts) -> Iterator[_Waiting]:
     """Yield what waits for a person, longest first. Times are those of the log, so that the output can be cached."""
     found = []
     for name, packet in facts.packets.items():
-        lane, moves = facts.policy.lanes.lane(packet.lane), packet.state.latest_moves
-        if packet.state.forked:
+        glance = packet.glance
+        lane, moves = facts.policy.lanes.lane(packet.lane), glance.moves
+        if glance.forked:
             latest = max(move.at for move in moves)
             found.append(
                 _Waiting(name, "needs `workpacket packet resolve`", latest, "moved independently on two branches")
             )
-        elif packet.lane == "STUB" and packet.state.presented is not None:
-            found.append(_Waiting(name, "needs an approval", packet.state.presented.at, "its refinement was presented"))
+        elif packet.lane == "STUB" and glance.presented:
+            found.append(_Waiting(name, "needs an approval", glance.presented, "its refinement was presented"))
         elif lane is not None and lane.waits_for and moves:
-            by = f"by {moves[0].actor.id}" if packet.lane == "IN_REVIEW" else ""
-            detail = _note(packet.state, signed=True) if packet.lane == "BLOCKED" else by
+            by = f"by {moves[0].actor}" if packet.lane == "IN_REVIEW" else ""
+            detail = _note(glance, signed=True) if packet.lane == "BLOCKED" else by
             found.append(_Waiting(name, lane.waits_for, moves[0].at, detail))
     return iter(sorted(found, key=lambda one: (one.since, one.id)))
 
@@ -310,7 +335,7 @@ def _ending(facts: Facts, hours: int) -> Iterator[tuple[str, str, str]]:
     now = facts.moment.now
     soon = datetime.fromisoformat(now) + timedelta(hours=hours)
     for name, packet in sorted(facts.packets.items()):
-        lease, holder = packet.state.lease, lease_held(packet.state, now)
+        lease, holder = packet.glance.lease, lease_held(packet.glance, now)
         if packet.lane != "IN_PROGRESS" or lease is None or not (holder and lease.expires_at):
             continue
         if datetime.fromisoformat(lease.expires_at) <= soon:
@@ -332,7 +357,7 @@ def _notify(
         word = lane.needs if lane is not None else ""
         word = "approval" if packet.lane == "STUB" else word
         needs.append(
-            Need(packet.state.heads[0], kinds.get(word, word or "question"), one.id, one.since, "", one.detail)
+            Need(packet.glance.heads[0], kinds.get(word, word or "question"), one.id, one.since, "", one.detail)
         )
     needs += [Need(f"{name}-{at}", "lease_end", name, at, holder) for name, holder, at in ends]
     return tell(read_base_policy(repository).lifecycle.webhook, needs, os.environ)
@@ -352,10 +377,10 @@ def _new_roots(root: str) -> list[str]:
 
 def _held(facts: Facts) -> dict[str, str]:
     now = facts.moment.now
-    found = {name: lease_held(packet.state, now) for name, packet in sorted(facts.packets.items())}
+    found = {name: lease_held(packet.glance, now) for name, packet in sorted(facts.packets.items())}
     working = (name for name, holder in found.items() if holder and facts.packets[name].lane == "IN_PROGRESS")
-    proven = None if facts.policy.actors.present else ()
-    return {name: found[name] + lease_claimed(facts.packets[name].state, proven) for name in working}
+    signed = facts.policy.actors.present
+    return {name: found[name] + _claimed(facts.packets[name].glance, signed=signed) for name in working}
 
 
 def _next(facts: Facts, counts: Counter[str], *, edited: bool, work: bool) -> str:
@@ -372,10 +397,10 @@ def _next(facts: Facts, counts: Counter[str], *, edited: bool, work: bool) -> st
     return f"workpacket why {stubs[0]}" if stubs else "workpacket list"
 
 
-def _show_next(arguments: Arguments) -> Output:
+def _show_next(arguments: Arguments, cache: Cache) -> Output:
     repository = open_for_reading()
     agent = arguments.value("for")
-    rows = ready(facts_from_summaries(repository), agent)
+    rows = ready(listed_facts(repository, cache, documents=True), agent)
     text = _next_json(rows) if arguments.flag("json") else _next_text(rows)
     # The work of an agent depends on the time, because leases end.
     return output(repository, text, lasts=not agent)

@@ -113,7 +113,7 @@ def _changes(arguments: Arguments, repository: Repository, base: str) -> Iterato
             changed=tuple(_contract_changes(repository, base, packet)),
             criteria=task.criteria,
             approvals=tuple(map(_signed, signed.get(name, ()))),
-            events=tuple(_told(facts, packet, event) for event in new),
+            events=tuple(_told(facts, event) for event in new),
             unmet=status_of(repository, facts, packet).unmet,
         )
 
@@ -123,8 +123,8 @@ def _signed(one: SignedDecision) -> Signed:
     return Signed(one.gate, one.decision, one.approver, one.key, one.issued_at, against)
 
 
-def _told(facts: Facts, packet: PacketFacts, event: LogEvent) -> str:
-    proven = event.id in proven_events(facts.policy.actors, [packet])
+def _told(facts: Facts, event: LogEvent) -> str:
+    proven = event.id in proven_events(facts.policy.actors, [event])
     return f"{event.type} by {event.actor.id}{'' if proven else ' (claimed, not proven)'}, {event.at}"
 
 

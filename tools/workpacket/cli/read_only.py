@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from workpacket.cli.cached_output import Output
 from workpacket.cli.options import Arguments
@@ -23,13 +24,16 @@ from workpacket.model.events import Actor
 from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.shell.cache import MANY, RestsOn
+from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.governed_files import LOG_STATE, removed_lately
 from workpacket.shell.governing.execution import Question, gather, here
 from workpacket.shell.held import note
 from workpacket.shell.transactions import JOURNAL_FOLDER
 from workpacket.shell.transactions.recovery import unfinished
-from workpacket.value import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.documents.summary import WorkSummary
 
 # A read-only command hardly needs the actor, so a missing name must not prevent output.
 NOBODY = Actor("nobody", "agent")
@@ -107,21 +111,20 @@ def all_facts(repository: Repository) -> Facts:
     return gather(repository, None, NOBODY)
 
 
-def facts_from_summaries(repository: Repository) -> Facts:
-    """Return the facts with the dependencies of each packet; if there are many packets, unchanged files are not read
-    again.
+def listed_facts(repository: Repository, cache: Cache, *, documents: bool = False) -> Facts:
+    """Return the facts about all packets for lists, which read only what has changed since they were cached. With
+    `documents`, the dependencies and risks that older logs do not name are read from many documents at once.
     """
-    facts = all_facts(repository)
-    if len(facts.packets) < MANY:
-        return facts
-    from workpacket.shell.checking.repository import work_summaries
 
-    says = work_summaries(repository, progress_bar())
-    told = {
-        name: replace(packet, stub_says=says.get(packet.stub_path), packet_says=says.get(packet.packet_path))
-        for name, packet in facts.packets.items()
-    }
-    return replace(facts, packets=told)
+    from workpacket.shell.kept_logs import listed  # `show` reads one packet
+
+    def read(paths: Sequence[str]) -> Mapping[str, WorkSummary]:
+        from workpacket.shell.checking.repository import work_summaries
+
+        return work_summaries(str(repository.root), paths, cache, progress_bar())
+
+    read_all = partial(listed, cache=cache, read=read if documents else None)
+    return gather(repository, None, NOBODY, read_all=read_all)
 
 
 def output(

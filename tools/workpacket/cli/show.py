@@ -20,7 +20,7 @@ from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import ACTIVATION_GATE, approval_asked
 from workpacket.lifecycle.next_steps import PacketStatus
 from workpacket.lifecycle.proofs import evidence_of, latest_evidence, same
-from workpacket.lifecycle.separation import lease_claimed, proven_events
+from workpacket.lifecycle.separation import lease_claimed, lease_events, proven_events
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
@@ -30,12 +30,13 @@ from workpacket.report.json_report import render_envelope
 from workpacket.report.packet import CriterionView, PacketView, TaskView, lines
 from workpacket.report.runs import PacketRun, linked_runs
 from workpacket.shell.base import NOBODY_YET, settings_folder
+from workpacket.shell.cache import Cache
 from workpacket.value import replace
 
 _RECENT: Final = 8
 
 
-def compute(arguments: Arguments) -> Output:
+def compute(arguments: Arguments, _cache: Cache) -> Output:
     """Return the output of the command."""
     if arguments.value("at"):
         return _as_of(arguments, arguments.value("at"))
@@ -87,7 +88,7 @@ def _as_of(arguments: Arguments, at: str) -> Output:
     view = PacketView(
         id=state.packet,
         lane=state.lane,
-        holder=_holder(state, proven_events(facts.policy.actors, [packet])),
+        holder=_holder(state, proven_events(facts.policy.actors, lease_events(state))),
         task=None,
         rows=tuple(_assignment_rows(state)),
         recent=_recent(state.history),
@@ -114,7 +115,7 @@ def _view(facts: Facts, packet: PacketFacts, status: PacketStatus) -> PacketView
     return PacketView(
         id=status.id,
         lane=status.lane,
-        holder=_holder(state, proven_events(facts.policy.actors, [packet])),
+        holder=_holder(state, proven_events(facts.policy.actors, lease_events(state))),
         task=task_of(packet),
         rows=tuple(_rows(facts, packet)),
         recent=_recent(state.history),
@@ -211,7 +212,7 @@ def _as_json(
 ) -> dict[str, Json]:
     """Return the packet as JSON. If `state` is from an earlier time, current facts are left out."""
     then = state or packet.state
-    proven = proven_events(facts.policy.actors, [packet])
+    proven = proven_events(facts.policy.actors, packet.log.events)
     lease, assignment = then.lease, then.assignment
     files: dict[str, Json] = dict(_files(packet))
     changed = [one.message for one in contract_unmet(packet)] if state is None else []

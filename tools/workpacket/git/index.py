@@ -67,7 +67,13 @@ class Index:
             position = data.find(wanted, position + BEFORE_PATH)
 
     def holds(self, path: str) -> bool:
-        return any(found == path for found, _ in self.below(path))
+        data, wanted = self._data, path.encode("utf-8", "surrogateescape") + b"\0"
+        position = data.find(wanted)
+        while position >= 0:
+            if self._told(position, position + len(wanted) - 1) is not None:
+                return True
+            position = data.find(wanted, position + 1)
+        return False
 
     def _told(self, position: int, end: int) -> Told | None:
         """Return the path that begins here; None if there is none or it is in conflict."""

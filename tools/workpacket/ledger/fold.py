@@ -105,6 +105,12 @@ class PacketState(Value):
         return tuple(run for run in self.runs if run.closed is None)
 
     @property
+    def lease_given(self) -> str:
+        """Return the latest time at which the current lease was given or renewed; '' if there is none."""
+        lease = self.lease
+        return max((event.at for event in self.history if lease and event.text("lease") == lease.lease), default="")
+
+    @property
     def light(self) -> bool:
         """Whether the log says that the packet is in the light form."""
         said = [event for event in self.history if event.type in _SAYS_FORM]

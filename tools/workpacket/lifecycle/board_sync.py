@@ -218,7 +218,7 @@ def hand_edits(facts: Facts) -> Iterator[tuple[PacketFacts, str, int]]:
             continue
         seen.add(entry.wp_id.value)
         # If landed work counts as done, the file may still show the lane in the log.
-        if packet.lane not in {"", FORKED, token} and packet.state.lane != token:
+        if packet.lane not in {"", FORKED, token} and packet.outline.lane != token:
             yield packet, token, entry.line
 
 

@@ -16,7 +16,7 @@ from workpacket.model.layout import packet_paths, refinement_paths, stub_path
 from workpacket.model.plan import Moment
 from workpacket.problem import Problem
 from workpacket.text.source import Source
-from workpacket.value import NOTHING, Value
+from workpacket.value import NOTHING, Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from workpacket.documents.refinement import Refinement
     from workpacket.documents.stub import Stub
     from workpacket.documents.summary import WorkSummary
+    from workpacket.lifecycle.glance import Glance
 
 
 class PacketFacts(Value):
@@ -51,6 +52,20 @@ class PacketFacts(Value):
     @cached_property
     def state(self) -> PacketState:
         return fold(self.log)
+
+    @cached_property
+    def glance(self) -> Glance:
+        from workpacket.lifecycle.glance import glance_at  # only lists of packets ask for it
+
+        return glance_at(self.log, self.state)
+
+    @property
+    def outline(self) -> PacketState | Glance:
+        """Return the state, or the part of it that is known without reading the log."""
+        return self.state
+
+    def as_landed(self) -> PacketFacts:
+        return replace(self, landed=True)
 
     @cached_property
     def stub(self) -> Stub | None:
@@ -94,14 +109,12 @@ class PacketFacts(Value):
 
         A move starts from `state.lane`, which is the same in every tree.
         """
-        if not self.landed:
-            return self.state.lane
-        return LANDS_AS[self.state.lane]
+        return LANDS_AS[self.outline.lane] if self.landed else self.outline.lane
 
     @property
     def light(self) -> bool:
         """Whether the packet is in the light form, according to the log."""
-        return self.state.light
+        return self.outline.light
 
     @property
     def standing(self) -> bool:

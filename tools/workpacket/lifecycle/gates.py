@@ -42,7 +42,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import BUILT_IN, LaneTable, lane_of_token
-from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, POLICY_PATH
+from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, POLICY_PATH, packet_paths
 from workpacket.problem import Location, Problem
 from workpacket.value import NOTHING, Value
 
@@ -106,6 +106,7 @@ def _compiled(pattern: str, strict: bool) -> re.Pattern[str]:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.approvals.facts import Verdict
+    from workpacket.lifecycle.glance import Glance
 
 
 # The events that need an approval, and the gate for it.
@@ -285,12 +286,11 @@ def reminders(state: PacketState, what: str) -> tuple[str, ...]:
 Proof = Literal["commit", "patch_id", "tree", ""]
 
 
-def lease_held(state: PacketState, now: str, clock: str = "") -> str:
+def lease_held(state: PacketState | Glance, now: str, clock: str = "") -> str:
     """Return the holder at this time; '' if there is none, or the lease is from well after the clock (default: now)."""
     if (lease := state.lease) is None or not lease.expires_at:
         return lease.holder if lease is not None else ""
-    given = max((event.at for event in state.history if event.text("lease") == lease.lease), default=now)
-    ahead = datetime.fromisoformat(given) > datetime.fromisoformat(clock or now) + CLOCK_SKEW
+    ahead = datetime.fromisoformat(state.lease_given or now) > datetime.fromisoformat(clock or now) + CLOCK_SKEW
     return "" if ahead or lease.expires_at <= now else lease.holder
 
 
@@ -488,7 +488,7 @@ def uncommitted_unmet(packet: str, uncommitted: Sequence[str]) -> Iterator[Probl
 
 def _todo_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
     for name in submission.todo:
-        yield Problem("todo_left", f"{name} is not filled in", hint=f"edit {name} of {packet}")
+        yield Problem("todo_left", f"{name} is not filled in", hint=f"edit {name} in {packet_paths(packet)[0]}")
 
 
 def verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> tuple[Problem, ...]:
@@ -557,17 +557,16 @@ def added_gates(policy: LifecyclePolicy, event: str, choice: str = "") -> tuple[
     )
 
 
-def settles_by_landing(state: PacketState, policy: LifecyclePolicy) -> bool:
+def settles_by_landing(state: PacketState | Glance, policy: LifecyclePolicy) -> bool:
     """Whether judged work is done once it has landed as judged, without an event that says so.
 
     It is not if there is a gate on `merged` or the policy adds a lane after it: then the command is required.
     """
-    lanes = policy.lanes
     asked = added_gates(policy, "merged") or state.open_runs or not state.sound
-    return state.lane == "MERGE_PENDING" and lanes.onward(state.lane) == "VALIDATED" and not asked
+    return state.lane == "MERGE_PENDING" and policy.lanes.onward(state.lane) == "VALIDATED" and not asked
 
 
-def ends_unjudged(state: PacketState, policy: LifecyclePolicy) -> bool:
+def ends_unjudged(state: PacketState | Glance, policy: LifecyclePolicy) -> bool:
     """Whether submitted work is finished once it has landed as submitted, because the policy requires no judge.
 
     This applies only to the light form: a full packet stays in review until someone gives a verdict.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from workpacket.ledger.fold import setting_events
 from workpacket.lifecycle.activation import activation_unmet
 from workpacket.lifecycle.claims import claim_refusal
 from workpacket.lifecycle.facts import Facts, PacketFacts
@@ -85,7 +84,7 @@ def ready(facts: Facts, agent: str = "") -> list[Ready]:
 def _row(facts: Facts, packet: PacketFacts, waiting: Mapping[str, int]) -> Ready:
     said = packet.risk.split()
     name = packet.id.text
-    since = packet.state.history[0].at
+    since = packet.glance.began
     count = waiting.get(name, 0) + (waiting.get(packet.id.base, 0) if packet.id.base != name else 0)
     return Ready(
         name,
@@ -98,26 +97,27 @@ def _row(facts: Facts, packet: PacketFacts, waiting: Mapping[str, int]) -> Ready
 
 
 def _is_ready(facts: Facts, packet: PacketFacts, agent: str, done: frozenset[str]) -> bool:
-    state = packet.state
+    state = packet.glance
     if not state.sound or state.forked:
         return False
     holder = lease_held(state, facts.moment.now)
     if packet.lane in HELD:
-        return bool(agent) and agent in {holder, state.assignment.assignee}
+        return bool(agent) and agent in {holder, state.assignee}
     if facts.policy.lanes.is_added(packet.lane):
         return True
     if packet.lane != "READY_FOR_DEV" or holder or _is_standing(packet):
         return False
-    if state.assignment.assignee and agent and state.assignment.assignee != agent:
+    if state.assignee and agent and state.assignee != agent:
         return False
     return done.issuperset(packet.dependencies())
 
 
 def _is_standing(packet: PacketFacts) -> bool:
     """Whether this is a standing packet, which covers small changes and is never claimed."""
-    said = any(event.text("standing") for event in setting_events(packet.log))
     # Older events do not say it; only the packet does.
-    return said or (packet.packet_source is not None and "Standing until " in packet.packet_source.text)
+    return packet.glance.standing or (
+        packet.packet_source is not None and "Standing until " in packet.packet_source.text
+    )
 
 
 def _satisfied(facts: Facts) -> frozenset[str]:

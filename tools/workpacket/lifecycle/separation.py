@@ -6,6 +6,7 @@ Without `[actors]` in the policy of the base, only names are known, and a differ
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
+from itertools import islice
 
 from workpacket.approvals.actors import Actors
 from workpacket.model.events import LogEvent
@@ -13,7 +14,6 @@ from workpacket.model.events import LogEvent
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.ledger.fold import PacketState
-    from workpacket.lifecycle.facts import PacketFacts
 
 CODING = frozenset({"claimed", "lease.renewed", "submitted", "evidence.recorded"})
 
@@ -54,15 +54,25 @@ def not_apart(judge: str, events: Iterable[LogEvent], actors: Actors) -> Iterato
 CLAIMED = "claimed, not proven"
 
 
-def proven_events(actors: Actors, packets: Iterable[PacketFacts]) -> frozenset[str]:
-    """Return the events of these packets whose signature proves their actor under this policy."""
+def proven_events(actors: Actors, events: Iterable[LogEvent]) -> frozenset[str]:
+    """Return those of these events whose signature proves their actor under this policy. Verifying a signature takes
+    longer than reading the event, so only those that are shown should be asked about.
+    """
     if not actors.present:
         return frozenset()
     from workpacket.approvals.event_signatures import EventSignatures
 
     signatures = EventSignatures(actors)
-    events = (event for packet in packets for event in packet.log.events if event.sig)
-    return frozenset(event.id for event in events if signatures.judge(event).proven)
+    return frozenset(event.id for event in events if event.sig and signatures.judge(event).proven)
+
+
+def lease_events(state: PacketState) -> list[LogEvent]:
+    """Return the event that gave the lease to its holder, in a list; nothing if the packet is free."""
+    lease = state.lease
+    if lease is None or not lease.holder:
+        return []
+    given = (event for event in reversed(state.history) if event.text("holder") == lease.holder)
+    return list(islice(given, 1))
 
 
 def lease_claimed(state: PacketState, proven: Container[str] | None) -> str:
@@ -73,8 +83,6 @@ def lease_claimed(state: PacketState, proven: Container[str] | None) -> str:
     lease = state.lease
     if lease is None or not lease.holder:
         return ""
-    given = next((event for event in reversed(state.history) if event.text("holder") == lease.holder), None)
-    shown = given is not None and given.actor.id == lease.holder
-    if shown and given is not None:
-        shown = bool(given.sig) if proven is None else given.id in proven
+    given = [event for event in lease_events(state) if event.actor.id == lease.holder]
+    shown = [event for event in given if (bool(event.sig) if proven is None else event.id in proven)]
     return "" if shown else f" ({CLAIMED})"

@@ -197,7 +197,9 @@ def gather_audit(
         head=seen,
         uncommitted=frozenset(entry.path for entry in status(repository, GOVERNANCE_FOLDER, *named)),
         files_checked=len(files),
-        proven=proven_events(governed.policy.actors, governed.packets.values()),
+        proven=proven_events(
+            governed.policy.actors, (event for each in governed.packets.values() for event in each.log.events)
+        ),
         rewritten=dict(_rewritten(repository, governed.packets.values())),
         forge=web_address(run_git(repository.root, "config", "--get", "remote.origin.url", check=False).text.strip()),
     )

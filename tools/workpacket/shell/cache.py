@@ -9,6 +9,8 @@ version of the tool has its own cache.
     file       path                                         digest of its bytes, and its state when they were read
     examined   digest of the bytes, lanes, path             findings and summary
     output     folder, command, terminal, deciding commits  the output, and the state of its dependencies
+    folder     packet                                       the names in the folder of its log, and their state
+    glance     packet                                       what lists say about it, and the state of its log
     sound      digest of a verdict's dependencies          nothing
     claim      digest of an envelope                        what the envelope claims to be about
     landed     commit of the target branch, verdict         whether the work landed as it was judged
@@ -23,16 +25,20 @@ from __future__ import annotations
 
 import os
 import time
+from array import array
 
+from workpacket.model.layout import LOG_FOLDER
 from workpacket.shell.tree import Found, look_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Any, Literal
 
-    Kind = Literal["file", "examined", "output", "sound", "claim", "landed"]
+    # A folder: its name, stamp and newest change, and the names below it if they were not known.
+    _Look = tuple[str, str, int, str | None]
+    Kind = Literal["file", "examined", "output", "folder", "glance", "sound", "claim", "landed"]
 
 # The coarsest clock of a file system in use (FAT: two seconds). A file younger than this when read may be written again
 # without a change of its times: git's rule for racily clean entries.
@@ -85,6 +91,7 @@ class Cache:
 
     def __init__(self, folder: str | None, fingerprint: str, place: Sequence[str] = _PLACE) -> None:
         self._connection = _open(os.path.join(folder, *place), fingerprint) if folder is not None else None
+        self._logs: LogState | None = None
 
     @property
     def is_open(self) -> bool:
@@ -92,6 +99,14 @@ class Cache:
 
     def is_empty(self, kind: Kind) -> bool:
         return not self._all("SELECT 1 FROM kept WHERE kind = ? LIMIT 1", (kind,))
+
+    def logs(self, root: str) -> LogState:
+        """Return the state of the log when it was first asked for: a command looks at it once, before it reads."""
+        if not self.is_open:
+            return LogState(root, self)
+        if self._logs is None or self._logs.root != root:
+            self._logs = LogState(root, self)
+        return self._logs
 
     def recall(self, kind: Kind, keys: Collection[str]) -> dict[str, str]:
         """Return the values of the known keys."""
@@ -184,9 +199,18 @@ class CachedOutput:
             extras = names.split("\n") if names else []
             same = state == _state([*self._files, *_single(self._root, extras)])
             described = zip(_folders(extras), folders, strict=False)
-            if same and all(unchanged(self._root, folder, then) for folder, then in described):
+            if same and all(self._is_unchanged(folder, then) for folder, then in described):
                 return int(status), text
         return None
+
+    def _is_unchanged(self, folder: str, then: str) -> bool:
+        return self._describe(folder).text == then if folder == LOG_FOLDER else unchanged(self._root, folder, then)
+
+    def _describe(self, folder: str) -> Described:
+        if folder != LOG_FOLDER:
+            return describe(self._root, folder)
+        logs = self._cache.logs(self._root)
+        return Described(logs.stamp, logs.newest)
 
     def keep(self, status: int, text: str, rests_on: RestsOn) -> None:
         """Store the output if the rule allows it, and if no file can have changed unnoticed since it was read."""
@@ -194,7 +218,7 @@ class CachedOutput:
             return
         extras = sorted(set(rests_on.files))
         seen = [*self._files, *_single(self._root, extras)]
-        folders = [describe(self._root, folder) for folder in _folders(extras)]
+        folders = [self._describe(folder) for folder in _folders(extras)]
         newest = max([*(found.mtime_ns for found in seen), *(folder.newest for folder in folders)], default=0)
         if newest + RACY_NS < self._started:
             described = (folder.text for folder in folders)
@@ -313,6 +337,144 @@ def unchanged(root: str, folder: str, text: str) -> bool:
 
 def _stamp(status: os.stat_result) -> str:
     return f"{status.st_size}.{status.st_mtime_ns}.{status.st_ctime_ns}.{status.st_ino}"
+
+
+_LONG = 100_000
+
+
+class FolderState:
+    """The state of the log of one packet. `stamp` changes when anything in it changes; `newest` is the time of the last
+    change, in nanoseconds.
+    """
+
+    __slots__ = ("newest", "stamp")
+
+    def __init__(self, stamp: str, newest: int) -> None:
+        self.stamp = stamp
+        self.newest = newest
+
+
+class LogState:
+    """The state of the log, as of `started`: that of each folder in it, and `stamp` and `newest` for all of them.
+
+    The names in a folder are cached. They are the same as long as the times of the folder are, so each known file needs
+    one look, and no folder is listed. A file that was edited in place has other times, too (see `unchanged`).
+    """
+
+    def __init__(self, root: str, cache: Cache) -> None:
+        self.root = root
+        self.started = time.time_ns()
+        self.folders: dict[str, FolderState] = {}
+        top = os.path.join(root, LOG_FOLDER)
+        try:
+            listed = sorted(map(_storable, os.listdir(top)))
+        except OSError:
+            listed = []
+        known = cache.recall("folder", listed) if _HAS_POSIX_TIMES else {}
+        learned: list[tuple[str, str]] = []
+        for name, stamp, newest, below in _looked_at(top, listed, known):
+            self.folders[name] = FolderState(stamp, newest)
+            if below is not None and self.is_at_rest(name):
+                learned.append((name, f"{stamp}\n{below}"))
+        cache.keep("folder", learned)
+        cache.make_room("folder", 2 * len(listed) + 10_000)
+        self.newest = max((state.newest for state in self.folders.values()), default=0)
+        self.stamp = _shortened("\n".join(f"{state.stamp} {name}" for name, state in self.folders.items()))
+
+    def is_at_rest(self, name: str) -> bool:
+        """Whether the state of this folder identifies its content from now on (see RACY_NS)."""
+        state = self.folders.get(name)
+        return state is not None and bool(state.stamp) and state.newest + RACY_NS < self.started
+
+
+# From this number of folders on, a second process is worth its start.
+_WORTH_A_FORK = 2000
+
+
+def _looked_at(top: str, names: Sequence[str], known: Mapping[str, str]) -> list[_Look]:
+    """Look at all folders, at half of them in a copy of this process where that is possible."""
+    if len(names) < _WORTH_A_FORK or not hasattr(os, "fork") or (os.cpu_count() or 1) < 2:
+        return _look(top, names, known)
+    import json
+    import threading
+
+    if threading.active_count() > 1:  # a copy of a process has only one thread, and may lack what the others held
+        return _look(top, names, known)
+    first, second = names[: len(names) // 2], names[len(names) // 2 :]
+    receive, send = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            with open(send, "wb") as stream:
+                stream.write(json.dumps(_look(top, second, known)).encode())
+        finally:
+            os._exit(0)
+    os.close(send)
+    with open(receive, "rb") as stream:
+        found = _look(top, first, known)
+        said = stream.read()
+    os.waitpid(child, 0)
+    try:
+        return [*found, *map(tuple, json.loads(said))]
+    except ValueError:  # the copy could not finish
+        return [*found, *_look(top, second, known)]
+
+
+def _look(top: str, folders: Sequence[str], known: Mapping[str, str]) -> list[_Look]:
+    found: list[_Look] = []
+    for name in folders:
+        stamp, _, below = known.get(name, "").partition("\n")
+        state = _state_below(f"{top}/{name}", below.split(_BETWEEN)) if stamp else None
+        if state is not None and state.stamp == stamp:
+            found.append((name, stamp, state.newest, None))
+            continue
+        names = _names_below(f"{top}/{name}")
+        state = _state_below(f"{top}/{name}", names) or FolderState("", 0)
+        found.append((name, state.stamp, state.newest, _storable(_BETWEEN.join(names))))
+    return found
+
+
+def _state_below(folder: str, names: Sequence[str]) -> FolderState | None:
+    """Return the state of a folder and of these paths below it; None if one of them is missing."""
+    try:
+        own = os.lstat(folder)
+        found = [own, *map(os.lstat, [f"{folder}/{name}" for name in names if name])]
+    except OSError:
+        return None
+    # POSIX guarantees that this time changes with every change of the file, and cannot be set back.
+    times = array("q", [status.st_ctime_ns for status in found])
+    newest = max(times)
+    if not _HAS_POSIX_TIMES:
+        newest = max(newest, *(status.st_mtime_ns for status in found))
+        times.extend(status.st_mtime_ns ^ status.st_size for status in found)
+    return FolderState(times.tobytes().hex(), newest)
+
+
+def _names_below(folder: str) -> list[str]:
+    """Return the paths of everything below a folder, following no link."""
+    found: list[str] = []
+    waiting = [] if os.path.islink(folder) else [""]
+    while waiting:
+        current = waiting.pop()
+        try:
+            with os.scandir(f"{folder}/{current}") as entries:
+                listed = sorted(entries, key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in listed:
+            found.append(f"{current}{entry.name}")
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(f"{current}{entry.name}/")
+    return found
+
+
+def _shortened(text: str) -> str:
+    """Return the text, or its digest if it is long."""
+    if len(text) < _LONG:
+        return text
+    from hashlib import sha256  # 2 ms, which only many packets are worth
+
+    return sha256(text.encode()).hexdigest()
 
 
 def _unfit() -> tuple[type[Exception], ...]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 
@@ -150,7 +151,7 @@ class Held(Value):
 
     def deleted(self) -> str:
         """Return the missing governed files, and how to restore them, on one line; '' if none is missing."""
-        paths = [path for path, _ in self.index.below(f"{GOVERNANCE_FOLDER}/")]
+        paths = [path for path, _ in islice(self.index.below(f"{GOVERNANCE_FOLDER}/"), _MANY + 1)]
         try:
             absent = self._absent(paths) if len(paths) <= _MANY else []
         except WorkpacketError as error:

@@ -154,11 +154,17 @@ def read_bytes(root: str, path: str, limit: int) -> bytes:
     A checkout with CRLF is read as git stores it, with LF: all clones then compute the same digests.
     """
     descriptor = os.open(os.path.join(root, path), os.O_RDONLY | _NO_FOLLOW)
-    with os.fdopen(descriptor, "rb") as stream:
+    try:
         # Asked of the open file, so that what was checked is what is read.
-        if not stat_module.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat_module.S_ISREG(status.st_mode):
             raise OSError(0, NOT_A_FILE)
-        data = stream.read(limit + 1)
+        # Without a stream object, which takes as long as reading a small file.
+        data = os.read(descriptor, min(status.st_size, limit) + 1)
+        while data and len(data) <= limit and (more := os.read(descriptor, limit + 1 - len(data))):
+            data += more
+    finally:
+        os.close(descriptor)
     if b"\r\n" in data and len(data) <= limit:
         from workpacket.git.index import as_stored  # few files have CRLF, and every command imports this module
 

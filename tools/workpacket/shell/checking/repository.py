@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
 from workpacket.documents.reading import kind_named
 from workpacket.documents.summary import WorkSummary
-from workpacket.git.repository import Repository
 from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import LARGEST_SPECIFICATION
 from workpacket.model.reasons import Reason
@@ -28,7 +27,6 @@ from workpacket.shell.checking.examining import (
     unreadable,
 )
 from workpacket.shell.configuration import lanes_here
-from workpacket.shell.package_files import package_fingerprint
 from workpacket.shell.tree import Found, find_documents, link_on_the_way, look_at, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
@@ -234,15 +232,13 @@ def _fact(root: str, path: str, text: bool) -> FileFact:
 _WORK = frozenset({"stub", "packet"})
 
 
-def work_summaries(repository: Repository, progress: Callable[[int, int], None]) -> Mapping[str, WorkSummary]:
-    """Return the summaries of stubs and packets, by path; unreadable files are left out."""
-    root = str(repository.root)
-    files = [found for found in find_documents(root) if found.kind in _WORK]
-    cache = Cache(str(repository.common_dir), package_fingerprint())
-    try:
-        results = known_or_examined(root, files, cache, progress, lanes_here(root))
-    finally:
-        cache.close()
+def work_summaries(
+    root: str, paths: Collection[str], cache: Cache, progress: Callable[[int, int], None]
+) -> Mapping[str, WorkSummary]:
+    """Return the summaries of these stubs and packets, by path; unreadable files are left out."""
+    wanted = frozenset(paths)
+    files = [found for found in find_documents(root) if found.kind in _WORK and found.path in wanted]
+    results = known_or_examined(root, files, cache, progress, lanes_here(root))
     known = [(found.path, result.summary) for found, result in zip(files, results, strict=True) if result.summary]
     loaded = json.loads(f"[{','.join(summary for _, summary in known)}]")
     return {path: cast("WorkSummary", summary) for (path, _), summary in zip(known, loaded, strict=True)}

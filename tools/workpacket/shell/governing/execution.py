@@ -76,17 +76,21 @@ if TYPE_CHECKING:
 
 
 def gather(
-    repository: Repository, names: Iterable[str] | None, actor: Actor, questions: Sequence[Question] = ()
+    repository: Repository,
+    names: Iterable[str] | None,
+    actor: Actor,
+    questions: Sequence[Question] = (),
+    read_all: Callable[[GovernedFiles], Mapping[str, PacketFacts]] | None = None,
 ) -> Facts:
     """Gather the facts about these packets (None: all packets), with their other revisions and their dependencies.
 
-    The `questions` are asked about the packet named first.
+    The `questions` are asked about the packet named first; `read_all` replaces the function that reads all packets.
     """
     governed = find_governed(str(repository.root))
     pointer = governed.read(SPEC_POINTER)
     # If approvals are needed, they read the specification of the base, which most likely has the same path as here.
     policy = read_base_policy(repository, ahead=specification_places(pointer) if questions else ())
-    packets = _packets(governed, names) if names is not None else _all_packets(governed)
+    packets = _packets(governed, names) if names is not None else (read_all or _all_packets)(governed)
     packets = _with_landings(repository, packets, policy)
     specification = _specification(governed, pointer)
     asked = [packets[name] for name in (names or ()) if name in packets]
@@ -116,8 +120,8 @@ def _is_on(repository: Repository, policy: BasePolicy) -> bool:
 
 
 def _with_landings(
-    repository: Repository, packets: dict[str, PacketFacts], policy: BasePolicy
-) -> dict[str, PacketFacts]:
+    repository: Repository, packets: Mapping[str, PacketFacts], policy: BasePolicy
+) -> Mapping[str, PacketFacts]:
     """Return the packets, marking those whose work has landed. If the checkout is not on the line of the target branch,
     none has landed.
     """
@@ -125,7 +129,7 @@ def _with_landings(
     waiting = {
         name: each.log
         for name, each in packets.items()
-        if settles_by_landing(each.state, lifecycle) or ends_unjudged(each.state, lifecycle)
+        if settles_by_landing(each.outline, lifecycle) or ends_unjudged(each.outline, lifecycle)
     }
     if not waiting:
         return packets
@@ -136,7 +140,7 @@ def _with_landings(
     from workpacket.shell.judging.landed_work import landed
 
     found = landed(repository, head_commit(repository) or "", waiting, policy.lifecycle)
-    return {name: replace(each, landed=True) if name in found else each for name, each in packets.items()}
+    return {name: each.as_landed() if name in found else each for name, each in packets.items()}
 
 
 def _all_packets(governed: GovernedFiles) -> dict[str, PacketFacts]:
