@@ -219,6 +219,18 @@ def test_a_light_packet_is_raised_by_its_next_revision(governed: Governed) -> No
     assert governed.json("list")["data"]["work"][1]["kind"] == "stub"
 
 
+def test_an_amended_packet_rests_on_its_new_text(governed: Governed) -> None:
+    begun(governed)
+    governed.done("start", NAME)
+    governed.replace(DOCUMENT, "`src/`", "`src/`, `docs/`")
+    governed.done("packet", "amend", NAME, "--reason", "The manual belongs to it.")
+    governed.commit("Amended")
+    assert governed("check", "--base", "main").status == 0
+    governed.write(DOCUMENT, f"{governed.read(DOCUMENT)}\nThe name is read from a file.\n")
+    governed.commit("Rewritten")
+    assert "approved_file_changed" in governed("check", "--base", "main").out
+
+
 def test_the_section_that_requires_it_is_traced_like_the_anchor_of_a_refinement(governed: Governed) -> None:
     begun(governed)
 
