@@ -189,3 +189,18 @@ def test_sections_added_at_one_place_may_both_land_and_nothing_else(
     policy = LifecyclePolicy(coverage=CoveragePolicy("required"))
     found = landing_faults(kitchen.written.stored(), later, logs, policy)[later]
     assert [one.path for one in found] == faults
+
+
+def test_a_section_that_was_added_on_the_way_needs_no_verdict(kitchen: Kitchen) -> None:
+    kitchen.packet(A, "created", "activated", "claimed", scope="`.GOV/spec/`")
+    base = kitchen.commit(OLD)
+    work = kitchen.commit({**OLD, SPEC: EDITED}, base)
+    kitchen.add("submitted", commit=work, changed=[SPEC])
+    new: Tree = {**OLD, SPEC: EDITED + WAITING}
+    landing = kitchen.commit(new, base, work)
+    kitchen.add("verdict.given")
+    later = kitchen.commit(new, landing)
+    logs = {A: kitchen.stories[A].log()}
+    policy = LifecyclePolicy(coverage=CoveragePolicy("required"))
+    found = landing_faults(kitchen.written.stored(), later, logs, policy)[later]
+    assert [(one.code, one.path) for one in found] == []
