@@ -155,6 +155,22 @@ def test_a_packet_whose_id_is_taken_on_the_base_is_named(past: Past) -> None:
     assert found == [("base_not_merged", ".GOV"), ("log_second_genesis", folder)]
 
 
+def test_a_packet_of_the_branch_alone_is_no_second_beginning(past: Past) -> None:
+    base = past.written.commit({**LANDED, ".GOV/log/WP-1-B-v1/a.json": "{a}\n"}, past.landing)
+    found = past.said({**LANDED, ".GOV/log/WP-1-C-v1/c.json": "{c}\n"}, upon=past.landing, base=base)
+    assert found == [("base_not_merged", ".GOV")]
+
+
+def test_approvals_given_on_both_sides_are_no_second_beginning(past: Past) -> None:
+    found = past.said({**OLD, f".GOV/attestations/{NO.name}": NO.data}, upon=past.first, base=past.landing)
+    assert found == [("base_not_merged", ".GOV")]
+
+
+def test_a_file_that_differs_from_what_landed_meanwhile_is_changed_and_not_missing(past: Past) -> None:
+    found = past.said({**OLD, LATER: "{9}\n"}, upon=past.first, base=past.landing)
+    assert found == [("base_not_merged", ".GOV"), ("log_file_modified", LATER)]
+
+
 def test_a_branch_that_takes_back_what_it_began_with_is_judged_from_there(past: Past) -> None:
     base = past.written.commit({**LANDED, "src/new.py": "n\n"}, past.landing)
     branch = past.written.commit(OLD, past.landing)

@@ -411,3 +411,34 @@ def test_work_in_the_light_form_whose_commit_is_gone_is_known_by_its_description
     assert ended(kitchen, kitchen.commit(WORK, base)) == {A}
     light(kitchen, base, commit="9" * 40)
     assert ended(kitchen, kitchen.commit(WORK, base)) == frozenset(), "nothing describes it"
+
+
+POINTER, SPEC = ".GOV/roles_shared/SPEC_CURRENT.md", ".GOV/spec/SPEC_v1.md"
+TEXT, WAITING, DANCING = "# Spec\n", "\n## Waiting\n\nIt waits.\n", "\n## Dancing\n\nIt dances.\n"
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "landed_as", "done"),
+    [
+        (WAITING, WAITING + DANCING, True),
+        (WAITING, WAITING.replace("It", "He") + DANCING, False),
+        (WAITING, WAITING, False),
+        ("", DANCING, True),
+        ("", DANCING + WAITING, False),
+    ],
+    ids=["both kept", "one rewritten", "one left out", "as submitted", "more than submitted, without a conflict"],
+)
+def test_a_requirement_in_the_light_form_landed_if_both_sides_are_kept(
+    kitchen: Kitchen, meanwhile: str, landed_as: str, done: bool
+) -> None:
+    old: Tree = {**OLD, POINTER: "In force: **SPEC_v1.md**\n", SPEC: TEXT}
+    begun = kitchen.commit(old)
+    base = kitchen.commit({**old, SPEC: TEXT + meanwhile}, begun)
+    story = kitchen.stories[A] = Story(A)
+    story.add("created", form="light")
+    story.add("activated", form="light")
+    story.add("claimed")
+    work = kitchen.commit({**old, SPEC: TEXT + DANCING}, begun)
+    story.add("submitted", commit=work, changed=[SPEC])
+    landing = kitchen.commit({**old, SPEC: TEXT + landed_as}, base, work)
+    assert ended(kitchen, landing) == (frozenset({A}) if done else frozenset())

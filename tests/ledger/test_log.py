@@ -7,7 +7,9 @@ import pytest
 import remembered
 from ledger.stories import PACKET, A, B, Story, files_of, rewritten
 from workpacket.ledger import log
-from workpacket.ledger.log import Log, each_event_decoded_once, read_log
+from workpacket.ledger.log import Format, Log, each_event_decoded_once, join_events, read_log
+from workpacket.model.event_types import BEFORE_LANDING
+from workpacket.model.layout import LOG_FOLDER
 from workpacket.problem import Problem
 
 
@@ -216,3 +218,86 @@ def test_an_event_that_joins_branches_follows_the_longer_one() -> None:
     joined = story.add("noted", after=(side, further))
     assert joined.clock == further.clock + 1 > side.clock + 1
     assert story.read().sound
+
+
+def test_events_of_another_format_are_not_taken_from_those_that_were_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log, "decode_event", remembered.really_decode)
+    (name, data), *_ = three().files().items()
+    folder = f"{LOG_FOLDER}/{PACKET}"
+    with each_event_decoded_once():
+        assert not isinstance(remembered.really_decode(folder, name, data), Problem)
+        older = remembered.really_decode(folder, name, data, form=Format(1))
+    assert isinstance(older, Problem)
+    assert older.code == "event_version_unknown"
+
+
+# --- packets that were given another id ---
+
+
+def renamed(title: str = "Boil milk") -> Story:
+    """A draft of somebody else, with the same id, until it was given another one."""
+    story = Story()
+    story.add("created", title=title)
+    story.add("activated")
+    story.add("superseded", renamed=BEFORE_LANDING)
+    return story
+
+
+def test_a_renamed_packet_leaves_its_id_to_the_other_one() -> None:
+    story, other = three(), renamed()
+    both = join_events(PACKET, [*other.events, *story.events])
+    assert (both.events, both.heads, both.findings) == (tuple(story.events), (story.events[-1].id,), ())
+    assert set(both.renamed) == {event.id for event in other.events}
+    assert set(both.stored) == {*story.events, *other.events}
+    assert both.ancestry([other.events[1].id]) == {event.id for event in other.events[:2]}
+    assert not both.is_renamed
+    assert three().log().ancestry([story.events[1].id]) == {event.id for event in story.events[:2]}
+
+
+def test_a_packet_that_was_renamed_and_has_no_namesake_keeps_its_log() -> None:
+    alone = renamed().log()
+    assert (len(alone.events), dict(alone.renamed), alone.findings) == (3, {}, ())
+    assert alone.is_renamed
+    assert alone.stored == alone.events
+    assert not three().log().is_renamed
+
+
+def test_of_packets_that_were_all_renamed_one_keeps_the_log() -> None:
+    one, other = renamed(), renamed("Boil oil")
+    both = join_events(PACKET, [*one.events, *other.events])
+    assert (len(both.events), len(both.renamed), both.findings) == (3, 3, ())
+    assert both.is_renamed
+
+
+def test_a_packet_that_was_replaced_is_not_a_renamed_one() -> None:
+    replaced = Story()
+    replaced.add("created", title="Boil milk")
+    replaced.tell("activated", "superseded")
+    assert not replaced.log().is_renamed
+    both = join_events(PACKET, [*three().events, *replaced.events])
+    assert codes(both) == ["log_second_genesis"]
+    assert dict(both.renamed) == {}
+
+
+def test_what_is_renamed_on_one_branch_only_is_not_renamed() -> None:
+    story = Story()
+    created, activated = story.tell("created"), story.tell("activated")
+    story.add("superseded", after=(activated,), renamed=BEFORE_LANDING, reason="one")
+    story.add("noted", after=(activated,))
+    assert not story.log().is_renamed
+    story = Story()
+    story.events = [created, activated]
+    for reason in ("one", "two"):
+        story.add("superseded", after=(activated,), renamed=BEFORE_LANDING, reason=reason)
+    assert not story.log().is_renamed
+    both = join_events(PACKET, [*story.events, *renamed("Boil oil").events])
+    assert set(both.by_id) == {event.id for event in story.events}
+
+
+def test_an_event_that_joins_two_packets_keeps_both() -> None:
+    story, other = three(), renamed()
+    joining = Story()
+    joining.events = [*story.events, *other.events]
+    joining.add("noted")
+    assert codes(joining.log()) == ["log_second_genesis"]
+    assert dict(joining.log().renamed) == {}

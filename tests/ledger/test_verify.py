@@ -21,7 +21,7 @@ from workpacket.ledger.verify import (
     verify_append_only,
 )
 from workpacket.model.canonical import Json
-from workpacket.model.event_types import CHECKPOINT_LOG
+from workpacket.model.event_types import BEFORE_LANDING, CHECKPOINT_LOG
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LARGEST_EVENT
 from workpacket.model.plan import digest
@@ -291,3 +291,11 @@ def test_a_broken_signature_is_a_fault_even_where_a_later_checkpoint_vouches() -
             return poor if event == first else trusting(event)
 
         assert codes(verify_tree(tree(told(), point), judge)) == codes_found
+
+
+def test_a_head_that_a_checkpoint_names_is_not_lost_when_its_packet_was_renamed() -> None:
+    draft = Story()
+    draft.add("created", title="Boil milk")
+    checkpoint = checkpoint_of(draft)
+    draft.add("superseded", lane_from="STUB", renamed=BEFORE_LANDING)
+    assert verify_tree(tree(told(), draft, checkpoint), trusting) == []

@@ -371,3 +371,20 @@ def test_a_replay_tells_the_submission_or_what_differs_from_it() -> None:
     assert (same["predicate"]["result"], same["predicate"]["passedTests"]) == ("PASSED", ["it boils (boil)"])
     assert (other["predicate"]["result"], other["predicate"]["passedTests"]) == ("FAILED", [])
     assert other["predicate"]["failedTests"] == ["it boils: exit code 1"]
+
+
+def test_a_test_that_two_criteria_need_is_named_once_and_the_verifier_with_its_version() -> None:
+    rows: list[Json] = [
+        {"criterion": name, "result": "met", "command": "pytest", "exit_code": 0, "needed": ["t::a", "t::b"]}
+        for name in ("It boils", "It whistles")
+    ]
+    story = submitted("activated", "claimed")
+    story.add("submitted", evidence=rows)
+    packet = packet_of(story, landed=COMMIT)
+    (proof,) = proofs_of(packet, SOURCE)
+    assert isinstance(proof["predicate"], dict)
+    assert proof["predicate"]["passedTests"] == ["It boils (pytest)", "It whistles (pytest)", "t::a", "t::b"]
+    landing = landing_of(packet, SOURCE, ())
+    assert landing is not None
+    assert isinstance(landing["predicate"], dict)
+    assert landing["predicate"]["verifier"] == {"id": "urn:y", "version": {"workpacket": "1"}}

@@ -52,6 +52,28 @@ def test_a_new_section_that_could_hide_the_next_one_does_not_only_add(hiding: st
     assert not adds(SPEC.replace("### 1.2 Singing", f"### 1.3 Waiting\n\n{hiding}\n\n### 1.2 Singing"))
 
 
+@pytest.mark.parametrize("place", ["### 1.2 Singing", "## 2 Roadmap"])
+def test_a_new_section_with_the_titles_of_another_one_could_pass_for_it(place: str) -> None:
+    again = "### 1.1 Greeting\nIt greets nobody.\n\n"
+    assert not adds(SPEC.replace(place, again + place))
+    assert not adds(SPEC.replace("### 1.1 Greeting", again + "### 1.1 Greeting"))
+    assert adds(SPEC + "\n" + again), "below another chapter"
+
+
+LINKED = SPEC.replace("It sings.", "It sings [the  Song].")
+
+
+@pytest.mark.parametrize("name", ["the Song", "THE SONG", "the\nsong", " the song "])
+def test_a_new_section_does_not_say_where_the_links_of_another_one_lead(name: str) -> None:
+    section = f"\n## 3 More\n\n[{name}]: https://example.org/\n"
+    assert not adds(LINKED + section, LINKED)
+    assert adds(SPEC + section, SPEC), "no other section has this link"
+
+
+def test_a_new_section_may_have_links_of_its_own_and_those_of_others() -> None:
+    assert adds(LINKED + "\n## 3 More\n\nIt sings [the song] and [a tune].\n\n[a tune]: b.md\n", LINKED)
+
+
 def test_a_comment_that_the_specification_had_is_no_addition() -> None:
     commented = SPEC.replace("It sings.", "It sings. <!-- Well. -->")
     assert adds(commented + "\n## 3 More\n\nIt rests.\n", commented)

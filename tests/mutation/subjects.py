@@ -98,6 +98,24 @@ GROUPS = (
     ),
     Group(("shell/judging/log_checkpoints.py",), ("lifecycle/test_log_checkpoints.py",)),
     Group(
+        ("shell/judging/log_verification.py",),
+        (
+            "judging/test_log_verification.py",
+            "lifecycle/test_log_checkpoints.py",
+            *(
+                f"lifecycle/test_actors.py::test_{name}"
+                for name in (
+                    "log_verify_counts_what_signatures_come_to",
+                    "log_verify_counts_a_revoked_key_as_one_that_proves_nothing",
+                    "many_packets_are_read_by_two_processes_with_the_same_answer",
+                    "what_a_second_process_cannot_read_is_named_as_in_the_first",
+                    "log_verify_names_a_signature_that_does_not_hold",
+                )
+            ),
+        ),
+    ),
+    Group(("shell/judging/lost_events.py",), ("judging/test_lost_events.py",)),
+    Group(
         ("shell/judging/change.py",),
         (
             "judging/test_change.py",

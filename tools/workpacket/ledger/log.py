@@ -144,7 +144,7 @@ _decode_json = json.JSONDecoder(parse_float=Fractional).decode
 _encode_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
-# Events that were accepted, by id, in the innermost `each_event_decoded_once`.
+# Events that were accepted, by id, in each `each_event_decoded_once`; the innermost counts.
 _accepted: list[dict[str, LogEvent]] = []
 
 
@@ -153,7 +153,7 @@ def each_event_decoded_once() -> Iterator[None]:
     """Remember accepted events until the end. For commands that read all logs more than once and keep them: the events
     are equal anyway, and most of the time and memory is spent on decoding them.
     """
-    _accepted.append(_accepted[-1] if _accepted else {})
+    _accepted.append({})
     try:
         yield
     finally:
@@ -339,7 +339,7 @@ def join_events(packet: str, events: Iterable[LogEvent], findings: Iterable[Prob
 
 def is_renaming(event: LogEvent) -> bool:
     """Whether the event gives the packet another id, so that the log of the old id can have another beginning."""
-    return event.type == "superseded" and event.text("renamed") == BEFORE_LANDING
+    return event.text("renamed") == BEFORE_LANDING
 
 
 def _renamed(attached: Mapping[str, LogEvent], most: int) -> dict[str, LogEvent]:

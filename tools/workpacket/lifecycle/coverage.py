@@ -8,7 +8,7 @@ force says. All facts from git are gathered beforehand; this module only decides
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import date
 from typing import Final, Literal, cast
 
@@ -192,23 +192,37 @@ def kind_of(lane: str, lanes: LaneTable) -> Kind:
 # What could hide the sections below it from a reader, outside of a quoted name: raw HTML, a comment, a code fence.
 _QUOTED = lazy_pattern(r"(?<![`\\])(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
 _HIDING = lazy_pattern(r"<[A-Za-z!/?]|^ {0,3}(?:```|~~~)", re.MULTILINE)
+# A name in brackets; with a colon, the target of the links of this name in the whole document, if it is the first.
+_NAMED_LINK = lazy_pattern(r"\[([^\[\]]+)\](:?)")
 
 
 def only_adds(before: Source, after: Source) -> bool:
     """Whether the second text has every section of the first as it was, in the same order below the same titles, and
-    adds only sections that contain nothing that could hide another section.
+    adds only sections that contain nothing that could hide another section, pass for it, or redirect its links.
     """
     old, new = _sections(before), _sections(after)
     if new[0] != old[0]:
         return False
+    taken, linked = {titles for titles, _ in old}, {name for name, _ in _link_names(before.text)}
     remaining = iter(old[1:])
     wanted = next(remaining, None)
     for each in new[1:]:
         if each == wanted:
             wanted = next(remaining, None)
-        elif _HIDING.search(_QUOTED.sub("", each[1])):
+        elif each[0] in taken or _misleads(each[1], linked):
             return False
     return wanted is None
+
+
+def _misleads(section: str, linked: Set[str]) -> bool:
+    """Whether a new section could hide those below it, or says where their links lead."""
+    redirects = any(target and name in linked for name, target in _link_names(section))
+    return redirects or _HIDING.search(_QUOTED.sub("", section)) is not None
+
+
+def _link_names(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the names in brackets as Markdown compares them, each with the colon of a target."""
+    return ((" ".join(name.casefold().split()), colon) for name, colon in _NAMED_LINK.findall(text))
 
 
 def _sections(specification: Source) -> list[tuple[tuple[str, ...], str]]:

@@ -42,7 +42,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import BUILT_IN, LaneTable, lane_of_token
-from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, POLICY_PATH
+from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, POLICY_PATH, packet_paths
 from workpacket.problem import Location, Problem
 from workpacket.value import NOTHING, Value
 
@@ -488,7 +488,7 @@ def uncommitted_unmet(packet: str, uncommitted: Sequence[str]) -> Iterator[Probl
 
 def _todo_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
     for name in submission.todo:
-        yield Problem("todo_left", f"{name} is not filled in", hint=f"edit {name} of {packet}")
+        yield Problem("todo_left", f"{name} is not filled in", hint=f"edit {name} in {packet_paths(packet)[0]}")
 
 
 def verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> tuple[Problem, ...]:

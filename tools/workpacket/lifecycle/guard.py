@@ -98,7 +98,7 @@ def _protected(path: str) -> PathDecision | None:
     if plain_name(parts[0]) == GOVERNANCE_FOLDER.casefold() and parts[0] != GOVERNANCE_FOLDER:
         message = f"other systems take {parts[0]} for {GOVERNANCE_FOLDER}"
         return _no(path, "", "path_protected", message, f"use {GOVERNANCE_FOLDER}")
-    if any(path.casefold().startswith(f"{folder}/".casefold()) for folder in APPEND_ONLY_FOLDERS):
+    if "/".join(map(plain_name, parts[:2])) in map(str.casefold, APPEND_ONLY_FOLDERS):
         message = "only workpacket's commands write it, and a changed file is an error for everyone"
         return _no(path, "", "path_protected", message, "workpacket packet note WP_ID TEXT")
     return None

@@ -391,6 +391,8 @@ class Session:
 
     def end(self, error: BaseException | None) -> None:
         """Record how the attempt ended, and release the lease. An error here never hides `error`."""
+        if isinstance(error, RuntimeFault) and not error.run:
+            error.run = self.recorder.stream
         try:
             if not self.replay_only:
                 self._write_end(error)

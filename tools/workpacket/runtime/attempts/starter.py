@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypedDict
 
 from workpacket.model.canonical import Json
@@ -21,8 +21,8 @@ from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
 from workpacket.runtime.attempts.session import BorrowedLease, Session, token_hash
 from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_name, stream_prefix
 from workpacket.runtime.clock import Clock, Ids, SystemClock, random_id
-from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt
-from workpacket.runtime.holders import is_certainly_alive, is_certainly_dead, this_process
+from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt, title_of
+from workpacket.runtime.holders import is_certainly_alive, is_certainly_dead, shown_holder, this_process
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.jcs import stored_text
 from workpacket.runtime.records.questions import AnswerVerifier
@@ -159,6 +159,10 @@ def _effect(store: Store, record: EffectRecord, stream: str) -> Iterator[RecordD
 def _carried(store: Store, event: Event) -> RecordDraft:
     data = {name: value for name, value in event.values().items() if name != "dropped"}
     return RecordDraft(event.type, {**data, "carried_from": event.hash}, store.payload(event))
+
+
+def _moment(recorded_at: int) -> str:
+    return f"{datetime.fromtimestamp(recorded_at / 1_000_000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _require_same_inputs(stream: str, state: RunState, wanted: RunSpec) -> None:
@@ -375,9 +379,17 @@ class RunStarter:
             )
         if decision.code == "inputs_changed":
             details = "; ".join(changed_lines(facts.get("changes"))) or details
-        message = f"{stream}: {details or decision.code}"
-        hint = f"workpacket resume {stream}" if decision.action == "CONFIRM" else ""
-        return RunBlocked(message, code=decision.code, details=facts, hint=hint)
+        facts["run"] = stream
+        if decision.code == "run_busy":
+            last = self.store.latest("runs", stream)
+            since = f" since {_moment(last.recorded_at)}" if last is not None else ""
+            return LeaseHeld(f"{shown_holder(details)} has been working on {stream}{since}", details=facts)
+        title = title_of(decision.code)
+        message = f"{stream} cannot continue: {title[:1].lower()}{title[1:]}{f': {details}' if details else ''}"
+        asks = decision.action == "CONFIRM" or decision.code == "effect_outcome_unknown"
+        return RunBlocked(
+            message, code=decision.code, details=facts, hint=f"workpacket resume {stream}" if asks else ""
+        )
 
     def _ask_for_yes(self, stream: str, state: RunState, decision: Decision, facts: Mapping[str, Json]) -> None:
         """Record the question with everything that the person who answers it later must see."""

@@ -106,7 +106,7 @@ def _without_later(
     """
     base, head = change
     begun = merge_base(repository, base, head)
-    if begun is None or is_ancestor(repository, base, head):
+    if begun is None:
         return found
     before, (there, here) = committed_ids(repository, begun), files
     later = {each.path for each in found if each.code == "log_file_deleted" and each.path not in before}

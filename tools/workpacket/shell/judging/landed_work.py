@@ -196,7 +196,7 @@ def _landed_otherwise(
     work = trials.differences(trials.merge_base(onto, judged) or onto, judged)
     differing, anchors = trials.differences(trial.tree, landing), Anchors(trials, onto)
     for path in sorted(work.keys() & differing.keys()):
-        if path in trial.conflicts and anchors.keeps_all(path, (onto, judged), landing):
+        if anchors.keeps_all(path, (onto, judged), landing):
             continue
         if not is_governance(path) or anchors.rewritten(differing[path]):
             message = f"the judged commit of {name} landed in {landing[:12]}, which has different content here"

@@ -86,13 +86,13 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
             findings += stand.findings
             if not log.is_renamed:  # its documents have the other id
                 lanes[name] = stand.lane if stand.lane == FORKED or (log.sound and not stand.findings) else ""
-            passed.update(event.lane_to or "" for event in log.events if event.moves_lane)
+            passed.update(str(event.lane_to) for event in log.events if event.moves_lane)
     now = now or moment().now
     signatures = {path: read_logged(root, path) for path in paths_below(root, CHECKPOINTS_FOLDER)}
     if signatures or CHECKPOINT_LOG in logs:
         own = {path: read_logged(root, path) for path in paths_below(root, f"{LOG_FOLDER}/{CHECKPOINT_LOG}")}
         findings += _about_checkpoints(root, logs, {**own, **signatures}, now)
-    of_packets = [log for name, log in logs.items() if name != CHECKPOINT_LOG and not log.is_renamed]
+    of_packets = [log for log in logs.values() if not log.is_renamed]
     digest_of = partial(digest_here, root)
     reports = reports_of(of_packets)
     findings += [fault for log in of_packets for fault in standing_faults(log, digest_of, now, reports)]

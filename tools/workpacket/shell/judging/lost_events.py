@@ -95,8 +95,10 @@ def bring_back(repository: Repository, lost: Sequence[LostEvent], moment: Moment
 
 
 def _is_whole(path: str, data: bytes) -> bool:
-    name = path.rpartition("/")[2]
-    return (is_event_name(name) or name.endswith(ENVELOPE_SUFFIX)) and name.startswith(hashlib.sha256(data).hexdigest())
+    """Whether the file's name is its digest. A path that no file can be written to, from a forged tree, has none."""
+    folder, _, name = path.rpartition("/")
+    written_once = (is_event_name(name) or name.endswith(ENVELOPE_SUFFIX)) and ".." not in folder.split("/")
+    return written_once and name.startswith(hashlib.sha256(data).hexdigest())
 
 
 def _added(repository: Repository, commit: str, *options: str) -> Iterator[tuple[str, _Added]]:
@@ -135,8 +137,8 @@ def _contents(repository: Repository, known: Mapping[str, _Added], paths: Iterab
 def _parents(data: bytes) -> Iterator[str]:
     with suppress(ValueError):
         value = json.loads(data)
-        parents = value.get("parents", ()) if isinstance(value, dict) else ()
-        yield from (str(parent) for parent in parents if isinstance(parents, list))
+        parents = value.get("parents") if isinstance(value, dict) else None
+        yield from map(str, parents if isinstance(parents, list) else ())
 
 
 def _names_of_commits(repository: Repository) -> dict[str, str]:
