@@ -41,6 +41,7 @@ from workpacket.runtime.resume.observe import (
     read_state,
     shown_changes,
 )
+from workpacket.runtime.resume.outline import outlined_state
 from workpacket.runtime.stores.contract import Lease, Store, Witness
 from workpacket.value import NOTHING, Value
 
@@ -293,7 +294,7 @@ class RunStarter:
         lease = self.store.lease(stream)
         if lease is not None and not is_certainly_dead(lease.holder):
             seen = replace(seen, lease_holder=lease.holder)
-        return self._decided(stream, wanted, seen)
+        return self._decided(wanted, *read_state(self.store, stream, seen, self.settings.verifier))
 
     def resume(self, stream: str, wanted: RunSpec) -> Session:
         seen = self._seen(wanted)
@@ -303,10 +304,10 @@ class RunStarter:
         except LeaseHeld as held:
             seen = replace(seen, lease_holder=str(held.details.get("holder", "")))
         try:
-            state, decision = self._decided(stream, wanted, seen)
+            state, decision = self._decided(wanted, *self._read(stream, seen))
             if decision.action == "CONFIRM" and lease is not None and self._asked(stream, state, decision):
                 # The answer is an event now, and part of the state on which the decision rests.
-                state, decision = self._decided(stream, wanted, seen)
+                state, decision = self._decided(wanted, *self._read(stream, seen))
             finished = decision.action == "COMPLETE"  # a finished run only returns stored results
             if finished:
                 _require_same_inputs(stream, state, wanted)
@@ -317,8 +318,13 @@ class RunStarter:
             self._give_up(lease)
             raise
 
-    def _decided(self, stream: str, wanted: RunSpec, seen: Observations) -> tuple[RunState, Decision]:
-        state, seen = read_state(self.store, stream, seen, self.settings.verifier)
+    def _read(self, stream: str, seen: Observations) -> tuple[RunState, Observations]:
+        """Return the state, from its outline if there is one: what a program asks for is verified when it asks."""
+        verifier = self.settings.verifier
+        outlined = outlined_state(self.store, stream, verifier)
+        return read_state(self.store, stream, seen, verifier) if outlined is None else (outlined, seen)
+
+    def _decided(self, wanted: RunSpec, state: RunState, seen: Observations) -> tuple[RunState, Decision]:
         seen = replace(seen, orphans=orphans_of(state))
         point = _point(state, wanted)
         return state, decide(state, point, look_around(self.settings.observers, seen, point), self.settings.policy)
@@ -440,7 +446,7 @@ class RunStarter:
             token = held.details.get("token")
             if not isinstance(token, int) or not is_certainly_dead(str(held.details.get("holder", ""))):
                 raise
-            if orphans_of(read_state(self.store, stream, Observations())[0]):
+            if orphans_of(self._read(stream, Observations())[0]):
                 raise  # a program started by this attempt is running; its result is recorded when it ends
             return self.store.acquire(stream, holder, self.settings.lease_seconds, over=token)
 
