@@ -17,6 +17,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workpacket.runtime import Run, Runtime
 
 TEXT = "x" * 1000
 STEPS = 100
@@ -195,6 +199,32 @@ def list_runs(folder: Path, runs: str) -> dict[str, float]:
     return {**clock.figures(), "first_ms": clock.walls[0]}
 
 
+def long_run(folder: Path, steps: str, what: str) -> dict[str, float]:
+    """Open an interrupted run with this many finished steps, or replay one of them (the mean of all)."""
+    from workpacket.runtime import Runtime
+
+    count, clock = int(steps), Clock()
+
+    def attempt(runtime: Runtime, replay: Callable[[Run], object]) -> None:
+        with suppress(KeyboardInterrupt), runtime.run("long", key="one") as run:
+            replay(run)
+            raise KeyboardInterrupt
+
+    def ask(run: Run) -> None:
+        for number in range(count):
+            run.step("load", dict, n=number)
+
+    with Runtime.open(folder / "long.db") as runtime:
+        attempt(runtime, ask)
+        for _ in range(5):
+            if what == "open":
+                clock.time(lambda: attempt(runtime, lambda _: None))
+            else:
+                attempt(runtime, lambda run: clock.time(lambda: ask(run)))
+    figures = clock.figures()
+    return figures if what == "open" else {name: figure / count for name, figure in figures.items()}
+
+
 def events(_folder: Path, count: str) -> dict[str, float]:
     """Read logs of seven events, from bytes to state."""
     from bench.governed_trees import long_history
@@ -247,6 +277,7 @@ MEASUREMENTS: dict[str, Callable[..., dict[str, float]]] = {
     "store-growth": store_growth,
     "eight-writers": eight_writers,
     "list-runs": list_runs,
+    "long-run": long_run,
     "events": events,
     "verdict": verdict,
 }

@@ -32,8 +32,6 @@ _ROUND: tuple[tuple[str, str, str, Mapping[str, Json]], ...] = (
     ("noted", "", "", {"text": "the file without a final newline is read as the manual says"}),
     ("released", "IN_PROGRESS", "READY_FOR_DEV", {"reason": "someone else continues", "holder": "ann"}),
 )
-# The event key of the writer, outside the work tree.
-KEY = ".git/event-key"
 _NOTE: Mapping[str, Json] = {"text": "asked the author of the archive which of the two readings was meant"}
 
 
@@ -79,7 +77,7 @@ def _claimed(shape: str) -> Callable[[Side], Sampler]:
     def prepare(side: Side) -> Sampler:
         root = _tree(shape)(side)
         name = _a_packet(root)
-        signing = ["env", f"WORKPACKET_EVENT_KEY={root / KEY}", "WORKPACKET_ACTOR=ann", side.workpacket]
+        signing = ["env", f"WORKPACKET_EVENT_KEY={_key_of(root)}", "WORKPACKET_ACTOR=ann", side.workpacket]
 
         def release(side: Side, root: Path) -> None:
             side.run([*signing, "release", name, "--reason", "measured"], root, statuses=range(256))
@@ -118,8 +116,13 @@ def write_long_logs(root: Path, packets: int, events: int) -> Path:
     write_policy(root, signer)
     write_refinement(root)
     commit(root)
-    signer.save(root / KEY)
+    signer.save(_key_of(root))
     return root
+
+
+def _key_of(root: Path) -> Path:
+    """Return the event key of the writer. A key inside the repository is refused."""
+    return root.with_name(f"{root.name}-event-key")
 
 
 def life(name: str, events: int, *, activated: bool) -> list[LogEvent]:

@@ -25,6 +25,8 @@ def rows() -> Iterator[Row]:
         ("eight-writers", ("eight-writers",), 1),
         ("list-5000-runs", ("list-runs", "5000"), 1),
         ("list-10000-runs", ("list-runs", "10000"), 1),
+        ("open-100000-steps", ("long-run", "100000", "open"), 1),
+        ("replay-100000-steps", ("long-run", "100000", "replay"), 1),
     ):
         yield Row(name, within_a_process("bench.in_process", *arguments), repeats=repeats)
     # LangGraph has no steps; a turn of a conversation is the smallest unit that its savers store.

@@ -275,6 +275,16 @@ class TestOutputThatGoesNowhere:
         commands.write(STUB_PATH, STUB.replace("CREATED_AT: 2026", "CREATED_AT: 9"))
         assert run(commands, "WORKPACKET check >&-").returncode == 1
 
+    def test_with_closed_errors_the_output_is_there(self, commands: Commands) -> None:
+        commands.write(STUB_PATH, STUB)
+        shown = run(commands, "WORKPACKET check 2>&-")
+        assert (shown.returncode, "1 file checked" in shown.stdout) == (0, True)
+
+    def test_text_that_is_not_utf_8_is_refused_before_anything_is_written(self, commands: Commands) -> None:
+        shown = run(commands, "WORKPACKET note WP-1-A-v1 x --as \"$(printf 'bad\\377')\"")
+        assert shown.returncode == 2
+        assert "the value of --as is not valid UTF-8" in shown.stderr
+
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
     def test_a_full_disk_is_no_defect_of_ours(self, commands: Commands) -> None:
         commands.write(STUB_PATH, STUB)

@@ -251,6 +251,19 @@ def test_runs_are_listed_shown_and_compared(place: Place) -> None:
     assert [event["type"] for event in tail] == ["step.completed", "run.stopped"]
 
 
+def test_a_long_run_is_shown_in_pages(place: Place) -> None:
+    run = place.start("nightly")
+    place("runtime", "run", "step", run, "a", "--", "echo", "1")
+    place("runtime", "run", "stop", run)
+    every = [event["version"] for event in place.json("runtime", "runs", "show", "nightly")["data"]["events"]]
+    last = place("runtime", "runs", "show", "nightly", "--lines", "2").stdout
+    assert f"the events before these: workpacket runtime runs show {run[:-2]} --before {every[-2]}\n" in last
+    assert "run.started" not in last
+    before = place.json("runtime", "runs", "show", "nightly", "--before", str(every[-2]))["data"]["events"]
+    assert [event["version"] for event in before] == every[:-2]
+    assert "events before these" not in place("runtime", "runs", "show", "nightly").stdout
+
+
 def test_a_run_moves_to_another_place_and_is_pruned(place: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
     run = place.start("nightly")
     place("runtime", "run", "stop", run)

@@ -270,7 +270,10 @@ def test_a_stopped_step_that_wakes_up_after_its_lease_cannot_write(place: Place)
         )  # the lease is over, the program is not
         refused(place, "orphan_alive", "run", "start", "nightly")
         planned = place("resume", "nightly", "--plan")
-        assert (planned.returncode, "next: Stop that process" in planned.stdout) == (47, True)
+        assert (
+            planned.returncode,
+            "next: Stop the process that workpacket runtime doctor names" in planned.stdout,
+        ) == (47, True)
         found = place.json("runtime", "doctor")
         assert (found["exit_code"], "orphan_alive" in {row["code"] for row in found["data"]["checks"]}) == (47, True)
         before = len(place.json("runtime", "runs", "show", "nightly")["data"]["events"])

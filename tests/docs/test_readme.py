@@ -81,7 +81,7 @@ def test_each_recipe_it_names_is_in_the_justfile() -> None:
 
 
 def test_each_command_of_the_table_exists() -> None:
-    (table,) = re.findall(r"\| command \| what for \|\n\|---\|---\|\n((?:\|.*\n)+)", README)
+    (table,) = re.findall(r"\| command \| what it does \|\n\|---\|---\|\n((?:\|.*\n)+)", README)
     named = [words.split() for row in table.splitlines() for words in re.findall(r"`([^`]+)`", row.split("|")[1])]
     assert len(named) > 20
     assert [words for words in named if words[0] in FORMER or not resolve(words)[0]] == []

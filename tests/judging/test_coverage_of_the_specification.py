@@ -11,7 +11,7 @@ import pytest
 from judging.repositories import Tree
 from judging.test_coverage_of_changes import HELD, A, Kitchen
 from workpacket.lifecycle.policy import CoveragePolicy, LifecyclePolicy
-from workpacket.shell.judging.landed_work import landing_faults
+from workpacket.shell.judging.landed_work import landed, landing_faults
 from workpacket.shell.work_done import described
 
 POINTER, SPEC, OTHER = ".GOV/roles_shared/SPEC_CURRENT.md", ".GOV/spec/SPEC_v1.md", ".GOV/spec/SPEC_v2.md"
@@ -165,7 +165,7 @@ WAITING, DANCING = "\n### 1.3 Waiting\n\nIt waits.\n", "\n### 1.4 Dancing\n\nIt 
 
 
 @pytest.mark.parametrize(
-    ("landed", "faults"),
+    ("wording", "faults"),
     [
         (TEXT + WAITING + DANCING, []),
         (TEXT + WAITING, [SPEC]),
@@ -174,14 +174,14 @@ WAITING, DANCING = "\n### 1.3 Waiting\n\nIt waits.\n", "\n### 1.4 Dancing\n\nIt 
     ],
 )
 def test_sections_added_at_one_place_may_both_land_and_nothing_else(
-    kitchen: Kitchen, landed: str, faults: list[str]
+    kitchen: Kitchen, wording: str, faults: list[str]
 ) -> None:
     kitchen.packet(A, "created", "activated", "claimed", scope="`.GOV/spec/`")
     old = kitchen.commit(OLD)
     base = kitchen.commit({**OLD, SPEC: TEXT + WAITING}, old)
     work = kitchen.commit({**OLD, SPEC: TEXT + DANCING}, old)
     kitchen.add("submitted", commit=work, changed=[SPEC])
-    new = {path: text for path, text in {**OLD, SPEC: landed}.items() if text}
+    new = {path: text for path, text in {**OLD, SPEC: wording}.items() if text}
     landing = kitchen.commit(new, base, work)
     kitchen.add("verdict.given")
     later = kitchen.commit(new, landing)
@@ -204,3 +204,31 @@ def test_a_section_that_was_added_on_the_way_needs_no_verdict(kitchen: Kitchen) 
     policy = LifecyclePolicy(coverage=CoveragePolicy("required"))
     found = landing_faults(kitchen.written.stored(), later, logs, policy)[later]
     assert [(one.code, one.path) for one in found] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "named", "landed_whole"),
+    [
+        (SPEC, "SPEC_v1.md", True),
+        (OTHER, "SPEC_v1.md", False),
+        ("docs/SPEC.md", "docs/SPEC.md", False),
+    ],
+    ids=["the specification", "another document of the folder", "a specification outside of the folder"],
+)
+def test_only_sections_of_the_specification_are_settled_without_a_judge(
+    kitchen: Kitchen, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path: str, named: str, landed_whole: bool
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+    before: Tree = {**OLD, POINTER: f"In force: **{named}**\n", path: TEXT}
+    kitchen.packet(A)
+    story = kitchen.stories[A]
+    story.add("created", form="light")
+    story.add("activated", form="light")
+    story.add("claimed")
+    old = kitchen.commit(before)
+    base = kitchen.commit({**before, path: TEXT + WAITING}, old)
+    work = kitchen.commit({**before, path: TEXT + DANCING}, old)
+    story.add("submitted", commit=work, changed=[path])
+    landing = kitchen.commit({**before, path: TEXT + WAITING + DANCING}, base, work)
+    found = landed(kitchen.written.stored(), landing, {A: story.log()}, LifecyclePolicy(judged=False))
+    assert found == (frozenset({A}) if landed_whole else frozenset())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from ledger.stories import TX, Story
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.layout import LOG_FOLDER
-from workpacket.model.plan import Moment
+from workpacket.model.plan import Moment, Plan
 from workpacket.shell.judging import lost_events as subject
 from workpacket.shell.judging.lost_events import LostEvent, bring_back, lost_events
 
@@ -250,3 +252,76 @@ def test_a_path_that_leads_out_of_the_log_is_neither_found_nor_written(place: Pl
     with pytest.raises(WorkpacketError) as refused:
         bring_back(place.repository, [LostEvent(f"{LOG_FOLDER}/{TAP}/../../{name}", data, "", "")], NOW)
     assert refused.value.code == "path_unsafe"
+
+
+@pytest.mark.parametrize("kept", ["refs/heads/kept", "refs/remotes/origin/kept", "refs/tags/kept"])
+def test_a_commit_of_a_branch_or_tag_is_named_by_its_id_and_not_by_a_reflog(place: Place, kept: str) -> None:
+    git(place.root, "switch", "--quiet", "--create", "side")
+    noted = place.written("noted")
+    commit = place.commit()
+    place.delete(noted)
+    git(place.root, "update-ref", kept, place.commit())
+    git(place.root, "switch", "--quiet", "main")
+    git(place.root, "branch", "--quiet", "-D", "side")
+    assert place.lost() == [(noted, f"commit {commit[:12]}", NOWHERE)]
+
+
+def test_a_commit_before_one_in_the_reflog_is_named_by_its_id(place: Place) -> None:
+    before = git(place.root, "rev-parse", "HEAD")
+    noted = place.written("noted")
+    git(place.root, "add", "--all")
+    tree = git(place.root, "write-tree")
+    first = git(place.root, "commit-tree", "-m", "x", "-p", before, tree)
+    second = git(place.root, "commit-tree", "-m", "y", "-p", first, tree)
+    git(place.root, "reset", "--quiet", "--hard", second)
+    git(place.root, "reset", "--quiet", "--hard", before)
+    assert place.lost() == [(noted, f"commit {first[:12]}", NOWHERE)]
+
+
+def test_an_event_that_was_staged_when_it_was_stashed_is_named_by_the_stash(place: Place) -> None:
+    noted = place.written("noted")
+    git(place.root, "add", "--all")
+    git(place.root, "stash", "push", "--quiet")
+    assert place.lost() == [(noted, "refs/stash", NOWHERE)]
+
+
+def test_an_event_whose_bytes_git_has_lost_too_cannot_come_back(place: Place) -> None:
+    noted = place.written("noted")
+    place.commit()
+    blob = git(place.root, "rev-parse", f"HEAD:{place.created}")
+    place.delete(place.created, noted)
+    place.commit()
+    (place.root / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    assert [path for path, *_ in place.lost()] == [noted]
+
+
+def test_a_deletion_that_is_dated_before_the_event_hides_nothing(place: Place) -> None:
+    git(place.root, "switch", "--quiet", "--create", "one")
+    noted = place.written("noted")
+    commit = place.commit()
+    place.delete(noted)
+    place.commit()
+    git(place.root, "switch", "--quiet", "--create", "two", commit)
+    place.delete(noted)
+    git(place.root, "commit", "--quiet", "--all", "--message", "x", date="2020-01-01T00:00:00Z")
+    git(place.root, "switch", "--quiet", "main")
+    assert place.lost() == [(noted, f"commit {commit[:12]}", NOWHERE)]
+
+
+def test_an_interrupted_recovery_is_named_after_the_command(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    named: list[str] = []
+
+    class Recorded:
+        def apply(self, plan: Plan) -> tuple[str, ...]:
+            named.append(plan.command)
+            return ()
+
+    @contextmanager
+    def recorded(_: Repository, command: str) -> Iterator[Recorded]:
+        named.append(command)
+        yield Recorded()
+
+    monkeypatch.setattr(subject, "writing", recorded)
+    place.delete(place.created)
+    bring_back(place.repository, lost_events(place.repository), NOW)
+    assert named == ["recover", "recover"]

@@ -219,6 +219,18 @@ def test_a_light_packet_is_raised_by_its_next_revision(governed: Governed) -> No
     assert governed.json("list")["data"]["work"][1]["kind"] == "stub"
 
 
+def test_an_amended_packet_rests_on_its_new_text(governed: Governed) -> None:
+    begun(governed)
+    governed.done("start", NAME)
+    governed.replace(DOCUMENT, "`src/`", "`src/`, `docs/`")
+    governed.done("packet", "amend", NAME, "--reason", "The manual belongs to it.")
+    governed.commit("Amended")
+    assert governed("check", "--base", "main").status == 0
+    governed.write(DOCUMENT, f"{governed.read(DOCUMENT)}\nThe name is read from a file.\n")
+    governed.commit("Rewritten")
+    assert "approved_file_changed" in governed("check", "--base", "main").out
+
+
 def test_the_section_that_requires_it_is_traced_like_the_anchor_of_a_refinement(governed: Governed) -> None:
     begun(governed)
 
@@ -249,6 +261,36 @@ def test_in_the_full_form_an_anchor_is_copied_from_the_specification(governed: G
     assert "  The program greets its user by name.\n  ```" in text
     stub = governed.read(".GOV/task_packets/stubs/WP-1-Greeting-v1.md")
     assert "- It greets.\n  - PROVED_BY: `pytest`" in stub
+
+
+def test_anchors_that_were_left_open_are_filled_in_one_by_one(governed: Governed) -> None:
+    governed.begin()
+    name, path = "WP-1-Greeting-v1", ".GOV/refinements/WP-1-Greeting-v1.md"
+    governed.done("new", "Greeting", "--form", "full")
+    governed.replace(f".GOV/task_packets/stubs/{name}.md", "Roadmap):\n  - None known.", "Roadmap):\n  - 1.1\n  - 1.2")
+    governed.done("refine", name)
+    assert f"-> workpacket refine {name} --anchor HEADING" in governed("refine", name, "--present").err
+    for heading in ("1.1", "1.1 Greeting"):
+        governed.done("refine", name, "--anchor", heading)
+    text = governed.read(path)
+    assert text.count("- CONTEXT_TOKEN: 1.1 Greeting\n") == 2
+    assert "#### ANCHOR 2\n- SPEC_ANCHOR: 1.1 Greeting\n" in text
+    assert governed.refused("refine", name, "--anchor", "1.1") == ["anchor_not_found"]
+    assert governed.read(path) == text
+
+
+def test_a_dependency_may_be_on_another_branch_but_must_exist(governed: Governed) -> None:
+    governed.begin()
+    governed.git("switch", "-q", "-c", "side")
+    governed.done("new", "Greeting")
+    governed.commit("Greeting")
+    governed.git("switch", "-q", "main")
+    for form in ("light", "full"):
+        unknown = governed("new", "Sing", "--form", form, "--depends", "WP-1-Gret-v1")
+        assert (unknown.status, unknown.codes) == (2, ["packet_unknown"])
+        governed.done("new", f"Sing {form}", "--form", form, "--depends", "WP-1-Greeting-v1")
+    assert "WP-1-Greeting-v1" in governed.read(".GOV/task_packets/WP-1-Sing-Light-v1.md")
+    assert "- WP-1-Greeting-v1" in governed.read(".GOV/task_packets/stubs/WP-1-Sing-Full-v1.md")
 
 
 def test_a_dependency_that_is_merged_is_done_if_the_policy_says_so(governed: Governed) -> None:
@@ -292,7 +334,8 @@ def test_the_policy_says_where_the_board_is_written(
     ("title", "slug"),
     [
         ("Greet the user", "Greet-The-User"),
-        ("Größe ändern", "Groe-Andern"),
+        ("Größe ändern", "Grosse-Andern"),
+        ("Łódź: Æsir på øya, Đà Nẵng, Þing", "Lodz-AEsir-Pa-Oya-Da-Nang-Thing"),
         ("  read  JSON, then YAML!", "Read-JSON-Then-YAML"),
         ("one two three four five six seven eight nine ten", "One-Two-Three-Four-Five-Six-Seven-Eight"),
         ("con", "Item-"),

@@ -182,3 +182,49 @@ def test_status_says_what_waits_for_a_person_and_since_when(governed: Governed) 
         rf"(?m)^needs a verdict: {NAME} for 0 minutes, since 2026-\S+: by coder$", governed.done("status").out
     )
     assert [one["for"] for one in governed.json("status")["data"]["waiting"]] == ["needs a verdict"]
+
+
+def test_what_only_another_branch_has_is_named_with_the_branch(governed: Governed) -> None:
+    governed.begin()
+    governed.git("switch", "-q", "-c", "side")
+    for title in ("Six", "Five", "Four", "Three", "Two", "One"):
+        governed.done("new", title)
+    governed.commit("New")
+    governed.git("switch", "-q", "main")
+    assert (
+        "\non other branches: 6 packets: WP-1-Five-v1 (side), WP-1-Four-v1 (side), "
+        in "\n" + governed.done("status").out
+    )
+    assert " and 1 more\n" in governed.done("status").out
+    listed = governed.json("status")["data"]["elsewhere"]
+    assert len(listed) == 6
+    assert {one["branch"] for one in listed} == {"side"}
+    shown = governed("show", "WP-1-One-v1")
+    assert (shown.status, shown.codes) == (2, ["packet_unknown"])
+    assert "git switch side" in shown.err
+    governed.git("merge", "-q", "--squash", "side")
+    assert governed.json("status")["data"]["elsewhere"] == []
+
+
+def test_a_packet_that_another_branch_has_moved_on_is_named_with_the_branch(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    governed.commit("activated")
+    assert governed.json("status")["data"]["elsewhere"] == []
+    governed.work(NAME)
+    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+    governed.commit("submitted")
+    assert governed.json("status")["data"]["elsewhere"] == []
+    governed.git("switch", "-q", "main")
+    assert governed.json("status")["data"]["elsewhere"] == [{"id": NAME, "branch": f"wp/{NAME}"}]
+
+
+def test_starting_a_stub_asks_for_what_activation_left_open(governed: Governed) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    governed.refine(NAME)
+    governed.done("refine", NAME, "--present")
+    governed.sign(NAME)
+    governed.commit("Approved")
+    then = governed.json("start", NAME)["data"]["next"]
+    assert then.startswith(f"fill in each TODO in .GOV/task_packets/{NAME}.md, then: do the work")

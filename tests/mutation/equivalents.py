@@ -45,6 +45,7 @@ _NOT_ASKED = (
     """_NOT_ASKED_AGAIN: Final[Mapping[str, str]] = {'reason': "the event's schema requires one, so an event without """
     """it is refused when the log is read"}"""
 )
+_WANTED = """wanted = {path: "HEAD's history has it" if path in passed else 'no branch has it'"""
 EQUIVALENT = (
     Equivalent(
         "approvals/browser_answers.py",
@@ -663,6 +664,48 @@ EQUIVALENT = (
         "listed = cast('Packet', document).in_scope_paths if document.kind == 'packet' else ()",
         "listed = cast('Packetx', document).in_scope_paths if document.kind == 'packet' else ()",
         "only a type checker reads the name of the type",
+    ),
+    Equivalent(
+        "shell/judging/lost_events.py",
+        "",
+        "_AT_ONCE = 500",
+        "_AT_ONCE = 501",
+        "how many commits one command line names; the answer is the same",
+    ),
+    Equivalent(
+        "shell/judging/lost_events.py",
+        "lost_events",
+        _WANTED + " for path in known if path not in here and (path in passed or path not in elsewhere)}",
+        _WANTED + " for path in known if path in passed or path not in elsewhere}",
+        "what is here is not among the contents that are read, and so not told",
+    ),
+    Equivalent(
+        "shell/judging/lost_events.py",
+        "_dangling",
+        "commits = [row.split(' ')[2] for row in answer.text.splitlines() if row.startswith('unreachable commit ')]",
+        "commits = [row.split(' ')[2] for row in answer.text.splitlines()]",
+        "git log passes over trees and files that nothing refers to",
+    ),
+    Equivalent(
+        "shell/judging/lost_events.py",
+        "_names_of_commits",
+        "reflog = run_git(repository.root, 'log', '--walk-reflogs', '--all', '--format=%H %gD', check=False)",
+        "reflog = run_git(repository.root, 'log', '--walk-reflogs', '--all', '--format=%H %gD', check=True)",
+        "git ends with 0 there, with or without a reflog",
+    ),
+    Equivalent(
+        "shell/judging/lost_events.py",
+        "_names_of_commits",
+        "if not name.startswith('refs/stash'):",
+        "if not name.startswith('refs/stashx'):",
+        "a new file is in the commits of the stash for the index or for untracked files, which no reflog names",
+    ),
+    Equivalent(
+        "shell/judging/lost_events.py",
+        "_names_of_commits",
+        "listed = run_git(repository.root, 'rev-list', '--branches', '--remotes', '--tags', check=False)",
+        "listed = run_git(repository.root, 'rev-list', '--branches', '--remotes', '--tags', check=True)",
+        "git ends with 0 there, with or without a branch",
     ),
     Equivalent("approvals/encodings.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
 )

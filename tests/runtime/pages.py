@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -48,8 +49,24 @@ def play(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **files: str)
             time.sleep(int(pause[1]))
         words = body.splitlines()[0].removeprefix("$ ").split()
         words = [sys.executable, *words[1:]] if words[0] == "python" else words
-        said = subprocess.run(words, cwd=place, env=environment, capture_output=True, text=True, check=False).stdout
+        said = output(words, place, environment, re.search(r'kill-after="([^"]*)"', info))
         said = re.sub(r"(Checkpoint-Id:|since commit) [0-9a-f]+", r"\1 ...", said).rstrip("\n")
         assert said.splitlines() == body.splitlines()[1:]
         played += 1
     return played
+
+
+def output(words: Sequence[str], folder: Path, environment: Mapping[str, str], last: re.Match[str] | None) -> str:
+    """What the command says; it is killed once it has said the last line that it is to say."""
+    said = ""
+    with subprocess.Popen(
+        words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            said += line
+            if last is not None and line.startswith(last[1]):
+                process.kill()
+                break
+    assert last is None or process.returncode < 0, f"it ended before it was killed: {said}"
+    return said

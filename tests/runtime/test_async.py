@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from runtime.worlds import Crash, World
 from workpacket.runtime import NotDone, Retry, RunBlocked, RunCancelled, Runtime
+from workpacket.runtime.attempts.steps import Steps
 from workpacket.runtime.stores.memory import MemoryStore
 
 
@@ -268,3 +270,28 @@ def test_an_async_run_sleeps_and_receives_signals() -> None:
             return await run.wait_for("paid", timeout=5)
 
     assert asyncio.run(program()) == 7
+
+
+def test_a_step_that_was_cancelled_while_it_began_times_out_again_in_the_finished_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    begin = Steps.begin
+
+    def slowly(self: Steps, call: Any) -> Any:
+        begun = begin(self, call)
+        if call.key == "late" and not self.replaying:
+            time.sleep(0.3)
+        return begun
+
+    monkeypatch.setattr(Steps, "begin", slowly)
+
+    async def program() -> str:
+        async with world.runtime.async_run("load", key="1") as run:
+            try:
+                await asyncio.wait_for(run.step("late", asyncio.sleep, 30), 0.05)
+            except TimeoutError:
+                return await run.step("instead", asyncio.sleep, 0, "instead")
+        raise AssertionError("it was not late")
+
+    assert [asyncio.run(program()), asyncio.run(program())] == ["instead", "instead"]

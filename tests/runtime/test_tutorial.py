@@ -45,7 +45,7 @@ def play(folder: Path, info: str, body: str) -> list[str]:
                 process.send_signal(signal.SIGKILL)
                 break
         if kill_after is None:
-            lines += process.stderr.read().splitlines()[-1:]
+            lines += process.stderr.read().splitlines()[-2:]
         process.wait()
     failed = process.returncode != 0
     assert failed == (kill_after is not None or "exits-with-error" in info), lines

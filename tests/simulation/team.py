@@ -42,6 +42,21 @@ _PLACES: Final = ("refs/heads/", "refs/remotes/", "")
 # Work on a packet in one of these lanes belongs to no one, and may not land.
 NOT_WORKED: Final = {"STUB", "READY_FOR_DEV", "BLOCKED", "ABANDONED", "SUPERSEDED"}
 LANES: Final = ("IN_PROGRESS", "IN_REVIEW", "READY_FOR_DEV", "BLOCKED", "MERGE_PENDING", "ABANDONED")
+# What a packet that two people moved at once may be refused for, where their documents contradict each other too.
+FORKED: Final = {
+    "fork",
+    "move",
+    "lane",
+    "held",
+    "claim",
+    "approv",
+    "contract",
+    "event",
+    "log",
+    "board",
+    "registry",
+    "status",
+}
 ENDS: Final = {"VALIDATED", "ABANDONED", "SUPERSEDED", "OUTDATED_ONLY"}
 CLOSER: Final = 8
 PATIENCE: Final = 14  # moves that it may take to bring a packet to its end
@@ -440,8 +455,11 @@ class Team:
             person.commit(f"Work on {step.part}")
 
     def in_progress(self, person: Person, part: int) -> bool:
+        """Nobody works on what somebody else holds, as far as they know; the last one works for everybody."""
         state = person.state(part)
-        return state is not None and state.lane == "IN_PROGRESS"
+        if state is None or state.lane != "IN_PROGRESS":
+            return False
+        return person.number == CLOSER or state.lease is None or state.lease.holder == person.name
 
     def _done(self, person: Person, step: Step) -> None:
         if self.story.form in ("full", "branch"):
@@ -636,7 +654,7 @@ class Team:
         found = set()
         name = branch.removeprefix("wp/")
         if self.on_both_sides(hub, "main", branch) or name in self.forked:
-            found |= {"fork", "moved", "lane", "held", "claim", "approv", "contract", "event", "log"}
+            found |= FORKED
         if git(hub, "diff", "--name-only", f"main...{branch}", "--", "src"):
             found |= {"change_uncovered"} if self.lane_at(branch) in NOT_WORKED else set()
         if branch in self.edited:

@@ -1,7 +1,8 @@
-"""The conftest that LangGraph's own tests run with in a scratch folder: no Docker, no Redis, no PostgreSQL.
+"""The conftest that LangGraph's own tests run with in a scratch folder: no Docker, no Redis.
 
-With SAVER_UNDER_TEST=workpacket, every `InMemorySaver` that a test or a fixture asks for is a `WorkpacketSaver` on a
-SQLite file of its own, under the same test ids.
+With SAVER_UNDER_TEST=sqlite, every `InMemorySaver` that a test or a fixture asks for is a `WorkpacketSaver` on a SQLite
+file of its own, under the same test ids; with SAVER_UNDER_TEST=postgres, in a project of its own on the server that
+SAVER_SERVER names.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.memory import InMemoryStore
 
 NO_DOCKER = True
-OURS = os.environ["SAVER_UNDER_TEST"] == "workpacket"
+OURS = os.environ["SAVER_UNDER_TEST"] != "memory"
+SERVER = os.environ["SAVER_SERVER"] if os.environ["SAVER_UNDER_TEST"] == "postgres" else ""
 OPEN: list[Any] = []
 
 if OURS:
@@ -30,12 +32,17 @@ if OURS:
 
     from workpacket.runtime.langgraph import WorkpacketSaver
     from workpacket.runtime.runtime import Settings
+    from workpacket.runtime.stores.contract import Store
+    from workpacket.runtime.stores.place import store_at
     from workpacket.runtime.stores.sqlite.store import SQLiteStore
+
+    def own_store() -> Store:
+        folder = Path(tempfile.mkdtemp(dir=os.environ["SAVER_FOLDER"]))
+        return store_at(f"{SERVER}&workpacket_project={folder.name}") if SERVER else SQLiteStore(folder / "runs.db")
 
     class Replacement(WorkpacketSaver):
         def __init__(self, *, serde: Any = None) -> None:
-            folder = tempfile.mkdtemp(dir=os.environ["SAVER_FOLDER"])
-            super().__init__(SQLiteStore(Path(folder, "runs.db")), serde=serde, settings=Settings(actor="suite"))
+            super().__init__(own_store(), serde=serde, settings=Settings(actor="suite"))
             OPEN.append(self)
 
     for name in ("InMemorySaver", "MemorySaver"):

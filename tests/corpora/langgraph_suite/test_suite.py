@@ -1,4 +1,5 @@
-"""LangGraph's own tests, run twice from a scratch folder: with its InMemorySaver, and with ours under the same names.
+"""LangGraph's own tests, run from a scratch folder: with its InMemorySaver, and with ours under the same names, on
+SQLite and on PostgreSQL.
 
 Every test that passes with the former passes with the latter. `inside.txt` names those that look into the attributes
 of InMemorySaver, which is nothing that a saver promises. `racy.txt` names those that race threads against one another,
@@ -15,7 +16,10 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import pytest
+
 from corpora.suites.published import suite
+from postgres.conftest import server  # noqa: F401  # the server of the tests of PostgreSQL is used here too
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -30,20 +34,37 @@ LEFT_OUT = ("test_remote_graph.py",)
 AT_LEAST = 150  # fewer tests that pass with InMemorySaver mean that the suite did not run
 
 
-def test_what_passes_with_the_saver_in_memory_passes_with_ours(tmp_path: Path) -> None:
-    scratch = tmp_path / "suite"
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the tests."""
+    scratch = tmp_path_factory.mktemp("suite")
     shutil.copytree(suite("langgraph") / "tests", scratch / "tests", copy_function=shutil.copyfile)
     for path in (scratch, *scratch.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     shutil.copyfile(HERE / "scratch_conftest.py", scratch / "tests" / "conftest.py")
     (scratch / "pytest.ini").write_text("[pytest]\n", "utf-8")
-    theirs, ours = (run(scratch, saver) for saver in ("memory", "workpacket"))
-    expected = {test for test, passed in theirs.items() if passed} - listed("inside.txt")
-    assert len(expected) >= AT_LEAST
+    return scratch
+
+
+@pytest.fixture(scope="module")
+def expected(scratch: Path) -> set[str]:
+    """What passes with the saver in memory."""
+    passing = {test for test, passed in run(scratch, "memory").items() if passed} - listed("inside.txt")
+    assert len(passing) >= AT_LEAST
+    return passing
+
+
+@pytest.mark.parametrize("saver", ["sqlite", "postgres"])
+def test_what_passes_with_the_saver_in_memory_passes_with_ours(
+    saver: str, scratch: Path, expected: set[str], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if saver == "postgres":
+        monkeypatch.setenv("SAVER_SERVER", request.getfixturevalue("server").url())
+    ours = run(scratch, saver)
     failed = {test for test in expected if not ours.get(test)}
     for _ in range(2):
         if again := sorted(test.partition("[")[0].rpartition("::")[2] for test in failed & listed("racy.txt")):
-            failed -= {test for test, passed in run(scratch, "workpacket", "-k", " or ".join(again)).items() if passed}
+            failed -= {test for test, passed in run(scratch, saver, "-k", " or ".join(again)).items() if passed}
     assert sorted(failed) == []
 
 

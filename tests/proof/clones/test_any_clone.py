@@ -42,8 +42,8 @@ def test_a_command_leads_out_of_every_mishap(world: World, name: str) -> None:
 
 
 def test_stories_of_a_team_end_without_a_fault(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """For half a minute in CI, and for an hour at night, from a seed that is new each time."""
-    seed = time.time_ns() % 2**32
+    """For half a minute in CI, always the same ones, and for an hour at night, from a seed that is new each time."""
+    seed = 0 if bounded() else time.time_ns() % 2**32
     end = time.monotonic() + (25 if bounded() else 3600)
     stage = Stage(tmp_path_factory.mktemp("stories"))
     while time.monotonic() < end:

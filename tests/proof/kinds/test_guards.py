@@ -34,7 +34,10 @@ def tried(copy: Path, *tests: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", f"pythonpath={paths}", *tests]
     environment = {**os.environ, "PYTHONPATH": paths.replace(" ", os.pathsep), "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("WORKPACKET_PROOF", None)
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    # A test may print half a character.
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, errors="replace", check=False, timeout=600
+    )
 
 
 @pytest.mark.parametrize("guard", CHOSEN, ids=lambda guard: guard.mode)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from workpacket.ledger.fold import PacketState, fold
+from workpacket.ledger.fold import SETS_CONTRACT, PacketState, fold
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.proofs import evidence_rows
 from workpacket.lifecycle.review import Report, is_vouched_for, report_of
@@ -31,14 +31,15 @@ _TELLING: Final = frozenset(
 
 def named_files(log: Log) -> Iterator[tuple[LogEvent, str, str]]:
     """Yield the files that the log depends on now, with their recorded digests: event, path, SHA-256. Only the latest
-    verdict and activation count. A signed refinement is not listed: its signature decides.
+    verdict counts, and the latest activation or amendment. A signed refinement is not listed: its signature decides.
     """
     latest: dict[str, LogEvent] = {}
     for event in log.events:
-        if event.type in {"activated", "verdict.given"}:
-            latest[event.type] = event
-    for event in latest.values():
-        key = "report" if event.type == "verdict.given" else "refinement"
+        if event.type == "verdict.given":
+            latest["report"] = event
+        elif event.type in SETS_CONTRACT:
+            latest["refinement"] = event
+    for key, event in latest.items():
         file = event.data.get(key)
         if isinstance(file, Mapping) and not (key == "refinement" and event.attest):
             yield event, str(file["path"]), str(file["sha256"])

@@ -28,7 +28,13 @@ from workpacket.model.ids import InvalidId, WorkPacketId, next_revision
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.shell.actor import moment
 from workpacket.shell.base import read_base_policy
-from workpacket.shell.governed_files import GovernedFiles, find_governed, packet_named, require_no_log_elsewhere
+from workpacket.shell.governed_files import (
+    GovernedFiles,
+    find_governed,
+    packet_named,
+    packets_elsewhere,
+    require_no_log_elsewhere,
+)
 from workpacket.shell.governing.execution import carry_out, here
 from workpacket.shell.held import look
 from workpacket.shell.tree import read_bytes
@@ -83,6 +89,7 @@ def _run_new(arguments: Arguments) -> int:
         risk_tier=arguments.value("risk") or intent.risk_tier,
         acceptance=criteria or intent.acceptance,
         in_scope=[f"`{path}`" for path in arguments.values("scope")] or intent.in_scope,
+        dependencies=_dependencies(arguments, repository, governed) or intent.dependencies,
     )
     actor = actor_of(arguments, repository)
     carried = carry_out(repository, "new", revisions, actor, lambda facts: new(facts, intent))
@@ -118,7 +125,7 @@ def _run_new_light(arguments: Arguments, repository: Repository, governed: Gover
         criteria=criteria,
         scope=scope,
         risk=arguments.value("risk"),
-        dependencies=arguments.values("depends"),
+        dependencies=_dependencies(arguments, repository, governed),
         refinement=_text_of(arguments.value("refinement")),
     )
     wanted = NewPacket(wp_id, text, arguments.value("anchor"), _text_of(arguments.value("requirement")))
@@ -151,6 +158,15 @@ def _criteria(arguments: Arguments) -> list[tuple[str, str, str]]:
         raise usage(arguments.command, "invalid_value", what)
     proofs = proofs * len(said) if len(proofs) == 1 else proofs or [""] * len(said)
     return [(" ".join(one.split()), proof, "") for one, proof in zip(said, proofs, strict=True)]
+
+
+def _dependencies(arguments: Arguments, repository: Repository, governed: GovernedFiles) -> list[str]:
+    """Return the ids that --depends names; a packet may still be on another branch."""
+    named = arguments.values("depends")
+    if all(name in governed.known for name in named):
+        return list(named)
+    elsewhere = packets_elsewhere(repository)
+    return [name if name in elsewhere else packet_named(governed, name).text for name in named]
 
 
 def _text_of(given: str) -> str:
@@ -301,7 +317,7 @@ spec-kitty mission, any other file is a Markdown list of tasks, or the text of o
         Option("refinement", "light form: the refinement, as text, a file or -", value="TEXT|FILE|-"),
         Option("anchor", "light form: the section of the specification that requires it", value="HEADING"),
         Option("requirement", "light form: a requirement to add to the specification", value="TEXT|FILE|-"),
-        Option("depends", "light form: a packet that must be done first", value="WP_ID", many=True),
+        Option("depends", "a packet that must be done first", value="WP_ID", many=True),
         Option(
             "form", "the form of the packet (default with a title: the one in the policy)", choices=("light", "full")
         ),
@@ -349,7 +365,8 @@ _REFINE = Command(
     arguments="WP_ID",
     description="""
 Writes a scaffold that pins the specification in force by its digest. Run again, it pins the current version. With
---present, it prints the block to show to the user, and records that it was shown.""",
+--anchor, it fills in the first anchor that is still open: lines, token and excerpt. With --present, it prints the block
+to show to the user, and records that it was shown.""",
     options=(
         Option("present", "print the block for the user and record its digest"),
         Option("refinement", "light form: the refinement, as text, a file or -", value="TEXT|FILE|-"),
@@ -357,7 +374,10 @@ Writes a scaffold that pins the specification in force by its digest. Run again,
         COMMIT,
         *ACTING,
     ),
-    examples=("workpacket refine WP-1-Parser-v1", "workpacket refine WP-1-Parser-v1 --present"),
+    examples=(
+        "workpacket refine WP-1-Parser-v1 --anchor 'The parser'",
+        "workpacket refine WP-1-Parser-v1 --present",
+    ),
 )
 
 

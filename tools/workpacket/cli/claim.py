@@ -206,7 +206,7 @@ def _run_start(arguments: Arguments) -> int:
 
     def decide(now: Facts, packet: PacketFacts) -> Answer:
         if not packet.light:
-            return claim(now, packet, branch=branch, worktree="", declared=said)
+            return claim(now, packet, branch=branch, worktree="", declared=said, switched=True)
         from workpacket.lifecycle.forms import start_light
 
         return start_light(now, packet, branch, said)

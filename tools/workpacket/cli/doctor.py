@@ -24,6 +24,7 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.runs import CheckRow, render_checks
 from workpacket.runtime.attempts.starter import orphans_of
+from workpacket.runtime.clock import SystemClock
 from workpacket.runtime.errors import LogDamaged, PayloadErased, RedactionFailed, RuntimeFault
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.records.events import KINDS, Event
@@ -53,7 +54,7 @@ def run(arguments: Arguments) -> int:
         if store_url():
             place, rows = _at_url()
         else:
-            rows = list(_rows(path, accept_rollback=arguments.flag("accept-rollback")))
+            rows = [*_repaired(arguments, path), *_rows(path, accept_rollback=arguments.flag("accept-rollback"))]
     except RuntimeFault as fault:
         return refuse(arguments, fault)
     bad = [row for row in rows if row.result == "block"]
@@ -66,6 +67,17 @@ def run(arguments: Arguments) -> int:
     }
     then = catalogue()[bad[0].code].remedy if bad else ""
     return answer(arguments, render_checks(rows, style_of(arguments)), data, status=status, then=then)
+
+
+def _repaired(arguments: Arguments, path: Path) -> list[CheckRow]:
+    if not arguments.flag("repair-index") or not path.exists():
+        return []
+    from workpacket.runtime.stores.sqlite.repair import rebuild
+
+    done = rebuild(path, SystemClock().now(), 10.0)
+    found = [f"{counted(done.whole, 'whole run')}; the file before: {done.kept}"]
+    lacking = [f"{escape(run)} is damaged: restore it from a backup, or start a new run" for run in done.damaged]
+    return [CheckRow("rebuilt", "warn" if lacking else "pass", "log_damaged" if lacking else "", [*found, *lacking])]
 
 
 def _rows(path: Path, *, accept_rollback: bool) -> Iterator[CheckRow]:
@@ -226,7 +238,10 @@ DOCTOR = Command(
 Verifies the whole store: pages, hashes, index, acknowledged events. Also checks the file system, the write lock,
 programs left running by dead attempts, stored secrets, and whether git would commit the store. If WORKPACKET_STORE
 names a server: its version, durability and clock, and your rights there are checked.""",
-    options=(Option("accept-rollback", "a backup was restored: accept the loss of acknowledged events"),),
+    options=(
+        Option("accept-rollback", "a backup was restored: accept the loss of acknowledged events"),
+        Option("repair-index", "rebuild everything that is derived from the events, and keep the damaged file"),
+    ),
     examples=("workpacket runtime doctor", "workpacket runtime doctor --json"),
 )
 

@@ -43,6 +43,8 @@ def main(words: list[str]) -> int:
     if sys.stdout is None:
         # The program was started with its output closed: the findings still decide the exit status.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it stays open until the process ends
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - likewise
     try:
         status = _run(words)
         sys.stdout.flush()

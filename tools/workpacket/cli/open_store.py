@@ -186,7 +186,7 @@ def refuse(arguments: Arguments, fault: RuntimeFault) -> int:
     its code.
     """
     reason = catalogue()[fault.code]
-    hint = fault.hint or reason.remedy
+    hint = fault.way_out or reason.remedy
     shown = WorkpacketError(fault.code, fault.message, hint=hint)
     if arguments.flag("json"):
         data: dict[str, Json] = {"facts": fault.details, "next": hint}

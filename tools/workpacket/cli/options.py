@@ -138,6 +138,7 @@ def terminal(stream: TextIO | None = None) -> tuple[bool, int | None, str]:
         return True, None, wish
 
 
+_WRITTEN = frozenset({"TEXT", "NAME", "TIER", "HEADING", "WP_ID", "VERSION", "ID"})
 COMMON_OPTIONS = (
     Option("json", "print one JSON object instead of text"),
     Option("color", "when to color the output", choices=("auto", "always", "never")),
@@ -220,6 +221,9 @@ def _take(given: Arguments, option: Option, value: str | None, waiting: list[str
     if option.value == "REV" and not value:
         # An unset variable in a script would otherwise judge no change at all, and pass.
         raise usage(given.command, "invalid_value", f"--{option.name} requires a revision")
+    # Paths may contain any bytes; everything else is written to documents and logs.
+    if not value.isascii() and option.value in _WRITTEN and any("\udc80" <= char <= "\udcff" for char in value):
+        raise usage(given.command, "invalid_value", f"the value of --{option.name} is not valid UTF-8")
     if not option.many and given.flag(option.name):
         raise usage(given.command, "conflicting_options", f"--{option.name} was given twice")
     given.add(option, value)

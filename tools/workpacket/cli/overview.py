@@ -34,6 +34,7 @@ from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import mark
 from workpacket.report.terminal import Role, Style, wrap
 from workpacket.shell.cache import Cache
+from workpacket.shell.governed_files import packets_elsewhere
 from workpacket.value import replace
 
 _NO_LANES = (FORKED, "no log")
@@ -218,7 +219,7 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
     # Leases end without a change of any file.
     leases = [packet.glance.lease for name, packet in facts.packets.items() if name in held]
     until = min((lease.expires_at for lease in leases if lease is not None and lease.expires_at), default="")
-    roots = _new_roots(str(repository.root))
+    roots, elsewhere = _new_roots(str(repository.root)), packets_elsewhere(repository)
     if arguments.flag("json"):
         lanes: dict[str, Json] = dict(counts)
         listed: list[Json] = [*edits]
@@ -226,6 +227,7 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
         holding: dict[str, Json] = dict(held)
         data: dict[str, Json] = {"lanes": lanes, "held": holding, "hand_edits": listed, "ready": names}
         data["reanchored"] = [*roots]
+        data["elsewhere"] = [{"id": name, "branch": branch} for name, branch in sorted(elsewhere.items())]
         data["waiting"] = [{"id": one.id, "for": one.need, "since": one.since, "detail": one.detail} for one in waiting]
         data["runs"] = {name: [run.as_json() for run in its] for name, its in runs.items()}
         return output(repository, render_envelope("status", exits.OK, [], data), lasts=steady, until=until, also=also)
@@ -241,10 +243,21 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
     told += [("run", escape(run.sentence), "path") for its in runs.values() for run in its]
     told += [("hand edit", escape(edit), "warning") for edit in edits]
     told += [("note", escape(sentence), "info") for sentence in roots]
+    told += [("on other branches", _elsewhere(elsewhere), "info")] if elsewhere else []
     for head, text, role in told:
         lines += _headed(head, text, role, style)
     lines.append(f"next: {_next(facts, counts, edited=bool(edits), work=bool(rows))}")
     return output(repository, "\n".join(lines) + "\n", lasts=steady, until=until, also=also)
+
+
+_MOST_NAMED: Final = 5
+
+
+def _elsewhere(branches: Mapping[str, str]) -> str:
+    """Return the packets that other branches have, or have moved on, each with the branch."""
+    named = [f"{name} ({escape(branch)})" for name, branch in sorted(branches.items())]
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return f"{counted(len(named), 'packet')}: {', '.join(named[:_MOST_NAMED])}{more}"
 
 
 def _headed(head: str, text: str, role: Role, style: Style) -> list[str]:

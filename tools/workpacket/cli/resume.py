@@ -53,7 +53,7 @@ from workpacket.report.runs import (
     render_task,
     render_work,
 )
-from workpacket.runtime.errors import RunBlocked
+from workpacket.runtime.errors import RunBlocked, usual_remedy
 from workpacket.runtime.holders import Caller
 from workpacket.runtime.model_sessions.recovery import assess
 from workpacket.runtime.records.state import Milestones
@@ -395,7 +395,7 @@ def _then(runtime: Runtime, run: str, decision: Decision) -> str:
         return f"start its program again, or: workpacket runtime run start {state.name}{packet}"
     if decision.action == "COMPLETE":
         return f"workpacket runtime runs show {run}"
-    return catalogue()[decision.code].remedy
+    return usual_remedy(decision.code, run)
 
 
 COMMAND = Command(

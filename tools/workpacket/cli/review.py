@@ -227,7 +227,7 @@ secrets, stays in this clone, where `workpacket trace` shows it.""",
 
 
 def _run_verdict(arguments: Arguments) -> int:
-    choice = words_of(arguments, 2, "WP_ID and a verdict")[1].upper()
+    choice = words_of(arguments, 2, f"WP_ID and a verdict, {' or '.join(choices('verdict'))}")[1].upper()
     if choice not in choices("verdict"):
         raise usage(
             arguments.command,

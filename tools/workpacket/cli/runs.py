@@ -112,6 +112,7 @@ def event_as_json(event: Event) -> Json:
 
 
 DAY = 86_400_000_000
+SHOWN = 200  # the events of a run that `show` shows
 # The stop reasons of runs that wait for a person's answer. `list` shows these runs first.
 ASKING = frozenset(
     {"needs_confirmation", "confirmation_denied", "effect_outcome_unknown", "receipt_redacted", "receipt_unkept"}
@@ -239,13 +240,15 @@ def _show(arguments: Arguments, runtime: Runtime) -> int:
         raise WorkpacketError("checkpoint_missing", message, hint=f"workpacket runtime runs tail {run}")
     at = arguments.value("at")
     summary = runtime.summary(run)
-    until = runtime.state(run, at=at).version if at else None
-    events = list(runtime.store.read(run, 0, until))
     state = None if summary.attention == "log_damaged" else runtime.state(run, at=at)
     published = {} if state is None else runtime.published(run, at=at)
+    events = _events_shown(arguments, runtime, run, state.version if at and state is not None else None)
+    earlier = events[0].version - 1 if events else 0
     text = render_facts(
         [*_facts(summary, state), *((f"published {name}", shown_short(published[name])) for name in published)]
     )
+    if earlier:
+        text += f"\nthe events before these: workpacket runtime runs show {run} --before {earlier + 1}\n"
     text += "\n" + render_timeline(map(moment_of_event, events), style_of(arguments))
     data: dict[str, Json] = {
         "run": run, "name": summary.name, "packet": summary.packet, "state": summary.liveness,
@@ -254,6 +257,16 @@ def _show(arguments: Arguments, runtime: Runtime) -> int:
         "published": published, "events": [event_as_json(event) for event in events],
     }  # fmt: skip
     return answer(arguments, text, data, then=f"workpacket resume {run} --plan" if summary.attention else "")
+
+
+def _events_shown(arguments: Arguments, runtime: Runtime, run: str, until: int | None) -> list[Event]:
+    """Return the last events, or those before the one that --before names; as JSON all, unless a number is given."""
+    head = runtime.store.head(run)
+    last = until or (head.version if head is not None else 0)
+    if arguments.value("before"):
+        last = min(last, int(number_of(arguments, "before", 0)) - 1)
+    first = max(last - int(number_of(arguments, "lines", last if arguments.flag("json") else SHOWN)), 0)
+    return list(runtime.store.read(run, first, last))
 
 
 def waits_of(state: RunState) -> str:
@@ -479,7 +492,9 @@ knows; for a run whose store is gone, a person declares with `unlink` that it is
                choices=("live", "interrupted", "stopped", "cancelled", "completed")),
         Option("packet", "list: only runs of this work packet", value="WP_ID"),
         Option("at", "show: the run as of this checkpoint", value="CHECKPOINT"),
-        Option("lines", "tail: how many events to show first (default: 10)", value="N"),
+        Option("lines", f"show: how many events (default: {SHOWN}, as JSON all); tail: how many first (default: 10)",
+               value="N"),
+        Option("before", "show: the events before this one", value="EVENT"),
         Option("follow", "tail: wait for more, until the run ends"),
         Option("format", "export: as CloudEvents 1.0, without payloads, instead of the stored form",
                choices=("cloudevents",)),

@@ -274,7 +274,7 @@ def render_refinement(text: RefinementText) -> str:
     """Return the file, ending with a line feed. ASCII, because approved text is compared byte for byte."""
     anchors = [_anchor(number, anchor) for number, anchor in enumerate(list(text.anchors) or [OPEN], 1)]
     if text.passage is not None:
-        anchors = [_anchored(text.passage)]
+        anchors = [_anchored(1, text.passage)]
     parts = [
         "## TECHNICAL_REFINEMENT (MASTER SPEC)\n",
         "\n".join(_metadata(text)),
@@ -330,12 +330,12 @@ def _anchor(number: int, anchor: str) -> list[str]:
     ]
 
 
-def _anchored(passage: Passage) -> list[str]:
+def _anchored(number: int | str, passage: Passage) -> list[str]:
     """Return the anchor for a section: its lines, its heading as the token, and all of it as the excerpt."""
     lines = _escaped(passage.text).split("\n")
     fence = "```" if "```" not in passage.text else "~~~~"
     return [
-        "#### ANCHOR 1",
+        f"#### ANCHOR {number}",
         f"- SPEC_ANCHOR: {_escaped(passage.title)}",
         f"- CONTEXT_START_LINE: {passage.first}",
         f"- CONTEXT_END_LINE: {passage.first + len(lines) - 1}",
@@ -345,6 +345,17 @@ def _anchored(passage: Passage) -> list[str]:
         *(f"  {line}".rstrip() for line in lines),
         f"  {fence}",
     ]
+
+
+_OPEN_ANCHOR = lazy_pattern(
+    r"#### ANCHOR (?P<number>\d+)\r?\n- SPEC_ANCHOR: [^\n]*\n" + r"\r?\n".join(map(re.escape, _anchor(1, "")[2:]))
+)
+
+
+def anchoring(source: Source, passage: Passage) -> Edit | None:
+    """Return the edit that fills in the first anchor that was left open; None if there is none."""
+    found = _OPEN_ANCHOR.search(source.text)
+    return found and Edit(*found.span(), source.eol.join(_anchored(found["number"], passage)))
 
 
 def _escaped(text: str) -> str:

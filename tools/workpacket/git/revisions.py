@@ -112,11 +112,10 @@ def commit_of(repository: Repository, revision: str) -> str:
     if commit is None and FULL_ID.match(revision) and (repository.common_dir / "shallow").exists():
         raise history_shallow(f"{revision[:12]} is not here")
     if commit is None:
-        raise WorkpacketError(
-            "unknown_revision",
-            f"{revision!r} does not name a commit here",
-            hint="See: git log --oneline --all; in a shallow clone, fetch more: git fetch --unshallow",
-        )
+        hint = "See: git log --oneline --all; in a shallow clone, fetch more: git fetch --unshallow"
+        if not reference_tips(repository):
+            hint = "There is no commit yet; make the first one: git commit"
+        raise WorkpacketError("unknown_revision", f"{revision!r} does not name a commit here", hint=hint)
     return commit
 
 

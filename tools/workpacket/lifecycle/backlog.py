@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
-from workpacket.documents.refinement import Refinement, RefinementText, render_refinement
+from workpacket.documents.refinement import Refinement, RefinementText, anchoring, render_refinement
 from workpacket.documents.spec_pointer import Passage, SpecPointer, names_passage, passages, passages_named
 from workpacket.documents.stub import StubText, render_stub
 from workpacket.documents.task_board import BoardEntry, TaskBoard
@@ -133,7 +133,7 @@ def _with(facts: Facts, packet: PacketFacts) -> Facts:
 
 def refine(facts: Facts, packet: PacketFacts, anchor: str = "") -> Answer:
     """Write the scaffold of the refinement, anchored at the named section of the specification; if there is a
-    refinement already, pin the current specification in it.
+    refinement already, pin the current specification in it, and fill in the first anchor that was left open.
     """
     name = packet.id.text
     unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
@@ -148,8 +148,9 @@ def refine(facts: Facts, packet: PacketFacts, anchor: str = "") -> Answer:
     passage = named_passage(spec, anchor) if anchor else None
     if isinstance(passage, Problem):
         return (passage,)
-    if passage is not None and found is not None:
-        message = f"{found.path} exists and keeps the anchors that were written into it"
+    anchored = anchoring(found.source, passage) if found is not None and passage is not None else None
+    if found is not None and passage is not None and anchored is None:
+        message = f"every anchor in {found.path} is filled in already"
         return (Problem("anchor_not_found", message, Location(found.path), f"edit {found.path}"),)
     if found is None:
         stub = packet.stub
@@ -162,7 +163,7 @@ def refine(facts: Facts, packet: PacketFacts, anchor: str = "") -> Answer:
         draft.put(packet.refinement_path, None, text)
         said = f"{packet.refinement_path} pins {spec.path}; now fill in the refinement"
     else:
-        edits = list(_pinning(found, facts))
+        edits = [*_pinning(found, facts), *([anchored] if anchored is not None else [])]
         draft.edit(found.source, edits)
         said = f"{found.path} " + ("pins the current version of" if edits else "pins already") + f" {spec.path}"
     after = draft.file(packet.refinement_path, packet.refinement_source)
@@ -222,11 +223,9 @@ def present(facts: Facts, packet: PacketFacts) -> Answer:
     faults = facts.refinement_faults.get(name, ())
     for fault in faults:
         message = f"{fault.message} ({fault.code})"
-        unmet.append(
-            Problem(
-                "refinement_incomplete", message, Location(fault.path, fault.line), f"edit {fault.path}:{fault.line}"
-            )
-        )
+        by_hand = f"edit {fault.path}:{fault.line}"
+        remedy = f"workpacket refine {name} --anchor HEADING" if fault.code == "anchor_incomplete" else by_hand
+        unmet.append(Problem("refinement_incomplete", message, Location(fault.path, fault.line), remedy))
     if unmet:
         return tuple(unmet)
     draft = Draft("refine", facts)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Final
 
 from workpacket.ledger.fold import LinkedRun, PacketState
 from workpacket.ledger.log import EventWriter, Log, NewLogEvent, next_event
@@ -77,7 +78,16 @@ def _dependency_lane(facts: Facts, name: str) -> str:
     return next((lane for lane in facts.policy.satisfied_by if lane in lanes), lanes[-1] if lanes else "")
 
 
-def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str, declared: Declared | None = None) -> Answer:
+def claim(
+    facts: Facts,
+    packet: PacketFacts,
+    *,
+    branch: str,
+    worktree: str,
+    declared: Declared | None = None,
+    switched: bool = False,
+) -> Answer:
+    """Claim the packet. `switched` means that the same command has just checked out its branch."""
     name = packet.id.text
     unmet = claim_refusal(facts, packet, branch)
     if unmet:
@@ -89,9 +99,16 @@ def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str, decl
     said = f"{facts.actor.id} holds {name} until {lease['expires_at']}"
     tree = worktree or packet.state.assignment.worktree
     enter = _into(tree, facts.target_branch) if tree else f"git switch {shlex.quote(where)}"
+    steps = [] if switched else [enter]
+    if packet.packet_source is not None and _TODO in packet.packet_source.text:
+        steps.append(f"fill in each TODO in {packet.packet_path}")
     submit = forward_command(name, "IN_PROGRESS", facts.policy.lanes, light=packet.light)
-    then = f"{enter}, then: do the work there and commit it, then: {submit}"
-    return Planned(draft.plan(), said, then, {"id": name, **lease})
+    steps += ["do the work there and commit it", submit]
+    return Planned(draft.plan(), said, ", then: ".join(steps), {"id": name, **lease})
+
+
+# What `activate` writes for a value that it cannot know.
+_TODO: Final = ": TODO"
 
 
 def record_claim(

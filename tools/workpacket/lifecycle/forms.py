@@ -46,6 +46,13 @@ if TYPE_CHECKING:
     from workpacket.lifecycle.authorship import Declared
 
 _LONGEST_SLUG: Final = 40
+# Letters that are not a Latin letter with an accent, so that normalization leaves nothing of them.
+_SPELLED: Final = str.maketrans(
+    {
+        "ß": "ss", "ẞ": "SS", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L",
+        "đ": "d", "Đ": "D", "ð": "d", "Ð": "D", "þ": "th", "Þ": "Th", "ħ": "h", "Ħ": "H", "ŧ": "t", "Ŧ": "T",
+    }
+)  # fmt: skip
 _WORD: Final = lazy_pattern(r"[A-Za-z0-9]+")
 _SAYS_NOTHING: Final = lazy_pattern(
     r"(?i:[\W_]*(?:todo|tbd|none|nothing|n/?a|pending|unknown|as above|see above)?[\W_]*)"
@@ -56,7 +63,8 @@ _FEWEST_WORDS: Final = 3
 
 def slug_of(title: str) -> str:
     """Return the slug of an id for a title; if no word of it can be written in ASCII, a slug made of its digest."""
-    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
+    spelled = unicodedata.normalize("NFKD", title.translate(_SPELLED))
+    plain = spelled.encode("ascii", "ignore").decode()
     slug = ""
     for word in _WORD.findall(plain):
         longer = f"{slug}-{word[:1].upper()}{word[1:]}" if slug else f"{word[:1].upper()}{word[1:]}"[:_LONGEST_SLUG]

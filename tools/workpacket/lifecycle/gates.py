@@ -35,7 +35,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import BUILT_IN, LaneTable, lane_of_token
-from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, PACKETS, POLICY_PATH
+from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, POLICY_PATH, packet_paths
 from workpacket.problem import Location, Problem
 from workpacket.value import NOTHING, Value
 
@@ -484,7 +484,7 @@ def uncommitted_unmet(uncommitted: Sequence[str], command: str) -> Iterator[Prob
 
 def _todo_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
     for name in submission.todo:
-        path = f"{PACKETS}/{packet}.md"
+        path = packet_paths(packet)[0]
         hint = f"fill in {name} in {path}, then: commit it, then: {submission.command}"
         yield Problem("todo_left", f"{name} is not filled in", Location(path), hint)
 

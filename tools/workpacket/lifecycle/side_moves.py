@@ -294,8 +294,13 @@ def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *,
     held = sorted(in_force(packet.log))
     data: dict[str, Json] = {"previous": held[0] if held else None, "reason": reason, **terms_in_event(contract)}
     data |= {"form": contract.form} if contract.form != FULL_FORM else {}
-    if packet.refinement_source is not None:
-        data["refinement"] = {"path": packet.refinement_path, "sha256": packet.refinement_source.digest}
+    # A light packet contains its refinement.
+    if contract.form == LIGHT_FORM:
+        refined = (packet.packet_path, packet.packet_source)
+    else:
+        refined = (packet.refinement_path, packet.refinement_source)
+    if refined[1] is not None:
+        data["refinement"] = {"path": refined[0], "sha256": refined[1].digest}
     if facts.specification is not None:
         data["spec"] = {"path": facts.specification.path, "sha256": facts.specification.digest}
     draft.happened(packet, "amended", data, satisfying(given) if given is not None else ())

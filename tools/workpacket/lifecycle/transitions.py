@@ -203,6 +203,10 @@ def lane_retired(packet: str, token: str) -> Problem:
 
 def _wrong_lane(state: PacketState, row: Transition, lanes: LaneTable) -> Problem:
     packet, lane = state.packet, state.lane
+    if lane == "STUB" and state.light:
+        return Problem(
+            "packet_is_stub", f"{packet} is a draft; no one works on it yet", hint=f"workpacket start {packet}"
+        )
     if lane == "STUB":
         message = f"{packet} is a stub; work may not start from a stub"
         return Problem("packet_is_stub", message, hint=forward_command(packet, lane, lanes, light=state.light))

@@ -11,6 +11,7 @@ import asyncio
 from _thread import get_ident
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from types import TracebackType
 from typing import Any, Concatenate, Literal, NoReturn, ParamSpec, TypeVar, overload
 
@@ -66,7 +67,7 @@ class AsyncRun(BaseRun):
 
     async def _perform(self, call: Call[Any]) -> Any:
         steps = self._session.steps
-        begun = await asyncio.to_thread(steps.begin, call)
+        begun = await _begun(partial(steps.begin, call), partial(steps.leave, call.key))
         while isinstance(begun, Call):
             leave = self._session.enter(call)
             try:
@@ -197,7 +198,7 @@ class AsyncRun(BaseRun):
         effects, tries, clock = self._session.effects, 0, self._session.recorder.clock
         began = clock.ticks()
         while True:
-            await asyncio.to_thread(effects.start, plan, repeated=repeated)
+            await _begun(partial(effects.start, plan, repeated=repeated), partial(effects.leave, plan))
             try:
                 value = await plan.function(*plan.args, **plan.kwargs)
             except Exception as error:
@@ -278,6 +279,19 @@ class AsyncRun(BaseRun):
     async def _wait_out(self, wait: OpenWait) -> None:
         while (pause := await asyncio.to_thread(self._session.waiter.pause, wait)) > 0:
             await asyncio.sleep(pause)
+
+
+async def _begun(begin: Callable[[], T], leave: Callable[[BaseException], None]) -> T:
+    """Begin a step or effect in a thread. If the task is cancelled in the meantime, it was begun and left."""
+    beginning = asyncio.ensure_future(asyncio.to_thread(begin))
+    try:
+        return await asyncio.shield(beginning)
+    except asyncio.CancelledError as error:
+        if not beginning.cancelled():
+            await asyncio.wait([beginning])
+            beginning.exception()  # of a step that could not be begun; the cancellation is raised instead
+        leave(error)
+        raise
 
 
 async def _fail_again(error: BaseException) -> NoReturn:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
-from workpacket.runtime.errors import LogDamaged, RuntimeFault
+from workpacket.runtime.errors import LogDamaged, RuntimeFault, StoreCorrupt
 from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.questions import AnswerVerifier
@@ -131,6 +131,13 @@ def lines_of(store: Store, prefix: str = "") -> tuple[RunLine, ...]:
     what would be derived again. Of the other runs, only the event that the index points to is verified; `summary_of`
     and `runs verify` read the whole log.
     """
+    try:
+        return _lines(store, prefix)
+    except StoreCorrupt:  # one damaged page is not the whole list: each run is read by itself
+        return tuple(_read_line(store, head.stream) for head in store.heads(prefix) if "@" in head.stream)
+
+
+def _lines(store: Store, prefix: str) -> tuple[RunLine, ...]:
     holders = {lease.stream: lease.holder for lease in store.leases()}
     if not isinstance(store, KeepsDerived):
         return _lines_from_index(store, prefix, holders)
@@ -190,6 +197,17 @@ def _line_from_log(store: Store, stream: str, holder: str) -> RunLine:
         event = None
     folded = event is None or stream in _may_be_in_doubt(store, (stream,), stream)
     return _line(store, stream, event, holder, folded=folded)
+
+
+def _read_line(store: Store, stream: str) -> RunLine:
+    """Return the line of a run from its log. It is damaged if its log is, or if no one can say who works on it."""
+    packet, _, rest = stream.rpartition("/")
+    try:
+        whole = summary_of(store, stream)
+    except RuntimeFault:
+        return RunLine(stream, rest.partition("@")[0], packet, "interrupted", "log_damaged", "", 0)
+    return RunLine(stream, whole.name or rest.partition("@")[0], packet, whole.liveness, whole.attention,
+                   whole.holder, whole.updated_at)  # fmt: skip
 
 
 def _line(store: Store, stream: str, event: Event | None, holder: str, *, folded: bool) -> RunLine:

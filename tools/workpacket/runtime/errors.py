@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import sys
 from collections.abc import Mapping
 
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
+from workpacket.model.reasons import StopReason
 
 
 class RuntimeFault(WorkpacketError):
@@ -18,6 +22,48 @@ class RuntimeFault(WorkpacketError):
     ) -> None:
         super().__init__(code or self.default_code, message, hint=hint)
         self.details: Mapping[str, Json] = details or {}
+        self.run = str(self.details.get("run") or self.details.get("stream") or "")
+        self._notes: list[str] = []
+
+    @property
+    def way_out(self) -> str:
+        """Return the command or call that leads out: the hint, or else the usual remedy of the code, for this run."""
+        return self.hint or usual_remedy(self.code, self.run)
+
+    @property
+    def __notes__(self) -> list[str]:  # type: ignore[override]
+        """Return what Python prints below the message if nothing catches the error."""
+        if not self._notes:
+            then = _own_start() if self.run else ""
+            self._notes.append(f"({self.code}) -> {self.way_out.rstrip('.')}{f'; then: {then}' if then else ''}")
+        return self._notes
+
+
+def _own_start() -> str:
+    """Return how this program was started, without its arguments, which may be secret; '' unless it is a script."""
+    words = sys.orig_argv[:3]
+    if len(words) < 2 or words[1].startswith("-"):
+        return ""
+    return f"python {shlex.quote(words[1])}{' ...' if len(words) > 2 else ''}"
+
+
+def title_of(code: str) -> str:
+    """Return the title of a stop reason, or the code itself if it is not registered."""
+    reason = _reason(code)
+    return reason.title if reason is not None else code
+
+
+def _reason(code: str) -> StopReason | None:
+    from workpacket.model.reason_tables.stops import REASONS  # a program that is never stopped need not load them
+
+    return next((reason for reason in REASONS if code in {reason.code, *reason.aliases}), None)
+
+
+def usual_remedy(code: str, run: str = "") -> str:
+    """Return the first remedy of a stop reason, with the id of the run filled in; '' for an unknown code."""
+    reason = _reason(code)
+    found = reason.remedy if reason is not None else ""
+    return re.sub(r"\bRUN\b", lambda _: shlex.quote(run), found) if run else found
 
 
 class LogDamaged(RuntimeFault):
@@ -49,10 +95,6 @@ class NewerSchema(RuntimeFault):
 
 class LeaseLost(RuntimeFault):
     default_code = "lease_lost"
-
-
-class LeaseHeld(RuntimeFault):
-    default_code = "run_busy"
 
 
 class VersionConflict(RuntimeFault):
@@ -93,6 +135,12 @@ class RunBlocked(RuntimeFault):
     """The run cannot continue without a person's choice. `hint` is the usual choice."""
 
     default_code = "worker_blocked"
+
+
+class LeaseHeld(RunBlocked):
+    """Another process is working on the run, or on what else the lease is for."""
+
+    default_code = "run_busy"
 
 
 class RunWaiting(RunBlocked):

@@ -106,6 +106,12 @@ def is_gone(holder: str) -> bool:
     return is_certainly_dead(holder)
 
 
+def shown_holder(holder: str) -> str:
+    """Return the holder in words: the process and its machine, without what only tells apart equal numbers."""
+    parts = holder.split(maxsplit=1)[0].split("/") if holder else []
+    return f"process {parts[1]} on {parts[0]}" if len(parts) == 4 and parts[1].isdigit() else holder or "a process"
+
+
 def parent_of(pid: int) -> int:
     """Return the parent of the process with this number; 0 if unknown."""
     fields = _status_of(pid)

@@ -7,11 +7,12 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree, object_names
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import default_branch, head_commit, reference_tips
+from workpacket.git.repository import Repository, find_repository
+from workpacket.git.revisions import default_branch, head_commit, local_branches, reference_tips
 from workpacket.git.run import run_git
 from workpacket.ledger.log import Log, read_log
 from workpacket.lifecycle.facts import PacketFacts
@@ -170,9 +171,19 @@ def packet_named(governed: GovernedFiles, word: str) -> WorkPacketId:
         hint = f"name the revision: {', '.join(revisions)}"
         raise WorkpacketError("packet_ambiguous", f"{word} is a base id, not the id of a packet", hint=hint)
     require_found(governed.root, parsed.text if parsed is not None else "")
+    branch = _branch_of(governed, parsed.text) if parsed is not None else ""
+    if branch:
+        message = f"packet {word} is not on this branch, but on {branch}"
+        raise WorkpacketError("packet_unknown", message, hint=f"git switch {branch}")
     near = nearest(word, ids)
     hint = f"did you mean {near}?" if near is not None else "workpacket list shows all; workpacket new creates one"
     raise WorkpacketError("packet_unknown", f"packet {word} not found", hint=hint)
+
+
+def _branch_of(governed: GovernedFiles, name: str) -> str:
+    with suppress(WorkpacketError):  # documents can be read without git
+        return packets_elsewhere(find_repository(Path(governed.root))).get(name, "")
+    return ""
 
 
 # In the list of files that an output depends on, these represent everything below the log and the checkpoints.
@@ -249,6 +260,23 @@ def require_no_log_elsewhere(repository: Repository, names: Sequence[str]) -> No
         hint=f"merge the log first: git merge {branch}",
         path=f"{LOG_FOLDER}/{packet}",
     )
+
+
+def packets_elsewhere(repository: Repository) -> dict[str, str]:
+    """Return the packets that another local branch has, or has moved on, each with one such branch."""
+    head, tips = head_commit(repository), local_branches(repository)
+    if {*tips.values()} <= {head}:
+        return {}
+    # Only what HEAD lacks is listed: branches share almost all of their history.
+    lacking = (f"^{head}",) if head is not None else ()
+    listed = run_git(repository.root, "rev-list", "--objects", "--branches", *lacking, "--", LOG_FOLDER).text
+    events = (line.partition(" ")[2] for line in listed.splitlines())
+    # A branch that was squashed has commits that HEAD lacks, but no events.
+    missing = {
+        path.split("/")[2]: path for path in events if path.count("/") == 3 and not (repository.root / path).exists()
+    }
+    places = {f"{tip}:{path}": (name, branch) for branch, tip in tips.items() for name, path in missing.items()}
+    return dict(places[place] for place in object_names(repository, places) if is_packet_id(places[place][0]))
 
 
 # The commits of HEAD in which a removed event is looked for in passing; `log recover` looks at all.

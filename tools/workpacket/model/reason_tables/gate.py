@@ -141,7 +141,8 @@ BEGINNING = (
 
     packet_is_stub: The packet is a stub
         A stub is a backlog note that was neither refined nor approved, so work may not start from it.
-        Remedy: Run `workpacket packet activate WP`, which lists what is missing.
+        Remedy: Run `workpacket packet activate WP`, or for a light packet `workpacket start WP`; both list what is
+        missing.
 
     packet_superseded: The packet is superseded
         A later revision has replaced this packet, so work on it would be lost.

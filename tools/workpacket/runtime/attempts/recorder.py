@@ -18,6 +18,7 @@ from workpacket.runtime.records.events import KINDS, Data, Event, NewEvent, Reco
 from workpacket.runtime.records.jcs import jcs_text
 from workpacket.runtime.records.redaction import Redactor, clean_data
 from workpacket.runtime.records.state import RunState
+from workpacket.runtime.resume.outline import EVERY, keep_outline
 from workpacket.runtime.stores.contract import Append, Appended, Lease, Store, lost_events
 
 
@@ -55,6 +56,7 @@ class Recorder:
     kinds: Mapping[str, RecordKind] = field(default_factory=lambda: KINDS)
     seq: int = 0
     last_contact: float = 0.0
+    outlined: int = 0  # the version up to which an outline was kept
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def record(
@@ -86,6 +88,9 @@ class Recorder:
             else:
                 for event, data in zip(events, known, strict=True):
                     self.state.apply(event, self.kinds, data)
+                if self.state.version - self.outlined >= EVERY and self.lease is not None:
+                    self.outlined = self.state.version
+                    keep_outline(self.store, self.state, events[-1])
             return events
 
     def begin(self, *drafts: RecordDraft) -> None:

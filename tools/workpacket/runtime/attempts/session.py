@@ -38,7 +38,8 @@ from workpacket.runtime.clock import Ids, random_id
 from workpacket.runtime.errors import HandedOver, LeaseLost, RunBlocked, RunCancelled, RuntimeFault
 from workpacket.runtime.records.failures import described
 from workpacket.runtime.records.jcs import address_of, jcs_hash, kept, stored_text, value_of
-from workpacket.runtime.records.state import CheckpointRecord, Prepared, RunState
+from workpacket.runtime.records.state import CheckpointRecord, Prepared, RunState, StepRecord
+from workpacket.runtime.resume.outline import FinishedSteps, asked_for
 from workpacket.runtime.stores.contract import Append, Appended, Lease
 from workpacket.value import Value, replace
 
@@ -132,9 +133,9 @@ class Session:
     replay: Replay | None = field(init=False)
     questions: Questions = field(init=False)
     waiter: Waiter = field(init=False)
-    done_before: Mapping[str, Mapping[str, str]] = field(init=False)
     home: int = field(default_factory=get_ident)  # the thread whose calls belong to no step unless they are in one
     _programs: dict[str, Scope] = field(init=False)  # the scopes of the run and of the child runs that are being done
+    _done_before: Mapping[str, Mapping[str, str]] = field(init=False)
     _inside: dict[int, Scope] = field(default_factory=dict, init=False)  # the steps that are being done
     _over: threading.Event = field(default_factory=threading.Event, init=False)
 
@@ -149,7 +150,8 @@ class Session:
         self.waiter = Waiter(self.recorder, self.boundary, self.patience)
         self.root = Scope(self)
         self._programs = {"": self.root}
-        self.done_before = done_before(self.state)
+        steps = self.state.steps
+        self._done_before = done_before(self.state, {} if isinstance(steps, FinishedSteps) else steps)
 
     @property
     def state(self) -> RunState:
@@ -389,6 +391,8 @@ class Session:
 
     def end(self, error: BaseException | None) -> None:
         """Record how the attempt ended, and release the lease. An error here never hides `error`."""
+        if isinstance(error, RuntimeFault) and not error.run:
+            error.run = self.recorder.stream
         try:
             if not self.replay_only:
                 self._write_end(error)
@@ -452,9 +456,12 @@ class Session:
 
         Calls before the cursor at which it went on are counted as asked for.
         """
-        asked = scope.counters
+        asked, steps = scope.counters, self.state.steps
+        done = self._done_before.get(scope.path, {})
+        if isinstance(steps, FinishedSteps):
+            done = {**done_before(self.state, steps.not_handed_out(), only_steps=True).get(scope.path, {}), **done}
         missing: list[str] = []
-        for key, effect in self.done_before.get(scope.path, {}).items():
+        for key, effect in done.items():
             name, _, number = key.partition("#")
             if int(number or 1) > asked.get(name, 0) and effect not in self.effects.asked:
                 missing.append(f"{scope.path}{key}")
@@ -482,10 +489,10 @@ class Session:
         scope = self._programs.get(path + slash)
         if scope is None or scope.caught_up or self.allow_unasked or scope.path in self.state.interleaved:
             return
-        if not self.state.has_begun(place):
+        if not self.state.has_begun(place) and asked_for(self.state.steps, place) is None:
             # An effect with a key is known by it, wherever it is requested.
             keyed = {e.step for e in self.state.effects.values() if e.args_hash.startswith(KEYED)}
-            keyed -= self.state.steps.keys() | self.state.waits.begun.keys()
+            keyed = {one for one in keyed - self.state.waits.begun.keys() if asked_for(self.state.steps, one) is None}
             self._require_asked(scope, [one for one in self.unasked(scope) if one not in keyed])
             scope.caught_up = True
 
@@ -508,13 +515,16 @@ class Session:
             raise
 
 
-def done_before(state: RunState) -> dict[str, dict[str, str]]:
+def done_before(
+    state: RunState, steps: Mapping[str, StepRecord], *, only_steps: bool = False
+) -> dict[str, dict[str, str]]:
     """Return what was done, except for inputs replaced later: by scope and place, the effect if it is one."""
     since = state.inputs_changed_at
-    done = {key: "" for key, record in state.steps.items() if record.event.version >= since}
-    done |= {key: "" for key, wait in state.waits.begun.items() if wait.begun.version >= since}
-    begun = [one for one in state.effects.values() if one.status != "intended" and one.event.version >= since]
-    done |= {one.step: one.effect for one in begun}
+    done = {key: "" for key, record in steps.items() if record.event.version >= since}
+    if not only_steps:
+        done |= {key: "" for key, wait in state.waits.begun.items() if wait.begun.version >= since}
+        begun = [one for one in state.effects.values() if one.status != "intended" and one.event.version >= since]
+        done |= {one.step: one.effect for one in begun}
     by_scope: dict[str, dict[str, str]] = {}
     for key, effect in done.items():
         path, slash, place = key.rpartition("/")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypedDict
 
 from workpacket.model.canonical import Json
@@ -21,8 +21,8 @@ from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
 from workpacket.runtime.attempts.session import BorrowedLease, Session, token_hash
 from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_name, stream_prefix
 from workpacket.runtime.clock import Clock, Ids, SystemClock, random_id
-from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt
-from workpacket.runtime.holders import is_certainly_alive, is_certainly_dead, this_process
+from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt, title_of
+from workpacket.runtime.holders import is_certainly_alive, is_certainly_dead, shown_holder, this_process
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.jcs import stored_text
 from workpacket.runtime.records.questions import AnswerVerifier
@@ -41,6 +41,7 @@ from workpacket.runtime.resume.observe import (
     read_state,
     shown_changes,
 )
+from workpacket.runtime.resume.outline import outlined_state
 from workpacket.runtime.stores.contract import Lease, Store, Witness
 from workpacket.value import NOTHING, Value
 
@@ -158,6 +159,10 @@ def _effect(store: Store, record: EffectRecord, stream: str) -> Iterator[RecordD
 def _carried(store: Store, event: Event) -> RecordDraft:
     data = {name: value for name, value in event.values().items() if name != "dropped"}
     return RecordDraft(event.type, {**data, "carried_from": event.hash}, store.payload(event))
+
+
+def _moment(recorded_at: int) -> str:
+    return f"{datetime.fromtimestamp(recorded_at / 1_000_000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _require_same_inputs(stream: str, state: RunState, wanted: RunSpec) -> None:
@@ -289,7 +294,7 @@ class RunStarter:
         lease = self.store.lease(stream)
         if lease is not None and not is_certainly_dead(lease.holder):
             seen = replace(seen, lease_holder=lease.holder)
-        return self._decided(stream, wanted, seen)
+        return self._decided(wanted, *read_state(self.store, stream, seen, self.settings.verifier))
 
     def resume(self, stream: str, wanted: RunSpec) -> Session:
         seen = self._seen(wanted)
@@ -299,10 +304,10 @@ class RunStarter:
         except LeaseHeld as held:
             seen = replace(seen, lease_holder=str(held.details.get("holder", "")))
         try:
-            state, decision = self._decided(stream, wanted, seen)
+            state, decision = self._decided(wanted, *self._read(stream, seen))
             if decision.action == "CONFIRM" and lease is not None and self._asked(stream, state, decision):
                 # The answer is an event now, and part of the state on which the decision rests.
-                state, decision = self._decided(stream, wanted, seen)
+                state, decision = self._decided(wanted, *self._read(stream, seen))
             finished = decision.action == "COMPLETE"  # a finished run only returns stored results
             if finished:
                 _require_same_inputs(stream, state, wanted)
@@ -313,8 +318,13 @@ class RunStarter:
             self._give_up(lease)
             raise
 
-    def _decided(self, stream: str, wanted: RunSpec, seen: Observations) -> tuple[RunState, Decision]:
-        state, seen = read_state(self.store, stream, seen, self.settings.verifier)
+    def _read(self, stream: str, seen: Observations) -> tuple[RunState, Observations]:
+        """Return the state, from its outline if there is one: what a program asks for is verified when it asks."""
+        verifier = self.settings.verifier
+        outlined = outlined_state(self.store, stream, verifier)
+        return read_state(self.store, stream, seen, verifier) if outlined is None else (outlined, seen)
+
+    def _decided(self, wanted: RunSpec, state: RunState, seen: Observations) -> tuple[RunState, Decision]:
         seen = replace(seen, orphans=orphans_of(state))
         point = _point(state, wanted)
         return state, decide(state, point, look_around(self.settings.observers, seen, point), self.settings.policy)
@@ -369,9 +379,17 @@ class RunStarter:
             )
         if decision.code == "inputs_changed":
             details = "; ".join(changed_lines(facts.get("changes"))) or details
-        message = f"{stream}: {details or decision.code}"
-        hint = f"workpacket resume {stream}" if decision.action == "CONFIRM" else ""
-        return RunBlocked(message, code=decision.code, details=facts, hint=hint)
+        facts["run"] = stream
+        if decision.code == "run_busy":
+            last = self.store.latest("runs", stream)
+            since = f" since {_moment(last.recorded_at)}" if last is not None else ""
+            return LeaseHeld(f"{shown_holder(details)} has been working on {stream}{since}", details=facts)
+        title = title_of(decision.code)
+        message = f"{stream} cannot continue: {title[:1].lower()}{title[1:]}{f': {details}' if details else ''}"
+        asks = decision.action == "CONFIRM" or decision.code == "effect_outcome_unknown"
+        return RunBlocked(
+            message, code=decision.code, details=facts, hint=f"workpacket resume {stream}" if asks else ""
+        )
 
     def _ask_for_yes(self, stream: str, state: RunState, decision: Decision, facts: Mapping[str, Json]) -> None:
         """Record the question with everything that the person who answers it later must see."""
@@ -428,7 +446,7 @@ class RunStarter:
             token = held.details.get("token")
             if not isinstance(token, int) or not is_certainly_dead(str(held.details.get("holder", ""))):
                 raise
-            if orphans_of(read_state(self.store, stream, Observations())[0]):
+            if orphans_of(self._read(stream, Observations())[0]):
                 raise  # a program started by this attempt is running; its result is recorded when it ends
             return self.store.acquire(stream, holder, self.settings.lease_seconds, over=token)
 

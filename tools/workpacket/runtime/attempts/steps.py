@@ -37,6 +37,7 @@ from workpacket.runtime.records.jcs import (
 )
 from workpacket.runtime.records.state import StepRecord
 from workpacket.runtime.resume.observe import changed_keys
+from workpacket.runtime.resume.outline import FinishedSteps, asked_for
 from workpacket.value import Value
 
 T = TypeVar("T")
@@ -231,9 +232,12 @@ class Steps:
         """Return the known outcome, or the step with the data needed when it ends."""
         key, scope, function, args, kwargs, options, first, child, *_ = call
         hashes, opaque = argument_hashes(args, kwargs)
-        record = self.recorder.state.steps.get(key)
+        record = asked_for(self.recorder.state.steps, key)
         if record is not None and self._still_holds(record, hashes, options):
-            return Stored(decoded(self.recorder.store.payload(record.event), options.codec))
+            stored = self.recorder.store.payload(record.event) if record.stored is None else record.stored
+            return Stored(decoded(stored, options.codec))
+        if record is not None and isinstance(self.recorder.state.steps, FinishedSteps):
+            self.recorder.state.steps.load()  # it is done again, and so asks for the steps in it
         if self.replaying:
             return self._again(record, call, hashes)
         self.recorder.redactor.require_plain("the name of a step or argument", key, *kwargs)

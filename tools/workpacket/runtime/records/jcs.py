@@ -373,7 +373,11 @@ def value_of(stored: bytes) -> Json:
         from workpacket.runtime.records.sealed import unsealed
 
         stored = unsealed(stored)
-    return cast(Json, json.loads(stored))
+    text = stored.decode("utf-8", "surrogatepass")
+    try:
+        return cast(Json, value_in(text))  # half the time of `json.loads`
+    except ValueError:
+        return cast(Json, json.loads(text))  # written by another tool, with space around the value
 
 
 SEALED = b'{"sealed_with":'  # how an encrypted payload begins

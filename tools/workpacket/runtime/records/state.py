@@ -11,7 +11,7 @@ there is a commit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, cast
 
@@ -45,13 +45,14 @@ EffectStatus = Literal[
 
 
 class StepRecord(NamedTuple):
-    """A finished step. `event` has the hash of its result; with `redactions`, the result was not stored in full."""
+    """A finished step. With `redactions`, its result was not stored in full; `stored`: the result, if it was read."""
 
     key: str
     args: Mapping[str, str]
     version: str
     redactions: int
     event: Event
+    stored: bytes | None = None
 
 
 class EffectRecord(NamedTuple):
@@ -226,7 +227,7 @@ class RunState:
     attempt_began: int = 0  # the version of its first event
     interrupted: bool = False
     cancel_reason: str | None = None
-    steps: dict[str, StepRecord] = field(default_factory=dict)
+    steps: MutableMapping[str, StepRecord] = field(default_factory=dict)
     tries: dict[str, int] = field(default_factory=dict)
     failures: dict[str, Event] = field(default_factory=dict)  # steps that failed permanently
     in_flight: set[str] = field(default_factory=set)
@@ -255,11 +256,14 @@ class RunState:
     rolled_back_at: int = 0  # the version from which later events are known to be lost
     spent_ms: int = 0
     last_recorded_at: int = 0
+    outline: list[int] = field(default_factory=list)  # the versions of the events without which the rest would differ
 
     def apply(self, event: Event, kinds: Mapping[str, RecordKind] = KINDS, data: Data | None = None) -> None:
         """Apply an event. `data` is its data, if known; reading it takes 5 % of the CPU time of an effect."""
         if data is None:
             data = current(event, kinds)
+        if event.type != "step.completed" or self._is_begun(text(data, "step")):
+            self.outline.append(event.version)
         reducer = _REDUCERS.get(event.type)
         if reducer is not None:
             reducer(self, event, data)
@@ -268,11 +272,12 @@ class RunState:
         self.last_recorded_at = max(self.last_recorded_at, event.recorded_at)
 
     def has_begun(self, place: str) -> bool:
-        """Whether an attempt did something at this place."""
-        known: tuple[Container[str], ...] = (
-            self.steps, self.waits.begun, self.effect_steps, self.failures, self.tries, self.in_flight, self.running,
-        )  # fmt: skip
-        return any(place in one for one in known)
+        """Whether an attempt did something at this place, other than finish a step."""
+        return place in self.waits.begun or place in self.effect_steps or self._is_begun(place)
+
+    def _is_begun(self, step: str) -> bool:
+        """Whether something is known about the step that its end changes."""
+        return step in self.running or step in self.in_flight or step in self.tries or step in self.failures
 
     @property
     def latest_checkpoint(self) -> CheckpointRecord | None:
@@ -420,11 +425,14 @@ def _step_started(state: RunState, _: Event, data: Data) -> None:
     state.running[text(data, "step")] = texts(data, "processes")
 
 
+def step_record(event: Event, data: Data, stored: bytes | None = None) -> StepRecord:
+    args, version = texts_by_key(data, "args"), text(data, "version")
+    return StepRecord(text(data, "step"), args, version, number(data, "redactions"), event, stored)
+
+
 def _step(state: RunState, event: Event, data: Data) -> None:
     key = text(data, "step")
-    state.steps[key] = StepRecord(
-        key, texts_by_key(data, "args"), text(data, "version"), number(data, "redactions"), event
-    )
+    state.steps[key] = step_record(event, data)
     state.spent_ms += number(data, "ms")
     state.tries.pop(key, None)
     state.failures.pop(key, None)
@@ -519,10 +527,6 @@ def _confirmed(state: RunState, event: Event, data: Data) -> None:
     state.answers[subject] = LastAnswer(answer, by, text(data, "note"), event.recorded_at, bool(judged.signer))
 
 
-def _token(state: RunState, _: Event, data: Data) -> None:
-    state.tokens_spent.add(text(data, "token_hash"))
-
-
 def _cancel(state: RunState, _: Event, data: Data) -> None:
     state.cancel_reason = text(data, "reason")
 
@@ -583,7 +587,7 @@ _REDUCERS: Mapping[str, Reducer] = {
     "patch.applied": lambda state, event, data: state.patches.update({text(data, "patch"): event}),
     "value.published": _published,
     "calls.interleaved": lambda state, _, data: state.interleaved.add(text(data, "scope")),
-    "retry_token.consumed": _token,
+    "retry_token.consumed": lambda state, _, data: state.tokens_spent.add(text(data, "token_hash")),
     "cancel.requested": _cancel,
     "run.blocked": _blocked,
     "run.stopped": _stopped,

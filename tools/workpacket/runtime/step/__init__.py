@@ -346,7 +346,8 @@ class ResumeMiddleware:
         }  # fmt: skip
         message = f"{'/'.join(identity)}: {'; '.join(judgement.details)}"
         if answer is None:
-            raise RunBlocked(message, code=judgement.code, details=details)
+            hint = "restore what changed, or answer at a terminal; from a program: ResumeMiddleware.confirm"
+            raise RunBlocked(message, code=judgement.code, hint=hint, details=details)
         said_by = given.actor if given is not None else self._who()
         take_back = f"workpacket resume step/{'/'.join(identity)} --yes"
         raise RunBlocked(f"{message}; {said_by or 'someone'} said no; `{take_back}` takes that back",

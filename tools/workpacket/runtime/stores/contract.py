@@ -27,7 +27,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from workpacket.runtime.errors import KeyConflict, LeaseLost, VersionConflict, WriterConflict
+from workpacket.runtime.errors import KeyConflict, LeaseHeld, LeaseLost, VersionConflict, WriterConflict
+from workpacket.runtime.holders import shown_holder
 from workpacket.runtime.records.events import Event, IndexEntry, NewEvent, sealed_event
 from workpacket.runtime.records.jcs import address_of
 
@@ -202,6 +203,18 @@ class KeepsDerived(Protocol):
 
     def keep_derived(self, name: str, content: bytes) -> None: ...
 
+    def head(self, stream: str) -> Head | None: ...
+
+    def read(self, stream: str, after: int = 0, until: int | None = None) -> Iterator[Event]: ...
+
+    def events_at(self, stream: str, versions: Sequence[int]) -> list[Event]:
+        """Return the events with these versions that exist, in order, each one verified on its own."""
+        ...
+
+    def stored_payloads(self, events: Iterable[Event]) -> dict[str, bytes]:
+        """Return the payloads of these events that were not erased, by address. They are not verified."""
+        ...
+
     def ends(self, prefix: str = "") -> dict[str, str]:
         """Return the hash at the end of each stream, by name, in order. The rows are not checked for damage."""
         ...
@@ -221,6 +234,14 @@ def name_was_used(stream: str) -> VersionConflict:
         f"{stream} was removed by retention, and its name is not reused",
         code="key_conflict", hint="give the run another key, or no key, so that it gets a number",
     )  # fmt: skip
+
+
+def lease_held(stream: str, holder: str, token: int, left: float) -> LeaseHeld:
+    """Return the error of an `acquire` while another holder has the lease."""
+    return LeaseHeld(
+        f"{shown_holder(holder)} is working on {stream}; its lease lasts for another {left:.0f} s, and is renewed",
+        details={"stream": stream, "holder": holder, "token": token, "seconds_left": left},
+    )
 
 
 def require_same_as_stored(request: Append, stored: Sequence[Event], *, by_key: bool) -> None:

@@ -94,5 +94,9 @@ def _index(store: Store, events: list[Event]) -> list[StoreProblem]:
     if wanted == present:
         return []
     return [
-        StoreProblem("store_corrupt", f"the index differs from the log in {len(wanted ^ present)} entries; rebuild it")
+        StoreProblem(
+            "store_corrupt",
+            f"the index differs from the log in {len(wanted ^ present)} entries; rebuild it: "
+            "workpacket runtime doctor --repair-index",
+        )
     ]

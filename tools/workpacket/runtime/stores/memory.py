@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
 from workpacket.runtime.clock import Clock, SystemClock
-from workpacket.runtime.errors import LeaseHeld, LeaseLost, VersionConflict
+from workpacket.runtime.errors import LeaseLost, VersionConflict
 from workpacket.runtime.records.events import GENESIS, Event, IndexEntry, entry_of, index_of, require_payload, verified
 from workpacket.runtime.records.jcs import address_of
 from workpacket.runtime.stores.contract import (
@@ -18,6 +18,7 @@ from workpacket.runtime.stores.contract import (
     Head,
     Lease,
     events_to_store,
+    lease_held,
     name_was_used,
     require_fence,
     require_next_in_sequence,
@@ -146,10 +147,7 @@ class MemoryStore:
             token, present, ends = self._leases.get(stream, (0, "", 0.0))
             left = ends - self._clock.ticks()
             if left > 0 and token != over:
-                raise LeaseHeld(
-                    f"{present} has a lease on {stream} for at least another {left:.0f} s",
-                    details={"stream": stream, "holder": present, "token": token, "seconds_left": left},
-                )
+                raise lease_held(stream, present, token, left)
             self._leases[stream] = (token + 1, holder, self._clock.ticks() + seconds)
             return Lease(stream, token + 1, holder, seconds)
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, LiteralString, NamedTuple
 
 from workpacket.runtime.clock import random_id
-from workpacket.runtime.errors import LeaseHeld, LeaseLost, RuntimeFault, StoreUnavailable, VersionConflict
+from workpacket.runtime.errors import LeaseLost, RuntimeFault, StoreUnavailable, VersionConflict
 from workpacket.runtime.records.events import GENESIS, Event, entry_of, verified
 from workpacket.runtime.records.jcs import address_of
 from workpacket.runtime.stores.contract import (
@@ -23,6 +23,7 @@ from workpacket.runtime.stores.contract import (
     Appended,
     Lease,
     events_to_store,
+    lease_held,
     name_was_used,
     require_fence,
     require_next_in_sequence,
@@ -219,10 +220,7 @@ class PostgresStore(QueueingPostgres):
             if outcome != "again":
                 break
         if outcome == "held":
-            raise LeaseHeld(
-                f"{present} has a lease on {stream} for at least another {left:.0f} s",
-                details={"stream": stream, "holder": present, "token": token, "seconds_left": left},
-            )
+            raise lease_held(stream, present, token, left)
         return Lease(stream, token, holder, seconds)
 
     def renew(self, lease: Lease, seconds: float) -> Lease:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -22,7 +23,7 @@ from workpacket.runtime.errors import (
     StoreRolledBack,
     StoreUnavailable,
 )
-from workpacket.runtime.stores.sqlite.files import SideFile, Whereabouts, prepare_folder
+from workpacket.runtime.stores.sqlite.files import SideFile, Whereabouts, damaged_frame, prepare_folder
 from workpacket.runtime.stores.sqlite.rows import (
     APPLICATION_ID,
     LARGEST_VERSION,
@@ -155,7 +156,8 @@ class Access:
             migrate(self.db, now)
             self.db.execute("COMMIT")
         except BaseException:
-            self.db.execute("ROLLBACK")
+            if self.db.in_transaction:  # SQLite may have rolled it back already, and the cause must stay visible
+                self.db.execute("ROLLBACK")
             raise
 
     def _check_anchor(self, accept_rollback: bool) -> None:
@@ -163,11 +165,16 @@ class Access:
             return  # the meaning of its tables is unknown here
         lost = self.acknowledged_and_gone()
         if lost and not accept_rollback:
-            raise StoreRolledBack(f"{self.path}: {lost}")
+            damage = damaged_frame(Path(f"{os.path.realpath(self.path)}-wal"))
+            cause = (
+                f"not an older copy: {damage}" if damage else "an older copy was put in its place, or a file was lost"
+            )
+            raise StoreRolledBack(f"{self.path} lacks what was acknowledged: {lost} ({cause})")
         self.accepts_loss = bool(lost)  # the anchor stays where it is until the loss is recorded
         if not lost and self.side.anchor() is None:
-            (last,) = self.db.execute("SELECT max(position) FROM events").fetchone()
-            self.side.set_anchor(last or 0)
+            with suppress(sqlite3.DatabaseError):  # a damaged page: there is nothing to compare with
+                (last,) = self.db.execute("SELECT max(position) FROM events").fetchone()
+                self.side.set_anchor(last or 0)
 
     def acknowledged_and_gone(self) -> str:
         """Return what the side file says was acknowledged but the database lacks; '' if nothing is missing."""
@@ -176,11 +183,23 @@ class Access:
         if stream == 0:  # nothing was acknowledged yet, or only before events had places
             return ""
         places = (place_of(stream, 1), place_of(stream, LARGEST_VERSION))
-        (last,) = self.db.execute("SELECT max(position) FROM events WHERE position BETWEEN ? AND ?", places).fetchone()
+        try:
+            (last,) = self.db.execute(
+                "SELECT max(position) FROM events WHERE position BETWEEN ? AND ?", places
+            ).fetchone()
+        except sqlite3.DatabaseError as error:
+            if code_of(error) != "store_corrupt":
+                raise
+            return ""  # a damaged page closes the runs that it belongs to, and not the store: they say so when read
         if last is not None and last >= anchor:
             return ""
         present = 0 if last is None else last & LARGEST_VERSION
-        return f"stream number {stream} ends at event {present}, but its event {version} was acknowledged"
+        named = self.db.execute("SELECT name, version FROM streams WHERE id = ?", (stream,)).fetchone()
+        if named is None:
+            return f"a run with {version} events is missing"
+        if named[1] >= version:
+            return ""  # the store had come that far: events were damaged since, and their run says so when read
+        return f"{named[0]} ends at event {present}, but its event {version} was acknowledged"
 
     def require_usable(self) -> None:
         if self._poison:

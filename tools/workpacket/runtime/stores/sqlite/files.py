@@ -139,6 +139,45 @@ def _moved(path: str, device: int, number: int) -> str:
     return "" if same else f"{path} is another file"
 
 
+_WAL_HEADER, _WAL_FRAME = struct.Struct(">8I"), struct.Struct(">6I")
+
+
+def damaged_frame(log: Path) -> str:
+    """Return which page of a write-ahead log is damaged, if SQLite ignores later ones because of it; else ''.
+
+    A log that was cut off, or begun again, ends with pages of an older log or with nothing, which is not damage.
+    """
+    try:
+        content = log.read_bytes()
+    except OSError:
+        return ""
+    if len(content) < _WAL_HEADER.size:
+        return ""
+    magic, _, page, _, *salts, _, _ = _WAL_HEADER.unpack_from(content)
+    sums = _wal_sums((0, 0), content[: _WAL_HEADER.size - 8], magic)
+    size = _WAL_FRAME.size + page
+    bad = 0
+    for number, place in enumerate(range(_WAL_HEADER.size, len(content) - size + 1, size), start=1):
+        _, _, *frame_salts, first, second = _WAL_FRAME.unpack_from(content, place)
+        if bad and frame_salts == salts:
+            return f"page {bad} of {log.name} is damaged, so the pages after it cannot be used"
+        if not bad:
+            frame = content[place : place + size]
+            sums = _wal_sums(_wal_sums(sums, frame[:8], magic), frame[_WAL_FRAME.size :], magic)
+            bad = number if sums != (first, second) or frame_salts != salts else 0
+    return ""
+
+
+def _wal_sums(sums: tuple[int, int], data: bytes, magic: int) -> tuple[int, int]:
+    """Continue SQLite's checksum over the data, in the byte order that the log says."""
+    one, two = sums
+    words = struct.unpack(f"{'>' if magic & 1 else '<'}{len(data) // 4}I", data)
+    for even, odd in zip(words[::2], words[1::2], strict=True):
+        one = (one + even + two) & 0xFFFFFFFF
+        two = (two + odd + one) & 0xFFFFFFFF
+    return one, two
+
+
 class _Turn(threading.Thread):
     """Waits in the kernel's own queue, which is fair, but adds a timeout, which the kernel does not offer. If the lock
     holder is a stopped process, this thread keeps waiting, and releases the lock once it gets it.

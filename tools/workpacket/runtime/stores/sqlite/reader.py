@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from workpacket.runtime.stores.sqlite.rows import (
 )
 
 FETCH = 1000
+MOST_VALUES = 500
 EVENT_COLUMNS = (
     "type, type_version, occurred_at, recorded_at, actor, writer, writer_seq, key, fence, data, payload, previous, hash"
 )
@@ -153,6 +155,22 @@ class ReadableSQLite:
 
     # ---- what was derived ----------------------------------------------------------------------------------------
 
+    def events_at(self, stream: str, versions: Sequence[int]) -> list[Event]:
+        with self.access.reading as db:
+            row = self._stream_row(stream)
+            if row is None or row.removed:
+                return []
+            places = [place_of(row.id, version) for version in versions]
+            query = f"SELECT {_EVENT} FROM events WHERE position IN (%s) ORDER BY position"
+            rows = _selected(db, query, places)
+        return [require_intact(Event(stream, *columns)) for columns in rows]
+
+    def stored_payloads(self, events: Iterable[Event]) -> dict[str, bytes]:
+        digests = [bytes.fromhex(event.payload) for event in events if event.payload is not None]
+        with self.access.reading as db:
+            rows = _selected(db, "SELECT digest, bytes FROM payloads WHERE digest IN (%s)", digests)
+        return {digest.hex(): stored for digest, stored in rows if isinstance(stored, bytes)}
+
     def ends(self, prefix: str = "") -> dict[str, str]:
         with self.access.reading:
             return dict(self._db.execute(_ENDS, (prefix, prefix + "\U0010ffff")).fetchall())
@@ -246,6 +264,15 @@ class ReadableSQLite:
         if lease is None or lease.boot != self._boot:
             return 0.0
         return lease.ends / 1000 - self._clock.ticks()
+
+
+def _selected(db: sqlite3.Connection, query: str, values: Sequence[int | bytes]) -> list[Any]:
+    """Return the rows for these values, with as many of them in each query as every version of SQLite allows."""
+    found: list[Any] = []
+    for first in range(0, len(values), MOST_VALUES):
+        some = values[first : first + MOST_VALUES]
+        found += db.execute(query % ",".join("?" * len(some)), some).fetchall()
+    return found
 
 
 def _newest_of(

@@ -29,7 +29,6 @@ from typing import NamedTuple
 
 from workpacket.runtime.clock import Clock, random_id
 from workpacket.runtime.errors import (
-    LeaseHeld,
     LeaseLost,
     RuntimeFault,
     StoreCorrupt,
@@ -43,6 +42,7 @@ from workpacket.runtime.stores.contract import (
     Appended,
     Lease,
     events_to_store,
+    lease_held,
     name_was_used,
     require_fence,
     require_next_in_sequence,
@@ -334,10 +334,7 @@ class SQLiteStore(ReadableSQLite):
             present = read_lease(self._db, stream)
             left = self._left(present)
             if present is not None and left > 0 and present.token != over:
-                raise LeaseHeld(
-                    f"{present.holder} has a lease on {stream} for at least another {left:.0f} s",
-                    details={"stream": stream, "holder": present.holder, "token": present.token, "seconds_left": left},
-                )
+                raise lease_held(stream, present.holder, present.token, left)
             row = self._stream_row(stream)
             token = max(present.token if present else 0, row.fence if row else 0) + 1
             self._put_lease(stream, token, holder, seconds)

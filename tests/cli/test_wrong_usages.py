@@ -1,0 +1,106 @@
+"""Wrong usages of the command line, in a wrong place or a wrong order too: each answer names what to do instead."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from git.scratch import git
+
+USAGES = [json.loads(line) for line in Path(__file__).with_name("wrong_usages.jsonl").read_text("utf-8").splitlines()]
+MADE = (
+    "--criterion",
+    "It greets.",
+    "--scope",
+    "src/",
+    "--prove",
+    "python3 -m unittest",
+    "--requirement",
+    "It greets its user.",
+)
+REFINED = ("--refinement", "The name is an argument.")
+
+
+def typed(folder: Path, *words: str, named: bool = True) -> subprocess.CompletedProcess[str]:
+    # No settings of the person who runs the tests, and no git identity that git would guess.
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("GIT_", "WORKPACKET_ACTOR"))}
+    environment |= {"HOME": str(folder.parent), "XDG_CONFIG_HOME": str(folder.parent), "GIT_CONFIG_NOSYSTEM": "1"}
+    environment |= {"PYTHONPATH": os.pathsep.join(sys.path)}
+    if named:
+        environment |= {"WORKPACKET_ACTOR": "ann"}
+    command = [sys.executable, "-m", "workpacket", *words]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def done(folder: Path, *words: str) -> None:
+    result = typed(folder, *words)
+    assert result.returncode == 0, (words, result.stdout, result.stderr)
+
+
+def begin(folder: Path) -> None:
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+
+
+def commit(folder: Path) -> None:
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "Work")
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A folder for each place of the list; those after the first commit are copies of the same repository."""
+    top = tmp_path_factory.mktemp("places")
+    made = {name: top / str(number) for number, name in enumerate(dict.fromkeys(usage["where"] for usage in USAGES))}
+    made["a folder outside of git"].mkdir()
+    begin(made["a repository without governance"])
+    unborn = made["before the first commit"]
+    begin(unborn)
+    done(unborn, "init", "--form", "light")
+    done(unborn, "new", "Greet", *MADE, *REFINED)
+    main = made["main"]
+    begin(main)
+    done(main, "init", "--form", "light")
+    commit(main)
+    git(main, "switch", "-q", "-c", "side")
+    done(main, "new", "Aside", *MADE, *REFINED)
+    commit(main)
+    git(main, "switch", "-q", "main")
+    for title in ("Greet", "Other"):
+        done(main, "new", title, *MADE, *REFINED)
+    commit(main)
+    for name in ("main without a git identity", "a detached HEAD", "the branch of another packet"):
+        shutil.copytree(main, made[name])
+    git(made["a detached HEAD"], "checkout", "-q", "--detach")
+    done(made["the branch of another packet"], "start", "WP-1-Other-v1")
+    commit(made["the branch of another packet"])
+    return made
+
+
+@pytest.mark.parametrize("usage", USAGES, ids=lambda usage: f"{usage['where']}: {usage['typed']}")
+def test_the_answer_names_what_to_do(places: dict[str, Path], tmp_path: Path, usage: dict[str, Any]) -> None:
+    folder = tmp_path / "here"
+    shutil.copytree(places[usage["where"]], folder)
+    result = typed(folder, *shlex.split(usage["typed"]), named="identity" not in usage["where"])
+    said = result.stdout + result.stderr
+    assert result.returncode == usage["status"], said
+    for wanted in usage["names"]:
+        assert wanted in said
+    assert "Traceback" not in said
+
+
+def test_the_list_has_each_place_and_no_usage_twice() -> None:
+    rows = [(usage["where"], usage["typed"]) for usage in USAGES]
+    assert len({*rows}) == len(rows) >= 30
+    assert {usage["where"] for usage in USAGES} == {
+        "a folder outside of git", "a repository without governance", "before the first commit", "main",
+        "main without a git identity", "a detached HEAD", "the branch of another packet",
+    }  # fmt: skip
