@@ -164,7 +164,7 @@ def conclude(arguments: Arguments, carried: Carried, packet: str = "", hands_ove
         return refuse(arguments, packet, answer)
     if carried.commit or arguments.flag("commit"):
         answer = _committed(arguments, carried, answer, packet)
-    elif hands_over and carried.changed and answer.then.startswith(("git ", "ask ")):
+    elif hands_over and carried.changed and answer.then.startswith(("git ", "ask ", "merge ")):
         commit = f"git add {shlex.join(hands_over)} && git commit -m '{arguments.command.typed.capitalize()} {packet}'"
         answer = replace(answer, then=f"{commit}, then: {answer.then}")
     answer = _told(carried, answer)

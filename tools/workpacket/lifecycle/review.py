@@ -230,7 +230,10 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs, decl
     then = f"ask a validator to run: {asked}"
     then = then if target == "IN_REVIEW" else forward_command(name, target, facts.policy.lanes)
     if ends_unjudged(replace(packet.state, lane=target), facts.policy):
-        then = f"{_merging(facts, packet)}; there it is {lane_words(UNJUDGED)}"
+        branch = packet.state.assignment.branch or "its branch"
+        # Without --no-ff, a branch into which the target was merged would replace the target's own line.
+        target_branch = facts.target_branch.removeprefix("origin/")
+        then = f"git merge --no-ff --no-edit {branch}, on {target_branch}; there it is {lane_words(UNJUDGED)}"
     notes = reminders(packet.state, "it must end before a verdict can be given")
     alone = [row for row in rows if row.get("command") and row.get("runner", EXIT_CODE) == EXIT_CODE]
     notes += (f"{counted(len(alone), 'proof')} by exit code alone: it is unknown which tests ran",) if alone else ()
@@ -346,16 +349,11 @@ def verdict(
 
 def _landing(facts: Facts, packet: PacketFacts) -> str:
     """Return what follows a PASS: the merge, and `merged` only if landing alone does not settle the packet."""
+    branch, target = packet.state.assignment.branch or "the branch", facts.target_branch or "the target branch"
     after = replace(packet.state, lane="MERGE_PENDING")
     if settles_by_landing(after, facts.policy):
-        return f"{_merging(facts, packet)}; there it counts as VALIDATED if the judged work lands unchanged"
-    return f"{_merging(facts, packet)}, then: workpacket packet merged {packet.id}"
-
-
-def _merging(facts: Facts, packet: PacketFacts) -> str:
-    # Without --no-ff, a branch into which the target was merged would replace the target's own line.
-    branch, target = packet.state.assignment.branch or "BRANCH", facts.target_branch.removeprefix("origin/")
-    return f"git merge --no-ff --no-edit {branch}, on {target or 'the target branch'}"
+        return f"merge {branch} into {target}; there it counts as VALIDATED if the judged work lands unchanged"
+    return f"merge {branch} into {target}, then: workpacket packet merged {packet.id}"
 
 
 class Containment(Value):
