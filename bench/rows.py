@@ -18,8 +18,9 @@ Sampler = Callable[[], Figures]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`target` is the goal: milliseconds of wall-clock time (`30`), of processor time (`150 CPU`), or a
-    multiple of the wall-clock time of the floor (`3x`), or of processor time beyond that of the floor (`12 CPU more`).
+    """`target` is the goal: milliseconds of wall-clock time (`30`), of processor time (`150 CPU`), or a multiple of the
+    wall-clock time of the floor (`3x`), or of processor time beyond that of the floor (`12 CPU more`), megabytes
+    (`400 MB`), or the most tokens that an agent reads for a packet (`6000 tokens`).
     `floor` names the row that this one is compared with."""
 
     name: str
@@ -63,6 +64,7 @@ class Measured:
         """Whether the target, if any, is met."""
         number, unit = re.fullmatch(r"([\d.]*)(.*)", self.row.target).groups()  # type: ignore[union-attr]  # matches all
         units = {"": "wall_ms", " CPU": "cpu_ms", "x": "times_floor_wall", " CPU more": "cpu_ms_more", " MB": "peak_mb"}
+        units |= {" tokens": "tokens"}
         figure = units[unit]
         value = self.figures.get(figure)
         if not number or value is None:

@@ -86,13 +86,13 @@ def run_and_kill(line: str, folder: Path, environment: Mapping[str, str], *, aft
         for shown in process.stdout:
             screen += shown
             if shown.startswith(after):
-                for pid in _descendants(process.pid):
+                for pid in descendants(process.pid):
                     os.kill(pid, signal.SIGKILL)
                 break
         return Shown(process.wait(PATIENCE), screen)
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
     """The process and all that it started: a program of a step has a session of its own."""
     parents = _parents()
     found = [pid]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
@@ -119,9 +120,10 @@ def packet_command(
     also: Sequence[str] = (),
     words: int = 1,
     questions: Sequence[Question] = (),
+    hands_over: Sequence[str] = (),
 ) -> int:
     """Run a command on the first packet; `also` are other packets whose facts it needs. `questions` are those that its
-    gate asks about approvals.
+    gate asks about approvals, `hands_over` is as for `conclude`.
     """
     repository = here()
     name = named_packet(arguments, repository, words)
@@ -133,9 +135,8 @@ def packet_command(
         unmet = standing_unmet(facts, packet, command, branch)
         return unmet or decide(facts, packet)
 
-    return conclude(
-        arguments, carry_out(repository, command, (name, *also), actor, decide_here, questions=questions), name
-    )
+    carried = carry_out(repository, command, (name, *also), actor, decide_here, questions=questions)
+    return conclude(arguments, carried, name, hands_over)
 
 
 _PACKAGE: Final = lazy_pattern(r"(?:[\w.-]+--)?WP[0-9]{2,9}\Z")
@@ -154,13 +155,18 @@ def packet_of(facts: Facts, name: str) -> PacketFacts:
     return packet
 
 
-def conclude(arguments: Arguments, carried: Carried, packet: str = "") -> int:
-    """Report the result and return the exit status. A refusal names the packet."""
+def conclude(arguments: Arguments, carried: Carried, packet: str = "", hands_over: Sequence[str] = ()) -> int:
+    """Report the result and return the exit status. A refusal names the packet. `hands_over` are the paths that must be
+    committed before the next step, which someone else takes, perhaps in another clone.
+    """
     answer = carried.answer
     if not isinstance(answer, Planned):
         return refuse(arguments, packet, answer)
     if carried.commit or arguments.flag("commit"):
         answer = _committed(arguments, carried, answer, packet)
+    elif hands_over and carried.changed and answer.then.startswith(("git ", "ask ", "merge ")):
+        commit = f"git add {shlex.join(hands_over)} && git commit -m '{arguments.command.typed.capitalize()} {packet}'"
+        answer = replace(answer, then=f"{commit}, then: {answer.then}")
     answer = _told(carried, answer)
     if arguments.flag("json"):
         from workpacket.report.json_report import render_envelope

@@ -38,6 +38,7 @@ from workpacket.lifecycle.review import Proofs, record_evidence, submit, submit_
 from workpacket.lifecycle.transitions import choices
 from workpacket.model import exits
 from workpacket.model.canonical import Json
+from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.report.escape import escape
 from workpacket.shell.governing.contract_proofs import asked_of
 from workpacket.shell.governing.execution import carry_out, facts_before, gather, here, verdict_question
@@ -69,7 +70,8 @@ def _run_submit(arguments: Arguments) -> int:
         return submit(facts, packet, work, evidence, said)
 
     carried = carry_out(repository, arguments.command.name, [name], actor, decide)
-    return sync_team_claim(arguments, conclude(arguments, carried, name))
+    hands_over = (GOVERNANCE_FOLDER,) if arguments.command.name == "done" else ()
+    return sync_team_claim(arguments, conclude(arguments, carried, name, hands_over))
 
 
 def _say_whether(arguments: Arguments, repository: Repository, facts: Facts, name: str, evidence: Proofs) -> int:
@@ -256,6 +258,7 @@ def _run_verdict(arguments: Arguments) -> int:
         decide,
         words=2,
         questions=(verdict_question(choice, report_term(report)),),
+        hands_over=(GOVERNANCE_FOLDER, *([arguments.value("report")] if report is not None else ())),
     )
     return sync_team_claim(arguments, result)
 

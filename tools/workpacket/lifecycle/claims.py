@@ -18,7 +18,7 @@ from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import Claim, claim_unmet, holder_unmet, lease_held, reminders, still_unmet
 from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move
 from workpacket.lifecycle.projections import project
-from workpacket.lifecycle.transitions import move_unmet, transition
+from workpacket.lifecycle.transitions import forward_command, move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.plan import Plan, log_seen
 from workpacket.problem import Problem
@@ -102,7 +102,8 @@ def claim(
     steps = [] if switched else [enter]
     if packet.packet_source is not None and _TODO in packet.packet_source.text:
         steps.append(f"fill in each TODO in {packet.packet_path}")
-    steps += ["do the work there and commit it", f"workpacket submit {name} --prove N=COMMAND"]
+    submit = forward_command(name, "IN_PROGRESS", facts.policy.lanes, light=packet.light)
+    steps += ["do the work there and commit it", submit]
     return Planned(draft.plan(), said, ", then: ".join(steps), {"id": name, **lease})
 
 
@@ -162,7 +163,8 @@ def renew(facts: Facts, packet: PacketFacts) -> Answer:
     renewed = {**_lease(facts), "lease": lease.lease or facts.moment.tx}
     draft.happened(packet, "lease.renewed", renewed)
     said = f"{facts.actor.id} holds {name} until {renewed['expires_at']}"
-    return Planned(draft.plan(), said, f"workpacket submit {name}", {"id": name, **renewed})
+    submit = forward_command(name, "IN_PROGRESS", facts.policy.lanes, light=packet.light)
+    return Planned(draft.plan(), said, submit, {"id": name, **renewed})
 
 
 def release(facts: Facts, packet: PacketFacts, *, reason: str, to: str = "") -> Answer:

@@ -30,14 +30,7 @@ from typing import Final, Literal
 from workpacket.approvals.fields import CLOCK_SKEW
 from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.policy import LifecyclePolicy
-from workpacket.lifecycle.transitions import (
-    ADVANCED,
-    Transition,
-    forward_command,
-    move_unmet,
-    transition,
-    transitions,
-)
+from workpacket.lifecycle.transitions import ADVANCED, Transition, forward_command, move_unmet, transition, transitions
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.events import LogEvent
@@ -385,7 +378,8 @@ class Submission(Value):
     `whose` is the packet of the checked-out branch, or '' if there is none. `came_to` is the result of a criterion's
     proof, as the end of a sentence; `elsewhere` is the commit at which a criterion was proved, if that is not the
     commit of the work. `exempt` are the criteria that the contract exempts from proof, `faults` what is wrong with the
-    proof of a criterion, `unticked` the criteria whose box is not ticked.
+    proof of a criterion, `unticked` the criteria whose box is not ticked. `named` are those whose proof the contract
+    names, `command` submits the packet, and `base` is the commit at which the work began.
     """
 
     actor: str
@@ -402,15 +396,18 @@ class Submission(Value):
     exempt: Set[str] = frozenset()
     faults: Mapping[str, Sequence[Problem]] = NOTHING
     unticked: Set[str] = frozenset()
+    named: Set[str] = frozenset()
+    command: str = ""
+    base: str = ""
 
 
 def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[Problem, ...]:
     found = (
         *holder_unmet(state, submission.actor, now),
         *_elsewhere(state, submission),
-        *_criteria_unmet(state.packet, submission),
+        *_criteria_unmet(state.packet, submission, submission.command),
         *_scope_unmet(state.packet, submission),
-        *uncommitted_unmet(state.packet, submission.uncommitted),
+        *uncommitted_unmet(submission.uncommitted, submission.command),
         *_todo_unmet(state.packet, submission),
     )
     return tuple(sorted(found, key=lambda one: "the evidence was not run" in one.message))
@@ -426,10 +423,10 @@ def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Problem]:
     found = f"the branch {here} is checked out here, {whose}" if here else detached
     message = f"{found}; the work on {state.packet} is done on {prepared.branch}"
     enter = f"cd {prepared.worktree}" if prepared.worktree else f"git switch {prepared.branch}"
-    yield Problem("other_work_branch", message, hint=f"{enter}, then: workpacket submit {state.packet}")
+    yield Problem("other_work_branch", message, hint=f"{enter}, then: {submission.command}")
 
 
-def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
+def _criteria_unmet(packet: str, submission: Submission, command: str) -> Iterator[Problem]:
     if not submission.criteria:
         yield Problem("done_means_missing", "the packet has no DONE_MEANS, so it cannot be proved done", hint="edit it")
     for number, criterion in enumerate(submission.criteria, 1):
@@ -439,32 +436,29 @@ def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
             message = (
                 f"DONE_MEANS {number}, {criterion[:100]!r}: it was proved at {commit[:12]}, where the work differs"
             )
-            yield Problem(
-                "evidence_of_other_commit", message, hint=f"workpacket submit {packet} --prove '{number}=COMMAND'"
-            )
+            yield Problem("evidence_of_other_commit", message, hint=f"{command} --prove '{number}=COMMAND'")
         which = f"DONE_MEANS {number}, {criterion[:100]!r}"
         if criterion in submission.unticked:
             yield Problem("criterion_unticked", f"{which}: its box is not ticked", hint=f"edit DONE_MEANS of {packet}")
         faults = submission.faults.get(criterion, ())
         for fault in faults:
-            hint = f"workpacket explain {fault.code}, then: workpacket submit {packet}"
+            hint = f"workpacket explain {fault.code}, then: change the work, then: commit it, then: {command}"
             yield Problem(fault.code, f"{which}: {fault.message}", hint=hint)
         if faults:
             continue
         if result == "not_applicable" and criterion not in submission.exempt:
             message = f"{which}: the contract does not exempt it from proof"
-            hint = (
-                f"workpacket submit {packet} --prove '{number}=COMMAND', or write EXEMPT: REASON below the "
-                "line, and amend the contract"
-            )
+            other = "write EXEMPT: REASON below the line, and amend the contract"
+            hint = f"{command} --prove '{number}=COMMAND', or {other}"
             yield Problem("evidence_missing", message, hint=hint)
             continue
         if result in {"met", "not_applicable"}:
             continue
         said = submission.came_to.get(criterion, "failed") if result else "is missing"
         message = f"DONE_MEANS {number}, {criterion[:100]!r}: the evidence {said}"
-        again = "" if said.startswith("was not run") else f" --prove '{number}=COMMAND or PATH:LINE'"
-        yield Problem("evidence_missing", message, hint=f"workpacket submit {packet}{again}")
+        known = said.startswith("was not run") or criterion in submission.named
+        again = "" if known else f" --prove '{number}=COMMAND or PATH:LINE'"
+        yield Problem("evidence_missing", message, hint=f"{command}{again}")
 
 
 def _scope_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
@@ -477,18 +471,22 @@ def _scope_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
         return
     for path in outside(submission.changed, submission.scope):
         message = f"{path} was changed but is not in IN_SCOPE_PATHS"
-        yield Problem("outside_scope", message, Location(path), f"undo the change, or add the path to {packet}")
+        undo = f"git restore --source {submission.base[:12]} --staged --worktree -- {shlex.quote(path)}"
+        again = f"commit it, then: {submission.command}, or: add the path to {packet}, and amend its contract"
+        yield Problem("outside_scope", message, Location(path), f"{undo}, then: {again}")
 
 
-def uncommitted_unmet(packet: str, uncommitted: Sequence[str]) -> Iterator[Problem]:
+def uncommitted_unmet(uncommitted: Sequence[str], command: str) -> Iterator[Problem]:
     for path in uncommitted:
         message = f"{path} is not committed"
-        yield Problem("work_uncommitted", message, Location(path), f"commit it, then: workpacket submit {packet}")
+        yield Problem("work_uncommitted", message, Location(path), f"commit it, then: {command}")
 
 
 def _todo_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
     for name in submission.todo:
-        yield Problem("todo_left", f"{name} is not filled in", hint=f"edit {name} in {packet_paths(packet)[0]}")
+        path = packet_paths(packet)[0]
+        hint = f"fill in {name} in {path}, then: commit it, then: {submission.command}"
+        yield Problem("todo_left", f"{name} is not filled in", Location(path), hint)
 
 
 def verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> tuple[Problem, ...]:
@@ -522,13 +520,9 @@ def merged_unmet(packet: str, commit: str, target: str, proof: Proof) -> tuple[P
         return (Problem("target_branch_unknown", "no target branch is configured", hint="git branch --list"),)
     if not proof:
         message = f"neither {commit[:12]}, nor the same change, nor the same files are on {target}"
-        return (
-            Problem(
-                "not_contained",
-                message,
-                hint=f"merge it into {target} with git, then: workpacket packet merged {packet}",
-            ),
-        )
+        conflict = f"(if that conflicts, first: workpacket packet reopen {packet} --reason TEXT)"
+        hint = f"merge it into {target} with git {conflict}, then: workpacket packet merged {packet}"
+        return (Problem("not_contained", message, hint=hint),)
     return ()
 
 

@@ -72,7 +72,9 @@ class Ready(Value):
 
 
 def ready(facts: Facts, agent: str = "") -> list[Ready]:
-    """Return ready work: first what the agent holds or anyone may advance, then by waiting packets, risk and age."""
+    """Return ready work: first what the agent holds or may judge or anyone may advance, then by waiting packets, risk
+    and age.
+    """
     waiting, done = _dependents(facts), _satisfied(facts)
     ready_ones = (packet for packet in facts.packets.values() if _is_ready(facts, packet, agent, done))
     rows = [_row(facts, packet, waiting) for packet in ready_ones]
@@ -102,7 +104,8 @@ def _is_ready(facts: Facts, packet: PacketFacts, agent: str, done: frozenset[str
         return False
     holder = lease_held(state, facts.moment.now)
     if packet.lane in HELD:
-        return bool(agent) and agent in {holder, state.assignee}
+        mine = agent in {holder, state.assignee}
+        return bool(agent) and (not _worked(facts, packet, agent) if packet.lane == "IN_REVIEW" else mine)
     if facts.policy.lanes.is_added(packet.lane):
         return True
     if packet.lane != "READY_FOR_DEV" or holder or _is_standing(packet):
@@ -110,6 +113,13 @@ def _is_ready(facts: Facts, packet: PacketFacts, agent: str, done: frozenset[str
     if state.assignee and agent and state.assignee != agent:
         return False
     return done.issuperset(packet.dependencies())
+
+
+def _worked(facts: Facts, packet: PacketFacts, agent: str) -> bool:
+    """Whether the agent did the work, or belongs to the person of someone who did, so that another one judges it."""
+    if agent in packet.state.holders or facts.policy.actor_tables is None:
+        return agent in packet.state.holders
+    return any(facts.policy.actors.why_not_apart(agent, holder) for holder in packet.state.holders)
 
 
 def _is_standing(packet: PacketFacts) -> bool:

@@ -137,6 +137,9 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
         asked.exempt,
         _proof_faults(facts, packet, rows, evidence),
         asked.unticked,
+        frozenset(one for one in asked.criteria if is_complete(demands_of(packet).get(folded(one)))),
+        forward_command(packet.id.text, "IN_PROGRESS", facts.policy.lanes, light=packet.light),
+        work.base_commit,
     )
     found = submit_unmet(packet.state, submission, facts.moment.now)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
@@ -223,7 +226,8 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs, decl
     project(draft, {name: target})
     where = "in review" if target == "IN_REVIEW" else target
     said = f"{name} is {where} with {counted(len(rows), 'piece of evidence')} for {work.commit[:12]}"
-    then = f"ask a validator to run: workpacket verdict {name} PASS --report FILE"
+    asked = forward_command(name, "IN_REVIEW", facts.policy.lanes, light=packet.light)
+    then = f"ask a validator to run: {asked}"
     then = then if target == "IN_REVIEW" else forward_command(name, target, facts.policy.lanes)
     if ends_unjudged(replace(packet.state, lane=target), facts.policy):
         branch = packet.state.assignment.branch or "its branch"
@@ -246,7 +250,7 @@ def record_evidence(facts: Facts, packet: PacketFacts, evidence: Proofs, uncommi
     """Record the proofs so far, without submitting."""
     name = packet.id.text
     unmet = move_unmet(packet.state, transition("submit"), facts.policy.lanes)
-    unmet = unmet or tuple(uncommitted_unmet(name, uncommitted))
+    unmet = unmet or tuple(uncommitted_unmet(uncommitted, f"workpacket submit {name}"))
     if unmet:
         return unmet
     rows: list[Json] = [dict(row) for row in evidence.rows]
@@ -328,12 +332,14 @@ def verdict(
     given = facts.approvals.get(VERDICT_GATE)
     move(draft, packet, row.event, row.target, data, satisfying(given) if given is not None else ())
     project(draft, {name: row.target})
+    coder = packet.state.holders[-1] if packet.state.holders else "the coder"
+    again = forward_command(name, row.target, facts.policy.lanes, light=packet.light)
     after = {
         "PASS": forward_command(name, row.target, facts.policy.lanes)
         if facts.policy.lanes.is_added(row.target)
         else _landing(facts, packet),
-        "CHANGES": f"workpacket submit {name} --prove N=COMMAND",
-        "FAIL": f"workpacket claim {name}",
+        "CHANGES": f"ask {coder} to change the work, to commit it, and to run: {again}",
+        "FAIL": f"ask {coder} to run: {again}",
         "OUTDATED_ONLY": f"workpacket new --next {packet.id.base}",
     }
     done = {"id": name, "lane": row.target}

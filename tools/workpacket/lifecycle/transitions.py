@@ -209,7 +209,7 @@ def _wrong_lane(state: PacketState, row: Transition, lanes: LaneTable) -> Proble
         )
     if lane == "STUB":
         message = f"{packet} is a stub; work may not start from a stub"
-        return Problem("packet_is_stub", message, hint=f"workpacket packet activate {packet}")
+        return Problem("packet_is_stub", message, hint=forward_command(packet, lane, lanes, light=state.light))
     if lane == "SUPERSEDED":
         by = f" by {state.superseded_by}" if state.superseded_by else ""
         return Problem(
@@ -217,7 +217,7 @@ def _wrong_lane(state: PacketState, row: Transition, lanes: LaneTable) -> Proble
         )
     possible = ", ".join(dict.fromkeys(typed_as(other.command) for other in leaving(lane, lanes))) or "nothing"
     message = f"{packet} is {lane}; {row.typed} applies in {' or '.join(row.origins)}. Possible now: {possible}"
-    return Problem("wrong_lane", message, hint=forward_command(packet, lane, lanes))
+    return Problem("wrong_lane", message, hint=forward_command(packet, lane, lanes, light=state.light))
 
 
 def target_of(row: Transition, state: PacketState) -> str:
@@ -243,6 +243,7 @@ _FORWARD_LIGHT = {
     "STUB": ("start", "{id}"),
     "READY_FOR_DEV": ("start", "{id}"),
     "IN_PROGRESS": ("done", "{id}"),
+    "IN_REVIEW": ("verdict", "{id} PASS --reason TEXT"),
     "FAIL": ("start", "{id}"),
 }
 
