@@ -537,10 +537,10 @@ def opener_of(store: type[FolderStore], folder: str) -> str:
 
 
 class SlowStore(FolderStore):
-    """Correct, and slow: 200 ms for each call."""
+    """Correct, and slow: 200 ms for each call, or 20 in the share that CI runs."""
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        time.sleep(0.2)
+        time.sleep(0.02 if os.environ.get("WORKPACKET_PROOF") == "bounded" else 0.2)
         with super().alone():
             yield

@@ -70,7 +70,7 @@ def _run_submit(arguments: Arguments) -> int:
         return submit(facts, packet, work, evidence, said)
 
     carried = carry_out(repository, arguments.command.name, [name], actor, decide)
-    hands_over = (GOVERNANCE_FOLDER,) if arguments.command.name == "done" else ()
+    hands_over = () if arguments.flag("record-only") else (GOVERNANCE_FOLDER,)
     return sync_team_claim(arguments, conclude(arguments, carried, name, hands_over))
 
 
