@@ -24,7 +24,7 @@ from workpacket.report.catalogue import catalogue
 from workpacket.rules.baseline import Baseline, SourceLine, baseline_text, compare, read_baseline, recorded
 from workpacket.shell.actor import moment
 from workpacket.shell.base import readable_commit
-from workpacket.shell.cache import Cache, RestsOn
+from workpacket.shell.cache import NO_CACHE, RestsOn
 from workpacket.shell.checking import check
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.governing.execution import here
@@ -75,9 +75,8 @@ def _new_since(
         tree = make_tree(repository, f"{folder}/tree", commit).root
         files = find_documents(tree)
         settings = read_settings(workspace.root)
-        nothing = Cache(None, workspace.fingerprint)
         before = check(
-            tree, files, whole=True, cache=nothing, reasons=reasons, settings=settings, progress=lambda *_: None
+            tree, files, whole=True, cache=NO_CACHE, reasons=reasons, settings=settings, progress=lambda *_: None
         )
         known = recorded(before.findings, reasons, source_lines(tree))
 

@@ -111,7 +111,7 @@ class GarbageCollectionOff:
 def run_cached(arguments: Arguments, module: str, deciding: Callable[[], tuple[str, ...] | None] = tuple) -> int:
     """Run `compute(arguments, cache)` of a module of the command line, imported only if something has changed."""
     workspace = open_workspace()
-    cache = Cache(workspace.common_dir, workspace.fingerprint)
+    cache = workspace.open_cache()
 
     def compute() -> Output:
         with GarbageCollectionOff():

@@ -189,7 +189,6 @@ def _titles() -> dict[str, str]:
     import json
 
     from workpacket.cli.workspace import open_workspace, progress_bar
-    from workpacket.shell.cache import Cache
     from workpacket.shell.checking import known_or_examined
     from workpacket.shell.configuration import lanes_here
     from workpacket.shell.tree import find_documents
@@ -197,7 +196,7 @@ def _titles() -> dict[str, str]:
     workspace = open_workspace()
     work = [found for found in find_documents(workspace.root) if found.kind in ("stub", "packet")]
     work.sort(key=lambda found: found.kind == "packet")
-    cache = Cache(workspace.common_dir, workspace.fingerprint)
+    cache = workspace.open_cache()
     try:
         results = known_or_examined(workspace.root, work, cache, progress_bar(), lanes_here(workspace.root))
     finally:

@@ -38,7 +38,6 @@ from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.rules.packet import is_inside
 from workpacket.shell.audit import AuditInput, gather_audit
-from workpacket.shell.cache import Cache
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import here
 from workpacket.shell.governing.proof_process import kept_output
@@ -236,7 +235,7 @@ def examine() -> tuple[AuditInput, Audit]:
     """Return the facts about this repository, and the audit based on them."""
     repository = open_for_reading()
     workspace = open_workspace()
-    cache = Cache(workspace.common_dir, workspace.fingerprint)
+    cache = workspace.open_cache()
     try:
         gathered = gather_audit(repository, cache, catalogue(), progress_bar())
     finally:

@@ -9,7 +9,6 @@ import os
 from workpacket.cli.cached_output import Output, run_cached, show, show_fresh
 from workpacket.cli.options import Arguments, Command, Option, chosen
 from workpacket.cli.workspace import open_workspace
-from workpacket.shell.cache import Cache
 from workpacket.shell.tree import find_documents
 
 TYPE_CHECKING = False
@@ -46,7 +45,7 @@ WORK_KINDS = ("stub", "packet", "work_package")
 
 def _run_list(arguments: Arguments) -> int:
     workspace = open_workspace()
-    cache = Cache(workspace.common_dir, workspace.fingerprint)
+    cache = workspace.open_cache()
     files = [found for found in find_documents(workspace.root) if found.kind in WORK_KINDS]
 
     def compute() -> Output:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from workpacket.errors import WorkpacketError
 from workpacket.git.discovery import locate
 from workpacket.model.layout import GOVERNANCE_FOLDER
+from workpacket.shell.cache import Cache
 
 _PATIENCE = 1.0
 _INTERVAL = 0.1
@@ -32,11 +33,10 @@ class Workspace:
         self.common_dir = common_dir
         self.here = here
 
-    @property
-    def fingerprint(self) -> str:
+    def open_cache(self) -> Cache:
         from workpacket.shell.package_files import package_fingerprint
 
-        return package_fingerprint()
+        return Cache(self.common_dir, package_fingerprint())
 
     @property
     def is_partial(self) -> bool:
