@@ -10,9 +10,16 @@ import sys
 import time
 from collections.abc import Callable
 
-from workpacket.cli.cached_output import GarbageCollectionOff, Output, show, show_fresh
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.cli.workspace import Workspace, open_workspace, write_report
+from workpacket.cli.workspace import (
+    GarbageCollectionOff,
+    Output,
+    Workspace,
+    open_workspace,
+    show,
+    show_fresh,
+    write_report,
+)
 from workpacket.documents.places import PLACES, kind_of
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits

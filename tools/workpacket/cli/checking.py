@@ -9,10 +9,9 @@ from contextlib import AbstractContextManager, nullcontext
 from fnmatch import fnmatchcase
 from typing import BinaryIO, NamedTuple
 
-from workpacket.cli.cached_output import Output
 from workpacket.cli.check import kind_given
 from workpacket.cli.options import Arguments, usage
-from workpacket.cli.workspace import Workspace, progress_bar
+from workpacket.cli.workspace import Output, Workspace, progress_bar
 from workpacket.documents.places import kind_of
 from workpacket.documents.reading import kind_named
 from workpacket.errors import WorkpacketError

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from workpacket.cli.cached_output import AGE, Output
 from workpacket.cli.history import cache_dependencies, runs_of
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.read_only import all_facts, listed_facts, open_for_reading, output
 from workpacket.cli.views import EXPORTS
+from workpacket.cli.workspace import AGE, Output
 from workpacket.documents.register_table import entry_line
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import PacketState, fold
@@ -369,7 +369,7 @@ def _new_roots(root: str) -> list[str]:
     """
     if not os.path.lexists(os.path.join(root, REANCHORED_PATH)):
         return []
-    from workpacket.shell.approvals.new_root import roots_here
+    from workpacket.shell.approvals.check import roots_here
 
     return roots_here(root)
 

@@ -15,12 +15,11 @@ from typing import Final
 
 from workpacket.audit.overview import Audit, AuditFinding, BaseRow, audit
 from workpacket.audit.tracing import Criterion, Trace, TracedCommit, impact, place_in
-from workpacket.cli.cached_output import GarbageCollectionOff
 from workpacket.cli.checking import source_lines
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import DECLARING, declared
 from workpacket.cli.read_only import all_facts, open_for_reading, show_json
-from workpacket.cli.workspace import open_workspace, progress_bar
+from workpacket.cli.workspace import GarbageCollectionOff, open_workspace, progress_bar
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import is_in_index
 from workpacket.ledger.log import each_event_decoded_once

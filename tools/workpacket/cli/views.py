@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import os
 
-from workpacket.cli.cached_output import Output, run_cached, show, show_fresh
 from workpacket.cli.options import Arguments, Command, Option, chosen
-from workpacket.cli.workspace import open_workspace
+from workpacket.cli.workspace import Output, open_workspace, run_cached, show, show_fresh
 from workpacket.shell.tree import find_documents
 
 TYPE_CHECKING = False
