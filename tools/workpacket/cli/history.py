@@ -51,7 +51,7 @@ _PATIENCE = 3.0  # seconds
 def status_of(repository: Repository, facts: Facts, packet: PacketFacts) -> PacketStatus:
     work = work_done(repository, packet, facts.target_branch) if packet.lane == "IN_PROGRESS" else Work("")
     found = why(facts, packet, work, branch_here(repository))
-    return replace(found, unmet=(*unseen_moves(repository, packet), *found.unmet))
+    return replace(found, unmet=(*unseen_moves(repository, packet, facts.moment.now), *found.unmet))
 
 
 def log_at(arguments: Arguments, repository: Repository, log: Log, at: str) -> Log:

@@ -64,6 +64,7 @@ def _show_board(arguments: Arguments, cache: Cache) -> Output:
     shown = render_board(board, style) if style.columns is not None else _plain(board)
     unknown = sum(not packet.lane for packet in facts.packets.values())
     then = f"{unknown} packets have no log: workpacket adopt\n" if unknown else ""
+    then += "".join(f"{line}\n" for line in _on_other_branches(packets_elsewhere(repository), style))
     return output(repository, f"{shown}\n{then}next: workpacket next\n", lasts=lasts, also=also)
 
 
@@ -243,9 +244,9 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
     told += [("run", escape(run.sentence), "path") for its in runs.values() for run in its]
     told += [("hand edit", escape(edit), "warning") for edit in edits]
     told += [("note", escape(sentence), "info") for sentence in roots]
-    told += [("on other branches", _elsewhere(elsewhere), "info")] if elsewhere else []
     for head, text, role in told:
         lines += _headed(head, text, role, style)
+    lines += _on_other_branches(elsewhere, style)
     lines.append(f"next: {_next(facts, counts, edited=bool(edits), work=bool(rows))}")
     return output(repository, "\n".join(lines) + "\n", lasts=steady, until=until, also=also)
 
@@ -253,11 +254,14 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
 _MOST_NAMED: Final = 5
 
 
-def _elsewhere(branches: Mapping[str, str]) -> str:
-    """Return the packets that other branches have, or have moved on, each with the branch."""
+def _on_other_branches(branches: Mapping[str, str], style: Style) -> list[str]:
+    """Return the lines about packets that other branches have, or have moved on, each with the branch."""
+    if not branches:
+        return []
     named = [f"{name} ({escape(branch)})" for name, branch in sorted(branches.items())]
     more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return f"{counted(len(named), 'packet')}: {', '.join(named[:_MOST_NAMED])}{more}"
+    text = f"{counted(len(named), 'packet')}: {', '.join(named[:_MOST_NAMED])}{more}"
+    return _headed("on other branches", text, "info", style)
 
 
 def _headed(head: str, text: str, role: Role, style: Style) -> list[str]:
@@ -400,13 +404,18 @@ def _next(facts: Facts, counts: Counter[str], *, edited: bool, work: bool) -> st
 def _show_next(arguments: Arguments, cache: Cache) -> Output:
     repository = open_for_reading()
     agent = arguments.value("for")
-    rows = ready(listed_facts(repository, cache, documents=True), agent)
-    text = _next_json(rows) if arguments.flag("json") else _next_text(rows)
+    found, elsewhere = ready(listed_facts(repository, cache, documents=True), agent), packets_elsewhere(repository)
+    # Whoever begins with a packet that another branch has moved on would do its work a second time.
+    rows = [row for row in found if row.id not in elsewhere]
+    if arguments.flag("json"):
+        text = _next_json(rows, elsewhere)
+    else:
+        text = _next_text(rows, _on_other_branches(elsewhere, arguments.style(sys.stdout)))
     # The work of an agent depends on the time, because leases end.
     return output(repository, text, lasts=not agent)
 
 
-def _next_json(rows: list[Ready]) -> str:
+def _next_json(rows: list[Ready], elsewhere: Mapping[str, str]) -> str:
     listed: list[Json] = [
         {
             "id": row.id,
@@ -418,15 +427,17 @@ def _next_json(rows: list[Ready]) -> str:
         }
         for row in rows
     ]
-    return render_envelope("next", exits.OK, [], {"ready": listed})
+    others: list[Json] = [{"id": name, "branch": branch} for name, branch in sorted(elsewhere.items())]
+    return render_envelope("next", exits.OK, [], {"ready": listed, "elsewhere": others})
 
 
-def _next_text(rows: list[Ready]) -> str:
+def _next_text(rows: list[Ready], others: list[str]) -> str:
     lines = []
     for row in rows:
         waiting = f"  {row.waiting} wait for it" if row.waiting else ""
         lines.append(f"{row.id}  {row.lane}  {row.risk or '-'}  since {row.since}{waiting}")
     if not rows:
         lines.append("nothing is ready")
+    lines += others
     lines.append(f"next: {rows[0].command if rows else 'workpacket status'}")
     return "\n".join(lines) + "\n"

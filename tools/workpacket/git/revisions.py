@@ -286,6 +286,16 @@ def local_branches(repository: Repository) -> dict[str, str]:
     return {name: commit for commit, name in rows}
 
 
+def remote_branches(repository: Repository) -> list[Branch]:
+    """Return the branches of the main remote, as they were when they were last fetched."""
+    remote = main_remote(repository)
+    if not remote:
+        return []
+    answer = run_git(repository.root, "for-each-ref", "--format=%(objectname) %(refname)", f"refs/remotes/{remote}/")
+    rows = (row.split(" ", 1) for row in answer.text.splitlines())
+    return [Branch(ref, commit) for commit, ref in rows if not ref.endswith("/HEAD")]
+
+
 def require_branch_name(repository: Repository, name: str) -> None:
     """Raise WorkpacketError `branch_name_invalid` if git would not accept the name."""
     answer = run_git(repository.root, "check-ref-format", "--branch", name, check=False)
