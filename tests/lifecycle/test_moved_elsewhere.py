@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+from git.scratch import git
 from lifecycle.governed import Governed
+from workpacket.git.repository import find_repository
+from workpacket.shell.claim_refs import ClaimRefs, RemoteClaim
 
 NAME = "WP-1-Greeting-v1"
 BRANCH = "origin/wp/parser"
@@ -118,3 +124,75 @@ def test_nothing_is_said_of_branches_whose_events_are_all_here(pushed: Governed)
 
 def test_json_lists_them(pushed: Governed) -> None:
     assert pushed.json("status")["data"]["elsewhere"] == [{"id": NAME, "branch": BRANCH}]
+
+
+@pytest.fixture
+def hub(governed: Governed, tmp_path: Path) -> Path:
+    """The bare repository that the clone follows; bob has another clone of it."""
+    governed.begin()
+    governed.activate(NAME)
+    governed.commit("activated")
+    bare = tmp_path / "hub.git"
+    git(tmp_path, "clone", "-q", "--bare", str(governed.root), str(bare))
+    governed.git("remote", "add", "origin", str(bare))
+    governed.git("fetch", "-q")
+    return bare
+
+
+def _claim_of_bob(hub: Path, folder: Path, until: str) -> None:
+    git(folder, "clone", "-q", str(hub), "bob")
+    refs = ClaimRefs(find_repository(folder / "bob"), "origin", "refs/workpacket/claims/{id}")
+    refs.take(RemoteClaim(NAME, "bob", "lease of bob", until), "2026-03-01T00:00:00Z", ())
+
+
+@pytest.mark.parametrize("command", ["status", "next"])
+def test_fetching_shows_what_others_have_claimed(governed: Governed, hub: Path, tmp_path: Path, command: str) -> None:
+    _claim_of_bob(hub, tmp_path, "2026-03-09T00:00:00Z")
+    assert "bob" not in governed.done(command).out
+    shown = governed.done(command, "--fetch").out
+    assert f"claimed in other clones: 1 packet: {NAME} (bob, until 2026-03-09T00:00:00Z)" in shown
+    assert f"claim {NAME}" not in shown
+    # What was fetched stays known.
+    assert "bob" in governed.done(command).out
+    claims = governed.json(command)["data"]["claims"]
+    assert [(one["id"], one["holder"], one["until"]) for one in claims] == [(NAME, "bob", "2026-03-09T00:00:00Z")]
+    assert claims[0]["seen"].endswith("Z")
+
+
+def test_why_names_the_holder_in_another_clone(governed: Governed, hub: Path, tmp_path: Path) -> None:
+    _claim_of_bob(hub, tmp_path, "2026-03-09T00:00:00Z")
+    said = governed.done("why", NAME, "--fetch").out
+    assert f"bob holds {NAME} in another clone, until 2026-03-09T00:00:00Z" in said
+    assert "according to origin at 20" in said
+
+
+def test_a_claim_that_has_ended_or_was_deleted_is_not_shown(governed: Governed, hub: Path, tmp_path: Path) -> None:
+    _claim_of_bob(hub, tmp_path, "2026-03-02T00:00:00Z")
+    assert "bob" in governed.done("next", "--fetch").out
+    governed.clock.turn(days=2)
+    assert "bob" not in governed.done("next").out
+    governed.clock.turn(days=-2)
+    git(hub, "update-ref", "-d", f"refs/workpacket/claims/{NAME}")
+    assert "bob" not in governed.done("next", "--fetch").out
+
+
+def test_a_fetch_brings_the_branches_too(governed: Governed, hub: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", str(hub), "bob")
+    git(tmp_path / "bob", "push", "-q", "origin", "HEAD:refs/heads/wp/of-bob")
+    governed.done("next", "--fetch")
+    assert governed.git("rev-parse", "origin/wp/of-bob")
+
+
+def test_without_an_answer_of_the_remote_what_is_known_is_shown_and_said_to_be_old(
+    governed: Governed, hub: Path
+) -> None:
+    hub.rename(hub.with_name("gone.git"))
+    said = governed("next", "--fetch")
+    assert said.status == 0
+    assert NAME in said.out
+    assert re.search(r"note: origin was not fetched \(.+\); branches and claims are those of the last fetch", said.err)
+
+
+def test_without_a_remote_there_is_nothing_to_fetch(governed: Governed) -> None:
+    governed.begin()
+    assert "note: there is no remote to fetch" in governed("status", "--fetch").err

@@ -27,6 +27,16 @@ _NAME: Final = re.compile(r"HEAD|refs(?:/(?!\.)[^\x00-\x20\x7f~^:?*\[\\/]+)+\Z")
 _DEPTH: Final = 5
 
 
+def has_references(repository: Repository, folder: str) -> bool:
+    """Whether there may be references below `refs/FOLDER/`; if git's files can't tell, there may be."""
+    place = repository.common_dir / folder
+    return (
+        (repository.common_dir / "reftable").exists()
+        or place.is_dir()
+        or folder in _read(repository.common_dir / "packed-refs")
+    )
+
+
 def symbolic_target(repository: Repository, name: str) -> str:
     """Return the reference that `name` refers to; '' if there is none."""
     if not _readable(repository, name):

@@ -290,10 +290,11 @@ def _moves_beside_base(repository: Repository, packet: PacketFacts) -> tuple[Pro
     if branch is None or branch.commit == head_commit(repository) or packet.log.is_renamed:
         return ()
     name = packet.id.text
-    there = tree_at(repository, branch.commit, _folder_of(packet))
-    if there.keys() <= _paths_of(packet):
+    there, own = tree_at(repository, branch.commit, _folder_of(packet)), _paths_of(packet)
+    if there.keys() <= own:
         return ()
-    moves = _moves_in(repository, packet, there)
+    log = _log_with(repository, packet, there)
+    moves = [event for event in log.events if event.path not in own and event.moves_lane]
     base = branch.name
     if packet.log.by_id and packet.log.by_id.keys().isdisjoint(path.removesuffix(".json")[-64:] for path in there):
         message = f"{base} has another packet {name}, which {moves[0].actor.id if moves else 'someone'} created"
@@ -320,11 +321,13 @@ def _moves_on_remote(repository: Repository, packet: PacketFacts, now: str) -> I
     by_tree = {trees[place]: branch for branch in branches if (place := f"{branch.commit}:{folder}") in trees}
     for branch in by_tree.values():
         there = tree_at(repository, branch.commit, folder)
-        moves = _moves_in(repository, packet, there) if own < there.keys() else []
-        last = moves[-1] if moves else None
-        if last is None or _is_merged(repository, branch.commit):
+        if not own < there.keys() or _is_merged(repository, branch.commit):
             continue
-        if last.type == "claimed" and _lease_ended(repository, packet, there, now):
+        log = _log_with(repository, packet, there)
+        last = next((event for event in reversed(log.events) if event.moves_lane and event.path not in own), None)
+        if last is None:
+            continue
+        if last.type == "claimed" and not lease_held(replace(packet, log=log).state, now):
             continue
         given_up = f"git push {' --delete '.join(branch.name.split('/', 1))}"
         yield Problem(
@@ -348,16 +351,6 @@ def _log_with(repository: Repository, packet: PacketFacts, there: Mapping[str, s
     contents = read_blobs(repository, (blob for path, blob in there.items() if path not in own))
     logs, _ = read_logs({path: contents[blob] for path, blob in there.items() if path not in own} | own)
     return logs[packet.id.text]
-
-
-def _moves_in(repository: Repository, packet: PacketFacts, there: Mapping[str, str]) -> list[LogEvent]:
-    """Return the moves in another tree that the log here lacks, in order."""
-    log, own = _log_with(repository, packet, there), _paths_of(packet)
-    return [event for event in log.events if event.path not in own and event.moves_lane]
-
-
-def _lease_ended(repository: Repository, packet: PacketFacts, there: Mapping[str, str], now: str) -> bool:
-    return not lease_held(replace(packet, log=_log_with(repository, packet, there)).state, now)
 
 
 def _is_merged(repository: Repository, commit: str) -> bool:
