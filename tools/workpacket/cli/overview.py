@@ -180,7 +180,7 @@ def _table(board: Sequence[Column], latest: Mapping[str, str], form: str) -> str
         for card in column.cards
     ]
     if form == "csv":
-        from workpacket.report.csv_table import csv_text
+        from workpacket.report.escape import csv_text
 
         return csv_text(_TABLE_HEADS, rows)
     import json
@@ -198,7 +198,7 @@ def _titles() -> dict[str, str]:
 
     from workpacket.cli.workspace import open_workspace, progress_bar
     from workpacket.shell.cache import Cache
-    from workpacket.shell.checking.repository import known_or_examined
+    from workpacket.shell.checking import known_or_examined
     from workpacket.shell.configuration import lanes_here
     from workpacket.shell.tree import find_documents
 

@@ -121,7 +121,7 @@ def listed_facts(repository: Repository, cache: Cache, *, documents: bool = Fals
     from workpacket.shell.kept_logs import listed  # `show` reads one packet
 
     def read(paths: Sequence[str]) -> Mapping[str, WorkSummary]:
-        from workpacket.shell.checking.repository import work_summaries
+        from workpacket.shell.checking import work_summaries
 
         return work_summaries(str(repository.root), paths, cache, progress_bar())
 
