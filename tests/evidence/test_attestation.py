@@ -12,8 +12,7 @@ from evidence.test_submission import NAME, REQUIRED, RUN, at_work, do
 from lifecycle.governed import Governed, forge
 from workpacket.documents.policy import PolicyDocument
 from workpacket.lifecycle.policy import unguarded_changes
-from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Node, Source
 
 CI = Ci()
 JUDGE = ("verdict", NAME, "PASS", "--report", "report.md", "--as", "victor")

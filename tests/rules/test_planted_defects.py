@@ -23,7 +23,7 @@ from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.settings import CheckSettings
 from workpacket.shell.cache import Cache
-from workpacket.shell.checking.repository import check
+from workpacket.shell.checking import check
 from workpacket.shell.tree import find_documents
 
 HERE = Path(__file__).parent
