@@ -21,9 +21,16 @@ def _show_all(arguments: Arguments) -> int:
     return run_cached(arguments, "overview")
 
 
+def _run_status(arguments: Arguments) -> int:
+    return run_cached(arguments, "overview", _who_asks)
+
+
 _STATUS = Command(
     "status",
-    _show_all,
+    _run_status,
+    description="""
+Counts the packets in each lane, and lists what waits: for you, for someone else, and for how long; who holds what; runs
+that need attention, hand edits of the board, and packets that other branches have moved on.""",
     examples=("workpacket status",),
 )
 
