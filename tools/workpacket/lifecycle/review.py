@@ -375,10 +375,14 @@ def merged(facts: Facts, packet: PacketFacts, found: Containment) -> Answer:
     commit = submitted_commit(packet)
     row = transition("merged", lanes=facts.policy.lanes)
     unjudged = finished_unmet(facts, packet) if packet.state.lane == "IN_REVIEW" else ()
-    unmet = unjudged or move_unmet(packet.state, row, facts.policy.lanes) or (
-        *merged_unmet(name, commit, found.target, found.proof),
-        *still_unmet(tuple(unfinished_runs(packet.state)), packet.state, facts.moment.now, facts.approved)[0],
-        *added_unmet(facts, packet, row),
+    unmet = (
+        unjudged
+        or move_unmet(packet.state, row, facts.policy.lanes)
+        or (
+            *merged_unmet(name, commit, found.target, found.proof),
+            *still_unmet(tuple(unfinished_runs(packet.state)), packet.state, facts.moment.now, facts.approved)[0],
+            *added_unmet(facts, packet, row),
+        )
     )
     if unmet:
         return unmet
