@@ -151,7 +151,7 @@ def list_keys(arguments: Arguments) -> int:
         for row in rows
     )
     signers: list[Json] = [dict(row) for row in rows]
-    return _tell(arguments, {"signers": signers}, text + "next: workpacket key doctor\n")
+    return _tell(arguments, {"signers": signers}, text + "next: workpacket policy show\n")
 
 
 def _row(trusted: Trusted, blob: bytes) -> dict[str, Json]:

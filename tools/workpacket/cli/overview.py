@@ -277,7 +277,7 @@ def _drafts(facts: Facts) -> list[str]:
 def _about(facts: Facts, name: str, detail: str = "") -> str:
     """Return the title of a packet and what else is said about it, in one line."""
     title = facts.packets[name].glance.title or ""
-    return escape("".join(f": {text}" for text in (detail, title) if text))
+    return escape(f"{detail and f': {detail}'}{title and f' ({title})'}")
 
 
 def _elsewhere(branches: Mapping[str, str]) -> str:

@@ -18,16 +18,13 @@ if TYPE_CHECKING:
 
 
 def _show_all(arguments: Arguments) -> int:
-    return run_cached(arguments, "overview")
-
-
-def _run_status(arguments: Arguments) -> int:
-    return run_cached(arguments, "overview", _who_asks)
+    # Only `status` says what waits for the person who asks.
+    return run_cached(arguments, "overview", _who_asks if arguments.command.name == "status" else tuple)
 
 
 _STATUS = Command(
     "status",
-    _run_status,
+    _show_all,
     description="""
 Counts the packets in each lane, and lists what waits: for you, for someone else, and for how long; who holds what; runs
 that need attention, hand edits of the board, and packets that other branches have moved on.""",
