@@ -28,7 +28,7 @@ WRITERS = {
     "shell/event_keys.py": "the folder of event keys, among the person's settings",
     "shell/keys.py": "the person's own key, in their own folder; keys that it tries to sign with, in a temporary one",
     "shell/transactions/locks.py": "the lock, in the git directory",
-    "cli/registers.py": "the file that git made for a merge, and three versions for git to merge, in a temporary folder",
+    "cli/registers.py": "the file that git made for a merge; three versions for git to merge, in a temporary folder",
     "shell/transactions/storage.py": "what the transaction asks for: the only way to a governed file",
     "shell/transactions/storage_windows.py": "the same on Windows",
     "shell/base.py": "the policy last seen, in the user's own folder, outside of the repository",
