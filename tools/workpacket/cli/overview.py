@@ -76,7 +76,7 @@ def cards_of(
     from workpacket.cli.history import log_at
 
     at = arguments.value("at")
-    runs = {} if at else runs_of(_with_runs(facts), ask_store=not published)
+    runs = {} if at else runs_of(with_runs(facts), ask_store=not published)
     signed = facts.policy.actors.present
     for name, packet in sorted(facts.packets.items()):
         glance = packet.glance
@@ -85,18 +85,18 @@ def cards_of(
             glance = glance_at(log, fold(log))
         if glance.lane:
             lane = glance.lane if at else packet.lane
-            said = _UNJUDGED_NOTE if lane == UNJUDGED else _note(glance, signed=signed)
+            said = _UNJUDGED_NOTE if lane == UNJUDGED else card_note(glance, signed=signed)
             yield Card(name, lane, said, glance.title or "", runs.get(name, ())), glance.last
 
 
 _UNJUDGED_NOTE: Final = "not judged"
 
 
-def _with_runs(facts: Facts) -> dict[str, PacketState]:
+def with_runs(facts: Facts) -> dict[str, PacketState]:
     return {name: packet.state for name, packet in sorted(facts.packets.items()) if packet.glance.runs}
 
 
-def _note(glance: Glance, *, signed: bool) -> str:
+def card_note(glance: Glance, *, signed: bool) -> str:
     """Return a note that does not depend on the clock, so that a cached or published board stays correct.
 
     `signed` is whether the policy names actors.
@@ -211,10 +211,10 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
     facts = listed_facts(repository, cache, documents=True)
     counts = Counter(packet.lane or "no log" for packet in facts.packets.values())
     held = _held(facts)
-    waiting = list(_waiting(facts))
+    waiting = list(waiting_packets(facts))
     edits = [f"{packet.id} (line {line}: {token}, log: {packet.lane})" for packet, token, line in hand_edits(facts)]
     rows = ready(facts)
-    runs = runs_of(_with_runs(facts))
+    runs = runs_of(with_runs(facts))
     steady, also = cache_dependencies(runs)
     # Leases end without a change of any file.
     leases = [packet.glance.lease for name, packet in facts.packets.items() if name in held]
@@ -276,7 +276,7 @@ class _Waiting(NamedTuple):
     detail: str
 
 
-def _waiting(facts: Facts) -> Iterator[_Waiting]:
+def waiting_packets(facts: Facts) -> Iterator[_Waiting]:
     """Yield what waits for a person, longest first. Times are those of the log, so that the output can be cached."""
     found = []
     for name, packet in facts.packets.items():
@@ -291,7 +291,7 @@ def _waiting(facts: Facts) -> Iterator[_Waiting]:
             found.append(_Waiting(name, "needs an approval", glance.presented, "its refinement was presented"))
         elif lane is not None and lane.waits_for and moves:
             by = f"by {moves[0].actor}" if packet.lane == "IN_REVIEW" else ""
-            detail = _note(glance, signed=True) if packet.lane == "BLOCKED" else by
+            detail = card_note(glance, signed=True) if packet.lane == "BLOCKED" else by
             found.append(_Waiting(name, lane.waits_for, moves[0].at, detail))
     return iter(sorted(found, key=lambda one: (one.since, one.id)))
 
@@ -307,8 +307,8 @@ def waiting_report(arguments: Arguments) -> int:
         raise usage(arguments.command, "invalid_value", f"invalid --within {hours!r}: expected a number of hours")
     repository = open_for_reading()
     facts = all_facts(repository)
-    waiting, now = list(_waiting(facts)), facts.moment.now
-    ends = list(_ending(facts, int(hours)))
+    waiting, now = list(waiting_packets(facts)), facts.moment.now
+    ends = list(leases_ending(facts, int(hours)))
     notes = _notify(repository, facts, waiting, ends) if arguments.flag("notify") else []
     if arguments.flag("json"):
         listed: list[Json] = [
@@ -328,7 +328,7 @@ def waiting_report(arguments: Arguments) -> int:
     return exits.OK
 
 
-def _ending(facts: Facts, hours: int) -> Iterator[tuple[str, str, str]]:
+def leases_ending(facts: Facts, hours: int) -> Iterator[tuple[str, str, str]]:
     """Yield the packets whose lease ends within some hours: id, holder, and when."""
     from datetime import datetime, timedelta
 
