@@ -119,6 +119,7 @@ def here(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     return world
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize("case", CALLS, ids=lambda case: case["id"])
 def test_each_listed_tool_call_is_judged_as_listed(
     case: dict[str, Any], here: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from workpacket.errors import WorkpacketError
-from workpacket.evidence.reports import EXIT_CODE
+from workpacket.evidence.runners import EXIT_CODE
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.fold import in_force
 from workpacket.ledger.log import Log
@@ -40,7 +40,7 @@ from workpacket.model.events import LogEvent
 from workpacket.model.lanes import UNJUDGED, lane_words
 from workpacket.model.wording import counted
 from workpacket.problem import Location, Problem
-from workpacket.text.fields import normal_key
+from workpacket.text.blocks import normal_key
 from workpacket.value import NOTHING, Value, replace
 
 TYPE_CHECKING = False
