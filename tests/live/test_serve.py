@@ -49,7 +49,7 @@ def test_without_its_extra_it_says_what_to_install(commands: Commands, monkeypat
     real = builtins.__import__
 
     def without(name: str, *others: object) -> object:
-        if name == "workpacket.cli.live_listening":
+        if name == "workpacket.cli.live_listener":
             raise ImportError("No module named 'uvicorn'")
         return real(name, *others)  # type: ignore[arg-type]
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from workpacket.lifecycle.transitions import leaving
 from workpacket.model.ids import is_packet_id
 from workpacket.model.lanes import LaneTable
-from workpacket.report.live_page import Field, Form
+from workpacket.report.live_page import Form, FormField
 
 _LONGEST: Final = 10_000
 Given = Mapping[str, str]
@@ -25,13 +25,13 @@ class Act(NamedTuple):
     title: str
     says: str
     typed: str
-    fields: Sequence[Field]
+    fields: Sequence[FormField]
     words: Callable[[Given], Words]
     acting: bool = True
     about: str = "packet"
 
 
-_REASON: Final = Field("reason", "Reason", required=True)
+_REASON: Final = FormField("reason", "Reason", required=True)
 _VERDICTS: Final = ("PASS", "CHANGES", "FAIL", "OUTDATED_ONLY")
 
 
@@ -51,23 +51,23 @@ ACTS: Final[Mapping[str, Act]] = {
     "start": Act("Start", "Claims the packet, and creates its branch.", "start {id}", (), _one("start")),
     "claim": Act(
         "Claim", "The packet is yours until the lease ends.", "claim {id}",
-        (Field("branch", "Branch for the work", help="if none is prepared"),), _one("claim", "branch"),
+        (FormField("branch", "Branch for the work", help="if none is prepared"),), _one("claim", "branch"),
     ),
     "renew": Act(
         "Renew the lease", "", "claim {id} --renew", (), lambda given: (["claim", "--renew"], [given["id"]])
     ),
     "done": Act(
         "Prove and submit", "Runs the proofs at the commit that is checked out.", "done {id}",
-        (Field("prove", "More proofs", lines=True, help="one a line: N=COMMAND or N=PATH:LINE"),),
+        (FormField("prove", "More proofs", lines=True, help="one a line: N=COMMAND or N=PATH:LINE"),),
         lambda given: (["done", *_proofs(given)], [given["id"]]),
     ),
     "verdict": Act(
         "Judge", "You cannot judge your own work.", "verdict {id} VERDICT",
         (
-            Field("verdict", "Verdict", required=True, choices=_VERDICTS),
-            Field("report", "Report", help="a file in the repository"),
-            Field("reference", "Place of the requested changes"),
-            Field("reason", "Reason", help="for a light packet, instead of a report"),
+            FormField("verdict", "Verdict", required=True, choices=_VERDICTS),
+            FormField("report", "Report", help="a file in the repository"),
+            FormField("reference", "Place of the requested changes"),
+            FormField("reason", "Reason", help="for a light packet, instead of a report"),
         ),
         lambda given: (["verdict", *_options(given, "report", "reference", "reason")], [given["id"], given["verdict"]]),
     ),
@@ -76,24 +76,25 @@ ACTS: Final[Mapping[str, Act]] = {
         _one("packet release", "reason"),
     ),
     "block": Act(
-        "Block", "", "packet block {id} --reason TEXT", (_REASON, Field("waits-for", "What would unblock it")),
+        "Block", "", "packet block {id} --reason TEXT --waits-for TEXT",
+        (_REASON, FormField("waits-for", "What would unblock it", required=True)),
         _one("packet block", "reason", "waits-for"),
     ),
     "unblock": Act(
-        "Unblock", "The work goes on where it stopped.", "packet unblock {id}", (Field("reason", "Reason"),),
+        "Unblock", "The work goes on where it stopped.", "packet unblock {id}", (FormField("reason", "Reason"),),
         _one("packet unblock", "reason"),
     ),
     "note": Act(
         "Add a note", "A note stays in the log and moves nothing.", "packet note {id} TEXT",
-        (Field("text", "Note", required=True, lines=True),),
+        (FormField("text", "Note", required=True, lines=True),),
         lambda given: (["packet", "note"], [given["id"], given["text"]]),
     ),
     "cancel": Act(
         "Cancel the run", "It stops at its next boundary, and can be resumed.", "runtime cancel {id}",
-        (Field("reason", "Reason"),), _one("runtime cancel", "reason"), acting=False, about="run",
+        (FormField("reason", "Reason"),), _one("runtime cancel", "reason"), acting=False, about="run",
     ),
     "answer": Act(
-        "Answer", "", "resume {id} QUESTION", (Field("answer", "Answer", required=True),),
+        "Answer", "", "resume {id} QUESTION", (FormField("answer", "Answer", required=True),),
         lambda given: (
             ["resume", f"--{given['answer']}", *_options(given, "confirm")], [given["id"], given["question"]]
         ),
@@ -128,9 +129,9 @@ def run_forms(shown: Mapping[str, Any], questions: Sequence[Mapping[str, Any]]) 
     for one in questions:
         choices = [each for each in one.get("answers", ()) if each in _ANSWERS]
         fields = (
-            Field("question", "", fixed=str(one.get("id", ""))),
-            Field("confirm", "", fixed=str(one.get("digest", ""))),
-            Field("answer", "Answer", required=True, choices=choices),
+            FormField("question", "", fixed=str(one.get("id", ""))),
+            FormField("confirm", "", fixed=str(one.get("digest", ""))),
+            FormField("answer", "Answer", required=True, choices=choices),
         )
         title = f"Answer: {one.get('question', '')}"[:200]
         form = _form("answer", ACTS["answer"], name, fields)
@@ -139,8 +140,8 @@ def run_forms(shown: Mapping[str, Any], questions: Sequence[Mapping[str, Any]]) 
         yield _form("cancel", ACTS["cancel"], name)
 
 
-def _form(action: str, act: Act, name: str, fields: Sequence[Field] = ()) -> Form:
-    own = Field("id", "", fixed=name)
+def _form(action: str, act: Act, name: str, fields: Sequence[FormField] = ()) -> Form:
+    own = FormField("id", "", fixed=name)
     return Form(action, act.title, act.says, f"workpacket {act.typed.format(id=name)}", (own, *(fields or act.fields)))
 
 

@@ -1,7 +1,7 @@
 """What the pages of `serve` show, read from one repository.
 
-Reading is done by one thread for all repositories: a command finds its repository by the current folder, of which a
-process has only one. The answers of commands are those that `--json` prints, kept until the repository changes.
+Reading is done by one thread for all repositories: a command finds its repository by the current folder, and a process
+has only one. The answers of commands are those that `--json` prints, kept until the repository changes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from workpacket.report.live_page import Site
 from workpacket.report.runs import PacketRun, mark
 from workpacket.runtime.stores.place import store_path, store_url
 from workpacket.shell.cache import Cache
-from workpacket.shell.watching import PAUSE, Watched
+from workpacket.shell.watch import PAUSE, Watched
 
 # So many answers of commands are kept for each repository, and so long, because some depend on the time.
 _KEPT: Final = 300
@@ -285,7 +285,7 @@ class Commands:
         return [*before, *own, "--", *after]
 
     async def run(self, root: str, before: list[str], after: list[str], *, acting: bool) -> dict[str, Any]:
-        """Run a command to its end, even if nobody waits for the answer any more."""
+        """Run a command to its end, even if no page waits for the answer any more."""
         own = ["--as", self._actor] if self._actor and acting else []
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "workpacket", *before, *own, "--json", "--", *after, cwd=root,

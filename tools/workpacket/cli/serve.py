@@ -18,7 +18,7 @@ def _run(arguments: Arguments) -> int:
     from workpacket.cli.open_store import number_of
 
     try:
-        from workpacket.cli.live_listening import Listener
+        from workpacket.cli.live_listener import Listener
     except ImportError as error:
         message = f"the server needs the extra workpacket[serve]: {error}"
         raise WorkpacketError("extra_missing", message, hint="pip install 'workpacket[serve]'") from error

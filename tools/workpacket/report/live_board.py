@@ -1,4 +1,4 @@
-"""The board as a page: lanes as columns that scroll, cards in windows, and what stands on each card.
+"""The board as a page: lanes as columns that scroll, cards in windows, and what each card says.
 
 Only some cards of a column are in the page, those that changed last; a link brings more. What a card needs from
 documents is asked for these alone.

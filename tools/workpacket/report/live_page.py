@@ -15,7 +15,7 @@ from urllib.parse import quote
 from workpacket.report.audit_page import text as whole_text
 from workpacket.report.escape import escape
 
-# No text on a page is longer: nobody reads more, and hundreds of them may be on one page.
+# No text on a page is longer: hundreds of them may be on one page.
 _LONGEST: Final = 4000
 
 
@@ -40,7 +40,7 @@ class Site(NamedTuple):
         return f"/{self.current}"
 
 
-class Field(NamedTuple):
+class FormField(NamedTuple):
     """One input of a form. With `choices` it is a list, with `lines` a text of several lines."""
 
     name: str
@@ -59,7 +59,7 @@ class Form(NamedTuple):
     title: str
     says: str
     command: str
-    fields: Sequence[Field]
+    fields: Sequence[FormField]
 
 
 PARTS: Final = (
@@ -170,7 +170,7 @@ def form(site: Site, made: Form, *, to: str = "") -> Iterator[str]:
     yield f'<button type="submit">{t(made.title)}</button>\n</form></details>\n'
 
 
-def _input(form_name: str, field: Field) -> str:
+def _input(form_name: str, field: FormField) -> str:
     if field.fixed:
         return f'<input type="hidden" name="{field.name}" value="{html_escape(field.fixed)}">\n'
     place = f"{form_name}-{field.name}"

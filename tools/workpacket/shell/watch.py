@@ -1,4 +1,4 @@
-"""Notice that a repository has changed, whoever changed it: a command here or elsewhere, git, or an editor.
+"""Notice that a repository has changed: by a command here or elsewhere, by git, or in an editor.
 
 Nothing is read: a look takes the times of what git and the journal of commands write, and, less often, those of each
 governed document and of each folder of the log. How long that took says how often it can be repeated.
