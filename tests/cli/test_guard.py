@@ -135,7 +135,7 @@ def test_each_listed_tool_call_is_judged_as_listed(
         said = (
             answer["hookSpecificOutput"]["permissionDecisionReason"] if case["agent"] == "claude" else answer["reason"]
         )
-        assert "Next: " in said
+        assert "next: " in said
     else:
         assert out == ""
 
