@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -43,7 +44,6 @@ from workpacket.report.live_board import Detail, LiveCard, Wanted, board_page, c
 from workpacket.report.live_page import Site
 from workpacket.report.runs import PacketRun, mark
 from workpacket.runtime.stores.place import store_path, store_url
-from workpacket.shell.cache import Cache
 from workpacket.shell.watch import PAUSE, Watched
 
 # So many answers of commands are kept for each repository, and so long, because some depend on the time.
@@ -191,12 +191,8 @@ class Served:
     def _now(self) -> Board:
         version, at = self.version, time.monotonic()
         if self._board is None or self._board[0] != version or at - self._board[1] > _FRESH:
-            workspace = open_workspace()
-            cache = Cache(workspace.common_dir, workspace.fingerprint)
-            try:
+            with closing(open_workspace().open_cache()) as cache:
                 facts = listed_facts(self.repository, cache)
-            finally:
-                cache.close()
             runs = runs_of(with_runs(facts))
             glances = {name: packet.glance for name, packet in facts.packets.items()}
             self._board = version, at, Board(facts, list(_cards(facts, glances, runs)))
