@@ -214,7 +214,8 @@ class World:
 
     def _contract(self, packet: str) -> str:
         """The digest of the contract that the packet says now."""
-        result = self.governed("contract", packet, "--canonical")
+        result = self.governed("packet", "contract", packet, "--canonical")
+        assert result.status == 0, result
         return digest(result.out.encode())
 
     # --- files ---
