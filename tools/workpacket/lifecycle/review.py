@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from workpacket.errors import WorkpacketError
-from workpacket.evidence.reports import EXIT_CODE
+from workpacket.evidence.runners import EXIT_CODE
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.fold import in_force
 from workpacket.ledger.log import Log
@@ -30,7 +30,7 @@ from workpacket.lifecycle.gates import (
     unfinished_runs,
     verdict_unmet,
 )
-from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move, whose_branch
+from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, finished_unmet, move, whose_branch
 from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.proofs import demands_of, folded, replay_unmet, unlike_demand
 from workpacket.lifecycle.separation import coders, not_apart
@@ -41,7 +41,7 @@ from workpacket.model.events import LogEvent
 from workpacket.model.lanes import UNJUDGED, lane_words
 from workpacket.model.wording import counted
 from workpacket.problem import Location, Problem
-from workpacket.text.fields import normal_key
+from workpacket.text.blocks import normal_key
 from workpacket.value import NOTHING, Value, replace
 
 TYPE_CHECKING = False
@@ -110,7 +110,7 @@ _NONE = Proofs()
 
 
 def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs = _NONE) -> tuple[Problem, ...]:
-    unmet = move_unmet(packet.state, transition("submit"), facts.policy.lanes)
+    unmet = finished_unmet(facts, packet) or move_unmet(packet.state, transition("submit"), facts.policy.lanes)
     if unmet:
         return unmet
     document = packet.packet
@@ -374,10 +374,15 @@ def merged(facts: Facts, packet: PacketFacts, found: Containment) -> Answer:
     name = packet.id.text
     commit = submitted_commit(packet)
     row = transition("merged", lanes=facts.policy.lanes)
-    unmet = move_unmet(packet.state, row, facts.policy.lanes) or (
-        *merged_unmet(name, commit, found.target, found.proof),
-        *still_unmet(tuple(unfinished_runs(packet.state)), packet.state, facts.moment.now, facts.approved)[0],
-        *added_unmet(facts, packet, row),
+    unjudged = finished_unmet(facts, packet) if packet.state.lane == "IN_REVIEW" else ()
+    unmet = (
+        unjudged
+        or move_unmet(packet.state, row, facts.policy.lanes)
+        or (
+            *merged_unmet(name, commit, found.target, found.proof),
+            *still_unmet(tuple(unfinished_runs(packet.state)), packet.state, facts.moment.now, facts.approved)[0],
+            *added_unmet(facts, packet, row),
+        )
     )
     if unmet:
         return unmet
