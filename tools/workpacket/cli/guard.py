@@ -215,8 +215,8 @@ def _rules(repository: Repository) -> GuardRules:
         known = cached.recall()
         if known is not None:
             return from_text(known[1])
-        from workpacket.cli.cached_output import SETTINGS_FILES
         from workpacket.cli.read_only import output
+        from workpacket.cli.workspace import SETTINGS_FILES
 
         rules = _gathered(repository)
         made = output(repository, as_text(rules))

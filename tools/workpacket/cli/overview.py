@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from workpacket.cli.cached_output import AGE, Output
 from workpacket.cli.history import cache_dependencies, claims_of_others, runs_of
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.read_only import (
@@ -20,6 +19,7 @@ from workpacket.cli.read_only import (
     reader_identity,
 )
 from workpacket.cli.views import EXPORTS
+from workpacket.cli.workspace import AGE, Output
 from workpacket.documents.register_table import entry_line
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import PacketState, fold
@@ -204,7 +204,6 @@ def _titles() -> dict[str, str]:
     import json
 
     from workpacket.cli.workspace import open_workspace, progress_bar
-    from workpacket.shell.cache import Cache
     from workpacket.shell.checking import known_or_examined
     from workpacket.shell.configuration import lanes_here
     from workpacket.shell.tree import find_documents
@@ -212,7 +211,7 @@ def _titles() -> dict[str, str]:
     workspace = open_workspace()
     work = [found for found in find_documents(workspace.root) if found.kind in ("stub", "packet")]
     work.sort(key=lambda found: found.kind == "packet")
-    cache = Cache(workspace.common_dir, workspace.fingerprint)
+    cache = workspace.open_cache()
     try:
         results = known_or_examined(workspace.root, work, cache, progress_bar(), lanes_here(workspace.root))
     finally:
@@ -432,7 +431,7 @@ def _new_roots(root: str) -> list[str]:
     """
     if not os.path.lexists(os.path.join(root, REANCHORED_PATH)):
         return []
-    from workpacket.shell.approvals.new_root import roots_here
+    from workpacket.shell.approvals.check import roots_here
 
     return roots_here(root)
 
