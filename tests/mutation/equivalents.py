@@ -231,7 +231,10 @@ EQUIVALENT = (
     ),
     *(
         Equivalent(
-            "shell/judging/log_verification.py", "", f"{name} = {number}", f"{name} = {number + 1}",
+            "shell/judging/log_verification.py",
+            "",
+            f"{name} = {number}",
+            f"{name} = {number + 1}",
             "how many packets or processes are read at once changes no answer",
         )
         for name, number in (("_BATCH", 200), ("_WORTH_A_PROCESS", 500), ("_PROCESSES", 2))
