@@ -495,12 +495,6 @@ def _todo_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
 
 def verdict_unmet(
     state: PacketState, workers: Collection[str], actor: str, verdict: str, *, report: bool, reference: str
-) -> tuple[Problem, ...]:
-    return tuple(_verdict_unmet(state, workers, actor, verdict, report=report, reference=reference))
-
-
-def _verdict_unmet(
-    state: PacketState, workers: Collection[str], actor: str, verdict: str, *, report: bool, reference: str
 ) -> Iterator[Problem]:
     packet = state.packet
     if actor in workers:

@@ -275,7 +275,7 @@ def verdict_refusal(
         return unmet
     said = bool(report) or (packet.light and bool(reason))
     workers = coders(packet.log.events)
-    found = verdict_unmet(packet.state, workers, facts.actor.id, choice, report=said, reference=reference)
+    found = tuple(verdict_unmet(packet.state, workers, facts.actor.id, choice, report=said, reference=reference))
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     given = facts.approvals.get(VERDICT_GATE)
     left += tuple(_not_replayed(facts, packet, choice))
