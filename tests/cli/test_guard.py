@@ -127,6 +127,7 @@ def here(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     return world
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize("case", CALLS, ids=lambda case: case["id"])
 def test_each_listed_tool_call_is_judged_as_listed(
     case: dict[str, Any],

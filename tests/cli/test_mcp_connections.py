@@ -26,7 +26,7 @@ from lifecycle.signed import NAME as SIGNED
 from lifecycle.signed import Signed
 from lifecycle.test_touch import begin, touching
 from workpacket.cli import mcp_server
-from workpacket.report.touch_page import Asked, TouchPage
+from workpacket.report.approval_text import Asked, TouchPage
 
 pytest_plugins = ("lifecycle.conftest",)
 TOKEN = "t" * 40
@@ -158,7 +158,8 @@ def test_a_long_call_reports_progress_and_ends_what_it_started_when_it_is_cancel
     before = waiting()
     reports: list[str | None] = []
 
-    async def report(_progress: float, _total: float | None, message: str | None) -> None:
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        assert (progress > 0, total) == (True, None)
         reports.append(message)
 
     async def play() -> None:

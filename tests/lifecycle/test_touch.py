@@ -22,7 +22,7 @@ from softkeys import SoftKey, make_key
 from workpacket.approvals.browser_answers import NewKey, decode_base64url, public_line
 from workpacket.approvals.webauthn import client_data_of
 from workpacket.cli import touch
-from workpacket.report.touch_page import TouchPage
+from workpacket.report.approval_text import TouchPage
 from workpacket.shell.one_shot_page import OneShotPage
 
 KIND = "sk-ecdsa-sha2-nistp256@openssh.com"

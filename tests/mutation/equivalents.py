@@ -506,7 +506,7 @@ EQUIVALENT = (
         "what is false lets the event pass either way; the type checker asks for a text",
     ),
     Equivalent(
-        "evidence/additions.py",
+        "evidence/comparison.py",
         "",
         _PATH,
         _PATH.removesuffix("')") + "!?')",
@@ -520,7 +520,7 @@ EQUIVALENT = (
         "no extension with one of these two identifiers is known; the condition is there for the type checker",
     ),
     Equivalent(
-        "evidence/reports.py",
+        "evidence/runners.py",
         "read_cargo",
         "path = next((path for start, path in reversed(files) if start < match.start()), '')",
         "path = next((path for start, path in reversed(files) if start <= match.start()), '')",

@@ -48,7 +48,7 @@ def governed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Governed:
 def webhook() -> Iterator[str]:
     Receiver.answers, Receiver.got = [], []
     server = HTTPServer(("127.0.0.1", 0), Receiver)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}/needed?team=a"
     server.shutdown()

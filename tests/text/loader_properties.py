@@ -15,8 +15,7 @@ from text.reading import PARSERS, exactly, outline, parsed_by, paths, source_of
 from workpacket.documents.front_matter_document import read_front_matter
 from workpacket.text.edits import apply_edits
 from workpacket.text.json_strict import load_json
-from workpacket.text.node import Loaded, Node, Plain, Scalar
-from workpacket.text.source import Source
+from workpacket.text.source import Loaded, Node, Plain, Scalar, Source
 from workpacket.text.toml_strict import load_toml
 from workpacket.text.yaml_edit import (
     REMOVED,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workpacket.text.node import Plain
+from workpacket.text.source import Plain
 from workpacket.text.yaml_write import NotWritable, double_quoted, inline, literal, single_quoted, write_yaml
 
 DOCUMENT: Plain = {

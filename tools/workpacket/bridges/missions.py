@@ -25,8 +25,7 @@ from workpacket.problem import Location, Problem
 from workpacket.shell.actor import moment
 from workpacket.shell.transactions.transaction import writing
 from workpacket.shell.tree import link_on_the_way, read_bytes
-from workpacket.text.node import Plain
-from workpacket.text.source import MARKDOWN, Source
+from workpacket.text.source import MARKDOWN, Plain, Source
 from workpacket.text.yaml_edit import CannotEdit, append_item, set_scalar, yaml_text
 from workpacket.value import Value
 

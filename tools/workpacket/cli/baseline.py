@@ -25,7 +25,7 @@ from workpacket.rules.baseline import Baseline, SourceLine, baseline_text, compa
 from workpacket.shell.actor import moment
 from workpacket.shell.base import readable_commit
 from workpacket.shell.cache import Cache, RestsOn
-from workpacket.shell.checking.repository import check
+from workpacket.shell.checking import check
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.governing.execution import here
 from workpacket.shell.governing.proof_trees import make_tree, scratch_folder

@@ -28,7 +28,7 @@ from workpacket.report.text import render_text
 from workpacket.rules.settings import CheckSettings, Profile, grade
 from workpacket.shell.approvals import approvals_here
 from workpacket.shell.cache import Cache, RestsOn
-from workpacket.shell.checking.repository import Checked, check, check_text
+from workpacket.shell.checking import Checked, check, check_text
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.held import judged_in_part
 from workpacket.shell.transactions import left_between_files

@@ -28,7 +28,7 @@ from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.terminal import Style, text_width
 from workpacket.shell.cache import Cache, RestsOn
-from workpacket.shell.checking.repository import known_or_examined
+from workpacket.shell.checking import known_or_examined
 from workpacket.shell.configuration import lanes_here
 from workpacket.shell.governed_files import LOG_STATE
 from workpacket.shell.tree import Found

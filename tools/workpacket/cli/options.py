@@ -144,6 +144,8 @@ COMMON_OPTIONS = (
     Option("color", "when to color the output", choices=("auto", "always", "never")),
     Option("help", "show this help", short="h"),
 )
+# Of commands that show what other clones have done.
+FETCH = Option("fetch", "fetch the branches and claims of the main remote first")
 
 
 def parse(command: Command, words: Sequence[str]) -> Arguments:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from workpacket.cli.cached_output import AGE, Output
-from workpacket.cli.history import cache_dependencies, runs_of
+from workpacket.cli.history import cache_dependencies, claims_of_others, runs_of
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.read_only import all_facts, listed_facts, open_for_reading, output
 from workpacket.cli.views import EXPORTS
@@ -37,6 +37,10 @@ from workpacket.shell.cache import Cache
 from workpacket.shell.governed_files import packets_elsewhere
 from workpacket.value import replace
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.shell.claim_refs import RemoteClaim
+
 _NO_LANES = (FORKED, "no log")
 
 
@@ -52,6 +56,8 @@ def _show_board(arguments: Arguments, cache: Cache) -> Output:
     facts = listed_facts(repository, cache)
     cards = [card for card, _ in cards_of(arguments, repository, facts)]
     lasts, also = cache_dependencies({card.id: card.runs for card in cards})
+    claims = claims_of_others(repository, facts.packets, facts.moment.now)
+    until = min((claim.expires_at for claim in claims if claim.expires_at), default="")
     if arguments.flag("json"):
         lanes: dict[str, Json] = {card.id: card.lane for card in cards}
         runs: dict[str, Json] = {card.id: [run.as_json() for run in card.runs] for card in cards if card.runs}
@@ -64,7 +70,9 @@ def _show_board(arguments: Arguments, cache: Cache) -> Output:
     shown = render_board(board, style) if style.columns is not None else _plain(board)
     unknown = sum(not packet.lane for packet in facts.packets.values())
     then = f"{unknown} packets have no log: workpacket adopt\n" if unknown else ""
-    return output(repository, f"{shown}\n{then}next: workpacket next\n", lasts=lasts, also=also)
+    others = _elsewhere(packets_elsewhere(repository), claims, style)
+    then += "".join(f"{line}\n" for line in others)
+    return output(repository, f"{shown}\n{then}next: workpacket next\n", lasts=lasts, until=until, also=also)
 
 
 def cards_of(
@@ -172,7 +180,7 @@ def _table(board: Sequence[Column], latest: Mapping[str, str], form: str) -> str
         for card in column.cards
     ]
     if form == "csv":
-        from workpacket.report.csv_table import csv_text
+        from workpacket.report.escape import csv_text
 
         return csv_text(_TABLE_HEADS, rows)
     import json
@@ -190,7 +198,7 @@ def _titles() -> dict[str, str]:
 
     from workpacket.cli.workspace import open_workspace, progress_bar
     from workpacket.shell.cache import Cache
-    from workpacket.shell.checking.repository import known_or_examined
+    from workpacket.shell.checking import known_or_examined
     from workpacket.shell.configuration import lanes_here
     from workpacket.shell.tree import find_documents
 
@@ -218,8 +226,10 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
     steady, also = cache_dependencies(runs)
     # Leases end without a change of any file.
     leases = [packet.glance.lease for name, packet in facts.packets.items() if name in held]
-    until = min((lease.expires_at for lease in leases if lease is not None and lease.expires_at), default="")
     roots, elsewhere = _new_roots(str(repository.root)), packets_elsewhere(repository)
+    claims = claims_of_others(repository, facts.packets, facts.moment.now)
+    ends = (lease.expires_at for lease in (*leases, *claims) if lease is not None and lease.expires_at)
+    until = min(ends, default="")
     if arguments.flag("json"):
         lanes: dict[str, Json] = dict(counts)
         listed: list[Json] = [*edits]
@@ -227,7 +237,7 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
         holding: dict[str, Json] = dict(held)
         data: dict[str, Json] = {"lanes": lanes, "held": holding, "hand_edits": listed, "ready": names}
         data["reanchored"] = [*roots]
-        data["elsewhere"] = [{"id": name, "branch": branch} for name, branch in sorted(elsewhere.items())]
+        data |= _elsewhere_json(elsewhere, claims)
         data["waiting"] = [{"id": one.id, "for": one.need, "since": one.since, "detail": one.detail} for one in waiting]
         data["runs"] = {name: [run.as_json() for run in its] for name, its in runs.items()}
         return output(repository, render_envelope("status", exits.OK, [], data), lasts=steady, until=until, also=also)
@@ -243,9 +253,9 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
     told += [("run", escape(run.sentence), "path") for its in runs.values() for run in its]
     told += [("hand edit", escape(edit), "warning") for edit in edits]
     told += [("note", escape(sentence), "info") for sentence in roots]
-    told += [("on other branches", _elsewhere(elsewhere), "info")] if elsewhere else []
     for head, text, role in told:
         lines += _headed(head, text, role, style)
+    lines += _elsewhere(elsewhere, claims, style)
     lines.append(f"next: {_next(facts, counts, edited=bool(edits), work=bool(rows))}")
     return output(repository, "\n".join(lines) + "\n", lasts=steady, until=until, also=also)
 
@@ -253,11 +263,29 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
 _MOST_NAMED: Final = 5
 
 
-def _elsewhere(branches: Mapping[str, str]) -> str:
-    """Return the packets that other branches have, or have moved on, each with the branch."""
+def _elsewhere(branches: Mapping[str, str], claims: Sequence[RemoteClaim], style: Style) -> list[str]:
+    """Return the lines about packets that other branches have moved on, or other clones have claimed."""
     named = [f"{name} ({escape(branch)})" for name, branch in sorted(branches.items())]
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return f"{counted(len(named), 'packet')}: {', '.join(named[:_MOST_NAMED])}{more}"
+    held = [f"{one.packet} ({escape(one.holder)}, {_until(one.expires_at)})" for one in claims]
+    lines: list[str] = []
+    for head, listed in (("on other branches", named), ("claimed in other clones", held)):
+        more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
+        text = f"{counted(len(listed), 'packet')}: {', '.join(listed[:_MOST_NAMED])}{more}"
+        lines += _headed(head, text, "info", style) if listed else []
+    return lines
+
+
+def _elsewhere_json(branches: Mapping[str, str], claims: Sequence[RemoteClaim]) -> dict[str, Json]:
+    return {
+        "elsewhere": [{"id": name, "branch": branch} for name, branch in sorted(branches.items())],
+        "claims": [
+            {"id": one.packet, "holder": one.holder, "until": one.expires_at, "seen": one.seen} for one in claims
+        ],
+    }
+
+
+def _until(end: str) -> str:
+    return f"until {end}" if end else "without an end"
 
 
 def _headed(head: str, text: str, role: Role, style: Style) -> list[str]:
@@ -400,13 +428,21 @@ def _next(facts: Facts, counts: Counter[str], *, edited: bool, work: bool) -> st
 def _show_next(arguments: Arguments, cache: Cache) -> Output:
     repository = open_for_reading()
     agent = arguments.value("for")
-    rows = ready(listed_facts(repository, cache, documents=True), agent)
-    text = _next_json(rows) if arguments.flag("json") else _next_text(rows)
+    facts, elsewhere = listed_facts(repository, cache, documents=True), packets_elsewhere(repository)
+    claims = claims_of_others(repository, facts.packets, facts.moment.now)
+    # Work that others have begun would be done a second time.
+    begun = elsewhere.keys() | {claim.packet for claim in claims}
+    rows = [row for row in ready(facts, agent) if row.id not in begun]
+    if arguments.flag("json"):
+        text = _next_json(rows, _elsewhere_json(elsewhere, claims))
+    else:
+        text = _next_text(rows, _elsewhere(elsewhere, claims, arguments.style(sys.stdout)))
+    until = min((claim.expires_at for claim in claims if claim.expires_at), default="")
     # The work of an agent depends on the time, because leases end.
-    return output(repository, text, lasts=not agent)
+    return output(repository, text, lasts=not agent, until=until)
 
 
-def _next_json(rows: list[Ready]) -> str:
+def _next_json(rows: list[Ready], elsewhere: Mapping[str, Json]) -> str:
     listed: list[Json] = [
         {
             "id": row.id,
@@ -418,15 +454,16 @@ def _next_json(rows: list[Ready]) -> str:
         }
         for row in rows
     ]
-    return render_envelope("next", exits.OK, [], {"ready": listed})
+    return render_envelope("next", exits.OK, [], {"ready": listed, **elsewhere})
 
 
-def _next_text(rows: list[Ready]) -> str:
+def _next_text(rows: list[Ready], others: list[str]) -> str:
     lines = []
     for row in rows:
         waiting = f"  {row.waiting} wait for it" if row.waiting else ""
         lines.append(f"{row.id}  {row.lane}  {row.risk or '-'}  since {row.since}{waiting}")
     if not rows:
         lines.append("nothing is ready")
+    lines += others
     lines.append(f"next: {rows[0].command if rows else 'workpacket status'}")
     return "\n".join(lines) + "\n"

@@ -30,7 +30,7 @@ from workpacket.shell.actor import moment
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.facts import open_approvals
 from workpacket.shell.base import BasePolicy, policy_digest, read_base_policy
-from workpacket.shell.checking.examining import examine_file, load_findings
+from workpacket.shell.checking import examine_file, load_findings
 from workpacket.shell.event_keys import keys_folder
 from workpacket.shell.governing.execution import Carried, here
 from workpacket.shell.keys import find_key, signers_line

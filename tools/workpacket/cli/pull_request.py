@@ -80,7 +80,7 @@ def _requirements(arguments: Arguments) -> int:
     """Report the matrix of requirements, packets, criteria and evidence as CSV."""
     from workpacket.cli.trace import examine
     from workpacket.report.audit_data import MATRIX_HEADS, matrix_rows
-    from workpacket.report.csv_table import csv_text
+    from workpacket.report.escape import csv_text
 
     rows = list(matrix_rows(examine()[1]))
     listed: list[Json] = [dict(zip(MATRIX_HEADS, row, strict=True)) for row in rows]

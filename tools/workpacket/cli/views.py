@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 
 from workpacket.cli.cached_output import Output, run_cached, show, show_fresh
-from workpacket.cli.options import Arguments, Command, Option, chosen
+from workpacket.cli.options import FETCH, Arguments, Command, Option, chosen
 from workpacket.cli.workspace import open_workspace
 from workpacket.shell.cache import Cache
 from workpacket.shell.tree import find_documents
@@ -18,13 +18,18 @@ if TYPE_CHECKING:
 
 
 def _show_all(arguments: Arguments) -> int:
+    if arguments.flag("fetch"):
+        from workpacket.cli.read_only import fetch_first
+
+        fetch_first(arguments)
     return run_cached(arguments, "overview")
 
 
 _STATUS = Command(
     "status",
     _show_all,
-    examples=("workpacket status",),
+    options=(FETCH,),
+    examples=("workpacket status", "workpacket status --fetch"),
 )
 
 
@@ -33,6 +38,7 @@ _NEXT = Command(
     _show_all,
     options=(
         Option("for", "include packets held by this actor, and leave out packets assigned to others", value="NAME"),
+        FETCH,
     ),
     description="Sorted by the number of waiting packets, then by risk, then by age.",
     examples=("workpacket next", "workpacket next --for coder-1"),

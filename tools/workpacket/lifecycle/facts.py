@@ -15,7 +15,7 @@ from workpacket.model.lanes import LANDS_AS
 from workpacket.model.layout import packet_paths, refinement_paths, stub_path
 from workpacket.model.plan import Moment
 from workpacket.problem import Problem
-from workpacket.text.fields import normal_key
+from workpacket.text.blocks import normal_key
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value, replace
 

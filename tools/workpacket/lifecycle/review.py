@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from workpacket.errors import WorkpacketError
-from workpacket.evidence.reports import EXIT_CODE
+from workpacket.evidence.runners import EXIT_CODE
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.facts import Facts, PacketFacts

@@ -20,8 +20,7 @@ from workpacket.lifecycle.moves import Planned
 from workpacket.model.canonical import Json
 from workpacket.model.layout import POLICY_PATH, REANCHORED_PATH, SIGNERS_PATH
 from workpacket.model.plan import FileChange, Moment, Plan, digest
-from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Node, Source
 from workpacket.value import Value
 
 _HEADER: Final = """

@@ -25,8 +25,7 @@ from workpacket.rules.structured import (
     latin,
     says_something,
 )
-from workpacket.text.blocks import LISTS, walk
-from workpacket.text.fields import Field, normal_key, read_items
+from workpacket.text.blocks import LISTS, Field, normal_key, read_items, walk
 from workpacket.text.formats import date, date_time, legacy_signature
 
 # `<not applicable>` is an answer, but a comment is not. `PASS | FAIL` is a choice that the template leaves open.

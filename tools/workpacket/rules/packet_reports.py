@@ -13,7 +13,7 @@ from workpacket.problem import Problem
 from workpacket.rules.identity import PLACEHOLDER
 from workpacket.rules.rule import DocumentRule
 from workpacket.rules.structured import says_something
-from workpacket.text.fields import normal_key, read_fields
+from workpacket.text.blocks import normal_key, read_fields
 
 _VERDICT = lazy_pattern(
     r"(?:^|(?<=\r))[ \t]*(?:[-*+][ \t]+)?"

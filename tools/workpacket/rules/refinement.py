@@ -19,7 +19,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.identity import PLACEHOLDER
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, first_lines, repeated
-from workpacket.text.fields import normal_key
+from workpacket.text.blocks import normal_key
 from workpacket.text.formats import date, legacy_signature
 from workpacket.text.source import Source
 
@@ -83,7 +83,7 @@ def _named(summary: Mapping[str, object]) -> tuple[str, Place]:
     """Return the specification that a refinement or the pointer names, and where."""
     if "spec" in summary:
         return _summary(summary)["spec"], _summary(summary)["spec_place"]
-    return cast(str, summary["target"]), cast(Place, summary["place"])
+    return cast("str", summary["target"]), cast("Place", summary["place"])
 
 
 class SpecMoved(SpecificationRule):

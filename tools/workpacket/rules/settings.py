@@ -9,8 +9,7 @@ from typing import Literal
 from workpacket.model.layout import POLICY_PATH
 from workpacket.model.reasons import Reason
 from workpacket.problem import Location, Problem
-from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Node, Source
 from workpacket.value import NOTHING, Value
 
 Profile = Literal["adopt", "strict"]

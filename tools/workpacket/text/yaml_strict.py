@@ -22,8 +22,7 @@ from typing import TypeAlias
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem
-from workpacket.text.node import Loaded, Node, unreadable
-from workpacket.text.source import DATA, Limits, Source
+from workpacket.text.source import DATA, Limits, Loaded, Node, Source, unreadable
 
 NodePath: TypeAlias = "tuple[str | int, ...]"
 

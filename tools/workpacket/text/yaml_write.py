@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.text.node import Plain, Scalar
+from workpacket.text.source import Plain, Scalar
 from workpacket.text.yaml_strict import read_otherwise, resolve
 
 _STEP = "  "

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import KEYED, EffectOptions, EffectPlan, Effects, identity, user_key
-from workpacket.runtime.attempts.questions import Ask, Asking, Questions
 from workpacket.runtime.attempts.recorder import FINISHING, Boundary, RecordDraft, Recorder
 from workpacket.runtime.attempts.steps import (
     LONGEST_NAME,
@@ -33,7 +32,7 @@ from workpacket.runtime.attempts.steps import (
     require_name,
     shown_arguments,
 )
-from workpacket.runtime.attempts.waits import OpenWait, Waiter
+from workpacket.runtime.attempts.waits import Ask, Asking, OpenWait, Questions, Waiter
 from workpacket.runtime.clock import Ids, random_id
 from workpacket.runtime.errors import HandedOver, LeaseLost, RunBlocked, RunCancelled, RuntimeFault
 from workpacket.runtime.records.failures import described

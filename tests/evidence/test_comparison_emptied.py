@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from workpacket.evidence.additions import ANSWERS, FileAdditions, PythonFile, additions, emptied, new_names
+from workpacket.evidence.comparison import ANSWERS, FileAdditions, PythonFile, additions, emptied, new_names
 
 BEFORE = "def old():\n    return 1\n\n\nclass Kept:\n    def stays(self):\n        return 2\n"
 ADDED = """

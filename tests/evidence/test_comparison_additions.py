@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workpacket.evidence.additions import Additions, FileAdditions, PythonFile, additions, names_addition, says_missing
+from workpacket.evidence.comparison import Additions, FileAdditions, PythonFile, additions, names_addition, says_missing
 
 FILES = (
     FileAdditions(

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 
 from text.markdown_documents import DOCUMENTS
-from workpacket.text.blocks import Block
-from workpacket.text.fields import Field, Item, first_label, later_label, read_fields, read_items
+from workpacket.text.blocks import Block, Field, Item, first_label, later_label, read_fields, read_items
 from workpacket.text.markdown import read_blocks
 from workpacket.text.source import Source
 

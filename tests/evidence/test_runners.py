@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workpacket.evidence.commands import Started, instrumented, is_trivial, junit_files, started
+from workpacket.evidence.runners import Started, instrumented, is_trivial, junit_files, started
 
 PROBE = "/tmp/probe"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workpacket.evidence.reports import (
+from workpacket.evidence.runners import (
     Obstacle,
     Ran,
     TestReport,

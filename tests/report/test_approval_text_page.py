@@ -8,8 +8,8 @@ import json
 import re
 from html.parser import HTMLParser
 
+from workpacket.report.approval_text import Asked, TouchPage, render_touch_page, security_policy
 from workpacket.report.audit_page import PageFiles
-from workpacket.report.touch_page import Asked, TouchPage, render_touch_page, security_policy
 
 FILES = PageFiles("p { color: red }", "'use strict';")
 HOSTILE = "</script><script>harm()</script><!-- & \u202e \x1b[31m \"'"
