@@ -24,7 +24,7 @@ WRITERS = {
     "shell/cache.py": "the cache, in the git directory and in the person's own folder",
     "shell/governing/proof_process.py": "the end of what a proof printed, in the git directory",
     "shell/governing/contract_proofs.py": "our probe and what it is told, in a temporary folder",
-    "shell/governing/proof_trees.py": "fresh trees to run proofs in, in a temporary folder",
+    "shell/governing/evidence.py": "fresh trees to run proofs in, in a temporary folder",
     "shell/notify.py": "runs the command that the person names in WORKPACKET_NOTIFY",
     "shell/event_keys.py": "the folder of event keys, among the person's settings",
     "shell/keys.py": "the person's own key, in their own folder; keys that it tries to sign with, in a temporary one",

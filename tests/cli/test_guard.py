@@ -147,7 +147,7 @@ def test_each_listed_tool_call_is_judged_as_listed(
         said = (
             answer["reason"] if case["agent"] == "gemini" else answer["hookSpecificOutput"]["permissionDecisionReason"]
         )
-        assert "Next: " in said
+        assert "next: " in said
     else:
         assert out == ""
 

@@ -90,7 +90,7 @@ EQUIVALENT = (
         "the last letter of 32 bytes in base64 stands for four bits, and x is none of the sixteen",
     ),
     Equivalent(
-        "approvals/encodings.py",
+        "approvals/fields.py",
         "",
         "_CONSONANTS = 'bdfghjklmnprstvz'",
         "_CONSONANTS = 'bdfghjklmnprstvzx'",
@@ -527,14 +527,14 @@ EQUIVALENT = (
         "a line is about a file or about a test, never about both",
     ),
     Equivalent(
-        "approvals/checkpoints.py",
+        "approvals/event_signatures.py",
         "judge_signature",
         "if objection is not None or signer is None:",
         "if objection is not None:",
         "a key without a signer is objected to; the condition is there for the type checker",
     ),
     Equivalent(
-        "approvals/checkpoints.py",
+        "approvals/event_signatures.py",
         "judge_signature",
         "code, why = objection or (_SIGNER, '')",
         "code, why = objection",
@@ -707,7 +707,7 @@ EQUIVALENT = (
         "listed = run_git(repository.root, 'rev-list', '--branches', '--remotes', '--tags', check=True)",
         "git ends with 0 there, with or without a branch",
     ),
-    Equivalent("approvals/encodings.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
+    Equivalent("approvals/fields.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
 )
 
 

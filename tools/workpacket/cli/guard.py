@@ -179,7 +179,7 @@ def _in_a_sentence(decision: PathDecision) -> str:
 
     assert decision.refused is not None
     one = decision.refused
-    return f"{escape(decision.path)} may not be written: {escape(one.message)} ({one.code}). Next: {escape(one.hint)}"
+    return f"{escape(decision.path)} may not be written: {escape(one.message)} ({one.code}). next: {escape(one.hint)}"
 
 
 # --- paths ---
@@ -272,8 +272,8 @@ def _rules(repository: Repository) -> GuardRules:
         known = cached.recall()
         if known is not None:
             return from_text(known[1])
-        from workpacket.cli.cached_output import SETTINGS_FILES
         from workpacket.cli.read_only import output
+        from workpacket.cli.workspace import SETTINGS_FILES
 
         rules = _gathered(repository)
         made = output(repository, as_text(rules))

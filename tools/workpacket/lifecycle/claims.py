@@ -24,7 +24,7 @@ from workpacket.lifecycle.gates import (
     reminders,
     still_unmet,
 )
-from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move
+from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, finished_unmet, move
 from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.transitions import forward_command, move_unmet, transition
 from workpacket.model.canonical import Json
@@ -64,7 +64,7 @@ def prepare_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
 
 def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
     """Return everything that prevents the actor from claiming."""
-    unmet = move_unmet(packet.state, transition("claim"), facts.policy.lanes)
+    unmet = finished_unmet(facts, packet) or move_unmet(packet.state, transition("claim"), facts.policy.lanes)
     if unmet and unmet[0].code == "wrong_lane" and packet.state.lane == "IN_PROGRESS":
         return (_claimed(facts, packet, unmet[0]),)
     return unmet or claim_unmet_of_draft(facts, packet, branch)
