@@ -186,6 +186,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "trust_file_malformed": "workpacket approvals verify",
     "trust_file_foreign": "workpacket approvals verify",
     "approval_rejected": "workpacket approvals list {packet}",
+    "log_head_unknown": "workpacket log verify {packet}",
     "legacy_unpresented": "workpacket refine {packet} --present",
 }
 
@@ -199,8 +200,6 @@ def approval_unmet(verdict: Verdict, packet: str, terms: Mapping[str, str] | Non
         if refusal.path in used and refusal.code in {"log_moved", "scope_moved"}:
             continue
         command = _COMMANDS.get(refusal.code, approve)
-        if refusal.code == "log_head_unknown":
-            command = "workpacket log verify {packet}"
         supplies = command.replace("{packet}", packet).replace("{gate}", verdict.gate)
         yield Problem(refusal.code, refusal.message, Location(_place(refusal.path), refusal.line), supplies)
 
