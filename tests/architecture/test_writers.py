@@ -14,6 +14,7 @@ WRITERS = {
     "cli/trace.py": "the report of an audit, into the file that was named",
     "cli/failure.py": "the log of an internal error, in the temporary folder",
     "cli/issues.py": "runs the program of a forge, which prints an issue",
+    "cli/live_readings.py": "runs the audit, which writes its page into a temporary folder",
     "cli/main.py": "the null device, when nobody reads the output any more",
     "cli/registers.py": "the file that git made for it, for what the merge came to",
     "cli/workspace.py": "reports, checkpoints in a foreign form, the page of the board: into the file that was named",
