@@ -5,12 +5,11 @@ later verdict must have recorded its current digest; otherwise someone other tha
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from workpacket.errors import WorkpacketError
 from workpacket.evidence.runners import EXIT_CODE
-from workpacket.lazy_pattern import lazy_pattern
-from workpacket.ledger.fold import in_force
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.facts import Facts, PacketFacts
@@ -41,7 +40,6 @@ from workpacket.model.events import LogEvent
 from workpacket.model.lanes import UNJUDGED, lane_words
 from workpacket.model.wording import counted
 from workpacket.problem import Location, Problem
-from workpacket.text.blocks import normal_key
 from workpacket.value import NOTHING, Value, replace
 
 TYPE_CHECKING = False
@@ -74,9 +72,6 @@ def is_vouched_for(report: Report, present: str | None, reports: Iterable[Report
     if present == report.sha256:
         return True
     return any((one.path, one.sha256) == (report.path, present) and one.at >= report.at for one in reports)
-
-
-_TODO = lazy_pattern(r"TODO\b")
 
 
 class Work(Value):
@@ -119,9 +114,6 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
         return (Problem("packet_missing", f"{packet.packet_path} is missing", Location(packet.packet_path), command),)
     rows = [*recorded(packet), *evidence.rows]
     proved = {str(row["criterion"]): str(row["result"]) for row in rows}
-    todo = [field.key for placed in document.placed for field in placed.fields if _TODO.match(field.value)]
-    if in_force(packet.log):  # a missing risk was approved as such, and only an amendment can add it
-        todo = [key for key in todo if normal_key(key) != "risk_tier"]
     asked = _provable(packet)
     submission = Submission(
         facts.actor.id,
@@ -130,7 +122,7 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
         [entry.value for entry in document.in_scope_paths],
         work.changed,
         work.uncommitted,
-        todo,
+        packet.left_open(),
         work.branch,
         whose_branch(facts, work.branch or ""),
         {str(row["criterion"]): _came_to(row) for row in rows} | dict(evidence.came_to),
@@ -338,8 +330,8 @@ def verdict(
         "PASS": forward_command(name, row.target, facts.policy.lanes)
         if facts.policy.lanes.is_added(row.target)
         else _landing(facts, packet),
-        "CHANGES": f"ask {coder} to change the work, to commit it, and to run: {again}",
-        "FAIL": f"ask {coder} to run: {again}",
+        "CHANGES": f"ask {shlex.quote(coder)} to change the work, to commit it, and to run: {again}",
+        "FAIL": f"ask {shlex.quote(coder)} to run: {again}",
         "OUTDATED_ONLY": f"workpacket new --next {packet.id.base}",
     }
     done = {"id": name, "lane": row.target}
