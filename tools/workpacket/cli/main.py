@@ -113,7 +113,7 @@ def _columns() -> int | None:
 
 
 def _say_what_is_typed_now(spelling: list[str], own: Sequence[str]) -> None:
-    """Tell a person who typed an old spelling what the current one is."""
+    """Tell a person who used an old spelling what the current one is."""
     spelled = " ".join(spelling)
     if spelled in FORMER and spelled not in SILENT and "--json" not in own:
         sys.stderr.write(f"note: `workpacket {spelled}` is now `workpacket {FORMER[spelled]}`\n")
@@ -137,7 +137,7 @@ def _unknown(spelled: str) -> Exception:
     from workpacket.errors import WorkpacketError
 
     known = OTHER_NAMES.get(spelled.casefold())
-    # A name is what somebody types who has forgotten the first word.
+    # People who forget the first word type the name.
     spellings = [*COMMANDS, *map(typed_as, COMMANDS)]
     near = [known] if known else [typed_as(name) for name in get_close_matches(spelled.casefold(), spellings, n=1)]
     hint = f"did you mean `workpacket {near[0]}`?" if near else "workpacket --help"

@@ -4,8 +4,8 @@ Each call runs one command in a process of its own, with the key of the account 
 name, chosen when the server starts. The caller's values are positional arguments or values of options, never options.
 There is no tool that approves, waives, overrides or answers a question of a run.
 
-An answer has the command's JSON object as structured content, and one page of it as text. What documents say is in that
-text, so it is marked as data.
+An answer has the command's JSON object as structured content, and one page of it as text. That text quotes documents,
+so it is marked as data.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ COMMAND = Command(
     _run,
     description="""
 Serves eight tools on standard input and output, for agents that have no shell: next, show, why, search, start, note,
-done and verdict. No tool can approve, waive, override, answer a question of a run, or act under another name than the
+done and verdict. No tool can approve, waive, override, answer a question of a run, or act under a name other than the
 server's. Needs the extra workpacket[mcp].""",
     options=(
         COMMIT,

@@ -157,7 +157,7 @@ def packet_of(facts: Facts, name: str) -> PacketFacts:
 
 def conclude(arguments: Arguments, carried: Carried, packet: str = "", hands_over: Sequence[str] = ()) -> int:
     """Report the result and return the exit status. A refusal names the packet. `hands_over` are the paths that must be
-    committed before the next step, which someone else takes, perhaps in another clone.
+    committed before the next step, because someone else takes it, perhaps in another clone.
     """
     answer = carried.answer
     if not isinstance(answer, Planned):
@@ -188,7 +188,7 @@ def conclude(arguments: Arguments, carried: Carried, packet: str = "", hands_ove
 
 
 def _told(carried: Carried, answer: Planned) -> Planned:
-    """Tell people what they are needed for, if the policy or the environment says so."""
+    """Notify the people who are needed, if the policy or the environment says how."""
     if not answer.plan.events or not (carried.webhook or "WORKPACKET_NOTIFY" in os.environ):
         return answer
     from workpacket.shell.notify import needs_of, tell

@@ -242,7 +242,7 @@ def _may_have_one_value(document: Packet, section: Section) -> bool:
 class ScopeContradicts(PacketRule):
     """Path that is both in scope and out of scope
 
-    Whether the work may change it is left to the reader.
+    It is unclear whether the work may change it.
 
     Remedy: delete it from one of the two lists.
     """

@@ -126,7 +126,7 @@ class WouldBeAltered(RedactionFailed):
 
 
 class PayloadSealed(RuntimeFault):
-    """A payload is encrypted, and its key is missing, invalid, or another one."""
+    """A payload is encrypted, and its key is missing, invalid or not the right one."""
 
     default_code = "payload_sealed"
 
@@ -138,7 +138,7 @@ class RunBlocked(RuntimeFault):
 
 
 class LeaseHeld(RunBlocked):
-    """Another process is working on the run, or on what else the lease is for."""
+    """Another process has the lease of the run, or of other work."""
 
     default_code = "run_busy"
 

@@ -23,7 +23,7 @@ from workpacket.runtime.stores.contract import Append, Appended, Lease, Store, l
 
 
 class RecordDraft(NamedTuple):
-    """A record before redaction; its payload has been redacted already.
+    """A record before redaction; its payload is redacted already.
 
     This type differs from `NewEvent` so that nothing reaches a store without having been searched for secrets. `own`
     means that the data contain no float and nothing that others can change, so reading them back would yield the same.

@@ -336,7 +336,7 @@ class Pen:
     ids: Ids
 
     def nonce(self) -> str:
-        """Return bytes that make a payload unique."""
+        """Return random bytes that make a payload unique."""
         return self.ids()[:16]
 
     def new(self, type_: str, data: Mapping[str, Json], payload: bytes | None = None) -> NewEvent:

@@ -94,7 +94,7 @@ class FinishedSteps(MutableMapping[str, StepRecord]):
         self._lock = threading.RLock()
 
     def opened(self, last: Event) -> None:
-        """Say which event is the last one of the log as it was opened."""
+        """Record which event was the last one when the log was opened."""
         self._end = last
 
     @property

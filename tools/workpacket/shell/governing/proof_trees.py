@@ -67,7 +67,7 @@ def scratch_folder(*, shared: bool = False) -> Iterator[str]:
     # Without links: runners report real paths, which are compared with it.
     folder = os.path.realpath(tempfile.mkdtemp(prefix="workpacket-proof-"))
     if shared:
-        os.chmod(folder, 0o711)  # noqa: S103 - its name is a secret of ours, and what lies in it has rights of its own
+        os.chmod(folder, 0o711)  # noqa: S103 - its name is secret, and its contents have their own permissions
     try:
         yield folder
     finally:
