@@ -60,6 +60,7 @@ def test_twenty_packets_of_three_repositories_are_listed() -> None:
     assert {packet.repository for packet in packets} == {"open", "signed", "full"}
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:open_binary:DeprecationWarning")
 @pytest.mark.parametrize(("way", "packet"), [("shell", "Open-4"), ("tools", "Open-2")])
 def test_a_packet_becomes_validated_although_something_goes_wrong(tmp_path: Path, way: str, packet: str) -> None:

@@ -126,6 +126,7 @@ def test_no_tool_can_approve_or_act_for_another() -> None:
         assert not {"as", "sign", "key", "actor"} & tool.properties.keys()
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_value_of_the_caller_is_never_an_option(root: Path, text: str) -> None:
     session = AgentServer(("--as", "coder"), ())

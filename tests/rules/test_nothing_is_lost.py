@@ -50,6 +50,7 @@ def test_without_anything_planted_nothing_is_repaired(name: str) -> None:
     assert after(case, case.text) == case.text
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     "case",
     [case for case in PLANTED if case.command != "upgrade"],

@@ -78,6 +78,7 @@ def is_found(row: dict[str, Any], path: str, found: list[Problem], text: str) ->
     )
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("number", range(len(ROWS)))
 def test_a_planted_defect_is_found(number: int, tmp_path: Path) -> None:
     row = ROWS[number]

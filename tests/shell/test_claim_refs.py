@@ -44,7 +44,7 @@ class Hub(NamedTuple):
         return git(self.folder / "hub.git", "log", "-1", "--format=%an", self.pattern.replace("{id}", NAME))
 
 
-@pytest.fixture(params=["a reference of its own", "a branch", "over HTTP"])
+@pytest.fixture(params=["a reference of its own", "a branch", pytest.param("over HTTP", marks=pytest.mark.long)])
 def hub(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Hub]:
     make_repository(tmp_path / "first")
     (tmp_path / "first" / "file").write_text("text")
@@ -94,7 +94,7 @@ def served(folder: Path) -> Iterator[str]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Backend)
-    thread = Thread(target=server.serve_forever)
+    thread = Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"

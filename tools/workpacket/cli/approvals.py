@@ -160,7 +160,7 @@ def _as_text(arguments: Arguments, approvals: Approvals, packet: str, verdict: V
     text = "\n".join(lines) + "\n"
     if not verdict.met and not spent:
         text += render_refusals(((each.code, each.message, "") for each in verdict.unmet), style)
-        text += f"  Next: workpacket approve {packet} --gate {verdict.gate}\n"
+        text += f"  next: workpacket approve {packet} --gate {verdict.gate}\n"
     return text + "\n"
 
 

@@ -183,7 +183,7 @@ def _run_start(arguments: Arguments) -> int:
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     actor, said = actor_of(arguments, repository), declared(arguments)
-    approved = signed_first(arguments, name)
+    approved = _approved(arguments, repository, name, actor)
     if approved != exits.OK:
         return approved
     look(repository, head=False).require_visible()
@@ -217,6 +217,18 @@ def _run_start(arguments: Arguments) -> int:
     if not isinstance(carried.answer, Planned) and before not in {"", branch}:
         switch_branch(repository, before)
     return sync_team_claim(arguments, conclude(arguments, carried, name))
+
+
+def _approved(arguments: Arguments, repository: Repository, name: str, actor: Actor) -> int:
+    """With --sign, have a person approve what can be started; return the exit status of that."""
+    if not arguments.flag("sign"):
+        return exits.OK
+    facts = gather(repository, [name], actor)
+    packet = facts.packets[name]
+    if packet.state.lane != "STUB":
+        return exits.OK  # what was activated is approved
+    unmet = _elsewhere(repository, facts, packet.state.assignment.branch or facts.policy.branch_of(name))
+    return refuse(arguments, name, unmet) if unmet else signed_first(arguments, name)
 
 
 def _starting(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:

@@ -147,7 +147,7 @@ def _in_a_sentence(decision: PathDecision) -> str:
 
     assert decision.refused is not None
     one = decision.refused
-    return f"{escape(decision.path)} may not be written: {escape(one.message)} ({one.code}). Next: {escape(one.hint)}"
+    return f"{escape(decision.path)} may not be written: {escape(one.message)} ({one.code}). next: {escape(one.hint)}"
 
 
 # --- paths ---

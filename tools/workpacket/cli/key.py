@@ -134,7 +134,7 @@ def doctor(arguments: Arguments) -> int:
         lines.append("note: the base has no allowed_signers yet, so every key found counts as an approval key")
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.write(
-        f"Next: {'do the first step above' if findings else 'nothing to do; run this again when keys change'}\n"
+        f"next: {'do the first step above' if findings else 'nothing to do; run this again when keys change'}\n"
     )
     return status
 
@@ -151,7 +151,7 @@ def list_keys(arguments: Arguments) -> int:
         for row in rows
     )
     signers: list[Json] = [dict(row) for row in rows]
-    return _tell(arguments, {"signers": signers}, text + "Next: workpacket key doctor\n")
+    return _tell(arguments, {"signers": signers}, text + "next: workpacket policy show\n")
 
 
 def _row(trusted: Trusted, blob: bytes) -> dict[str, Json]:

@@ -1,7 +1,7 @@
 """`workpacket log`: verify the log, and sign checkpoints of it.
 
-`workpacket log recover`: complete or undo an interrupted change of several files, and bring back events that git took
-away.
+`workpacket log recover`: complete or undo an interrupted change of several files, and restore events that git
+removed.
 """
 
 from __future__ import annotations

@@ -11,14 +11,21 @@ from typing import Final, NamedTuple
 from workpacket.cli.cached_output import AGE, Output
 from workpacket.cli.history import cache_dependencies, claims_of_others, runs_of
 from workpacket.cli.options import Arguments, usage
-from workpacket.cli.read_only import all_facts, listed_facts, open_for_reading, output
+from workpacket.cli.read_only import (
+    all_facts,
+    asking_files,
+    listed_facts,
+    open_for_reading,
+    output,
+    reader_identity,
+)
 from workpacket.cli.views import EXPORTS
 from workpacket.documents.register_table import entry_line
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import PacketState, fold
 from workpacket.lifecycle.board_sync import hand_edits
 from workpacket.lifecycle.facts import Facts
-from workpacket.lifecycle.gates import lease_held
+from workpacket.lifecycle.gates import ends_unjudged, lease_held
 from workpacket.lifecycle.glance import Glance, glance_at
 from workpacket.lifecycle.next_steps import Ready, ready
 from workpacket.lifecycle.separation import CLAIMED
@@ -218,12 +225,14 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
     repository = open_for_reading()
     facts = listed_facts(repository, cache, documents=True)
     counts = Counter(packet.lane or "no log" for packet in facts.packets.values())
+    me, asked = reader_identity(arguments, repository).id, asking_files(arguments, repository)
     held = _held(facts)
     waiting = list(_waiting(facts))
     edits = [f"{packet.id} (line {line}: {token}, log: {packet.lane})" for packet, token, line in hand_edits(facts)]
     rows = ready(facts)
     runs = runs_of(_with_runs(facts))
     steady, also = cache_dependencies(runs)
+    steady, also = steady and asked is not None, [*also, *(asked or ())]
     # Leases end without a change of any file.
     leases = [packet.glance.lease for name, packet in facts.packets.items() if name in held]
     roots, elsewhere = _new_roots(str(repository.root)), packets_elsewhere(repository)
@@ -246,10 +255,17 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
     lines = [f"{counts[token]:6}  {escape(lane_words(token))}" for token in tokens if counts[token]]
     style = arguments.style(sys.stdout)
     told: list[tuple[str, str, Role]] = []
-    for one in waiting:
-        detail = escape(one.detail and f": {one.detail}")
-        told.append((one.need, f"{one.id} for {AGE}{one.since}{AGE}, since {one.since}{detail}", "warning"))
-    told += [("held", f"{name} by {escape(holder)}", "path") for name, holder in held.items()]
+    for one in sorted(waiting, key=lambda one: one.by == me):
+        whose = " from someone else" if one.by == me else ""
+        about = _about(facts, one.id, one.detail)
+        told.append((one.need + whose, f"{one.id} for {AGE}{one.since}{AGE}{about}", "warning"))
+    drafts = _drafts(facts)
+    told += [("not started", f"{name}{_about(facts, name)}", "path") for name in drafts[:_MOST_NAMED]]
+    more = counted(len(drafts) - _MOST_NAMED, "other draft")
+    told += [("not started", f"{more}: workpacket list --lane STUB", "path")] if len(drafts) > _MOST_NAMED else []
+    for name, holder in held.items():
+        mine = holder.removesuffix(f" ({CLAIMED})") == me
+        told.append(("you hold" if mine else "held", f"{name}{'' if mine else f' by {escape(holder)}'}", "path"))
     told += [("run", escape(run.sentence), "path") for its in runs.values() for run in its]
     told += [("hand edit", escape(edit), "warning") for edit in edits]
     told += [("note", escape(sentence), "info") for sentence in roots]
@@ -261,6 +277,17 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
 
 
 _MOST_NAMED: Final = 5
+
+
+def _drafts(facts: Facts) -> list[str]:
+    """Return the light packets that no one has started."""
+    return [name for name, packet in sorted(facts.packets.items()) if packet.lane == "STUB" and packet.light]
+
+
+def _about(facts: Facts, name: str, detail: str = "") -> str:
+    """Return the title of a packet and what else is said about it, in one line."""
+    title = facts.packets[name].glance.title or ""
+    return escape(f"{detail and f': {detail}'}{title and f' ({title})'}")
 
 
 def _elsewhere(branches: Mapping[str, str], claims: Sequence[RemoteClaim], style: Style) -> list[str]:
@@ -296,12 +323,13 @@ def _headed(head: str, text: str, role: Role, style: Style) -> list[str]:
 
 
 class _Waiting(NamedTuple):
-    """A packet that cannot move on until someone acts, and since when."""
+    """A packet that cannot move on until someone acts, and since when; `by` names who cannot be the one."""
 
     id: str
     need: str
     since: str
     detail: str
+    by: str = ""
 
 
 def _waiting(facts: Facts) -> Iterator[_Waiting]:
@@ -318,9 +346,15 @@ def _waiting(facts: Facts) -> Iterator[_Waiting]:
         elif packet.lane == "STUB" and glance.presented:
             found.append(_Waiting(name, "needs an approval", glance.presented, "its refinement was presented"))
         elif lane is not None and lane.waits_for and moves:
-            by = f"by {moves[0].actor}" if packet.lane == "IN_REVIEW" else ""
-            detail = _note(glance, signed=True) if packet.lane == "BLOCKED" else by
-            found.append(_Waiting(name, lane.waits_for, moves[0].at, detail))
+            by = moves[0].actor if packet.lane == "IN_REVIEW" else ""
+            if packet.lane == "BLOCKED":
+                detail = _note(glance, signed=True)
+            elif by and ends_unjudged(glance, facts.policy):
+                found.append(_Waiting(name, "needs a merge, and no verdict", moves[0].at, ""))
+                continue
+            else:
+                detail = f"submitted by {by}" if by else ""
+            found.append(_Waiting(name, lane.waits_for, moves[0].at, detail, by))
     return iter(sorted(found, key=lambda one: (one.since, one.id)))
 
 
@@ -436,7 +470,8 @@ def _show_next(arguments: Arguments, cache: Cache) -> Output:
     if arguments.flag("json"):
         text = _next_json(rows, _elsewhere_json(elsewhere, claims))
     else:
-        text = _next_text(rows, _elsewhere(elsewhere, claims, arguments.style(sys.stdout)))
+        drafts = [name for name in _drafts(facts) if name not in begun]
+        text = _next_text(rows, drafts, _elsewhere(elsewhere, claims, arguments.style(sys.stdout)))
     until = min((claim.expires_at for claim in claims if claim.expires_at), default="")
     # The work of an agent depends on the time, because leases end.
     return output(repository, text, lasts=not agent, until=until)
@@ -457,13 +492,16 @@ def _next_json(rows: list[Ready], elsewhere: Mapping[str, Json]) -> str:
     return render_envelope("next", exits.OK, [], {"ready": listed, **elsewhere})
 
 
-def _next_text(rows: list[Ready], others: list[str]) -> str:
+def _next_text(rows: list[Ready], drafts: Sequence[str], others: list[str]) -> str:
     lines = []
     for row in rows:
         waiting = f"  {row.waiting} wait for it" if row.waiting else ""
         lines.append(f"{row.id}  {row.lane}  {row.risk or '-'}  since {row.since}{waiting}")
-    if not rows:
-        lines.append("nothing is ready")
-    lines += others
-    lines.append(f"next: {rows[0].command if rows else 'workpacket status'}")
+    if rows:
+        then = rows[0].command
+    else:
+        then = f"workpacket why {drafts[0]}" if drafts else "workpacket status"
+        left = f"; not started: {', '.join(drafts[:_MOST_NAMED])}" if drafts else ""
+        lines.append(f"nothing is ready{left}")
+    lines += [*others, f"next: {then}"]
     return "\n".join(lines) + "\n"

@@ -22,13 +22,17 @@ def _show_all(arguments: Arguments) -> int:
         from workpacket.cli.read_only import fetch_first
 
         fetch_first(arguments)
-    return run_cached(arguments, "overview")
+    # Only `status` says what waits for the person who asks.
+    return run_cached(arguments, "overview", _who_asks if arguments.command.name == "status" else tuple)
 
 
 _STATUS = Command(
     "status",
     _show_all,
     options=(FETCH,),
+    description="""
+Counts the packets in each lane, and lists what waits: for you, for someone else, and for how long; who holds what; runs
+that need attention, hand edits of the board, and packets that others have moved on.""",
     examples=("workpacket status", "workpacket status --fetch"),
 )
 

@@ -16,7 +16,7 @@ from workpacket.ledger.fold import LinkedRun, PacketState
 from workpacket.ledger.log import EventWriter, Log, NewLogEvent, next_event
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import Claim, claim_unmet, holder_unmet, lease_held, reminders, still_unmet
-from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move
+from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, finished_unmet, move
 from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.transitions import forward_command, move_unmet, transition
 from workpacket.model.canonical import Json
@@ -56,7 +56,7 @@ def prepare_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
 
 def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
     """Return everything that prevents the actor from claiming."""
-    unmet = move_unmet(packet.state, transition("claim"), facts.policy.lanes)
+    unmet = finished_unmet(facts, packet) or move_unmet(packet.state, transition("claim"), facts.policy.lanes)
     return unmet or claim_unmet_of_draft(facts, packet, branch)
 
 

@@ -476,16 +476,20 @@ def _scope_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
         yield Problem("outside_scope", message, Location(path), f"{undo}, then: {again}")
 
 
+_FEW_PATHS: Final = 5
+
+
 def uncommitted_unmet(uncommitted: Sequence[str], command: str) -> Iterator[Problem]:
+    paths = shlex.join(uncommitted) if len(uncommitted) <= _FEW_PATHS else "--all"
     for path in uncommitted:
-        message = f"{path} is not committed"
-        yield Problem("work_uncommitted", message, Location(path), f"commit it, then: {command}")
+        hint = f"git add {paths} && git commit, then: {command}"
+        yield Problem("work_uncommitted", f"{path} is not committed", Location(path), hint)
 
 
 def _todo_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
     for name in submission.todo:
         path = packet_paths(packet)[0]
-        hint = f"fill in {name} in {path}, then: commit it, then: {submission.command}"
+        hint = f"edit {path}: fill in {name}, then: git commit {path}, then: {submission.command}"
         yield Problem("todo_left", f"{name} is not filled in", Location(path), hint)
 
 

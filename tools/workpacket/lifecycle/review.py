@@ -30,7 +30,7 @@ from workpacket.lifecycle.gates import (
     unfinished_runs,
     verdict_unmet,
 )
-from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move, whose_branch
+from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, finished_unmet, move, whose_branch
 from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.proofs import demands_of, folded, replay_unmet, unlike_demand
 from workpacket.lifecycle.transitions import forward_command, move_unmet, transition
@@ -109,7 +109,7 @@ _NONE = Proofs()
 
 
 def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs = _NONE) -> tuple[Problem, ...]:
-    unmet = move_unmet(packet.state, transition("submit"), facts.policy.lanes)
+    unmet = finished_unmet(facts, packet) or move_unmet(packet.state, transition("submit"), facts.policy.lanes)
     if unmet:
         return unmet
     document = packet.packet
@@ -374,10 +374,15 @@ def merged(facts: Facts, packet: PacketFacts, found: Containment) -> Answer:
     name = packet.id.text
     commit = submitted_commit(packet)
     row = transition("merged", lanes=facts.policy.lanes)
-    unmet = move_unmet(packet.state, row, facts.policy.lanes) or (
-        *merged_unmet(name, commit, found.target, found.proof),
-        *still_unmet(tuple(unfinished_runs(packet.state)), packet.state, facts.moment.now, facts.approved)[0],
-        *added_unmet(facts, packet, row),
+    unjudged = finished_unmet(facts, packet) if packet.state.lane == "IN_REVIEW" else ()
+    unmet = (
+        unjudged
+        or move_unmet(packet.state, row, facts.policy.lanes)
+        or (
+            *merged_unmet(name, commit, found.target, found.proof),
+            *still_unmet(tuple(unfinished_runs(packet.state)), packet.state, facts.moment.now, facts.approved)[0],
+            *added_unmet(facts, packet, row),
+        )
     )
     if unmet:
         return unmet

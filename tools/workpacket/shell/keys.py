@@ -204,7 +204,7 @@ def find_key(named: str = "") -> OwnKey:
     except OSError as error:
         raise WorkpacketError(
             "approval_key_missing",
-            f"public key {public} not found: {error.strerror}",
+            f"the public key cannot be read: {error.strerror}",
             hint=f"create one with `workpacket key init`, or name yours: --key PATH, or {KEY_VARIABLE}",
             path=str(public),
         ) from error
