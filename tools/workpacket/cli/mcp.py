@@ -24,7 +24,7 @@ _VERDICTS: Final = ("PASS", "FAIL", "CHANGES", "OUTDATED_ONLY")
 
 
 class Tool(NamedTuple):
-    """One tool. `words` makes the command line of its arguments; those of a `writing` one name the actor."""
+    """One tool. `words` turns its arguments into a command line, which names the actor if the tool is `writing`."""
 
     description: str
     properties: Mapping[str, Any]

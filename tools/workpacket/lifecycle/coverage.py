@@ -221,7 +221,7 @@ def _misleads(section: str, linked: Set[str]) -> bool:
 
 
 def _link_names(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the names in brackets as Markdown compares them, each with the colon of a target."""
+    """Yield link labels as Markdown compares them, with the colon if they define a target."""
     return ((" ".join(name.casefold().split()), colon) for name, colon in _NAMED_LINK.findall(text))
 
 

@@ -27,7 +27,9 @@ class RuntimeFault(WorkpacketError):
 
     @property
     def way_out(self) -> str:
-        """Return the command or call that leads out: the hint, or else the usual remedy of the code, for this run."""
+        """Return the command or call that resolves the problem: the hint, or else the usual remedy of the code, for
+        this run.
+        """
         return self.hint or usual_remedy(self.code, self.run)
 
     @property

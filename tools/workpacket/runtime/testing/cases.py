@@ -125,7 +125,7 @@ def tell(text: str) -> None:
 
 
 def turns() -> Iterator[int]:
-    """Say that the store is open, wait for the others, and count for a moment."""
+    """Report that the store is open, wait for the other processes, then count for a moment."""
     tell("ready")
     sys.stdin.readline()
     started = time.monotonic()

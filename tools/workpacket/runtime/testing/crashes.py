@@ -423,7 +423,7 @@ class Crashes(StoreTestCase):
             self.keeps_its_word(told, f"after {told} acknowledged acts")
 
     def keeps_its_word(self, told: int, when: str) -> None:
-        """Require what was acknowledged, nothing in part, and that the next act can be repeated."""
+        """Require that everything acknowledged is there, nothing partial, and that the next act can be repeated."""
         try:
             store = self.open_store(ManualClock())
         except RuntimeFault as fault:
