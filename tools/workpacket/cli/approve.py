@@ -16,9 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.envelope import pae
-from workpacket.approvals.fields import LONGEST_VALIDITY
+from workpacket.approvals.fields import LONGEST_VALIDITY, read_instant
 from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.sshsig import NAMESPACE, unarmor
 from workpacket.approvals.statement import DEFAULT_VALIDITY, Statement, read_statement

@@ -98,6 +98,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         "Board and registry",
         (
             ("board", "views", "show the board, regenerate it, move an entry, or export a page"),
+            ("board serve", "serve", "serve the board in a browser of this machine, always up to date"),
             (
                 "board registry",
                 "registers",
