@@ -78,6 +78,7 @@ def text_of(result: Any) -> str:
     return str(result.content[0].text)
 
 
+@pytest.mark.long
 def test_a_packet_goes_its_way_through_the_tools(root: Path) -> None:
     async def story(client: Any) -> None:
         shown = await client.call_tool("show", {"id": NAME})

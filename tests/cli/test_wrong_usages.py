@@ -85,7 +85,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("usage", USAGES, ids=lambda usage: f"{usage['where']}: {usage['typed']}")
 def test_the_answer_names_what_to_do(places: dict[str, Path], tmp_path: Path, usage: dict[str, Any]) -> None:
     folder = tmp_path / "here"
