@@ -105,6 +105,7 @@ def test_a_packet_goes_its_way_through_the_tools(root: Path) -> None:
     assert {event["actor"]["id"] for event in events if event["type"] != "created"} == {"coder"}
 
 
+@pytest.mark.long
 def test_the_server_offers_what_it_says(root: Path) -> None:
     async def story(client: Any) -> None:
         tools = (await client.list_tools()).tools
