@@ -130,7 +130,7 @@ def test_the_page_shows_what_the_terminal_shows(
     terminal = signed.governed.done("approve", NAME, "--key", str(public), "--statement-out", out).out
 
     def without_moment(text: str) -> list[str]:
-        kept = [line for line in text.splitlines() if not line.startswith(("valid ", "nonce ", "Next: "))]
+        kept = [line for line in text.splitlines() if not line.startswith(("valid ", "nonce ", "next: "))]
         return [
             line for line in kept if "USER_SIGNATURE" not in line and "sha256" not in line and "in words" not in line
         ]

@@ -149,7 +149,7 @@ def test_status_says_how_long_a_packet_waits_also_when_it_is_cached(governed: Go
     governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
     for hours, said in ((0, "0 minutes"), (3, "3 hours"), (72, "3 days")):
         governed.clock.turn(hours=hours)
-        assert f"needs a verdict: {NAME} for {said}, since" in governed.done("status").out
+        assert f"needs a verdict: {NAME} for {said}: submitted by coder" in governed.done("status").out
 
 
 def test_a_secret_is_no_part_of_a_message_or_note(webhook: str, tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ from workpacket.shell.claim_refs import ClaimRefs, RemoteClaim, Unarbitrated, he
 from workpacket.shell.governed_files import GovernedFiles, packet_called
 from workpacket.shell.governing.execution import ACTIVATION, carry_out, facts_before, gather, here
 from workpacket.shell.held import look
+from workpacket.shell.transactions.transaction import complete_unfinished
 from workpacket.shell.work_done import branch_here
 from workpacket.value import replace
 
@@ -183,9 +184,10 @@ def _run_start(arguments: Arguments) -> int:
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     actor, said = actor_of(arguments, repository), declared(arguments)
-    approved = signed_first(arguments, name)
+    approved = _approved(arguments, repository, name, actor)
     if approved != exits.OK:
         return approved
+    complete_unfinished(repository, "start")
     look(repository, head=False).require_visible()
     facts = gather(repository, [name], actor, (ACTIVATION,))
     if facts.packets[name].state.lane == "STUB" and not facts.packets[name].light:
@@ -217,6 +219,18 @@ def _run_start(arguments: Arguments) -> int:
     if not isinstance(carried.answer, Planned) and before not in {"", branch}:
         switch_branch(repository, before)
     return sync_team_claim(arguments, conclude(arguments, carried, name))
+
+
+def _approved(arguments: Arguments, repository: Repository, name: str, actor: Actor) -> int:
+    """With --sign, have a person approve what can be started; return the exit status of that."""
+    if not arguments.flag("sign"):
+        return exits.OK
+    facts = gather(repository, [name], actor)
+    packet = facts.packets[name]
+    if packet.state.lane != "STUB":
+        return exits.OK  # what was activated is approved
+    unmet = _elsewhere(repository, facts, packet.state.assignment.branch or facts.policy.branch_of(name))
+    return refuse(arguments, name, unmet) if unmet else signed_first(arguments, name)
 
 
 def _starting(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:

@@ -17,7 +17,6 @@ from workpacket.git.repository import find_repository
 from workpacket.git.revisions import is_ignored
 from workpacket.git.run import run_git
 from workpacket.model.canonical import Json
-from workpacket.model.checkpoint_commit import SIDECARS
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.wording import counted
 from workpacket.report.catalogue import catalogue
@@ -25,6 +24,7 @@ from workpacket.report.escape import escape
 from workpacket.report.runs import CheckRow, render_checks
 from workpacket.runtime.attempts.starter import orphans_of
 from workpacket.runtime.clock import SystemClock
+from workpacket.runtime.commit_checkpoint import SIDECARS
 from workpacket.runtime.errors import LogDamaged, PayloadErased, RedactionFailed, RuntimeFault
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.records.events import KINDS, Event

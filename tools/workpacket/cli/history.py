@@ -29,6 +29,7 @@ from workpacket.model.events import LogEvent
 from workpacket.model.lanes import lane_of_token, lane_words
 from workpacket.model.layout import LOG_FOLDER, SEEN_CLAIMS
 from workpacket.model.wording import counted
+from workpacket.problem import by_remedy
 from workpacket.report.escape import escape
 from workpacket.report.runs import PacketRun, linked_runs
 from workpacket.shell.governing.execution import ACTIVATION, unseen_moves, verdict_question
@@ -168,7 +169,7 @@ def _run_why(arguments: Arguments) -> int:
     if approval_words(facts, packet):
         print(f"approval: {approval_words(facts, packet)}")
     if standing.unmet:
-        print(f"{counted(len(standing.unmet), 'condition')} not met for `{standing.command}`:")
+        print(f"{counted(len(by_remedy(standing.unmet)), 'condition')} not met for `{standing.command}`:")
         sys.stdout.write("".join(unmet_lines(standing.unmet, arguments.style(sys.stdout))))
     for run in runs:
         print(f"run: {escape(run.sentence)}\n     -> {escape(run.command)}")

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 import workpacket
-from workpacket.approvals.encodings import write_instant
+from workpacket.approvals.fields import write_instant
 from workpacket.approvals.policy import Trusted
 from workpacket.approvals.statement import PACKET
 from workpacket.approvals.verify import Judged

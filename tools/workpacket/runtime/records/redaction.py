@@ -63,13 +63,13 @@ def plain_payload(payload: bytes) -> bytes:
     """Return the payload, opened if it is encrypted."""
     if not payload.startswith(SEALED):
         return payload
-    from workpacket.runtime.records.sealed import unsealed
+    from workpacket.runtime.records.jcs import unsealed
 
     return unsealed(payload)
 
 
 def sealed_payload(payload: bytes) -> bytes:
-    from workpacket.runtime.records.sealed import sealed  # only where a value is encrypted
+    from workpacket.runtime.records.jcs import sealed  # only where a value is encrypted
 
     return sealed(payload)
 

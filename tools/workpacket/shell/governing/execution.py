@@ -70,7 +70,7 @@ from workpacket.shell.base import (
 )
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.held import look
-from workpacket.shell.transactions.transaction import refuse_during_merge, writing
+from workpacket.shell.transactions.transaction import complete_unfinished, writing
 from workpacket.shell.tree import read_bytes
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value, replace
@@ -118,6 +118,7 @@ def gather(
         specification=specification,
         refinement_faults={packet.id.text: _faults(packet, specification) for packet in asked},
         target_branch=policy.target_branch,
+        target_here=without_remote(repository, policy.target_branch),
         approvals=said.verdicts,
         approved=said.approved,
         on_target=_is_on(repository, policy),
@@ -386,7 +387,7 @@ def facts_before(repository: Repository, names: Sequence[str], actor: Actor) -> 
 
     Raises WorkpacketError `tree_incomplete` if any of these packets is missing here.
     """
-    refuse_during_merge(repository)
+    complete_unfinished(repository, "recover")
     held = look(repository)
     held.require_visible()
     held.require(_READ_BY_ALL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workpacket.text.source import Plain
-from workpacket.text.yaml_write import NotWritable, double_quoted, inline, literal, single_quoted, write_yaml
+from workpacket.text.yaml_strict import NotWritable, double_quoted, inline, literal, single_quoted, write_yaml
 
 DOCUMENT: Plain = {
     "checkpoint": {

@@ -8,7 +8,7 @@ import pytest
 
 from approvals.gates import ALICE, BOB, NOW, POLICY, key_of
 from softkeys import SoftKey
-from workpacket.approvals.checkpoints import judge_signature
+from workpacket.approvals.event_signatures import judge_signature
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import Trusted, read_policy_files
 from workpacket.approvals.sshsig import CHECKPOINT_NAMESPACE, NAMESPACE, armor
