@@ -315,7 +315,7 @@ def _parents(data: bytes) -> Iterator[str]:
 
 
 def _names_of_commits(repository: Repository) -> dict[str, str]:
-    """Return for each commit that a branch, the stash or the reflog leads to a name to show."""
+    """Return a name to show for each commit that a branch, the stash or the reflog leads to."""
     names: dict[str, str] = {}
     for options in (("--all", "--reflog"), ("refs/stash",)):
         answer = run_git(repository.root, "rev-list", *options, check=False)
