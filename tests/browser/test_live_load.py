@@ -91,7 +91,7 @@ def test_many_streams_at_once_and_their_end(server: Server, browser: Browser) ->
     assert replies == [200] * 50
 
 
-ACTIONS = (
+ACTIONS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("note", WORKED, {"text": "half a note"}),
     ("block", WORKED, {"reason": "no wind", "waits-for": "wind"}),
     ("unblock", STUCK, {}),
