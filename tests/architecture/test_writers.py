@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from architecture.source_tree import PACKAGE, parsed, python_files
+from architecture.source_tree import PACKAGE, nodes, parsed, python_files
 
 # Module, and what it writes.
 WRITERS = {
@@ -47,7 +47,7 @@ _MODULES = frozenset({"subprocess", "shutil", "sqlite3", "tempfile"})
 
 def writes(module: ast.Module) -> Iterator[str]:
     """What in a module can write to the disk or start a process that does."""
-    for node in ast.walk(module):
+    for node in nodes(module):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in _MODULES)
         elif isinstance(node, ast.ImportFrom) and node.module in _MODULES:
