@@ -26,7 +26,7 @@ class DocumentKind(NamedTuple):
 
 
 # The rules for every document that has a layout.
-_STRUCTURED = ("structured", "identity", "anchors")
+_STRUCTURED = ("structured", "identity", "dates", "anchors")
 
 KINDS: tuple[DocumentKind, ...] = (
     DocumentKind("stub", "work packet stub", "Stub", MARKDOWN, (*_STRUCTURED, "stub")),
@@ -45,12 +45,12 @@ KINDS: tuple[DocumentKind, ...] = (
     DocumentKind("policy", "policy", "PolicyDocument", DATA, ("policy",)),
     DocumentKind("work_package", "spec-kitty work package", "WorkPackage", MARKDOWN, ("scope_paths", "work_package")),
     DocumentKind(
-        "batch_checkpoint", "batch checkpoint", "BatchCheckpoint", DATA, ("identity", "scope_paths", "batch"), "batch"
+        "batch_checkpoint", "batch checkpoint", "BatchCheckpoint", DATA, ("dates", "scope_paths", "batch"), "batch"
     ),
     DocumentKind("batch_tasks", "tasks of a batch scope", "BatchTasks", DATA, ("scope_paths", "batch"), "batch"),
     DocumentKind("batch_dependencies", "dependencies of a batch scope", "BatchDependencies", DATA, ("batch",), "batch"),
     DocumentKind("batch_validation", "validation of a batch scope", "BatchValidation", DATA, ("batch",), "batch"),
-    DocumentKind("role_progress", "role progress", "RoleProgress", MARKDOWN, ("identity", "role_progress")),
+    DocumentKind("role_progress", "role progress", "RoleProgress", MARKDOWN, ("dates", "role_progress")),
     DocumentKind("commit_sidecar", "commit checkpoint sidecar", "CommitSidecar", DATA, ("commit_sidecar",)),
 )
 

@@ -9,8 +9,8 @@ from workpacket.documents.document import Text, as_text
 from workpacket.documents.structured import StructuredDocument, WorkDocument
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
-from workpacket.rules.identity import PLACEHOLDER, WorkRule
-from workpacket.rules.structured import StructuredRule, says_something
+from workpacket.rules.identity import WorkRule
+from workpacket.rules.structured import PLACEHOLDER, StructuredRule, says_something
 
 _LONG_PATH = 400
 # The name of a file with a version: `Spec_v1.2.md`.

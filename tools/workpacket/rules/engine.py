@@ -37,7 +37,7 @@ ACROSS = (
     "across_board",
     "drift",
     "across_packets",
-    "work_package",
+    "missions",
     "batch",
     "role_progress",
 )

@@ -12,9 +12,9 @@ from workpacket.documents.summary import EvidenceSummary, WorkSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import find_ids
 from workpacket.problem import Problem
-from workpacket.rules.identity import PLACEHOLDER, is_hollow
+from workpacket.rules.identity import is_hollow
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
-from workpacket.rules.structured import elsewhere, says_something
+from workpacket.rules.structured import PLACEHOLDER, elsewhere, says_something
 from workpacket.text.blocks import walk
 from workpacket.text.fields import Field, Item, Section, read_fields
 from workpacket.text.source import PATH_LENGTH

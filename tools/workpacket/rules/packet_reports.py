@@ -10,9 +10,8 @@ from workpacket.documents.structured import body_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import HOLDER
 from workpacket.problem import Problem
-from workpacket.rules.identity import PLACEHOLDER
 from workpacket.rules.rule import DocumentRule
-from workpacket.rules.structured import says_something
+from workpacket.rules.structured import PLACEHOLDER, says_something
 from workpacket.text.fields import normal_key, read_fields
 
 _VERDICT = lazy_pattern(

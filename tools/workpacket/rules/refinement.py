@@ -17,8 +17,8 @@ from workpacket.documents.spec_pointer import candidates, names_passage
 from workpacket.documents.summary import AnchorSummary, Place, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
-from workpacket.rules.identity import PLACEHOLDER
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, first_lines, repeated
+from workpacket.rules.structured import PLACEHOLDER
 from workpacket.text.fields import normal_key
 from workpacket.text.formats import date, legacy_signature
 from workpacket.text.source import Source

@@ -19,6 +19,14 @@ from workpacket.text.fields import Field, Section, normal_key
 INVISIBLE: Final = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 _FIELD_LINE = lazy_pattern(r"[\s>*+-]*[*_`]*(?P<key>\w[^:\uff1a\r\n]{0,60}?)[*_`]*[ \t]*[:\uff1a]")
 
+# `<not applicable>` is an answer, but a comment is not. `PASS | FAIL` is a choice that the template leaves open.
+PLACEHOLDER = lazy_pattern(
+    r"<(?!!--|(?i:not applicable|n/?a|none|unclaimed|unassigned)\b)[^<>\n]*>|(?:PENDING|TBD|TODO|FIXME)\b"
+    r"|[A-Z_]{2,}(?:[ \t]*\|[ \t]*[A-Z_]{2,})+|(?:YES[ \t]*/[ \t]*NO|PASS[ \t]*/[ \t]*FAIL)\b"
+    r"|(?i:to be (?:determined|defined|decided|written|done)(?:[ ,]+(?:later|soon|yet))?[. ]*(?=\n|\Z))"
+    r"|(?i:(?:see|same as|as) above[. ]*(?=\n|\Z))|(?i:lorem ipsum dolor\b[^\n]*)"
+)
+
 # A rule about every document that is read with a layout.
 StructuredRule = DocumentRule[StructuredDocument]
 
