@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator
 
 from workpacket.documents.document import Text, as_text
+from workpacket.documents.packet import Packet
 from workpacket.documents.structured import StructuredDocument, WorkDocument
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.identity import WorkRule
+from workpacket.rules.rule import DocumentRule
 from workpacket.rules.structured import PLACEHOLDER, StructuredRule, says_something
 
 _LONG_PATH = 400
@@ -40,6 +42,27 @@ class AnchorOtherVersion(StructuredRule):
             if text is not None and named is not None and versions and named[2].casefold() not in versions:
                 message = f"the anchor is in {named[1]}{named[2]}, but {named[1]}{versions[-1]} is pinned"
                 yield self.fault(text.span, message)
+
+
+_LIGHT_ANCHOR = lazy_pattern(r"(?m)(?:^|(?<=\r))- SPEC_ANCHOR:[ \t]*(?P<said>[^\r\n]*)")
+
+
+class LightAnchorMalformed(DocumentRule[Packet]):
+    """Anchor of a light packet that cannot be read
+
+    Without its heading, path and digest, the section of the specification cannot be looked up or compared.
+
+    Remedy: `workpacket refine <WP_ID> --anchor HEADING` writes it.
+    """
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        placed = document.placed_section("refinement") if document.light else None
+        if placed is None or document.anchor is not None:
+            return
+        for match in _LIGHT_ANCHOR.finditer(document.source.text, placed.section.start, placed.section.end):
+            if match["said"] and not PLACEHOLDER.match(match["said"]):
+                message = "the anchor has not the form `HEADING` in PATH, sha256 DIGEST"
+                yield self.fault(match.span("said"), message)
 
 
 _ANY_PLACE = lazy_pattern(r"[\d\u00a7#\"`\u201c]")

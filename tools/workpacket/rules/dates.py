@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date as day_of
+from itertools import pairwise
 
 from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
@@ -12,6 +14,7 @@ from workpacket.rules.structured import PLACEHOLDER
 from workpacket.text.formats import date, date_time
 
 _LIKE_A_DATE = lazy_pattern(r"\d{4}-\d{2}-\d{2}\Z")
+_BEGINS_AS_A_DATE = lazy_pattern(r"\d{4}-\d{2}-\d{2}(?=\D|\Z)")
 # With dots, the day comes first everywhere; with slashes, the order is unknown.
 _WITH_DOTS = lazy_pattern(r"(?a)(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})\Z")
 _NOT_APPLICABLE = lazy_pattern(r"(?i:n/?a|none|not applicable)\b")
@@ -24,7 +27,7 @@ class DatedRule(DocumentRule[Document]):
 
     @classmethod
     def applies_to(cls, reader: type[Document]) -> bool:
-        return reader.dates is not Document.dates
+        return reader.dates is not Document.dates or reader.days is not Document.days
 
 
 class DateOnly(DatedRule):
@@ -65,6 +68,9 @@ class DateMalformed(DatedRule):
                 why = date(value) if _LIKE_A_DATE.match(value) else date_time(value)
                 message = f"{name} {value!r} {why}"
                 yield self.fault(text.span, message, hint=_how_to_write(value))
+        for name, text in document.days():
+            if _BEGINS_AS_A_DATE.match(text.value) and (problem := date(text.value[:10])):
+                yield self.fault(text.span, f"{name} {text.value!r} {problem}")
 
 
 def _how_to_write(value: str) -> str:
@@ -86,7 +92,40 @@ class DateImplausible(DatedRule):
     severity = "warning"
 
     def check(self, document: Document) -> Iterator[Problem]:
-        for name, text in document.dates():
+        for name, text in (*document.dates(), *document.days()):
             year = text.value[:4]
             if year.isdigit() and text.value[4:5] == "-" and not FIRST_YEAR <= int(year) <= LAST_YEAR:
                 yield self.fault(text.span, f"{name} is in the year {int(year)}")
+
+
+class DateBackwards(DocumentRule[Document]):
+    """Date before an earlier one
+
+    The entry was added later with a wrong date, or copied from another document.
+
+    Remedy: correct the date.
+    """
+
+    severity = "warning"
+
+    @classmethod
+    def applies_to(cls, reader: type[Document]) -> bool:
+        return reader.sequences is not Document.sequences
+
+    def check(self, document: Document) -> Iterator[Problem]:
+        for sequence in document.sequences():
+            known = [(name, text) for name, text in sequence if not date(text.value[:10])]
+            days = [day_of.fromisoformat(text.value[:10]) for _, text in known]
+            if len(days) > 2 and days == sorted(days, reverse=True):
+                continue  # the newest entry comes first
+            for (earlier, first), (name, second) in pairwise(known):
+                if self._is_before(second.value, first.value):
+                    message = f"{name} is dated {second.value}, before {earlier} of {first.value}"
+                    yield self.fault(second.span, message)
+                    break
+
+    def _is_before(self, later: str, earlier: str) -> bool:
+        """Whether a date is before an earlier one in every time zone; times with the same zone are compared."""
+        if not date_time(later) and not date_time(earlier) and later[-1:] == earlier[-1:] == "Z":
+            return later[:19] < earlier[:19]
+        return (day_of.fromisoformat(earlier[:10]) - day_of.fromisoformat(later[:10])).days > 1

@@ -38,8 +38,9 @@ ACROSS = (
     "drift",
     "across_packets",
     "missions",
-    "batch",
+    "batch_scopes",
     "role_progress",
+    "commit_sidecar",
 )
 
 # The rules used so far: the reason of a finding is looked up here, without importing other rules.

@@ -49,6 +49,8 @@ _WORDS_OF_TEMPLATES = {
     "without", "wp_id",
 }  # fmt: skip
 _TEMPLATE_ROW = lazy_pattern(r"`?\[[^\[\]]{1,60}\]`?\s*(?:->|\u2192)\s*`?\[[^\[\]]{1,60}\]`?")
+# `[Requirement]`
+_TEMPLATE_WORD = lazy_pattern(r"\[[A-Z][a-z]+(?:[ /][A-Za-z]+){0,6}\]")
 # `# ...task-specific commands...`
 _ELLIPSIS_LINE = lazy_pattern(
     r"(?m)(?:^|(?<=\r))[ \t]*(?:#|//)?[ \t]*(?P<text>\.\.\.[a-z][^.\r\n]{3,60}\.\.\.)[ \t]*(?=[\r\n]|\Z)"
@@ -375,9 +377,8 @@ class PlaceholderLeft(StructuredRule):
     def _in_lists(self, document: StructuredDocument, placed: PlacedSection) -> Iterator[Problem]:
         # In a list, angle brackets may be part of the text; but an item with nothing else was not filled in.
         for item in walk_items(items_of_section(document.source, placed.section)):
-            if PLACEHOLDER.fullmatch(item.text):
+            if PLACEHOLDER.fullmatch(item.text) or (item.text.startswith("[") and _TEMPLATE_WORD.fullmatch(item.text)):
                 yield self.fault(item.span, f"{placed.spec.heading} still contains the placeholder {item.text}")
-            # A glued heading moves the row of the template to the section before it.
             elif item.text.startswith(("[", "`[")) and _TEMPLATE_ROW.fullmatch(item.text):
                 yield self.fault(item.span, f"{placed.spec.heading} still contains the template's row {item.text}")
 

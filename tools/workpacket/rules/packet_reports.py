@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 from workpacket.documents.packet import NOT_YET, Packet
-from workpacket.documents.structured import body_of
+from workpacket.documents.structured import PlacedSection, body_of
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.ids import WorkPacketId, find_ids
 from workpacket.model.lanes import HOLDER
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
@@ -91,6 +92,35 @@ class VerdictContradicts(ReportRule):
             yield self.fault(last.span("line"), message)
 
 
+_SAID = lazy_pattern(
+    r"(?m)(?:^|(?<=\r))[ \t]*(?:[-*+][ \t]+)?[*_`]*verdict[*_`]*[ \t]*:[*_`]*[ \t]*[*_`]*(?P<said>[A-Za-z][^\r\n]*)",
+    re.IGNORECASE,
+)
+_A_VERDICT = lazy_pattern(r"(?i)(?:PASS|FAIL|OUTDATED(?:[_ ]ONLY)?|PENDING|N/?A|none|TODO|see|NOT)(?:\b|_)(?!ED|ING)")
+
+
+class VerdictUnknown(ReportRule):
+    """Report with a verdict that is not one
+
+    Gates and boards know PASS, FAIL and OUTDATED_ONLY, so they see no verdict here.
+
+    Remedy: write one of the three.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        reports = [placed.section for placed in document.placed if placed.spec.key == "validation_reports"]
+        for match in (one for part in reports for one in _SAID.finditer(document.source.text, part.start, part.end)):
+            if not _A_VERDICT.match(match["said"]) and not match["said"].startswith("<"):
+                yield self.fault(match.span("said"), f"the verdict is {match['said'][:40]!r}")
+
+
+_REPORTED_ON = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[ \t]*[-*+][ \t]+[*_`]*task packet[*_`]*[ \t]*:[*_` \t]*(?P<said>[^\r\n]+)"
+)
+
+
 _MISSES = lazy_pattern(
     r"(?i)\bmissing (?:required )?(?:fields?|sections?)[^()\r\n]{0,20}\((?P<names>[^()\r\n]{3,200})\)"
 )
@@ -98,9 +128,10 @@ _NAME = lazy_pattern(r"[A-Z][A-Z_]{2,}")
 
 
 class ReportContradicts(ReportRule):
-    """Report that misses what the packet contains
+    """Report that does not fit the packet
 
-    Either the report was copied from another packet, or the packet was completed later and not judged again.
+    It names another packet, or misses what this one contains: it was copied from another packet, or the packet was
+    completed later and not judged again.
 
     Remedy: judge the packet again, and append a report.
     """
@@ -109,6 +140,13 @@ class ReportContradicts(ReportRule):
     strict_severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Problem]:
+        own = WorkPacketId.try_parse(document.own_id)
+        reports = [placed.section for placed in document.placed if placed.spec.key == "validation_reports"]
+        spans = ((part.start, part.end) for part in reports if own is not None)
+        for match in (one for span in spans for one in _REPORTED_ON.finditer(document.source.text, *span)):
+            named = [name for name, *_ in find_ids(match["said"])]
+            if named and own is not None and all(name.base != own.base for name in named):
+                yield self.fault(match.span("said"), f"the report is about {named[0]}, but this is {own}")
         for match in _MISSES.finditer(document.source.text) if "issing" in document.source.text else ():
             there = {
                 key: line
@@ -133,10 +171,13 @@ _HANDOFF = lazy_pattern(
 _UNFINISHED = lazy_pattern(r"(?i)\b(?:in progress|ready for|awaiting|pending|not started|blocked)\b")
 
 
-class HandoffContradicts(ReportRule):
-    """Handoff that says that finished work goes on
+_ENDED = lazy_pattern(r"(?i)(?:done|validated|merged|closed)\b(?! when| once| if| after)")
 
-    The next session reads the handoff first, and would do the work again.
+
+class HandoffContradicts(ReportRule):
+    """Handoff that contradicts the status
+
+    The next session reads the handoff first, and would do the work again, or leave it out.
 
     Remedy: update WP_STATUS in STATUS_HANDOFF.
     """
@@ -151,6 +192,11 @@ class HandoffContradicts(ReportRule):
         if last is not None and _UNFINISHED.search(last["said"]) and _is_finished(document):
             what = "the status" if document.status is not None and not verdicts(document) else "the last verdict"
             yield self.fault(last.span("said"), f"WP_STATUS is {last['said'][:60]!r}, but {what} says that it is done")
+        lanes = document.lanes.named(document.status.value) if document.status is not None else ()
+        at_work = bool(lanes) and all(lane.in_work and (lane.waits or lane.acts == HOLDER) for lane in lanes)
+        if last is not None and at_work and _ENDED.match(last["said"]) and not verdicts(document):
+            message = f"WP_STATUS is {last['said'][:60]!r}, but the status is {lanes[0].title}"
+            yield self.fault(last.span("said"), message)
 
 
 _MANIFEST = lazy_pattern(
@@ -183,18 +229,78 @@ class ManifestUnchanged(ReportRule):
             values.clear()
 
 
+_WINDOW = lazy_pattern(
+    r"(?m)(?:^|(?<=\r))[ \t>*+-]*(?P<key>Target File|Start|End|Line Delta|Pre-SHA1|Post-SHA1)[*_`]*[ \t]*:[*_` \t]*"
+    r"(?P<value>[^\r\n`*]*)"
+)
+_EMPTY_BLOB = "da39a3ee5e6b4b0d3255bfef95601890afd80709"
+_FORTY = lazy_pattern(r"[0-9a-fA-F]{40}")
+_WHOLE = lazy_pattern(r"[+-]?\d{1,7}")
+
+
+class ManifestContradicts(ReportRule):
+    """Manifest whose numbers contradict each other
+
+    The lines that were changed cannot be found by these numbers, so the manifest proves nothing.
+
+    Remedy: correct the numbers: the lines from Start to End in the new file, and how many lines it has more.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        if "Line Delta" not in document.source.text:
+            return
+        for values in _manifests(document):
+            numbers = {
+                key: int(one["value"].strip()) for key, one in values.items() if _WHOLE.fullmatch(one["value"].strip())
+            }
+            first, last, more = (numbers.get(key) for key in ("Start", "End", "Line Delta"))
+            if first is not None and last is not None and last < first and last + first > 0:
+                yield self.fault(values["End"].span("key"), f"End is {last}, but Start is {first}")
+            new = "Pre-SHA1" in values and values["Pre-SHA1"]["value"].strip() == _EMPTY_BLOB
+            if new and first == 1 and last is not None and more is not None and more > last:
+                message = f"Line Delta is {more}, but the new file ends at line {last}"
+                yield self.fault(values["Line Delta"].span("key"), message)
+
+
+def _manifests(document: Packet) -> Iterator[dict[str, re.Match[str]]]:
+    """Yield the fields of each manifest in the section VALIDATION."""
+    placed = document.placed_section("validation")
+    values: dict[str, re.Match[str]] = {}
+    for match in _WINDOW.finditer(document.source.text, *_span_of(placed)):
+        if match["key"] == "Target File" and values:
+            yield values
+            values = {}
+        values.setdefault(match["key"], match)
+    if values:
+        yield values
+
+
+def _span_of(placed: PlacedSection | None) -> tuple[int, int]:
+    return (placed.section.start, placed.section.end) if placed is not None else (0, 0)
+
+
 _EMPTY_FIELDS = lazy_pattern(
     r"(?m)(?:(?:^|(?<=\r))[ \t>*+-]*[*_`]*(?:Lint Results|Artifacts|Timestamp|Operator|Notes)"
     r"[*_`]*[ \t]*:[*_ \t]*(?:\r\n|\n|\r)){2,}"
 )
 
 
+# The gates of a manifest have names of several words: `current_file_matches_preimage`.
+_OPEN_GATE = lazy_pattern(r"(?m)(?:^|(?<=\r))[ \t]+[-*+] \[ \] (?P<name>[a-z0-9]+(?:_[a-z0-9]+)+)\b")
+
+
+def _names_a_file(values: dict[str, re.Match[str]]) -> bool:
+    return "Target File" in values and says_something(values["Target File"]["value"])
+
+
 class ManifestIncomplete(ReportRule):
-    """Manifest with empty fields in finished work
+    """Incomplete manifest in finished work
 
-    Who made the change, and what was run afterwards, can no longer be told.
+    What was changed, by whom, and what was run afterwards, can no longer be told.
 
-    Remedy: fill in the fields.
+    Remedy: fill in the fields, and tick the gates that were passed.
     """
 
     severity = "info"
@@ -206,6 +312,17 @@ class ManifestIncomplete(ReportRule):
         for match in _EMPTY_FIELDS.finditer(document.source.text):
             count = len(match[0].splitlines())
             yield self.fault((match.start(), match.start() + 1), f"{count} fields of the manifest are empty")
+        for values in _manifests(document):
+            digests = [values[key] for key in ("Pre-SHA1", "Post-SHA1") if key in values]
+            # A file that was deleted or is new may have words in place of one of them.
+            known = [match for match in digests if _FORTY.fullmatch(match["value"].strip())]
+            for match in digests if known and _names_a_file(values) else ():
+                value = match["value"].strip()
+                if match not in known and not any(map(str.isspace, value)) and "/" not in value:
+                    shown = f"is {value!r}" if value else "is empty"
+                    yield self.fault(match.span("key"), f"{match['key']} {shown}, not a digest of 40 digits")
+        for match in _OPEN_GATE.finditer(document.source.text, *_span_of(document.placed_section("validation"))):
+            yield self.fault(match.span("name"), f"the gate {match['name']} is not ticked, but the work is done")
 
 
 _QUESTIONS = lazy_pattern(

@@ -14,14 +14,14 @@ from typing import ClassVar, cast
 from workpacket.documents.document import Text
 from workpacket.documents.refinement import APPROVAL_WORDS, COVERAGE_POINTS, Refinement
 from workpacket.documents.spec_pointer import candidates, names_passage
-from workpacket.documents.summary import AnchorSummary, Place, RefinementSummary
+from workpacket.documents.summary import AnchorSummary, Mention, Place, RefinementSummary, WorkSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, first_lines, repeated
-from workpacket.rules.structured import PLACEHOLDER
+from workpacket.rules.structured import PLACEHOLDER, says_something
 from workpacket.text.fields import normal_key
 from workpacket.text.formats import date, legacy_signature
-from workpacket.text.source import Source
+from workpacket.text.source import PATH_LENGTH, Source
 
 # Python refuses to convert a number of thousands of digits, and no file has so many lines.
 _LINE_NUMBER = lazy_pattern(r"[0-9]{1,9}\Z")
@@ -122,7 +122,8 @@ class AnchorNotFound(SpecificationRule):
         for anchor in refinement["anchors"]:
             problem = anchor_problem(anchor, source)
             if problem:
-                yield self.finding(path, anchor["place"], problem)
+                past = problem.startswith("the window ends")
+                yield self.finding(path, anchor["end_place"] if past else anchor["place"], problem)
 
 
 class AnchorChapterUnknown(SpecificationRule):
@@ -140,15 +141,62 @@ class AnchorChapterUnknown(SpecificationRule):
         source = specification(refinement, files)
         if source is None or not _pinned(refinement, source):
             return
-        headings = (_HEADING.match(source.line(number)) for number in range(1, source.line_count + 1))
-        numbers = {match[1] for heading in headings if heading and (match := _CHAPTER.match(heading[2]))}
+        numbers = _chapters(source)
         for anchor in refinement["anchors"]:
             named = _NAMED_CHAPTER.match(folded(anchor["name"]))
-            parts = named[1].split(".") if named is not None else []
-            # A part of a chapter need not have a heading of its own.
-            known = any(".".join(parts[:count]) in numbers for count in range(len(parts), 0, -1))
-            if len(numbers) > 1 and named is not None and not known:
-                yield self.finding(path, anchor["place"], f"{source.path} has no chapter {named[1]}")
+            if named is not None and _is_unknown(named[1], numbers):
+                yield self.finding(path, anchor["name_place"], f"{source.path} has no chapter {named[1]}")
+
+
+def _chapters(source: Source) -> dict[str, str]:
+    """Return the headings of a specification, by the number of the chapter."""
+    found = (_HEADING.match(source.line(number)) for number in range(1, source.line_count + 1))
+    return {match[1]: heading[2].strip() for heading in found if heading and (match := _CHAPTER.match(heading[2]))}
+
+
+def _is_unknown(chapter: str, numbers: Mapping[str, str]) -> bool:
+    """Whether a specification with numbered chapters has neither this chapter nor the one that contains it."""
+    parts = chapter.split(".")
+    # A part of a chapter need not have a heading of its own.
+    return len(numbers) > 1 and all(".".join(parts[:count]) not in numbers for count in range(len(parts), 0, -1))
+
+
+_PATH_AND_CHAPTER = lazy_pattern(
+    r"`?(?P<path>[\w./-]{1,200}\.md)`?[ :#-]*(?:\u00a7 ?|section |chapter )?"
+    r"(?P<chapter>\d{1,4}(?:\.\d{1,4}){0,8})(?=[\s:,.]|\Z)"
+)
+
+
+class AnchorElsewhere(ReferenceRule):
+    """Anchor of a stub or packet in a roadmap, or in a chapter that the specification does not have
+
+    Readers who look for the requirement find nothing, or only a plan.
+
+    Remedy: write the number of the chapter in the main body that states the requirement.
+    """
+
+    kinds = ("stub", "packet")
+    severity = "warning"
+
+    def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
+        for _, _, path in self._named(summary):
+            yield from ((candidate, True) for candidate in candidates(path))
+
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
+        for mention, chapter, named in self._named(summary):
+            source = next((files[each].source for each in candidates(named) if files[each].source is not None), None)
+            numbers = _chapters(source) if source is not None else {}
+            if source is not None and _is_unknown(chapter, numbers):
+                yield self.finding(path, mention[1:], f"{source.path} has no chapter {chapter}")
+            elif "roadmap" in numbers.get(chapter, "").casefold():
+                yield self.finding(path, mention[1:], f"chapter {chapter} of {named} is {numbers[chapter]!r}")
+
+    def _named(self, summary: Mapping[str, object]) -> Iterator[tuple[Mention, str, str]]:
+        """Yield the anchors that name a chapter: the anchor, the chapter, and the specification."""
+        for mention in cast("WorkSummary", summary)["anchors"]:
+            match = _PATH_AND_CHAPTER.match(folded(mention[0][:PATH_LENGTH]))
+            if match is not None:
+                yield mention, match["chapter"], match["path"]
 
 
 class AnchorInRoadmap(SpecificationRule):
@@ -352,6 +400,10 @@ class SignatureBeforeDocument(RefinementRule):
             yield self.fault(created.span, message)
 
 
+# The section may say in a few words that there is nothing to propose.
+_SHORT_ANSWER = 60
+
+
 class VerdictContradiction(RefinementRule):
     """Verdict and enrichment contradict each other
 
@@ -363,6 +415,12 @@ class VerdictContradiction(RefinementRule):
 
     def check(self, document: Refinement) -> Iterator[Problem]:
         verdict, enrichment = _word(document.verdict), _word(document.enrichment_needed)
+        placed = document.placed_section("proposed_spec_enrichment") if enrichment == "NO" else None
+        proposed = document.proposed_enrichment if enrichment == "NO" else ""
+        said = len(proposed) > _SHORT_ANSWER or proposed.startswith("#")
+        if said and "SPEC_ANCHOR" not in proposed and document.enrichment_needed is not None:
+            span = placed.section.title_span if placed is not None else document.enrichment_needed.span
+            yield self.fault(span, "ENRICHMENT_NEEDED is NO, but PROPOSED_SPEC_ENRICHMENT has a text")
         if document.enrichment_needed is None or (verdict, enrichment) not in {("PASS", "YES"), ("FAIL", "NO")}:
             return
         message = f"CLEARLY_COVERS_VERDICT is {verdict}, but ENRICHMENT_NEEDED is {enrichment}"
@@ -393,8 +451,12 @@ class EnrichmentReasonMissing(RefinementRule):
 
     def check(self, document: Refinement) -> Iterator[Problem]:
         needed, reason = document.enrichment_needed, document.reason_no_enrichment
-        if needed is not None and _word(needed) == "NO" and (reason is None or not reason.value):
+        if needed is None or _word(needed) != "NO":
+            return
+        if reason is None or not reason.value:
             yield self.fault(needed.span, "ENRICHMENT_NEEDED is NO, but REASON_NO_ENRICHMENT is empty")
+        elif not says_something(reason.value):
+            yield self.fault(reason.span, f"ENRICHMENT_NEEDED is NO, but REASON_NO_ENRICHMENT is {reason.value!r}")
 
 
 class EnrichmentTextMissing(RefinementRule):

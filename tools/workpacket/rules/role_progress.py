@@ -38,7 +38,7 @@ class RoleKeyMissing(RoleRule):
         if not document.is_checkpoint or document.root is None:
             return
         stated = document.root.mapping
-        missing = [key for key in KEYS if key not in stated or stated[key].value in (None, "")]
+        missing = [key for key in KEYS if key not in stated or stated[key].value in (None, "", "TODO", "TBD")]
         if missing:
             keys = document.root.keys or {}
             empty = [keys[key] for key in missing if key in keys]

@@ -13,7 +13,8 @@ from workpacket.text.edits import TextRun, fix_of
 from workpacket.text.source import Source
 
 _LONE_SURROGATES = lazy_pattern("[\udc80-\udcff]+")
-_CONTROLS = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]+")
+# Also characters without a width that no script needs; joiners are part of words and emoji.
+_CONTROLS = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u200b\u2060\ufeff]+")
 # PowerShell reads a backtick with a letter as an escape; old code pages draw symbols for control characters.
 _MEANT_BY_CONTROLS = {
     "\x00": "`0",
@@ -303,12 +304,12 @@ class Mojibake(TextRule):
 
 _LOST = lazy_pattern(
     r"(?m)(?:(?<=[\w)] )|(?<=[\r\n]# )|(?<=[\r\n]## ))\?{3,}(?= [\w`(])|(?<=\w)\?{3}(?=\w)"
-    r"|(?:^|(?<=[\r\n]))[ \t]*[-*][ \t]+(?=\?\. )"
+    r"|(?:^|(?<=[\r\n]))[ \t]*[-*][ \t]+(?=\?\. )|\ufffd+"
 )
 
 
 class CharactersLost(TextRule):
-    """Question marks or letters in place of characters that a program could not write
+    """Question marks, U+FFFD or letters in place of characters that a program could not write
 
     What was there, such as an arrow, a dash or a section sign, is lost.
 
@@ -317,7 +318,16 @@ class CharactersLost(TextRule):
 
     severity = "warning"
     confidence = "likely"
-    kinds = ("stub", "packet", "refinement", "task_board", "registry", "signature_audit", "role_progress")
+    kinds = (
+        "stub",
+        "packet",
+        "refinement",
+        "task_board",
+        "registry",
+        "signature_audit",
+        "role_progress",
+        "work_package",
+    )
 
     def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
@@ -329,10 +339,12 @@ class CharactersLost(TextRule):
                 f"{signs[0][0]!r} is probably a section number whose \u00a7 became an A{_repeated(document, signs)}"
             )
             yield self.fault(signs[0].span(), message, hint=f"write \u00a7{signs[0][0][1:]}")
-        found = list(_LOST.finditer(text)) if "?" in text and ("???" in text or " ?. " in text) else []
+        asked = "?" in text and ("???" in text or " ?. " in text)
+        found = list(_LOST.finditer(text)) if asked or "\ufffd" in text else []
         if found:
-            message = f"question marks where other characters were{_repeated(document, found)}"
-            start = found[0].start() if found[0][0].startswith("?") else found[0].end()
+            what = "U+FFFD" if found[0][0].startswith("\ufffd") else "question marks"
+            message = f"{what} where other characters were{_repeated(document, found)}"
+            start = found[0].start() if found[0][0].startswith(("?", "\ufffd")) else found[0].end()
             yield self.fault((start, max(start + 1, found[0].end())), message)
 
 

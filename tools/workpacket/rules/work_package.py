@@ -144,6 +144,8 @@ def _why_no_path(path: str) -> str:
         return "has a bracket that is not closed"
     if path.startswith("/") or ".." in path.split("/"):
         return "leaves the repository"
+    if path.endswith((",", ";")):
+        return "ends with a comma" if path.endswith(",") else "ends with a semicolon"
     return "ends with a dot" if path.endswith(".") and not path.endswith("/.") and path != "." else ""
 
 
@@ -287,13 +289,16 @@ class PackageDoneUnticked(WorkPackageRule):
         if not boxes and not finished:
             items = (walk_items(items_of_section(document.source, section)) for section in document.sections())
             boxes = list({item.span: item for part in items for item in part if item.ticked is not None}.values())
-        if boxes and not any(box.ticked for box in boxes):
-            count = f"none of the {len(boxes)} boxes is ticked" if len(boxes) > 1 else "the box is not ticked"
+        open_boxes = [box for box in boxes if not box.ticked]
+        if open_boxes:
+            some = f"{len(open_boxes)} of the {len(boxes)} boxes {'is' if len(open_boxes) == 1 else 'are'} not ticked"
+            count = some if len(open_boxes) < len(boxes) else f"none of the {len(boxes)} boxes is ticked"
+            count = count if len(boxes) > 1 else "the box is not ticked"
             why = f"the lane is {lane.value}" if finished and lane is not None else ""
             if not why and passed is not None:
                 line = document.source.line_and_column(passed.start("passed"))[0]
                 why = f"the log says {passed['passed']!r} (line {line})"
-            yield self.fault(boxes[0].span, f"{why}, but {count}")
+            yield self.fault(open_boxes[0].span, f"{why}, but {count}")
 
 
 # What the activity log says about the package: it was accepted, or went back to work.
@@ -321,6 +326,10 @@ class PackageReviewedByAuthor(WorkPackageRule):
     strict_severity = "warning"
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
+        reviewer, author = document.text_at("reviewed_by"), document.text_at("assignee")
+        if reviewer is not None and author is not None and reviewer.value and reviewer.value == author.value:
+            yield self.fault(reviewer.span, f"{reviewer.value} reviewed its own work")
+            return
         authors: set[str] = set()
         for match in _LOGGED.finditer(document.source.text, document.body):
             agent = match["agent"].strip()
@@ -331,6 +340,12 @@ class PackageReviewedByAuthor(WorkPackageRule):
                 return
 
 
+_VARIABLE = lazy_pattern(r"\{\{|\}\}")
+# What a template asks its author to write, alone on a line.
+_INSTRUCTION = lazy_pattern(
+    r"(?m)(?:^|(?<=\r))(?P<text>\[(?:Describe|Insert|Fill in|Explain|Your|Brief|List|Summarize|Specify|Provide)\b"
+    r"[^\[\]\r\n]{0,200}\])[ \t]*(?=[\r\n]|\Z)"
+)
 _BRACES = lazy_pattern(r"(?<![`{$])\{\{ ?[a-z_]+ ?\}\}(?![`}])")
 
 
@@ -346,6 +361,11 @@ class PackagePlaceholderLeft(WorkPackageRule):
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         text = document.source.text
+        title = document.title
+        if title is not None and _VARIABLE.search(title.value):
+            yield self.fault(title.span, f"the title is {title.value!r}")
+        for match in _INSTRUCTION.finditer(text, document.body):
+            yield self.fault(match.span("text"), f"the template's text {match['text'][:60]!r} was not replaced")
         sections = document.sections() if "{{" in text else ()
         blocks = (block for section in sections for block in walk(section.blocks))
         spans = (span for block in blocks if block.kind == "paragraph" for span in block.spans)
