@@ -288,7 +288,9 @@ class BatchDependencies(BatchDocument):
 
     def is_text(self, path: NodePath) -> bool:
         """Whether the value is always text, such as the task ids below the key of a task."""
-        last = path[-1] if path else ""
+        if not path:
+            return super().is_text(path)
+        last = path[-1]
         return super().is_text(path) or not isinstance(last, str) or path[0] not in (*_FORMS, *_ABOUT_THE_FILE)
 
     @cached_property

@@ -128,7 +128,7 @@ class Document:
         return ()
 
     def sequences(self) -> Iterable[Sequence[tuple[str, Text]]]:
-        """Return lists of dates of which none may be earlier than the first, or than the one before it."""
+        """Return lists of dates, each in the order in which the dates must rise."""
         return ()
 
 

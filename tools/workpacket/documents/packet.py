@@ -203,6 +203,11 @@ class Packet(WorkDocument):
         match = _ANCHOR.search(body_of(self.source, placed.section)) if placed is not None else None
         return SpecAnchor(match["heading"], match["path"], match["sha256"]) if match is not None else None
 
+    @property
+    def anchor_file(self) -> Text | None:
+        match = _ANCHOR.search(self.source.text) if self.light and self.anchor is not None else None
+        return Text(match["path"], *match.span("path")) if match is not None else None
+
     task_id = TextAt("metadata", "task_id")
     created_at = TextAt("metadata", "date")
     status = TextAt("metadata", "status")

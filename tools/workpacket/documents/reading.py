@@ -44,7 +44,7 @@ KINDS: tuple[DocumentKind, ...] = (
         "orchestrator gate log",
         "OrchestratorGates",
         REGISTER,
-        ("dates", "registers"),
+        (*_KEYED, "registers"),
         "gate_logs",
     ),
     DocumentKind(

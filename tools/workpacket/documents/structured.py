@@ -254,6 +254,11 @@ class WorkDocument(StructuredDocument):
         """Return the texts that name the version of the specification on which the work is based."""
         return ()
 
+    @property
+    def anchor_file(self) -> Text | None:
+        """Return the specification that the anchor of a light packet names."""
+        return None
+
     def anchor_texts(self) -> Iterable[Text]:
         """Return the texts that name sections of the specification."""
         return ()
@@ -296,6 +301,7 @@ class WorkDocument(StructuredDocument):
             "refinement": self.mention(self.refinement_file),
             "spec_versions": [self.mention(text) for text in self.spec_texts()],
             "anchors": [self.mention(text) for text in self.anchor_texts()],
+            "light_spec": self.mention(self.anchor_file),
             "spec_target": self.mention(self.text_at("metadata", "spec_target")),
             "evidence": [self._evidence_summary(block) for block in self.evidence_blocks],
             "form": self.form,

@@ -51,6 +51,8 @@ class WorkSummary(DescribedWork):
     spec_versions: list[Mention]
     # The sections of the specification that the work is based on, as written.
     anchors: list[Mention]
+    # The specification that the anchor of a light packet names.
+    light_spec: Mention
     # The evidence in a packet.
     evidence: list[EvidenceSummary]
     # The form of a packet; '' for a stub.

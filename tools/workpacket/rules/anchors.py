@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import cast
 
 from workpacket.documents.document import Text, as_text
 from workpacket.documents.packet import Packet
+from workpacket.documents.spec_pointer import candidates
 from workpacket.documents.structured import StructuredDocument, WorkDocument
+from workpacket.documents.summary import Mention, WorkSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.identity import WorkRule
-from workpacket.rules.rule import DocumentRule
+from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
 from workpacket.rules.structured import PLACEHOLDER, StructuredRule, says_something
+from workpacket.text.source import PATH_LENGTH, Source
 
 _LONG_PATH = 400
+_ESCAPE = lazy_pattern(r"\\u([0-9a-fA-F]{4})")
+HEADING = lazy_pattern(r"(#{1,6})[ \t]+(\S.*)")
+_CHAPTER = lazy_pattern(r"(?:\u00a7 ?)?(\d+(?:\.\d+)*)\.?(?=\s|\Z)")
 # The name of a file with a version: `Spec_v1.2.md`.
 _VERSIONED = lazy_pattern(r"`?(?:[^\s`]*/)?([\w-]*?_?)(v\d+(?:\.\d+)*)(?=\.md\b|[\s`]|\Z)", re.IGNORECASE)
 # The fields that name the version of the specification.
@@ -61,7 +68,7 @@ class LightAnchorMalformed(DocumentRule[Packet]):
             return
         for match in _LIGHT_ANCHOR.finditer(document.source.text, placed.section.start, placed.section.end):
             if match["said"] and not PLACEHOLDER.match(match["said"]):
-                message = "the anchor has not the form `HEADING` in PATH, sha256 DIGEST"
+                message = "the anchor does not have the form `HEADING` in PATH, sha256 DIGEST"
                 yield self.fault(match.span("said"), message)
 
 
@@ -131,3 +138,63 @@ def _anchors(document: WorkDocument) -> Iterator[tuple[str, Text]]:
                     yield field.key.partition("(")[0].strip(), Text(field.value, *field.value_span)
                 for item in field.children:
                     yield field.key.partition("(")[0].strip(), Text(item.text, *item.span)
+
+
+def folded(text: str) -> str:
+    """Return the text with escapes decoded and white space folded."""
+    return " ".join(_ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), text).split())
+
+
+def chapters(source: Source) -> dict[str, str]:
+    """Return the headings of a specification, by the number of the chapter."""
+    found = (HEADING.match(source.line(number)) for number in range(1, source.line_count + 1))
+    return {match[1]: heading[2].strip() for heading in found if heading and (match := _CHAPTER.match(heading[2]))}
+
+
+def is_unknown_chapter(chapter: str, numbers: Mapping[str, str]) -> bool:
+    """Whether a specification with numbered chapters has neither this chapter nor the one that contains it."""
+    parts = chapter.split(".")
+    # A part of a chapter need not have a heading of its own.
+    return len(numbers) > 1 and all(".".join(parts[:count]) not in numbers for count in range(len(parts), 0, -1))
+
+
+_PATH_AND_CHAPTER = lazy_pattern(
+    r"`?(?P<path>[\w./-]{1,200}\.md)`?[ :#-]*(?:\u00a7 ?|section |chapter )?"
+    r"(?P<chapter>\d{1,4}(?:\.\d{1,4}){0,8})(?=[\s:,.]|\Z)"
+)
+
+
+class AnchorElsewhere(ReferenceRule):
+    """Anchor of a stub or packet that leads nowhere, or to a roadmap
+
+    The specification, or the chapter in it, does not exist, or is only a plan. Readers do not find the requirement.
+
+    Remedy: name the chapter in the main body that states the requirement.
+    """
+
+    kinds = ("stub", "packet")
+    severity = "warning"
+
+    def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
+        for _, _, path in self._named(summary):
+            yield from ((candidate, True) for candidate in candidates(path))
+        yield from ((candidate, False) for candidate in candidates(cast("WorkSummary", summary)["light_spec"][0]))
+
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
+        light, *place = cast("WorkSummary", summary)["light_spec"]
+        if light and not any(map(files.exists, candidates(light))):
+            yield self.finding(path, place, f"specification {light} not found")
+        for mention, chapter, named in self._named(summary):
+            source = next((files[each].source for each in candidates(named) if files[each].source is not None), None)
+            numbers = chapters(source) if source is not None else {}
+            if source is not None and is_unknown_chapter(chapter, numbers):
+                yield self.finding(path, mention[1:], f"{source.path} has no chapter {chapter}")
+            elif "roadmap" in numbers.get(chapter, "").casefold():
+                yield self.finding(path, mention[1:], f"chapter {chapter} of {named} is {numbers[chapter]!r}")
+
+    def _named(self, summary: Mapping[str, object]) -> Iterator[tuple[Mention, str, str]]:
+        """Yield the anchors that name a chapter: the anchor, the chapter, and the specification."""
+        for mention in cast("WorkSummary", summary)["anchors"]:
+            match = _PATH_AND_CHAPTER.match(folded(mention[0][:PATH_LENGTH]))
+            if match is not None:
+                yield mention, match["chapter"], match["path"]

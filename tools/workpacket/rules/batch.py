@@ -171,7 +171,7 @@ class DeferredIssueMapping(CheckpointRule):
             yield self.fault(issue.span, message, hint="put it in quotes", edits=edits, fix_title="put it in quotes")
 
 
-_SEVERITIES = ("critical", "high", "medium", "low", "info", "blocker", "major", "minor", "trivial", "nit")
+SEVERITIES = ("critical", "high", "medium", "low", "info", "blocker", "major", "minor", "trivial", "nit")
 
 
 class BatchSeverityUnknown(CheckpointRule):
@@ -187,8 +187,9 @@ class BatchSeverityUnknown(CheckpointRule):
     def check(self, document: BatchCheckpoint) -> Iterator[Problem]:
         for issue in document.deferred_issues:
             severity = as_text(issue.get("severity"))
-            if severity is not None and severity.value and severity.value.casefold() not in _SEVERITIES:
-                yield self.fault(severity.span, f"the severity is {severity.value!r}")
+            if severity is not None and severity.value and severity.value.casefold() not in SEVERITIES:
+                hint = f"write one of {', '.join(SEVERITIES)}"
+                yield self.fault(severity.span, f"the severity is {severity.value!r}", hint=hint)
 
 
 class BatchTaskInTwoGroups(CheckpointRule):

@@ -320,6 +320,36 @@ class EvidencePlaceMissing(PacketRule):
                 yield self.fault(field.key_span, f"no evidence is given for {field.value.strip('`')[:60]!r}")
 
 
+class CriterionUnmapped(PacketRule):
+    """Criterion of finished work that the evidence does not name
+
+    The evidence quotes the other criteria, but no one seems to have looked at this one.
+
+    Remedy: add its REQUIREMENT and EVIDENCE to EVIDENCE_MAPPING, or correct the quotation.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        lanes = document.lanes.named(document.status.value) if document.status is not None else ()
+        if not lanes or not all(lane.satisfies for lane in lanes):
+            return
+        criteria = {_quoted(item.text): item for item in _criteria(document)}
+        mapped = {_quoted(field.value): field for field in _evidence_fields(document) if field.name == "requirement"}
+        if criteria.keys().isdisjoint(mapped):
+            return  # the requirements are told in other words
+        for said, item in criteria.items():
+            if said not in mapped and says_something(item.text):
+                yield self.fault(item.span, "EVIDENCE_MAPPING quotes other criteria, but not this one")
+        for said, field in mapped.items():
+            if said and said not in criteria and says_something(field.value):
+                yield self.fault(field.key_span, "EVIDENCE_MAPPING quotes a requirement that is not a criterion")
+
+
+def _quoted(text: str) -> str:
+    return " ".join(text.strip("`\"'* .").casefold().split())
+
+
 def _evidence_fields(document: Packet) -> Iterator[Field]:
     """Yield the fields of EVIDENCE_MAPPING: those in lists at any depth, and those on lines of their own."""
     placed = document.placed_section("evidence_mapping")

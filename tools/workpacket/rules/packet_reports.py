@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from workpacket.documents.gate_logs import VERDICTS
 from workpacket.documents.packet import NOT_YET, Packet
-from workpacket.documents.structured import PlacedSection, body_of
+from workpacket.documents.structured import body_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids
 from workpacket.model.lanes import HOLDER
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
 from workpacket.rules.structured import PLACEHOLDER, says_something
-from workpacket.text.fields import normal_key, read_fields
+from workpacket.text.fields import Section, normal_key, read_fields
 
 _VERDICT = lazy_pattern(
     r"(?:^|(?<=\r))[ \t]*(?:[-*+][ \t]+)?"
@@ -113,7 +114,8 @@ class VerdictUnknown(ReportRule):
         reports = [placed.section for placed in document.placed if placed.spec.key == "validation_reports"]
         for match in (one for part in reports for one in _SAID.finditer(document.source.text, part.start, part.end)):
             if not _A_VERDICT.match(match["said"]) and not match["said"].startswith("<"):
-                yield self.fault(match.span("said"), f"the verdict is {match['said'][:40]!r}")
+                hint = f"write one of {', '.join(VERDICTS)}"
+                yield self.fault(match.span("said"), f"the verdict is {match['said'][:40]!r}", hint=hint)
 
 
 _REPORTED_ON = lazy_pattern(
@@ -147,6 +149,7 @@ class ReportContradicts(ReportRule):
             named = [name for name, *_ in find_ids(match["said"])]
             if named and own is not None and all(name.base != own.base for name in named):
                 yield self.fault(match.span("said"), f"the report is about {named[0]}, but this is {own}")
+        yield from self._other_versions(document, reports)
         for match in _MISSES.finditer(document.source.text) if "issing" in document.source.text else ():
             there = {
                 key: line
@@ -164,7 +167,23 @@ class ReportContradicts(ReportRule):
                 shown = ", ".join(f"{name} (line {line})" for name, line in present.items())
                 yield self.fault(match.span(), f"this is said to be missing, but the packet has it: {shown}")
 
+    def _other_versions(self, document: Packet, reports: list[Section]) -> Iterator[Problem]:
+        """Report a verdict that was based on another version of the specification than the packet."""
+        baseline = document.text_at("authority", "spec_baseline")
+        wanted = dict(_VERSIONED.findall(baseline.value)) if baseline is not None and reports else {}
+        for match in _REPORTED_SPEC.finditer(document.source.text, *_span_of(reports[-1])) if wanted else ():
+            for stem, version in _VERSIONED.findall(match["said"]):
+                if wanted.get(stem, version) != version:
+                    message = f"the report is based on {stem}{version}, but SPEC_BASELINE is {stem}{wanted[stem]}"
+                    yield self.fault(match.span("said"), message)
 
+
+_REPORTED_SPEC = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[ \t]*[-*+][ \t]+[*_`]*(?:master )?spec(?:ification)?[*_`]*[ \t]*:[*_` \t]*(?P<said>[^\r\n]+)"
+)
+
+
+_VERSIONED = lazy_pattern(r"([A-Za-z][\w-]{0,60}?_)(v\d+(?:\.\d+)*)(?=\.md\b)")
 _HANDOFF = lazy_pattern(
     r"(?m)(?:^|(?<=\r))[ \t>*+-]*[*_`]*(?:Current )?WP_STATUS[*_`]*[ \t]*:[*_ \t]*(?P<said>\S[^\r\n]*)"
 )
@@ -266,9 +285,8 @@ class ManifestContradicts(ReportRule):
 
 def _manifests(document: Packet) -> Iterator[dict[str, re.Match[str]]]:
     """Yield the fields of each manifest in the section VALIDATION."""
-    placed = document.placed_section("validation")
     values: dict[str, re.Match[str]] = {}
-    for match in _WINDOW.finditer(document.source.text, *_span_of(placed)):
+    for match in _WINDOW.finditer(document.source.text, *_span_of(_validation(document))):
         if match["key"] == "Target File" and values:
             yield values
             values = {}
@@ -277,8 +295,13 @@ def _manifests(document: Packet) -> Iterator[dict[str, re.Match[str]]]:
         yield values
 
 
-def _span_of(placed: PlacedSection | None) -> tuple[int, int]:
-    return (placed.section.start, placed.section.end) if placed is not None else (0, 0)
+def _validation(document: Packet) -> Section | None:
+    placed = document.placed_section("validation")
+    return placed.section if placed is not None else None
+
+
+def _span_of(section: Section | None) -> tuple[int, int]:
+    return (section.start, section.end) if section is not None else (0, 0)
 
 
 _EMPTY_FIELDS = lazy_pattern(
@@ -289,10 +312,6 @@ _EMPTY_FIELDS = lazy_pattern(
 
 # The gates of a manifest have names of several words: `current_file_matches_preimage`.
 _OPEN_GATE = lazy_pattern(r"(?m)(?:^|(?<=\r))[ \t]+[-*+] \[ \] (?P<name>[a-z0-9]+(?:_[a-z0-9]+)+)\b")
-
-
-def _names_a_file(values: dict[str, re.Match[str]]) -> bool:
-    return "Target File" in values and says_something(values["Target File"]["value"])
 
 
 class ManifestIncomplete(ReportRule):
@@ -316,12 +335,12 @@ class ManifestIncomplete(ReportRule):
             digests = [values[key] for key in ("Pre-SHA1", "Post-SHA1") if key in values]
             # A file that was deleted or is new may have words in place of one of them.
             known = [match for match in digests if _FORTY.fullmatch(match["value"].strip())]
-            for match in digests if known and _names_a_file(values) else ():
+            for match in digests if known and "Target File" in values else ():
                 value = match["value"].strip()
                 if match not in known and not any(map(str.isspace, value)) and "/" not in value:
                     shown = f"is {value!r}" if value else "is empty"
                     yield self.fault(match.span("key"), f"{match['key']} {shown}, not a digest of 40 digits")
-        for match in _OPEN_GATE.finditer(document.source.text, *_span_of(document.placed_section("validation"))):
+        for match in _OPEN_GATE.finditer(document.source.text, *_span_of(_validation(document))):
             yield self.fault(match.span("name"), f"the gate {match['name']} is not ticked, but the work is done")
 
 

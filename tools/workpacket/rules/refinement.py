@@ -14,25 +14,23 @@ from typing import ClassVar, cast
 from workpacket.documents.document import Text
 from workpacket.documents.refinement import APPROVAL_WORDS, COVERAGE_POINTS, Refinement
 from workpacket.documents.spec_pointer import candidates, names_passage
-from workpacket.documents.summary import AnchorSummary, Mention, Place, RefinementSummary, WorkSummary
+from workpacket.documents.summary import AnchorSummary, Place, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
+from workpacket.rules.anchors import HEADING, chapters, folded, is_unknown_chapter
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, first_lines, repeated
 from workpacket.rules.structured import PLACEHOLDER, says_something
 from workpacket.text.fields import normal_key
 from workpacket.text.formats import date, legacy_signature
-from workpacket.text.source import PATH_LENGTH, Source
+from workpacket.text.source import Source
 
 # Python refuses to convert a number of thousands of digits, and no file has so many lines.
 _LINE_NUMBER = lazy_pattern(r"[0-9]{1,9}\Z")
 
-_ESCAPE = lazy_pattern(r"\\u([0-9a-fA-F]{4})")
 _ELLIPSIS = lazy_pattern(r"\s*(?:\[?\.\.\.\]?)\s*\Z")
 
-_HEADING = lazy_pattern(r"(#{1,6})[ \t]+(\S.*)")
 _NO_LEVEL = 7
-# The number of a chapter: in its heading, and in an anchor behind the name of the specification.
-_CHAPTER = lazy_pattern(r"(?:\u00a7 ?)?(\d+(?:\.\d+)*)\.?(?=\s|\Z)")
+# The number of a chapter in an anchor, behind the name of the specification.
 _NAMED_CHAPTER = lazy_pattern(
     r"[\w./-]+\.md`?[ :#-]*(?:\u00a7 ?|section |chapter )?(\d{1,4}(?:\.\d{1,4}){0,8})(?=[\s:,.]|\Z)"
 )
@@ -141,62 +139,11 @@ class AnchorChapterUnknown(SpecificationRule):
         source = specification(refinement, files)
         if source is None or not _pinned(refinement, source):
             return
-        numbers = _chapters(source)
+        numbers = chapters(source)
         for anchor in refinement["anchors"]:
             named = _NAMED_CHAPTER.match(folded(anchor["name"]))
-            if named is not None and _is_unknown(named[1], numbers):
+            if named is not None and is_unknown_chapter(named[1], numbers):
                 yield self.finding(path, anchor["name_place"], f"{source.path} has no chapter {named[1]}")
-
-
-def _chapters(source: Source) -> dict[str, str]:
-    """Return the headings of a specification, by the number of the chapter."""
-    found = (_HEADING.match(source.line(number)) for number in range(1, source.line_count + 1))
-    return {match[1]: heading[2].strip() for heading in found if heading and (match := _CHAPTER.match(heading[2]))}
-
-
-def _is_unknown(chapter: str, numbers: Mapping[str, str]) -> bool:
-    """Whether a specification with numbered chapters has neither this chapter nor the one that contains it."""
-    parts = chapter.split(".")
-    # A part of a chapter need not have a heading of its own.
-    return len(numbers) > 1 and all(".".join(parts[:count]) not in numbers for count in range(len(parts), 0, -1))
-
-
-_PATH_AND_CHAPTER = lazy_pattern(
-    r"`?(?P<path>[\w./-]{1,200}\.md)`?[ :#-]*(?:\u00a7 ?|section |chapter )?"
-    r"(?P<chapter>\d{1,4}(?:\.\d{1,4}){0,8})(?=[\s:,.]|\Z)"
-)
-
-
-class AnchorElsewhere(ReferenceRule):
-    """Anchor of a stub or packet in a roadmap, or in a chapter that the specification does not have
-
-    Readers who look for the requirement find nothing, or only a plan.
-
-    Remedy: write the number of the chapter in the main body that states the requirement.
-    """
-
-    kinds = ("stub", "packet")
-    severity = "warning"
-
-    def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
-        for _, _, path in self._named(summary):
-            yield from ((candidate, True) for candidate in candidates(path))
-
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
-        for mention, chapter, named in self._named(summary):
-            source = next((files[each].source for each in candidates(named) if files[each].source is not None), None)
-            numbers = _chapters(source) if source is not None else {}
-            if source is not None and _is_unknown(chapter, numbers):
-                yield self.finding(path, mention[1:], f"{source.path} has no chapter {chapter}")
-            elif "roadmap" in numbers.get(chapter, "").casefold():
-                yield self.finding(path, mention[1:], f"chapter {chapter} of {named} is {numbers[chapter]!r}")
-
-    def _named(self, summary: Mapping[str, object]) -> Iterator[tuple[Mention, str, str]]:
-        """Yield the anchors that name a chapter: the anchor, the chapter, and the specification."""
-        for mention in cast("WorkSummary", summary)["anchors"]:
-            match = _PATH_AND_CHAPTER.match(folded(mention[0][:PATH_LENGTH]))
-            if match is not None:
-                yield mention, match["chapter"], match["path"]
 
 
 class AnchorInRoadmap(SpecificationRule):
@@ -227,7 +174,7 @@ def _roadmap_above(source: Source, line: int) -> str:
     """Return the heading of a roadmap that contains the line; '' if none does."""
     level = _NO_LEVEL
     for number in range(min(line, source.line_count), 0, -1):
-        match = _HEADING.match(source.line(number))
+        match = HEADING.match(source.line(number))
         if match is not None and len(match[1]) < level:
             level = len(match[1])
             if "roadmap" in match[2].casefold():
@@ -295,11 +242,6 @@ def contains_excerpt(lines: Sequence[str], excerpt: str) -> bool:
             return False
         position = found
     return True
-
-
-def folded(text: str) -> str:
-    """Return the text with escapes decoded and white space folded."""
-    return " ".join(_ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), text).split())
 
 
 class ApprovedUnsigned(RefinementRule):
@@ -455,7 +397,7 @@ class EnrichmentReasonMissing(RefinementRule):
             return
         if reason is None or not reason.value:
             yield self.fault(needed.span, "ENRICHMENT_NEEDED is NO, but REASON_NO_ENRICHMENT is empty")
-        elif not says_something(reason.value):
+        elif not says_something(reason.value) and not reason.value.startswith("<"):
             yield self.fault(reason.span, f"ENRICHMENT_NEEDED is NO, but REASON_NO_ENRICHMENT is {reason.value!r}")
 
 

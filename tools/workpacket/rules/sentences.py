@@ -66,6 +66,37 @@ class NoneContradicts(StructuredRule):
                 )
 
 
+_NO_CHANGES = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[ \t]*[-*+][ \t]+(?P<said>(?:no (?:code|product|source) changes?(?: were made)?"
+    r"|no files (?:were )?changed|nothing (?:was )?changed))[ \t.]*(?=[\r\n]|\Z)"
+)
+_CHANGED_FILE = lazy_pattern(
+    r"(?m)(?:^|(?<=\r))[ \t>*+-]*Target File[*_`]*[ \t]*:[*_` \t]*(?P<path>(?!\.GOV/|docs/|path/)[\w./-]+\.\w+)"
+)
+
+
+class NoChangesContradicts(StructuredRule):
+    """Handoff that says that nothing changed, beside the manifest of a change
+
+    The reviewer who believes the sentence does not look at the change.
+
+    Remedy: say what changed, or delete the manifest.
+    """
+
+    kinds = ("packet",)
+    severity = "warning"
+
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        text = document.source.text
+        placed = document.placed_section("status_handoff") if "Target File" in text else None
+        span = (placed.section.start, placed.section.end) if placed is not None else (0, 0)
+        said, changed = _NO_CHANGES.search(text, *span), _CHANGED_FILE.search(text)
+        if said is not None and changed is not None:
+            line = document.source.line_and_column(changed.start("path"))[0]
+            message = f"this says {said['said']!r}, but line {line} has the manifest of {changed['path']}"
+            yield self.fault(said.span("said"), message)
+
+
 class LineageContradicts(StructuredRule):
     """Later revision that calls itself the first packet of its base
 

@@ -466,7 +466,7 @@ class BoardActiveIncomplete(BoardRule):
 class BoardBranchOfAnother(BoardRule):
     """Active entry with the branch of another packet
 
-    Whoever looks for the work of this packet looks at that of the other.
+    People who look for the work of this packet find that of the other.
 
     Remedy: correct the branch, or the id of the entry.
     """

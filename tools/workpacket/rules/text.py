@@ -15,6 +15,8 @@ from workpacket.text.source import Source
 _LONE_SURROGATES = lazy_pattern("[\udc80-\udcff]+")
 # Also characters without a width that no script needs; joiners are part of words and emoji.
 _CONTROLS = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u200b\u2060\ufeff]+")
+_WITHOUT_WIDTH = frozenset("\u200b\u2060\ufeff")
+_WITH_NAMES = frozenset({"stub", "packet", "refinement"})
 # PowerShell reads a backtick with a letter as an escape; old code pages draw symbols for control characters.
 _MEANT_BY_CONTROLS = {
     "\x00": "`0",
@@ -190,12 +192,23 @@ class ControlCharacter(TextRule):
         garbled = [match.span() for match in mojibake(document.source.text)]
         alike: dict[str, list[re.Match[str]]] = {}
         for match in _CONTROLS.finditer(document.source.text):
-            if not any(start <= match.start() < end for start, end in garbled):
-                alike.setdefault(match[0], []).append(match)
+            if any(start <= match.start() < end for start, end in garbled) or _is_in_a_name(document, match):
+                continue
+            alike.setdefault(match[0], []).append(match)
         for characters, found in alike.items():
             names = ", ".join(f"U+{ord(character):04X}" for character in characters[:4])
             message = f"control character {names}{_repeated(document, found)}"
             yield self.fault(found[0].span(), message, hint=_what_was_meant(found[0]))
+
+
+def _is_in_a_name(document: Document, match: re.Match[str]) -> bool:
+    """Whether a character without a width is in an id, a key or a heading, where `look_alike_character` reports it."""
+    if match[0] not in _WITHOUT_WIDTH or document.kind not in _WITH_NAMES:
+        return False
+    start, end = document.source.line_span(document.source.line_and_column(match.start())[0])
+    line, at = document.source.text[start:end], match.start() - start
+    word = line[line.rfind(" ", 0, at) + 1 :].split(" ", 1)[0]
+    return line.startswith("#") or ":" in line[at:].split(" ", 1)[0] or "WP" in word
 
 
 def _repeated(document: Document, found: Sequence[re.Match[str]]) -> str:
