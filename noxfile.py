@@ -133,11 +133,14 @@ def approvals(session: nox.Session) -> None:
 
 @nox.session
 def proof(session: nox.Session) -> None:
-    """The long proofs, and every property with more examples; with WORKPACKET_PROOF=bounded, the share that CI runs."""
+    """The long proofs, what `just test` leaves out of long lists (tests/long_lists.py), and every property with more
+    examples; with WORKPACKET_PROOF=bounded, the share that CI runs.
+    """
     run_tests(session, "tests/proof", "--numprocesses=auto", "--dist=worksteal", *session.posargs)
     if not session.posargs:
-        properties = ("-m", "hypothesis", "--hypothesis-profile=proof", "--numprocesses=auto", "--dist=worksteal")
-        session.run("pytest", *properties)
+        lists = "--lists=fresh" if os.environ.get("WORKPACKET_PROOF") == "bounded" else "--lists=whole"
+        elsewhere = ("-m", "hypothesis or long or share", "--hypothesis-profile=proof", lists)
+        session.run("pytest", *elsewhere, "--numprocesses=auto", "--dist=worksteal")
 
 
 @nox.session

@@ -33,6 +33,8 @@ REPORT = "nightly.json"
 # A session of nox in full, not the share that `.ci/run` runs.
 SESSIONS = ("docs", "servers", "langgraph", "corpus", "report", "coverage", "package")
 FUZZ_SECONDS = 3600
+# What `just test` leaves out of long lists: tests/long_lists.py.
+LONG_LISTS = ("-m", "long or share", "--lists=whole", "--numprocesses=auto", "--dist=worksteal")
 NIGHTLY_PROFILE = ("-m", "hypothesis", "--hypothesis-profile=proof", "--numprocesses=auto", "--dist=worksteal")
 
 
@@ -48,6 +50,7 @@ def steps() -> list[Step]:
     nox = (sys.executable, "-m", "nox", "--session")
     return [
         *(Step(test, (sys.executable, "-m", "pytest", test)) for test in _proofs()),
+        Step("long lists", (sys.executable, "-m", "pytest", *LONG_LISTS)),
         Step("properties", (sys.executable, "-m", "pytest", *NIGHTLY_PROFILE)),
         *(Step(name, (*nox, name)) for name in SESSIONS),
         *(Step(f"mutation of {name}", (*nox, "mutation", "--", "--share", "1", name)) for name in _mutated()),

@@ -18,7 +18,7 @@ import psycopg
 
 from bench.postgres_workers import workers
 from workpacket.runtime import Runtime
-from workpacket.runtime.queue.offering import Job, Offer, Queue
+from workpacket.runtime.queue import Job, Offer, Queue
 from workpacket.runtime.records.events import NewEvent
 from workpacket.runtime.stores.contract import Append
 from workpacket.runtime.stores.postgres.store import PostgresStore

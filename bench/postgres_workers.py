@@ -16,8 +16,7 @@ import time
 import psycopg
 
 from workpacket.runtime import Run, Runtime
-from workpacket.runtime.queue.offering import Offer, Queue
-from workpacket.runtime.queue.worker import Worker
+from workpacket.runtime.queue import Offer, Queue, Worker
 from workpacket.runtime.stores.postgres.store import PostgresStore
 
 ROUNDS = 5

@@ -23,7 +23,7 @@ import remembered
 from mounts import folder_on_disk
 from workpacket.shell import package_files
 
-pytest_plugins = ["answers", "skip_gate"]
+pytest_plugins = ["answers", "long_lists", "skip_gate"]
 # They take the place of what the product imports later.
 IN_PLACE = (git_answers, remembered)
 

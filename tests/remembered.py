@@ -16,13 +16,13 @@ from workpacket.ledger import log
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.problem import Problem
-from workpacket.shell.checking import examining
-from workpacket.shell.checking.examining import FileResult
+from workpacket.shell import checking
+from workpacket.shell.checking import FileResult
 
 # A run of all tests has some ten thousand of each; the same ones come soon again or never.
 MOST = 5_000
 
-really_decode, really_examine = log.decode_event, examining.examine_bytes
+really_decode, really_examine = log.decode_event, checking.examine_bytes
 _events: dict[tuple[str, str, bytes], LogEvent] = {}
 _results: dict[tuple[object, ...], FileResult] = {}
 
@@ -42,7 +42,7 @@ def decoded(
 def examined(path: str, kind: str, data: bytes, lanes: LaneTable = BUILT_IN) -> FileResult:
     if lanes is not BUILT_IN:
         return really_examine(path, kind, data, lanes)
-    key = (path, kind, data, vars(examining)["rules_for"])  # tests bring rules of their own
+    key = (path, kind, data, vars(checking)["rules_for"])  # tests bring rules of their own
     if key not in _results:
         _keep(_results, key, really_examine(path, kind, data))
     return _results[key]
@@ -56,4 +56,4 @@ def _keep(known: dict[Any, Any], key: object, value: object) -> None:
 
 if os.environ.get("WORKPACKET_TEST_MEMORY") != "off":
     log.decode_event = decoded
-    examining.examine_bytes = examined
+    checking.examine_bytes = examined

@@ -25,6 +25,7 @@ def bench(repository: Path, *words: str, rows: Sequence[Row] = ROWS) -> int:
     return main(words, rows, repository, repository / "results")
 
 
+@pytest.mark.long
 def test_a_run_goes_on_behind_a_peer_that_hangs_and_names_it_at_the_end(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -53,6 +54,7 @@ def test_a_command_that_fails_is_a_failure_and_has_no_figure(
     assert "exit status 5" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_peer_that_was_asked_for_by_name_must_be_measured(repository: Path) -> None:
     assert bench(repository, "--only", "hanging") == 1
 
@@ -102,6 +104,7 @@ def test_what_is_saved_names_commit_machine_and_command(repository: Path) -> Non
     assert len(work["samples"]) == 3
 
 
+@pytest.mark.long
 def test_a_revision_is_compared_with_itself(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     commit = git(repository, "rev-parse", "HEAD")
 
@@ -111,6 +114,7 @@ def test_a_revision_is_compared_with_itself(repository: Path, capsys: pytest.Cap
     assert "command: python -m bench --compare HEAD --only work --allow 50" in output
 
 
+@pytest.mark.long
 def test_a_tree_that_takes_twice_as_long_is_slower_and_the_exit_status_says_so(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -127,6 +131,7 @@ def test_a_tree_that_takes_twice_as_long_is_slower_and_the_exit_status_says_so(
     assert git(repository, "worktree", "list").count("\n") == 0, "the work tree of the revision is gone"
 
 
+@pytest.mark.long
 def test_a_tree_that_takes_half_as_long_is_not_slower(repository: Path) -> None:
     before = git(repository, "rev-parse", "HEAD")
     write_package(repository, 0.01)
@@ -134,6 +139,7 @@ def test_a_tree_that_takes_half_as_long_is_not_slower(repository: Path) -> None:
     assert bench(repository, "--compare", before, "--only", "work") == 0
 
 
+@pytest.mark.long
 def test_a_file_that_git_does_not_know_yet_is_an_uncommitted_change(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,6 +153,7 @@ def run_one(repository: Path, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_changes_that_are_not_committed_are_measured(repository: Path) -> None:
     package = repository / "tools" / "workpacket" / "main.py"
     package.write_text(package.read_text().replace("0.03", "0.06"))

@@ -71,6 +71,7 @@ def test_a_failed_step_fails_the_run_when_all_have_ended_and_shows_its_output(pl
     assert place.report["steps"]["failing"]["end of its output"] == [f"no such file: {place.repository}"]
 
 
+@pytest.mark.long
 def test_a_part_goes_on_where_the_last_one_stopped(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     slow = place.step(
         "slow",
@@ -87,6 +88,7 @@ def test_a_part_goes_on_where_the_last_one_stopped(place: Place, capsys: pytest.
     assert len(place.report["parts"]) == 2
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("short_parts")
 def test_a_step_that_takes_longer_than_a_part_is_a_failure_not_a_loop(place: Place) -> None:
     steps = (place.step("endless", "import time; time.sleep(60)"), place.step("after"))

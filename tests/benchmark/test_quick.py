@@ -40,10 +40,12 @@ def run(repository: Path, *words: str, rows: list[Row] = ROWS) -> int:
     return quick.main(words, rows, repository, repository / "landed.json")
 
 
+@pytest.mark.long
 def test_what_has_not_changed_is_not_slower(repository: Path) -> None:
     assert run(repository) == 0
 
 
+@pytest.mark.long
 def test_a_row_that_takes_twice_as_long_as_landed_fails(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_package(repository, 0.06)
 
@@ -63,6 +65,7 @@ def test_a_row_that_fails_when_it_runs_fails(repository: Path, capsys: pytest.Ca
     assert "not measured: work: exit status 4" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_row_without_a_landed_figure_fails_and_says_how_to_land_it(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -72,6 +75,7 @@ def test_a_row_without_a_landed_figure_fails_and_says_how_to_land_it(
     assert "measured or landed, but not both: work; python3 tools/just.py bench-quick --land" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_figures_are_not_landed_while_a_row_cannot_be_measured(repository: Path) -> None:
     before = (repository / "landed.json").read_bytes()
 
@@ -79,6 +83,7 @@ def test_figures_are_not_landed_while_a_row_cannot_be_measured(repository: Path)
     assert (repository / "landed.json").read_bytes() == before
 
 
+@pytest.mark.long
 def test_landed_figures_are_multiples_of_an_empty_python(repository: Path) -> None:
     landed = json.loads((repository / "landed.json").read_text())
 

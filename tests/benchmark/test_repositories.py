@@ -27,6 +27,7 @@ def complaints(side: Side, rows: list[Row]) -> dict[str, str]:
     return {each.row.name: each.missing for each in found if each.missing or not each.figures}
 
 
+@pytest.mark.long
 def test_every_row_of_a_repository_of_many_approvals_can_be_measured(side: Side) -> None:
     rows = list(approvals.many(20))
 
@@ -34,6 +35,7 @@ def test_every_row_of_a_repository_of_many_approvals_can_be_measured(side: Side)
     assert complaints(side, rows) == {}
 
 
+@pytest.mark.long
 def test_files_that_were_just_written_are_waited_for_wherever_git_is(tmp_path: Path) -> None:
     folder = tmp_path / "repository" / ".GOV"
     folder.mkdir(parents=True)

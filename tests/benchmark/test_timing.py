@@ -14,6 +14,7 @@ def python(program: str) -> list[str]:
     return [sys.executable, "-c", program]
 
 
+@pytest.mark.long
 def test_the_processor_time_is_that_of_the_command_and_its_children(tmp_path: Path) -> None:
     child = "import time\nwhile time.process_time() < 0.3: pass"
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
@@ -40,6 +41,7 @@ def test_a_missing_program_has_no_figure(tmp_path: Path) -> None:
         run([str(tmp_path / "absent")], tmp_path)
 
 
+@pytest.mark.long
 def test_a_command_that_hangs_is_given_up_and_named(tmp_path: Path) -> None:
     began = time.monotonic()
     with pytest.raises(NotMeasured, match="given up after 1 s: sleep"):
@@ -47,6 +49,7 @@ def test_a_command_that_hangs_is_given_up_and_named(tmp_path: Path) -> None:
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.long
 def test_the_children_of_a_command_that_hangs_are_killed_too(tmp_path: Path) -> None:
     child = "import pathlib, time\nwhile True: pathlib.Path('alive').touch(); time.sleep(0.05)"
     with pytest.raises(NotMeasured, match="given up"):

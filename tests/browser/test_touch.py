@@ -39,8 +39,8 @@ from workpacket.approvals.browser_answers import (
 )
 from workpacket.approvals.envelope import pae
 from workpacket.approvals.sshsig import NAMESPACE, armor
+from workpacket.report.approval_text import Asked, TouchPage, render_touch_page, security_policy
 from workpacket.report.audit_page import PageFiles
-from workpacket.report.touch_page import Asked, TouchPage, render_touch_page, security_policy
 from workpacket.shell.audit import page_file
 from workpacket.shell.one_shot_page import Shown, Told, one_shot_page
 

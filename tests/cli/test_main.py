@@ -16,9 +16,10 @@ import pytest
 from cli.commands import STUB, STUB_PATH, Commands
 from workpacket import __version__
 from workpacket.cli import check
-from workpacket.cli.commands import COMMANDS, GROUPS, OTHER_NAMES, below, resolve
+from workpacket.cli.commands import COMMANDS, GROUPS, below, resolve
 from workpacket.cli.help import command_help, overview
 from workpacket.cli.main import load, main
+from workpacket.cli.meant import GITS, OTHER_NAMES
 from workpacket.cli.options import Command
 from workpacket.model.wording import FORMER, SILENT, typed_as
 
@@ -94,8 +95,14 @@ def test_help_with_a_word_is_the_help_of_the_command(commands: Commands, name: s
 @pytest.mark.parametrize(("other", "ours"), OTHER_NAMES.items())
 def test_the_words_of_other_tools_lead_to_ours(commands: Commands, other: str, ours: str) -> None:
     assert other not in {*COMMANDS, *FORMER}
-    assert resolve(ours.split())[0]
+    assert resolve(ours.split())[0] or ours == "--version"
     assert f"did you mean `workpacket {ours}`?" in commands(other).err
+
+
+@pytest.mark.parametrize("word", GITS)
+def test_what_git_does_is_left_to_git(commands: Commands, word: str) -> None:
+    assert word not in {*COMMANDS, *FORMER}
+    assert f"git {word}" in commands(word).err
 
 
 @pytest.mark.parametrize(
@@ -152,7 +159,7 @@ def test_the_table_and_the_declaration_say_the_same(typed: str, module: str, sum
         (["check", "--select", "no_such*"], "unknown_code", "no code matches 'no_such*'"),
         (["check", "README.md"], "path_not_found", "README.md does not exist"),
         (["list", "--lane", "NOWHERE"], "invalid_value", "unknown lane 'NOWHERE'"),
-        (["explain"], "missing_argument", "expected one code"),
+        (["explain"], "missing_argument", "it needs one CODE"),
         (["explain", "byte_order_marks"], "unknown_code", "did you mean byte_order_mark"),
         (["help", "schema", "nothing"], "invalid_value", "unknown schema: 'nothing'"),
         (["help", "schema", "a", "b"], "unexpected_argument", "expected one schema"),

@@ -14,7 +14,7 @@ from workpacket.documents.document import Document
 from workpacket.problem import Edit, Fix, Location, Problem
 from workpacket.rules.engine import rules_for
 from workpacket.rules.text import NoFinalNewline
-from workpacket.shell.checking import examining
+from workpacket.shell import checking
 
 PACKET_PATH = ".GOV/task_packets/WP-1-Parser-v1.md"
 DAMAGED = STUB.replace("- WP_ID: WP-1-Parser-v1\n", "- WP_ID: WP-1-Parser-v1\n  - damage here\n")
@@ -49,7 +49,7 @@ class Damaging(NoFinalNewline):
 @pytest.fixture(params=["overlapping", "outside", "backwards", "next", "fence"])
 def damaging(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Damaging, "reach", request.param)
-    monkeypatch.setattr(examining, "rules_for", lambda kind: (*rules_for(kind), Damaging))
+    monkeypatch.setattr(checking, "rules_for", lambda kind: (*rules_for(kind), Damaging))
 
 
 @pytest.mark.usefixtures("damaging")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import softkeys
 from git.scratch import git
 
 USAGES = [json.loads(line) for line in Path(__file__).with_name("wrong_usages.jsonl").read_text("utf-8").splitlines()]
@@ -21,10 +22,17 @@ MADE = (
     "It greets.",
     "--scope",
     "src/",
+    "--scope",
+    "tests/",
     "--prove",
-    "python3 -m unittest",
+    "python3 -m unittest discover -s tests",
     "--requirement",
     "It greets its user.",
+)
+PROGRAM = "def greet():\n    return 'Hello'\n"
+TEST = (
+    "import sys\nimport unittest\n\nsys.path.insert(0, 'src')\nfrom greet import greet\n\n\n"
+    "class TestGreet(unittest.TestCase):\n    def test_greet(self):\n        self.assertEqual(greet(), 'Hello')\n"
 )
 REFINED = ("--refinement", "The name is an argument.")
 
@@ -55,6 +63,20 @@ def commit(folder: Path) -> None:
     git(folder, "commit", "-qm", "Work")
 
 
+def write_work(folder: Path) -> None:
+    """The program and its test, as an editor leaves them: not committed."""
+    for path, text in (("src/greet.py", PROGRAM), ("tests/test_greet.py", TEST)):
+        (folder / path).parent.mkdir()
+        (folder / path).write_text(text)
+
+
+def public_key(folder: Path) -> Path:
+    """A key that somebody else holds: only the public half is here."""
+    path = folder / "approval.pub"
+    path.write_text(f"{softkeys.shared_key('ssh-ed25519').public_line}\n")
+    return path
+
+
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A folder for each place of the list; those after the first commit are copies of the same repository."""
@@ -80,16 +102,36 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name in ("main without a git identity", "a detached HEAD", "the branch of another packet"):
         shutil.copytree(main, made[name])
     git(made["a detached HEAD"], "checkout", "-q", "--detach")
-    done(made["the branch of another packet"], "start", "WP-1-Other-v1")
-    commit(made["the branch of another packet"])
+    started = made["the branch of another packet"]
+    done(started, "start", "WP-1-Other-v1")
+    commit(started)
+    shutil.copytree(started, made["uncommitted work"])
+    write_work(made["uncommitted work"])
+    review = made["work in review"]
+    shutil.copytree(started, review)
+    write_work(review)
+    commit(review)
+    done(review, "done")
+    commit(review)
+    shutil.copytree(review, made["merged work"])
+    git(made["merged work"], "switch", "-q", "main")
+    git(made["merged work"], "merge", "-q", "--no-edit", "wp/WP-1-Other-v1")
+    shutil.copytree(main, made["a subfolder"])
+    (made["a subfolder"] / "src").mkdir()
+    approved = made["a policy with approvals, and no key"]
+    shutil.copytree(main, approved)
+    done(approved, "policy", "trust", "--key", str(public_key(top)), "--principal", "ann@example.org")
+    commit(approved)
     return made
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("usage", USAGES, ids=lambda usage: f"{usage['where']}: {usage['typed']}")
 def test_the_answer_names_what_to_do(places: dict[str, Path], tmp_path: Path, usage: dict[str, Any]) -> None:
     folder = tmp_path / "here"
     shutil.copytree(places[usage["where"]], folder)
-    result = typed(folder, *shlex.split(usage["typed"]), named="identity" not in usage["where"])
+    here = folder / "src" if usage["where"] == "a subfolder" else folder
+    result = typed(here, *shlex.split(usage["typed"]), named="identity" not in usage["where"])
     said = result.stdout + result.stderr
     assert result.returncode == usage["status"], said
     for wanted in usage["names"]:
@@ -103,4 +145,5 @@ def test_the_list_has_each_place_and_no_usage_twice() -> None:
     assert {usage["where"] for usage in USAGES} == {
         "a folder outside of git", "a repository without governance", "before the first commit", "main",
         "main without a git identity", "a detached HEAD", "the branch of another packet",
+        "a subfolder", "uncommitted work", "work in review", "merged work", "a policy with approvals, and no key",
     }  # fmt: skip

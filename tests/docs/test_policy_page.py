@@ -23,7 +23,7 @@ from workpacket.lifecycle.policy import (
 from workpacket.lifecycle.transitions import TRANSITIONS
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.settings import settings_findings, settings_of
-from workpacket.shell.checking.examining import examine_bytes
+from workpacket.shell.checking import examine_bytes
 from workpacket.text.source import Source
 from workpacket.value import replace
 

@@ -24,7 +24,7 @@ PROMISES: list[dict[str, Any]] = [
 ]
 # Of these sections each row of a table, and each numbered item, is a promise.
 SECTIONS = {
-    "docs/security.md": ("Attacks and defences",),
+    "docs/security.md": ("Attacks and defenses",),
     "docs/approvals/protect.md": ("What the check refuses",),
     "docs/approvals/format.md": ("The rules",),
 }

@@ -195,6 +195,7 @@ def test_a_place_fails_when_it_is_gone(place: str, scratch: Path) -> None:
     assert result_of(scratch, place) == "not_met"
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize("command", recorded())
 def test_a_command_of_our_own_log_fails_when_the_tests_that_it_names_do(command: str, scratch: Path) -> None:
     named = [word for word in proof_words(command) if word.startswith("tests/")]

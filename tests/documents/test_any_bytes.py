@@ -12,7 +12,7 @@ from workpacket.cli.fmt import repaired
 from workpacket.documents.reading import KINDS
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.repair import RepairRefused
-from workpacket.shell.checking.examining import examine_bytes, load_findings
+from workpacket.shell.checking import examine_bytes, load_findings
 from workpacket.text.source import Source
 
 CODES = frozenset(catalogue())

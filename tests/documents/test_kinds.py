@@ -26,7 +26,7 @@ from workpacket.report.catalogue import catalogue
 from workpacket.rules.engine import all_rules, rules_for, rules_in
 from workpacket.rules.rule import DocumentRule, ReferenceRule, Rule
 from workpacket.rules.settings import CheckSettings, grade
-from workpacket.shell.checking.examining import examine_bytes, load_findings, unreadable_finding
+from workpacket.shell.checking import examine_bytes, load_findings, unreadable_finding
 from workpacket.shell.tree import find_documents
 
 BY_NAME = {kind.name: kind for kind in KINDS}

@@ -12,8 +12,7 @@ from evidence.test_submission import NAME, REQUIRED, RUN, at_work, do
 from lifecycle.governed import Governed, forge
 from workpacket.documents.policy import PolicyDocument
 from workpacket.lifecycle.policy import unguarded_changes
-from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Node, Source
 
 CI = Ci()
 JUDGE = ("verdict", NAME, "PASS", "--report", "report.md", "--as", "victor")
@@ -59,6 +58,7 @@ def test_what_ci_attests_is_recorded_and_opens_the_verdict(governed: Governed, t
     assert governed("check", "--base", "main").status == 0
 
 
+@pytest.mark.long
 def test_an_attestation_stands_for_a_second_party(governed: Governed, tmp_path: Path) -> None:
     submitted(governed, "second-party")
     file = attested(governed, tmp_path, replayed(governed, tmp_path / "found"))
@@ -66,6 +66,7 @@ def test_an_attestation_stands_for_a_second_party(governed: Governed, tmp_path: 
     governed.done(*JUDGE)
 
 
+@pytest.mark.long
 def test_the_authority_of_another_is_refused_when_recorded_and_when_judged(governed: Governed, tmp_path: Path) -> None:
     submitted(governed)
     file = attested(governed, tmp_path, replayed(governed, tmp_path / "found"), Ci())
@@ -83,6 +84,7 @@ def test_the_authority_of_another_is_refused_when_recorded_and_when_judged(gover
     assert "replay_attestation_invalid" not in governed("approvals", "verify", "--base", "HEAD").out
 
 
+@pytest.mark.long
 def test_a_difference_that_ci_found_is_recorded_as_one(governed: Governed, tmp_path: Path) -> None:
     submitted(governed)
     statement = json.loads(replayed(governed, tmp_path / "found"))
@@ -95,6 +97,7 @@ def test_a_difference_that_ci_found_is_recorded_as_one(governed: Governed, tmp_p
     assert governed.refused(*JUDGE) == ["replay_missing"]
 
 
+@pytest.mark.long
 def test_without_a_pinned_authority_no_attestation_counts(governed: Governed, tmp_path: Path) -> None:
     submitted(governed, "second-party", "")
     file = attested(governed, tmp_path, replayed(governed, tmp_path / "found"))
@@ -116,6 +119,7 @@ def test_a_file_that_is_not_there_is_named(governed: Governed) -> None:
     assert governed("evidence", "attest", "none.json", "--out", "x").codes == ["file_unreadable"]
 
 
+@pytest.mark.long
 def test_the_policy_says_whom_it_trusts(governed: Governed) -> None:
     submitted(governed)
     assert governed.json("policy", "show")["data"]["values"]["evidence"]["ci"]["identity"] == IDENTITY

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workpacket.evidence.additions import Additions
-from workpacket.evidence.comparison import AskedProof, Controls, Side, is_named, judge
-from workpacket.evidence.reports import Obstacle, Ran, Status, TestReport, by_exit_code
+from workpacket.evidence.comparison import Additions, AskedProof, Controls, Side, is_named, judge
+from workpacket.evidence.runners import Obstacle, Ran, Status, TestReport, by_exit_code
 
 RUN = "pytest tests"
 A, B = "tests/test_a.py::test_a", "tests/test_b.py::test_b"

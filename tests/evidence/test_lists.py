@@ -31,6 +31,7 @@ def test_the_lists_have_at_least_forty_cases_each_and_no_name_twice() -> None:
     assert "proof_program_changed" in said
 
 
+@pytest.mark.share(8)
 @pytest.mark.skipif(sys.platform == "win32", reason="the proofs are written for a POSIX system")
 @pytest.mark.parametrize("case", [case for case in CASES if case.id in PLAYED], ids=lambda case: case.id)
 def test_a_proof_is_judged_as_the_list_says(case: Case, tmp_path: Path) -> None:

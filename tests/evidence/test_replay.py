@@ -42,6 +42,7 @@ def test_a_demand_says_what_is_run_or_why_nothing_is(governed: Governed, words: 
     assert governed("evidence", "demand", NAME, *words).status == 2
 
 
+@pytest.mark.long
 def test_a_replay_comes_to_the_same_and_the_policy_can_ask_for_it(governed: Governed) -> None:
     at_work(governed, f"PROVED_BY: `{RUN}`", more=REQUIRED + 'replay = "second-party"\n')
     do(governed)

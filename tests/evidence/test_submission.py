@@ -73,6 +73,7 @@ def test_what_the_contract_demands_is_run_by_itself_and_recorded_by_test(governe
     assert governed("check", "--base", "main").status == 0
 
 
+@pytest.mark.long
 def test_a_hollow_test_is_refused_and_nothing_is_recorded(governed: Governed) -> None:
     at_work(governed, f"PROVED_BY: `{RUN}`")
     do(governed, "def test_name():\n    assert True\n")
@@ -103,6 +104,7 @@ def test_a_contract_without_a_proof_is_not_activated(governed: Governed, demand:
     assert governed.refused("create-task-packet", NAME) == [code]
 
 
+@pytest.mark.long
 def test_a_demand_binds_where_the_policy_asks_for_none(governed: Governed) -> None:
     at_work(governed, f"PROVED_BY: `{RUN}`", "", more=BARE)
     do(governed, "def test_name():\n    assert True\n")
@@ -123,6 +125,7 @@ def test_other_conditions_come_before_a_proof_that_takes_long(governed: Governed
     assert "was not run: other conditions must be met first" in result.err
 
 
+@pytest.mark.long
 def test_a_box_that_is_not_ticked_says_that_it_is_not_done(governed: Governed) -> None:
     at_work(governed, f"PROVED_BY: `{RUN}`")
     do(governed)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from text import loader_properties as properties
 from text.reading import ANY_BYTES, REPAIRABLE_TEXTS, WRITABLE_VALUES, YAML_DOCUMENTS, YAML_TEXTS
-from workpacket.text.node import Plain
+from workpacket.text.source import Plain
 
 
 @given(ANY_BYTES)

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from text.markdown_documents import DOCUMENTS, IN_ONE_LINE_END, everything
-from workpacket.text.blocks import MAX_NODES
-from workpacket.text.fields import outline, read_fields, read_items
+from workpacket.text.blocks import MAX_NODES, outline, read_fields, read_items
 from workpacket.text.markdown import fast_blocks, parse_blocks, read_blocks
 from workpacket.text.source import Source
 

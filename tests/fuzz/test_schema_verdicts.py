@@ -8,7 +8,7 @@ from hypothesis import given
 
 from text.schema_strategies import schemas, values
 from text.schema_verdicts import assert_one_verdict, assert_told_well, assert_twin_agrees
-from workpacket.text.node import Plain
+from workpacket.text.source import Plain
 
 
 @given(schemas(formats=False), values)

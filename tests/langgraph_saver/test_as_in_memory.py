@@ -26,6 +26,7 @@ def test_the_share_leaves_no_pair_out() -> None:
     assert {case[1:] for case in SHARE} == {*product(GRAPHS, WAYS, DURABILITIES)}
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize("case", SHARE, ids=str)
 def test_it_ends_as_with_the_saver_in_memory(case: Case, tmp_path: Path) -> None:
     require_same_end(case, tmp_path)

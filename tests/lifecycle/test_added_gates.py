@@ -17,8 +17,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.lanes import BUILT_IN
 from workpacket.model.layout import POLICY_PATH
 from workpacket.shell.package_files import schemas
-from workpacket.text.node import Plain
-from workpacket.text.source import Source
+from workpacket.text.source import Plain, Source
 from workpacket.value import replace
 
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"

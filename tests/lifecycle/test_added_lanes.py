@@ -20,7 +20,7 @@ from workpacket.model.lanes import BUILT_IN, WAY, AddedLane
 from workpacket.model.layout import POLICY_PATH
 from workpacket.shell.base import lifecycle_of
 from workpacket.shell.cache import Cache
-from workpacket.shell.checking.repository import known_or_examined
+from workpacket.shell.checking import known_or_examined
 from workpacket.shell.tree import find_documents
 
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"

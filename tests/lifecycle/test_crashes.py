@@ -112,15 +112,16 @@ ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
 REFUSALS = {"no_space_left", "disk_failed", "permission_denied", "transaction_unfinished", "file_unreadable"}
 
 
-def test_every_error_of_the_disk_is_said_and_leaves_all_or_nothing(plans: dict[str, Recorded]) -> None:
-    """Full, broken, forbidden: each at every call of each command."""
+@pytest.mark.parametrize("each", [1, pytest.param(len(ERRORS), marks=pytest.mark.long)])
+def test_every_error_of_the_disk_is_said_and_leaves_all_or_nothing(plans: dict[str, Recorded], each: int) -> None:
+    """Full, broken, forbidden: at every call of each command, one after the other or all of them."""
     for command in NINE:
         plan = plans[command]
         before, after = expected(plan)
         ends = {
             refused(plan, number, error, before, after)
             for number in range(1, len(undisturbed(plan).calls) + 1)
-            for error in ERRORS
+            for error in (ERRORS * 2)[number % len(ERRORS) :][:each]
         }
         assert ends <= {"before", "after", "done"}, (command, ends)
         assert "before" in ends, command

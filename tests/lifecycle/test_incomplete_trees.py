@@ -164,6 +164,7 @@ def test_there_are_enough_kinds_and_every_command_is_asked_in_each() -> None:
     assert len(KINDS) > 24
 
 
+@pytest.mark.share(7)
 @pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case.kind}-{case.command}")
 def test_a_command_overwrites_nothing_that_is_not_here(case: Case, make: Maker) -> None:
     tree = make(case.kind)
@@ -185,6 +186,7 @@ def test_a_command_overwrites_nothing_that_is_not_here(case: Case, make: Maker) 
 REMEDIED = sorted({case.kind for case in cases() if case.answer == "tree_incomplete"})
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("kind", REMEDIED)
 def test_the_command_that_the_refusal_names_brings_everything_back(kind: str, make: Maker) -> None:
     tree = make(kind)
@@ -247,6 +249,7 @@ JUDGING = {
 HIDDEN = ("sparse_without_log", "sparse_without_event", "assume_unchanged_log", "sparse_cone")
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("kind", HIDDEN)
 @pytest.mark.parametrize("command", LOOKING.values(), ids=LOOKING)
 def test_who_only_looks_is_told_every_time_that_not_all_is_here(

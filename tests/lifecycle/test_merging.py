@@ -369,7 +369,7 @@ def test_line_ends_of_the_log_are_left_alone_by_git(governed: Governed) -> None:
 
 def test_no_command_sets_the_driver_uninvited(governed: Governed) -> None:
     before = (governed.root / ".git" / "config").read_bytes()
-    assert MERGE_DRIVER in governed.done("init").out
+    assert MERGE_DRIVER in governed.done("init", "--form", "full").out
     assert (governed.root / ".git" / "config").read_bytes() == before
     done = subprocess.run(["git", "config", "--get", "merge.workpacket.driver"], cwd=governed.root, check=False)
     assert done.returncode == 1

@@ -52,6 +52,7 @@ def with_a_hand_edit(governed: Governed) -> None:
     governed.replace(BOARD, "[READY_FOR_DEV]", "[BLOCKED]")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("state", [empty, with_a_stub, without_a_log, ready, with_a_hand_edit])
 def test_what_reads_never_sends_on_to_what_writes(governed: Governed, state: Callable[[Governed], None]) -> None:
     governed.begin()

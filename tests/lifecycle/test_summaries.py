@@ -15,9 +15,8 @@ from workpacket.cli import read_only
 from workpacket.git.repository import find_repository
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.shell import cache as cache_module
-from workpacket.shell import kept_logs
+from workpacket.shell import checking, kept_logs
 from workpacket.shell.cache import Cache
-from workpacket.shell.checking import repository as checking
 
 NAMES = tuple(f"WP-1-P{number}-v1" for number in range(4))
 STUBS = ".GOV/task_packets/stubs"

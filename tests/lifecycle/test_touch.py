@@ -22,7 +22,7 @@ from softkeys import SoftKey, make_key
 from workpacket.approvals.browser_answers import NewKey, decode_base64url, public_line
 from workpacket.approvals.webauthn import client_data_of
 from workpacket.cli import touch
-from workpacket.report.touch_page import TouchPage
+from workpacket.report.approval_text import TouchPage
 from workpacket.shell.one_shot_page import OneShotPage
 
 KIND = "sk-ecdsa-sha2-nistp256@openssh.com"
@@ -130,7 +130,7 @@ def test_the_page_shows_what_the_terminal_shows(
     terminal = signed.governed.done("approve", NAME, "--key", str(public), "--statement-out", out).out
 
     def without_moment(text: str) -> list[str]:
-        kept = [line for line in text.splitlines() if not line.startswith(("valid ", "nonce ", "Next: "))]
+        kept = [line for line in text.splitlines() if not line.startswith(("valid ", "nonce ", "next: "))]
         return [
             line for line in kept if "USER_SIGNATURE" not in line and "sha256" not in line and "in words" not in line
         ]

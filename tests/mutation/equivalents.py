@@ -90,7 +90,7 @@ EQUIVALENT = (
         "the last letter of 32 bytes in base64 stands for four bits, and x is none of the sixteen",
     ),
     Equivalent(
-        "approvals/encodings.py",
+        "approvals/fields.py",
         "",
         "_CONSONANTS = 'bdfghjklmnprstvz'",
         "_CONSONANTS = 'bdfghjklmnprstvzx'",
@@ -506,7 +506,7 @@ EQUIVALENT = (
         "what is false lets the event pass either way; the type checker asks for a text",
     ),
     Equivalent(
-        "evidence/additions.py",
+        "evidence/comparison.py",
         "",
         _PATH,
         _PATH.removesuffix("')") + "!?')",
@@ -520,21 +520,21 @@ EQUIVALENT = (
         "no extension with one of these two identifiers is known; the condition is there for the type checker",
     ),
     Equivalent(
-        "evidence/reports.py",
+        "evidence/runners.py",
         "read_cargo",
         "path = next((path for start, path in reversed(files) if start < match.start()), '')",
         "path = next((path for start, path in reversed(files) if start <= match.start()), '')",
         "a line is about a file or about a test, never about both",
     ),
     Equivalent(
-        "approvals/checkpoints.py",
+        "approvals/event_signatures.py",
         "judge_signature",
         "if objection is not None or signer is None:",
         "if objection is not None:",
         "a key without a signer is objected to; the condition is there for the type checker",
     ),
     Equivalent(
-        "approvals/checkpoints.py",
+        "approvals/event_signatures.py",
         "judge_signature",
         "code, why = objection or (_SIGNER, '')",
         "code, why = objection",
@@ -707,7 +707,7 @@ EQUIVALENT = (
         "listed = run_git(repository.root, 'rev-list', '--branches', '--remotes', '--tags', check=True)",
         "git ends with 0 there, with or without a branch",
     ),
-    Equivalent("approvals/encodings.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
+    Equivalent("approvals/fields.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
 )
 
 

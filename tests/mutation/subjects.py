@@ -21,16 +21,20 @@ class Group(NamedTuple):
 
 
 _APPROVALS = (
-    "allowed_signers browser_answers decide encodings envelope facts fields keys policy primitives reanchor sigstore "
+    "allowed_signers browser_answers decide envelope facts fields keys policy primitives sigstore "
     "sshsig statement verify webauthn"
 )
 GROUPS = (
     Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "corpora/attacks")),
     Group(
         ("approvals/actors.py", "approvals/event_signatures.py"),
-        ("approvals/test_actors.py", "approvals/test_event_signatures.py", "trust/test_actor_attacks.py"),
+        (
+            "approvals/test_actors.py",
+            "approvals/test_event_signatures.py",
+            "approvals/test_event_signatures_checkpoints.py",
+            "trust/test_actor_attacks.py",
+        ),
     ),
-    Group(("approvals/checkpoints.py",), ("approvals/test_checkpoints.py",)),
     Group(
         tuple(f"ledger/{name}.py" for name in ("fold", "log", "verify")),
         (
@@ -46,10 +50,10 @@ GROUPS = (
         ("lifecycle/test_attestations.py", "lifecycle/test_machine_statements.py"),
     ),
     Group(
-        tuple(f"evidence/{name}.py" for name in ("additions", "commands", "comparison", "reports")),
+        ("evidence/comparison.py", "evidence/runners.py"),
         tuple(
             f"evidence/test_{name}.py"
-            for name in ("additions", "commands", "comparison", "additions_emptied", "reports")
+            for name in ("comparison", "comparison_additions", "comparison_emptied", "runners", "runners_reports")
         ),
     ),
     Group(
@@ -125,7 +129,7 @@ GROUPS = (
         ),
     ),
     Group(("shell/approvals/shown.py",), ("shell/approvals/test_shown.py",)),
-    Group(("report/approval_text.py",), ("report/test_approval_text.py",)),
+    Group(("report/approval_text.py",), ("report/test_approval_text.py", "report/test_approval_text_page.py")),
     Group(
         ("runtime/resume/decide.py", "runtime/attempts/effects.py"),
         ("runtime/test_decide.py", "runtime/test_effects.py", "runtime/test_run.py", "runtime/test_async.py"),

@@ -157,7 +157,7 @@ def test_the_doctor_says_what_is_unsafe_in_this_connection_and_no_password(
 
 def test_a_clock_that_is_wrong_is_named_and_nothing_fails(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     really = time.time
-    monkeypatch.setattr("workpacket.runtime.stores.postgres.health.time.time", lambda: really() - 3600)
+    monkeypatch.setattr("workpacket.runtime.stores.postgres.reader.time.time", lambda: really() - 3600)
     checks = {check["check"]: check for check in data(call("runtime", "doctor", "--json"))["checks"]}
     assert checks["clock"]["result"] == "pass"
     assert "3600 s ahead of this machine" in checks["clock"]["details"][0]

@@ -11,7 +11,7 @@ import pytest
 from postgres.proxy import Proxy
 from postgres.server import Server, free_port, programs
 from workpacket.runtime.errors import PayloadErased, StoreCorrupt, StoreUnavailable, VersionConflict
-from workpacket.runtime.queue.offering import Offer, Queue
+from workpacket.runtime.queue import Offer, Queue
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.postgres.access import PostgresAccess, address_of_url
 from workpacket.runtime.stores.postgres.store import PostgresStore

@@ -15,8 +15,7 @@ from postgres.pooler import Pooler, program
 from postgres.server import Server
 from workpacket.runtime import Run, Runtime
 from workpacket.runtime.catalog import following
-from workpacket.runtime.queue.offering import Offer, Queue
-from workpacket.runtime.queue.worker import Worker
+from workpacket.runtime.queue import Offer, Queue, Worker
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.postgres.store import PostgresStore
 from workpacket.runtime.testing import Writer

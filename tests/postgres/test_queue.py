@@ -15,8 +15,7 @@ import pytest
 from workpacket.runtime import Run, Runtime
 from workpacket.runtime.catalog import following
 from workpacket.runtime.errors import RunBlocked
-from workpacket.runtime.queue.offering import Offer, Queue
-from workpacket.runtime.queue.worker import Worker
+from workpacket.runtime.queue import Offer, Queue, Worker
 from workpacket.runtime.stores.postgres.access import PostgresAccess, address_of_url
 from workpacket.runtime.stores.postgres.reader import News
 from workpacket.runtime.stores.postgres.store import PostgresStore
@@ -259,9 +258,9 @@ from workpacket.runtime import Runtime, Settings
 from workpacket.runtime.catalog import following
 from workpacket.runtime.stores.postgres.access import PostgresAccess
 from workpacket.runtime.stores.postgres.reader import News
-from workpacket.runtime.queue.offering import Queue
+from workpacket.runtime.queue import Queue
 from workpacket.runtime.stores.postgres.store import PostgresStore
-from workpacket.runtime.queue.worker import Worker
+from workpacket.runtime.queue import Worker
 def task(run):
     run.step("first", lambda: print("first", flush=True))
     if sys.argv[2] == "die":

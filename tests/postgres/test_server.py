@@ -21,9 +21,8 @@ from workpacket.runtime.errors import LeaseHeld, LeaseLost, NewerSchema, StoreUn
 from workpacket.runtime.records.events import NewEvent
 from workpacket.runtime.stores.contract import Append
 from workpacket.runtime.stores.memory import MemoryStore
-from workpacket.runtime.stores.postgres.health import let_in, shut_out
 from workpacket.runtime.stores.postgres.migrations import MIGRATIONS, migrate
-from workpacket.runtime.stores.postgres.reader import LATEST
+from workpacket.runtime.stores.postgres.reader import LATEST, let_in, shut_out
 from workpacket.runtime.stores.postgres.store import PostgresStore
 from workpacket.runtime.stores.sqlite.store import SQLiteStore
 from workpacket.runtime.stores.transfer import export_lines, import_lines

@@ -111,6 +111,7 @@ def test_rows_that_are_told_have_the_bar() -> None:
     ]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("text", ["x" * 2**21, "\u0301" * 2**20, "\u4e2d " * 2**19, "\x1b" * 2**18])
 def test_a_line_of_two_megabytes_is_shown_whole_and_at_once(text: str) -> None:
     began = time.process_time()

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from rules.planted_repairs import BASES, PLANTED, lines_of
 from workpacket.problem import Problem
 from workpacket.rules.repair import RepairRefused, repair, upgraded
-from workpacket.shell.checking.examining import examine_bytes, load_findings
+from workpacket.shell.checking import examine_bytes, load_findings
 from workpacket.shell.tree import find_documents
 from workpacket.text.source import Source
 

@@ -18,7 +18,7 @@ from workpacket.report.catalogue import catalogue
 from workpacket.rules.engine import all_rules
 from workpacket.rules.settings import CheckSettings
 from workpacket.shell.cache import Cache
-from workpacket.shell.checking.repository import check
+from workpacket.shell.checking import check
 from workpacket.shell.tree import find_documents
 
 CASES = Path(__file__).parent / "cases"

@@ -14,7 +14,7 @@ from workpacket.cli.fmt import repaired
 from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.settings import CheckSettings, Profile, grade
-from workpacket.shell.checking.examining import examine_bytes, load_findings
+from workpacket.shell.checking import examine_bytes, load_findings
 from workpacket.text.source import Source
 
 REASONS = catalogue()

@@ -11,7 +11,7 @@ from rules.canonical import CANONICAL
 from rules.test_cases import BAD
 from workpacket.documents.places import kind_of
 from workpacket.documents.structured import evidence_blocks
-from workpacket.shell.checking.examining import examine_bytes, load_findings
+from workpacket.shell.checking import examine_bytes, load_findings
 from workpacket.text.source import Source
 
 ENDS = {"Windows": "\r\n", "an old Macintosh": "\r"}

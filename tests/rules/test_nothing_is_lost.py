@@ -10,7 +10,7 @@ from rules.planted_repairs import BASES, PLANTED, Planted, lines_of
 from workpacket.cli.fmt import formatted, repaired
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.repair import RepairRefused
-from workpacket.shell.checking.examining import examine_bytes, load_findings
+from workpacket.shell.checking import examine_bytes, load_findings
 from workpacket.text.source import Source
 
 CODES = frozenset(catalogue())
@@ -50,6 +50,7 @@ def test_without_anything_planted_nothing_is_repaired(name: str) -> None:
     assert after(case, case.text) == case.text
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     "case",
     [case for case in PLANTED if case.command != "upgrade"],

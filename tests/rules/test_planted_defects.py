@@ -26,7 +26,7 @@ from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.settings import CheckSettings
 from workpacket.shell.cache import Cache
-from workpacket.shell.checking.repository import check
+from workpacket.shell.checking import check
 from workpacket.shell.tree import find_documents
 
 HERE = Path(__file__).parent
@@ -85,6 +85,7 @@ def is_found(row: dict[str, Any], path: str, found: list[Problem], text: str) ->
     )
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("number", range(len(ROWS)))
 def test_a_planted_defect_is_found(number: int, tmp_path: Path) -> None:
     row = ROWS[number]

@@ -7,7 +7,7 @@ from workpacket.cli.fmt import repaired
 from workpacket.problem import Edit, Fix, Location, Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.repair import only_touched_changed, repair
-from workpacket.shell.checking.examining import examine_bytes, load_findings
+from workpacket.shell.checking import examine_bytes, load_findings
 from workpacket.text.source import Source
 
 REASONS = catalogue()

@@ -8,7 +8,7 @@ import pytest
 
 from workpacket.documents.stub import Stub
 from workpacket.rules.repair import RepairRefused, upgraded
-from workpacket.shell.checking.examining import examine_bytes, load_findings
+from workpacket.shell.checking import examine_bytes, load_findings
 from workpacket.text.source import Source
 
 PATH = ".GOV/task_packets/stubs/WP-1-Writer-v2.md"

@@ -109,6 +109,7 @@ def rebuilt_and_listed(path: Path) -> int:
         return len(runtime.runs())
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_one_damaged_page_is_not_the_whole_store(made: Made, case: dict[str, Any]) -> None:
     path, expected = damaged(made, case), case["expected"]

@@ -16,13 +16,13 @@ from runtime.run_uses import ASYNC_USES, USES, async_performed, lasting, perform
 from runtime.test_replay import ended
 from runtime.worlds import Crash, World
 from workpacket.runtime import RunBlocked, Runtime, Settings
+from workpacket.runtime.attempts import recorder as outline_module
 from workpacket.runtime.attempts import recorder as recorder_module
+from workpacket.runtime.attempts.recorder import FinishedSteps, keep_outline, outlined_state
 from workpacket.runtime.errors import LogDamaged
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.records.state import RunState, fold
-from workpacket.runtime.resume import outline as outline_module
-from workpacket.runtime.resume.outline import FinishedSteps, keep_outline, outlined_state
 from workpacket.runtime.run import Run
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.sqlite.store import SQLiteStore
@@ -74,7 +74,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("uses", "program"), [(USES, performed), (ASYNC_USES, async_performed)], ids=["sync", "async"])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=settings().max_examples // 5, deadline=None)
 @given(data=st.data())
 def test_a_run_killed_anywhere_and_opened_from_an_outline_ends_with_the_same_answers(
     uses: Sequence[str], program: Callable[[World, Sequence[str]], dict[str, Any]], data: st.DataObject
@@ -92,7 +92,7 @@ def test_a_run_killed_anywhere_and_opened_from_an_outline_ends_with_the_same_ans
     assert list(world.store.read(RUN)) == finished
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=settings().max_examples // 5, deadline=None)
 @given(data=st.data())
 def test_the_state_from_an_outline_is_the_state_of_the_whole_log(data: st.DataObject) -> None:
     whole = World(ask=lambda question, _: not question.startswith("No?"))

@@ -84,7 +84,7 @@ def test_a_finished_run_gives_each_answer_again_and_writes_nothing(program: Perf
 
 
 @BOTH
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=settings().max_examples // 5, deadline=None)
 @given(data=st.data())
 def test_a_run_killed_between_any_two_records_ends_with_the_same_answers(
     face: type, uses: Sequence[str], program: Performed, data: st.DataObject
@@ -102,6 +102,7 @@ def test_a_run_killed_between_any_two_records_ends_with_the_same_answers(
         assert events_of(world) == finished
 
 
+@pytest.mark.long
 @BOTH
 def test_a_kill_behind_each_record_of_a_run_with_every_method(
     face: type, uses: Sequence[str], program: Performed

@@ -313,6 +313,7 @@ def killed() -> Iterator[list[subprocess.Popen[str]]]:
         process.communicate()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("until", [1, 3, 5])
 def test_a_killed_program_does_nothing_twice_on_a_store_that_was_put_back(
     place: Path, until: int, killed: list[subprocess.Popen[str]]

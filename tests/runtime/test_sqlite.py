@@ -712,6 +712,7 @@ WRITES: dict[str, Callable[[SQLiteStore, Lease], object]] = {
 }
 
 
+@pytest.mark.share(7)
 @pytest.mark.parametrize("write", WRITES.values(), ids=list(WRITES))
 @pytest.mark.parametrize("remove", REMOVALS.values(), ids=list(REMOVALS))
 @pytest.mark.parametrize("calm", [True, False])

@@ -75,6 +75,7 @@ def newcomer(tmp_path: Path) -> Newcomer:
     return Newcomer(tmp_path)
 
 
+@pytest.mark.long
 def test_the_four_commands_of_the_readme_lead_from_an_empty_folder_to_merged(newcomer: Newcomer) -> None:
     init, new, start, done = commands_of_the_readme()
     newcomer("git", "init", "--quiet")
@@ -139,6 +140,7 @@ def lanes(newcomer: Newcomer) -> dict[str, int]:
     return found
 
 
+@pytest.mark.long
 def test_twelve_packets_in_flight_land_without_a_conflict(newcomer: Newcomer) -> None:
     newcomer("git", "init", "--quiet")
     newcomer("workpacket", "init", "--commit")
@@ -150,6 +152,7 @@ def test_twelve_packets_in_flight_land_without_a_conflict(newcomer: Newcomer) ->
     assert lanes(newcomer) == {"MERGED": IN_FLIGHT}
 
 
+@pytest.mark.long
 def test_packets_that_each_add_a_requirement_conflict_in_the_specification_and_one_command_settles_it(
     newcomer: Newcomer,
 ) -> None:
@@ -161,6 +164,7 @@ def test_packets_that_each_add_a_requirement_conflict_in_the_specification_and_o
     assert lanes(newcomer) == {"MERGED": 4}
 
 
+@pytest.mark.long
 def test_a_legacy_tree_of_320_documents_is_green_after_one_command(newcomer: Newcomer) -> None:
     newcomer("git", "init", "--quiet")
     for number in range(320):

@@ -13,6 +13,7 @@ import errno
 import os
 import random
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -43,6 +44,7 @@ class Directory:
         self.pending.append(names)
 
 
+_UNDISTURBED = nullcontext()
 Node: TypeAlias = "File | Directory"
 Data: TypeAlias = Literal["kept", "lost", "half", "zeroed"]
 Fault: TypeAlias = "Literal['kill before', 'kill after', 'kill within'] | int"
@@ -196,11 +198,12 @@ class SimulatedDisk:
 
     # --- inside ---
 
-    def _call(self, method: str, within: Callable[[], None] = lambda: None) -> _Call:
+    def _call(self, method: str, within: Callable[[], None] = lambda: None) -> AbstractContextManager[None]:
         if self._dead:
             raise Killed
         self.calls.append(method)
-        return _Call(self, self.faults(len(self.calls), method), within)
+        fault = self.faults(len(self.calls), method)
+        return _UNDISTURBED if fault is None else _Call(self, fault, within)
 
     def kill(self) -> Killed:
         self._dead = True
@@ -234,10 +237,10 @@ class SimulatedDisk:
         file.content += data
 
 
-class _Call:
+class _Call(AbstractContextManager[None]):
     """One call: fails or dies before it, does its work, or dies after it."""
 
-    def __init__(self, disk: SimulatedDisk, fault: Fault | None, within: Callable[[], None]) -> None:
+    def __init__(self, disk: SimulatedDisk, fault: Fault, within: Callable[[], None]) -> None:
         self._disk = disk
         self._fault = fault
         self._within = within

@@ -129,6 +129,7 @@ CHANGES: tuple[Callable[[Tree], None], ...] = (
 )  # fmt: skip
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__.strip("_"))
 def test_what_was_cached_is_what_would_be_computed(tree: Tree, change: Callable[[Tree], None]) -> None:
     for _ in range(4):
@@ -201,6 +202,7 @@ def test_two_processes_say_what_one_says(tree: Tree, monkeypatch: pytest.MonkeyP
     assert tree.recomputed() == before
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__.strip("_"))
 def test_output_that_rests_on_the_log_is_not_shown_after_a_change(tree: Tree, change: Callable[[Tree], None]) -> None:
     for _ in range(3):

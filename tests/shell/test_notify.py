@@ -48,7 +48,7 @@ def governed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Governed:
 def webhook() -> Iterator[str]:
     Receiver.answers, Receiver.got = [], []
     server = HTTPServer(("127.0.0.1", 0), Receiver)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}/needed?team=a"
     server.shutdown()
@@ -149,7 +149,7 @@ def test_status_says_how_long_a_packet_waits_also_when_it_is_cached(governed: Go
     governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
     for hours, said in ((0, "0 minutes"), (3, "3 hours"), (72, "3 days")):
         governed.clock.turn(hours=hours)
-        assert f"needs a verdict: {NAME} for {said}, since" in governed.done("status").out
+        assert f"needs a verdict: {NAME} for {said}: submitted by coder" in governed.done("status").out
 
 
 def test_a_secret_is_no_part_of_a_message_or_note(webhook: str, tmp_path: Path) -> None:

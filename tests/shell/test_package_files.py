@@ -19,10 +19,10 @@ from referencing.jsonschema import DRAFT7
 from draft07 import twin
 from text.schema_strategies import mutations
 from workpacket.text.formats import FORMATS
-from workpacket.text.node import Plain
 from workpacket.text.schema import SchemaSet, compile_acceptor
 from workpacket.text.schema_loading import DIALECT, Loader, Schema
 from workpacket.text.schema_messages import complaints
+from workpacket.text.source import Plain
 
 FOLDER = Path(__file__).parents[2] / "schemas"
 SUFFIX = ".schema.json"

@@ -19,6 +19,7 @@ def story(form: str, *does: str) -> Story:
     return Story(0, form, 0, [Step(1, each, 1, how="squash" if each == "land" else "") for each in does])
 
 
+@pytest.mark.long
 def test_a_packet_that_somebody_blocked_comes_to_its_end_without_them(stage: Stage) -> None:
     outcome = stage.play(story("light", "new", "start", "work", "block", "push"))
     assert outcome.fault == ""
@@ -26,6 +27,7 @@ def test_a_packet_that_somebody_blocked_comes_to_its_end_without_them(stage: Sta
     assert outcome.landed > 0
 
 
+@pytest.mark.long
 def test_a_board_that_a_person_edited_does_not_land_until_it_is_mended(stage: Stage) -> None:
     outcome = stage.play(story("full", "edit_board", "push", "land"))
     assert outcome.fault == ""

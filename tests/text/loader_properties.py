@@ -15,8 +15,7 @@ from text.reading import PARSERS, exactly, outline, parsed_by, paths, source_of
 from workpacket.documents.front_matter_document import read_front_matter
 from workpacket.text.edits import apply_edits
 from workpacket.text.json_strict import load_json
-from workpacket.text.node import Loaded, Node, Plain, Scalar
-from workpacket.text.source import Source
+from workpacket.text.source import Loaded, Node, Plain, Scalar, Source
 from workpacket.text.toml_strict import load_toml
 from workpacket.text.yaml_edit import (
     REMOVED,
@@ -31,8 +30,7 @@ from workpacket.text.yaml_edit import (
     set_scalar,
     yaml_text,
 )
-from workpacket.text.yaml_strict import load_yaml
-from workpacket.text.yaml_write import inline, write_yaml
+from workpacket.text.yaml_strict import inline, load_yaml, write_yaml
 
 LOADERS: dict[str, Callable[[Source], Loaded]] = {
     "yaml": load_yaml,

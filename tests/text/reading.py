@@ -9,8 +9,7 @@ import yaml
 from hypothesis import strategies as st
 
 from workpacket.text import yaml_tree
-from workpacket.text.node import Loaded, Node
-from workpacket.text.source import Source
+from workpacket.text.source import Loaded, Node, Source
 
 # libyaml through PyYAML, which the package takes where it is there, and PyYAML's own parser.
 PARSERS: dict[str, type[yaml.CBaseLoader] | type[yaml.BaseLoader]] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from workpacket.text.node import Plain
+from workpacket.text.source import Plain
 
 NAMES = ("a", "b", "ab", "c1")
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")

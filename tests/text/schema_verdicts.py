@@ -12,11 +12,11 @@ from draft07 import twin
 from text.schema_files import loaded, reading
 from text.schema_strategies import for_python
 from workpacket.model.reason_tables.document import FIELDS
-from workpacket.text.node import Plain
 from workpacket.text.schema import compile_acceptor
 from workpacket.text.schema_loading import UnusableSchema
 from workpacket.text.schema_messages import complaints
 from workpacket.text.schema_violations import violations
+from workpacket.text.source import Plain
 
 CODES = {reason.code for reason in FIELDS}
 

@@ -13,9 +13,9 @@ from hypothesis import example, given, settings
 from text.schema_files import loaded
 from text.schema_strategies import schemas, values
 from text.schema_verdicts import assert_one_verdict
-from workpacket.text.node import Plain
 from workpacket.text.schema import compile_acceptor
 from workpacket.text.schema_messages import complaints
+from workpacket.text.source import Plain
 
 ROOT = Path(__file__).parents[2]
 

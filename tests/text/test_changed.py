@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from text.reading import source_of
-from workpacket.text.node import Node
+from workpacket.text.source import Node
 from workpacket.text.yaml_edit import REMOVED, Change, changed_only
 from workpacket.text.yaml_strict import NodePath, load_yaml
 

@@ -16,8 +16,8 @@ from draft07 import twin
 from text.schema_files import reading
 from text.schema_strategies import schemas, values
 from text.schema_verdicts import assert_twin_agrees
-from workpacket.text.node import Plain
 from workpacket.text.schema_loading import UnusableSchema
+from workpacket.text.source import Plain
 
 
 def twin_of(schema: Mapping[str, Any], **others: Mapping[str, Any]) -> Any:

@@ -16,8 +16,7 @@ import pytest
 
 from text.reading import codes, exactly, places, source_of
 from workpacket.text.json_strict import load_json
-from workpacket.text.node import Loaded
-from workpacket.text.source import DATA, REGISTER, Source
+from workpacket.text.source import DATA, REGISTER, Loaded, Source
 from workpacket.text.toml_strict import load_toml
 from workpacket.text.yaml_strict import load_yaml
 

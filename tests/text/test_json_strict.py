@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from text.reading import JSON_TEXTS, exactly, places, source_of
 from workpacket.text.edits import apply_edits
 from workpacket.text.json_strict import load_json
-from workpacket.text.node import Node
-from workpacket.text.source import Limits, Source
+from workpacket.text.source import Limits, Node, Source
 
 VALUES = st.recursive(
     st.one_of(

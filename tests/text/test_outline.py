@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from text.markdown_documents import DOCUMENTS, short
-from workpacket.text.fields import Section, normal_key, outline
+from workpacket.text.blocks import Section, normal_key, outline
 from workpacket.text.markdown import read_blocks
 from workpacket.text.source import Source
 

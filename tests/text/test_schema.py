@@ -13,10 +13,10 @@ from text.schema_strategies import schemas, values
 from text.schema_verdicts import assert_told_well
 from workpacket.model.reason_tables.document import FIELDS
 from workpacket.problem import Location, Problem
-from workpacket.text.node import Plain
 from workpacket.text.schema import SchemaSet, UnusableSchema
 from workpacket.text.schema_messages import LONGEST_SHOWN
 from workpacket.text.schema_violations import violations
+from workpacket.text.source import Plain
 
 
 def found(schema: Mapping[str, Any], value: Any) -> list[Problem]:

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from text.reading import TOML_TEXTS, exactly, places, source_of
-from workpacket.text.node import Node
-from workpacket.text.source import Limits, Source
+from workpacket.text.source import Limits, Node, Source
 from workpacket.text.toml_strict import load_toml
 
 DOCUMENT = '''# a policy

@@ -8,8 +8,7 @@ import pytest
 
 from text.reading import source_of
 from workpacket.documents.front_matter_document import read_front_matter
-from workpacket.text.node import Plain
-from workpacket.text.source import Source
+from workpacket.text.source import Plain, Source
 from workpacket.text.yaml_edit import (
     CannotEdit,
     Edits,

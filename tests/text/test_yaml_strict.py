@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from text.reading import exactly, places, source_of
-from workpacket.text.node import Node
-from workpacket.text.source import Limits, Source
+from workpacket.text.source import Limits, Node, Source
 from workpacket.text.yaml_strict import load_yaml
 
 pytestmark = pytest.mark.usefixtures("engine")

@@ -72,6 +72,7 @@ MORE = [
 ]  # fmt: skip
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_change_is_refused_with_its_code(name: str, table: Table) -> None:
     outcome = table.play(CASES[name], "merge")
@@ -79,6 +80,7 @@ def test_a_change_is_refused_with_its_code(name: str, table: Table) -> None:
     assert REFUSED[name] in outcome.codes
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("case", [*(CASES[name] for name in KEPT), *MORE], ids=lambda case: case.id)
 def test_a_case_ends_as_expected(case: Case, table: Table) -> None:
     outcome = table.play(case, case.how[0])

@@ -64,7 +64,13 @@ def test_every_event_that_moves_a_packet_is_tried_in_the_histories() -> None:
 
 
 # Named, because every worker has to collect the same tests.
-@pytest.mark.parametrize("beginning", [0, random.SystemRandom().randrange(1, 97)], ids=["first", "drawn"])
+@pytest.mark.parametrize(
+    "beginning",
+    [
+        pytest.param(0, id="first"),
+        pytest.param(random.SystemRandom().randrange(1, 97), id="drawn", marks=pytest.mark.long),
+    ],
+)
 def test_product_and_model_agree_on_what_may_land(beginning: int) -> None:
     """One history in 97, from the first one and from one drawn afresh; tests/proof/lifecycle asks about all."""
     asked = list(differences(97, beginning))
@@ -90,6 +96,7 @@ def test_a_settlement_gives_the_packet_to_nobody_who_had_given_it_back() -> None
         assert bool(model_answer(settled, base)[0]) == bool(wrong)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_change_is_refused_with_its_code(name: str, table: Table) -> None:
     outcome = table.play(CASES[name], "merge")

@@ -38,6 +38,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
     return Table(tmp_path_factory.mktemp("open_holes"))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_change_is_refused_with_its_code(name: str, table: Table) -> None:
     outcome = table.play(CASES[name], "merge")
@@ -45,6 +46,7 @@ def test_a_change_is_refused_with_its_code(name: str, table: Table) -> None:
     assert REFUSED[name] in outcome.codes
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", KEPT)
 def test_a_case_ends_as_expected(name: str, table: Table) -> None:
     outcome = table.play(CASES[name], "merge")

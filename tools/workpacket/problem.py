@@ -11,6 +11,7 @@ from workpacket.value import Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Literal, TypeAlias  # takes 3 ms, and every command imports this module
 
 Severity: TypeAlias = "Literal['error', 'warning', 'info']"
@@ -108,3 +109,14 @@ class Problem(Value):
 
     def with_severity(self, severity: Severity) -> Problem:
         return replace(self, severity=severity)
+
+
+def by_remedy(problems: Iterable[Problem]) -> list[list[Problem]]:
+    """Return the problems in groups that one action settles: those with the same hint, whatever line of a document the
+    hint names. A missing signature is one condition for the person who reads it, even if several rules report it.
+    """
+    groups: dict[object, list[Problem]] = {}
+    for one in problems:
+        key = one.hint.replace(f"{one.path}:{one.line}", one.path) if one.hint else one
+        groups.setdefault(key, []).append(one)
+    return list(groups.values())

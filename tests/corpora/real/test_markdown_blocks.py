@@ -15,8 +15,7 @@ import pytest
 
 from text.markdown_documents import everything
 from text.markdown_oracle import seen_by_markdown_it, seen_by_us
-from workpacket.text.blocks import MAX_NODES, Block, walk
-from workpacket.text.fields import Field, Item, outline, read_fields, read_items
+from workpacket.text.blocks import MAX_NODES, Block, Field, Item, outline, read_fields, read_items, walk
 from workpacket.text.markdown import fast_blocks, parse_blocks
 from workpacket.text.source import Source
 

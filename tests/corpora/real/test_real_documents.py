@@ -15,10 +15,9 @@ from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.repair import untouched_change
 from workpacket.rules.settings import CheckSettings, Profile
+from workpacket.shell import checking
 from workpacket.shell.cache import Cache
-from workpacket.shell.checking import examining
-from workpacket.shell.checking.examining import examine_bytes, load_findings
-from workpacket.shell.checking.repository import check
+from workpacket.shell.checking import check, examine_bytes, load_findings
 from workpacket.shell.tree import find_documents
 from workpacket.text.source import Source
 
@@ -150,7 +149,7 @@ def test_what_is_not_repaired_keeps_every_byte(laid_out: Path) -> None:
 def test_the_same_check_twice_says_the_same(
     laid_out: Path, findings: list[Problem], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(examining, "examine_bytes", remembered.really_examine)
+    monkeypatch.setattr(checking, "examine_bytes", remembered.really_examine)
     copy = tmp_path / "copy"
     shutil.copytree(laid_out, copy)
     assert all_findings(copy) == findings

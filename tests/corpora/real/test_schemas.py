@@ -23,7 +23,7 @@ from architecture.source_tree import ROOT
 from workpacket.documents.document import Document
 from workpacket.documents.front_matter_document import FrontMatterDocument, read_front_matter
 from workpacket.documents.reading import read_document
-from workpacket.shell.checking.examining import examine_bytes, load_findings
+from workpacket.shell.checking import examine_bytes, load_findings
 from workpacket.shell.tree import find_documents
 from workpacket.text.source import Source
 

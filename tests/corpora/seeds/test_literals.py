@@ -248,6 +248,7 @@ def name_of(one: dict[str, str]) -> str:
     return f"{one['document']}-{one['literal']}"
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("one", [one for one in LITERALS if "written" in one], ids=name_of)
 def test_what_the_product_writes_is_written_as_the_documents_have_it(one: dict[str, str], place: Place) -> None:
     assert one.get("appears", one["literal"]) in PROBES[one["written"]](place)
@@ -340,6 +341,7 @@ def answered(place: Place, name: str, literal: str) -> Any:
     return [(one.status, (one.out + one.err).replace(other, literal) if literal else one.out + one.err) for one in said]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("one", [one for one in LITERALS if "read" in one], ids=name_of)
 def test_what_the_product_reads_makes_a_difference_to_its_answer(one: dict[str, str], place: Place) -> None:
     assert answered(place, one["read"], one["literal"]) != answered(place, one["read"], "")

@@ -284,6 +284,7 @@ def test_each_of_the_six_subtasks_is_traced_to_code_and_tests() -> None:
         assert re.search(r"`test_\w+`", row["tests"])
 
 
+@pytest.mark.long
 def test_the_tests_of_steps_take_more_than_nine_tenths_of_their_code(tmp_path: Path) -> None:
     named = [name for row in rows().values() for name in re.findall(r"`(test_\w+)`", row["tests"])]
     files = sorted({str(path) for name, path in written_tests().items() if name in named})

@@ -10,8 +10,7 @@ import pytest
 from corpora.suites.published import suite
 from text.reading import exactly
 from workpacket.text.json_strict import load_json
-from workpacket.text.node import Loaded
-from workpacket.text.source import Source
+from workpacket.text.source import Loaded, Source
 
 # Valid JSON that we refuse on purpose: the file, the code, and why.
 REFUSED_ON_PURPOSE = {

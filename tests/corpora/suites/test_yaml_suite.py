@@ -17,8 +17,7 @@ import yaml
 
 from corpora.suites.published import suite
 from text.reading import PARSERS, parsed_by
-from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Node, Source
 from workpacket.text.yaml_strict import load_yaml
 
 # Cases that the suite calls errors and we read, in the one way in which they can be read.

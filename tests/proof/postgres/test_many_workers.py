@@ -22,7 +22,7 @@ import pytest
 from postgres.proxy import Proxy
 from postgres.server import Server, free_port, programs
 from proof.share import bounded
-from workpacket.runtime.queue.offering import Offer, Queue
+from workpacket.runtime.queue import Offer, Queue
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.stores.postgres.store import PostgresStore
 

@@ -11,8 +11,7 @@ from postgres.clocked import ClockedPostgres
 from postgres.server import Server, installations, version_of
 from proof.share import share
 from workpacket.runtime import Runtime
-from workpacket.runtime.queue.offering import Offer, Queue
-from workpacket.runtime.queue.worker import Worker
+from workpacket.runtime.queue import Offer, Queue, Worker
 from workpacket.runtime.stores.contract import Store
 from workpacket.runtime.stores.postgres.store import PostgresStore
 from workpacket.runtime.testing import ManualClock, ServerStoreConformance

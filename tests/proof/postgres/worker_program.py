@@ -12,10 +12,8 @@ import sys
 import time
 
 from workpacket.runtime import Run, Runtime, Settings
-from workpacket.runtime.queue.offering import Queue
-from workpacket.runtime.queue.worker import Worker
-from workpacket.runtime.stores.contract import Append, Appended
-from workpacket.runtime.stores.jobs import ClaimedJob
+from workpacket.runtime.queue import Queue, Worker
+from workpacket.runtime.stores.contract import Append, Appended, ClaimedJob
 from workpacket.runtime.stores.postgres.store import PostgresStore
 
 

@@ -26,6 +26,7 @@ def suite_of(store: type[FolderStore], folder: Path) -> StoreConformance:
     return suite
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.what.replace(" ", "_"))
 def test_a_broken_store_is_caught_by_name(broken: Broken, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     check = getattr(suite_of(broken.store, tmp_path / "runs"), broken.caught_by)

@@ -10,7 +10,7 @@ import pytest
 
 from guided_tour.terminal import Shown
 from shell.approvals.story import ALICE, BOB, CAROL, POLICY, REFINEMENT_PATH, STUB_PATH, WP, Story, begin
-from workpacket.approvals.encodings import six_words
+from workpacket.approvals.fields import six_words
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.model.plan import digest
 
@@ -33,7 +33,7 @@ def test_a_person_reads_the_whole_text_types_the_words_and_has_approved(story: S
     assert "".join(f"| {line}\n" for line in text.splitlines()) in typed.screen.replace("\n|>", "")
     assert six_words(digest(text.encode())) in typed.screen
     assert "has never been approved" in typed.screen
-    assert "Next: commit .GOV/refinements/WP-1-Parser-v1.md and .GOV/attestations/" in typed.screen
+    assert "next: commit .GOV/refinements/WP-1-Parser-v1.md and .GOV/attestations/" in typed.screen
     assert story.verdict().met
 
 
@@ -309,7 +309,7 @@ def test_the_list_shows_each_gate_with_what_is_missing(story: Story) -> None:
     shown = story.run("approvals", "list", WP).out
     assert "gate activation: shut" in shown
     assert "subject_mismatch" in shown
-    assert f"Next: workpacket approve {WP} --gate activation" in shown
+    assert f"next: workpacket approve {WP} --gate activation" in shown
     row = story.json("approvals", "list")["data"]["gates"][0]
     assert (row["met"], row["decisions"][0]["against"]) == (False, ["subject_mismatch"])
     assert story.json("approvals", "list", "WP-2-Other")["data"]["gates"] == []

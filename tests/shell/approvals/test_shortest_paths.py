@@ -74,6 +74,7 @@ class Typist:
         (self.root / path).write_text(text, "utf-8")
 
 
+@pytest.mark.long
 def test_the_light_form_takes_eleven_commands_and_no_edit(tmp_path: Path) -> None:
     typed = Typist(tmp_path)
     typed.begin("light")
@@ -90,6 +91,7 @@ def test_the_light_form_takes_eleven_commands_and_no_edit(tmp_path: Path) -> Non
     assert typed.count <= MOST_LIGHT
 
 
+@pytest.mark.long
 def test_the_full_form_takes_eighteen_commands_and_edits_of_what_a_person_thinks_of(tmp_path: Path) -> None:
     typed = Typist(tmp_path)
     typed.begin("full")

@@ -28,9 +28,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from cryptography.x509.verification import Criticality, ExtensionPolicy, PolicyBuilder, Store, VerificationError
 
-from workpacket.approvals.encodings import decode_base64
 from workpacket.approvals.envelope import PAYLOAD_TYPE, pae
-from workpacket.approvals.fields import COMMIT, SHA256, Fields, load_json
+from workpacket.approvals.fields import COMMIT, SHA256, Fields, decode_base64, load_json
 from workpacket.approvals.statement import STATEMENT_TYPE, TEST_RESULT
 from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern

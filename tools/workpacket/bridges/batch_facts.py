@@ -33,8 +33,7 @@ from workpacket.runtime.commit_checkpoint import GitObserver
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Store
 from workpacket.shell.tree import read_bytes
-from workpacket.text.node import Plain
-from workpacket.text.source import DATA, Source
+from workpacket.text.source import DATA, Plain, Source
 from workpacket.value import Value
 
 # Differences that can be accepted by name, including a living holder whose work has stopped.

@@ -28,7 +28,7 @@ from workpacket.documents.batch_writing import BatchView, document_of, view_of, 
 from workpacket.model.canonical import Json
 from workpacket.runtime.records.events import KINDS as KINDS_OF_RUNS
 from workpacket.runtime.records.events import Data, RecordKind, Sensitivity
-from workpacket.text.node import Plain
+from workpacket.text.source import Plain
 from workpacket.value import NOTHING, Value, replace
 
 _COUNTED = re.compile(r"(?P<number>[0-9]{1,15})(?P<letter>[a-y]?)\Z")

@@ -22,8 +22,7 @@ from workpacket.runtime.resume.observe import Observations, read_state
 from workpacket.runtime.step.log import is_checkpoint, line_of, problems
 from workpacket.runtime.stores.contract import Store
 from workpacket.text.json_strict import load_json
-from workpacket.text.node import Node, unreadable
-from workpacket.text.source import DATA, REGISTER, Source
+from workpacket.text.source import DATA, REGISTER, Node, Source, unreadable
 
 SNAPSHOT_VERSION: Final = "1.0.0"
 
@@ -213,7 +212,7 @@ def _newer(root: Node) -> Problem:
 def _out_of_order(root: Node, before: Sequence[Mapping[str, Json]]) -> Iterator[Problem]:
     """Report a missing or repeated event: such an event log is not trusted."""
     node = root.get("seq")
-    if before and node is not None and node.value != cast(int, before[-1]["seq"]) + 1:
+    if before and node is not None and node.value != cast("int", before[-1]["seq"]) + 1:
         yield Problem(_CODE, f"seq: {before[-1]['seq']} comes before it", Location.span(*node.span))
 
 

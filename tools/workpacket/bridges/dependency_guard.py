@@ -37,7 +37,7 @@ from workpacket.runtime.commit_checkpoint import CommitReview
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.records.state import RunState
 from workpacket.shell.tree import link_on_the_way, read_bytes, refusal
-from workpacket.text.node import Node
+from workpacket.text.source import Node
 from workpacket.value import Value, replace
 
 HERE = "the work tree"

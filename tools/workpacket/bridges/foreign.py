@@ -30,8 +30,7 @@ from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Store
 from workpacket.shell.package_files import schemas
-from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Node, Source
 
 
 class Foreign(NamedTuple):

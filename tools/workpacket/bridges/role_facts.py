@@ -40,8 +40,7 @@ from workpacket.runtime.stores.contract import Lease, Store
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.transactions.safe_paths import split_path
 from workpacket.shell.tree import link_on_the_way, look_below, read_bytes
-from workpacket.text.node import Plain, unreadable
-from workpacket.text.source import MARKDOWN, Source
+from workpacket.text.source import MARKDOWN, Plain, Source, unreadable
 from workpacket.value import Value
 
 ADVANCED = "role.advanced"

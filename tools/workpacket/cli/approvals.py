@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.facts import Verdict
+from workpacket.approvals.fields import write_instant
 from workpacket.approvals.statement import Statement
 from workpacket.cli.approve import BASE_OPTION, BROWSER_OPTION, KEY_OPTION
 from workpacket.cli.check import UNCOMMITTED_OPTION
@@ -160,7 +160,7 @@ def _as_text(arguments: Arguments, approvals: Approvals, packet: str, verdict: V
     text = "\n".join(lines) + "\n"
     if not verdict.met and not spent:
         text += render_refusals(((each.code, each.message, "") for each in verdict.unmet), style)
-        text += f"  Next: workpacket approve {packet} --gate {verdict.gate}\n"
+        text += f"  next: workpacket approve {packet} --gate {verdict.gate}\n"
     return text + "\n"
 
 

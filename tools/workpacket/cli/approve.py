@@ -16,9 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.envelope import pae
-from workpacket.approvals.fields import LONGEST_VALIDITY
+from workpacket.approvals.fields import LONGEST_VALIDITY, read_instant
 from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.sshsig import NAMESPACE, unarmor
 from workpacket.approvals.statement import DEFAULT_VALIDITY, Statement, read_statement
@@ -93,7 +92,8 @@ def unmet_at_the_gate(approvals: Approvals, wish: Wish) -> tuple[Problem, ...]:
 LONGEST_REASON = 200
 
 
-def approve(arguments: Arguments) -> int:
+def approve(arguments: Arguments, *, goes_on: bool = False) -> int:
+    """Have a person decide. `goes_on`: another command does what comes next, so that no one is told to type it."""
     now = moment()
     with _opened(arguments, now) as approvals:
         if arguments.value("attach"):
@@ -110,7 +110,7 @@ def approve(arguments: Arguments) -> int:
         unmet = unmet_at_the_gate(approvals, wish)
         if unmet:
             return refuse(arguments, wish.packet, unmet)
-        return _decide(arguments, approvals, draft, key)
+        return _decide(arguments, approvals, draft, key, goes_on=goes_on)
 
 
 def revoke(arguments: Arguments) -> int:
@@ -196,7 +196,9 @@ def _digest(approvals: Approvals, word: str) -> str:
     return found[0]
 
 
-def _decide(arguments: Arguments, approvals: Approvals, draft: StatementDraft, key: OwnKey) -> int:
+def _decide(
+    arguments: Arguments, approvals: Approvals, draft: StatementDraft, key: OwnKey, *, goes_on: bool = False
+) -> int:
     """Approve at this terminal, or write a statement to sign elsewhere."""
     out = arguments.value("statement-out")
     screen = sys.stderr if arguments.flag("json") else sys.stdout
@@ -217,7 +219,7 @@ def _decide(arguments: Arguments, approvals: Approvals, draft: StatementDraft, k
     find_ssh_keygen()
     _show(approvals, draft, screen, style_of(arguments))
     _ask(draft, screen)
-    return _finish(arguments, approvals, draft, sign(draft.message, key.path))
+    return _finish(arguments, approvals, draft, sign(draft.message, key.path), goes_on=goes_on)
 
 
 # The width of the rows if the terminal does not report its own.
@@ -283,7 +285,7 @@ def _write_statement(arguments: Arguments, draft: StatementDraft, path: Path) ->
     except OSError as error:
         raise WorkpacketError("file_unwritable", f"{path}: {error.strerror}", path=str(path)) from error
     following = f"ssh-keygen -Y sign -n {NAMESPACE} -f KEY {path}, then: workpacket approve --attach {path}"
-    return _tell(arguments, {"statement": str(path), "next": following}, f"Next: {escape(following)}")
+    return _tell(arguments, {"statement": str(path), "next": following}, f"next: {escape(following)}")
 
 
 def _attach(arguments: Arguments, approvals: Approvals, now: Moment) -> int:
@@ -309,7 +311,9 @@ def _read(path: Path) -> bytes:
         raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=str(path)) from error
 
 
-def _finish(arguments: Arguments, approvals: Approvals, draft: StatementDraft, blob: bytes) -> int:
+def _finish(
+    arguments: Arguments, approvals: Approvals, draft: StatementDraft, blob: bytes, *, goes_on: bool = False
+) -> int:
     written = write_decision(approvals, draft, blob)
     remember_base(approvals.base)
     said = draft.statement
@@ -319,7 +323,8 @@ def _finish(arguments: Arguments, approvals: Approvals, draft: StatementDraft, b
     text = f"{said.approver} {done} {said.packet} at the gate {said.gate}: {written.envelope}\n"
     if said.decision == "approve" and not written.verdict.met:
         text += render_refusals((each.code, each.message, each.path) for each in written.verdict.unmet)
-    return _tell(arguments, data, f"{text}Next: {following}")
+    goes_on = goes_on and written.verdict.met
+    return _tell(arguments, data, text.removesuffix("\n") if goes_on else f"{text}next: {following}")
 
 
 def _tell_already(arguments: Arguments, said: Statement, given: Written) -> int:
@@ -327,7 +332,7 @@ def _tell_already(arguments: Arguments, said: Statement, given: Written) -> int:
     following = f"workpacket packet activate {said.packet}" if open_now else f"workpacket approvals list {said.packet}"
     text = f"{said.approver} has already approved {said.packet} at the gate {said.gate}: {given.envelope}\n"
     text += "nothing was signed or written\n"
-    return _tell(arguments, _decided(said, given, following), f"{text}Next: {following}")
+    return _tell(arguments, _decided(said, given, following), f"{text}next: {following}")
 
 
 def _decided(said: Statement, written: Written, following: str) -> dict[str, Json]:

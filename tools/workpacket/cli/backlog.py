@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from typing import Final
 
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.cli.packet_command import ACTING, COMMIT, actor_of, conclude, packet_command
+from workpacket.cli.packet_command import ACTING, COMMIT, actor_of, conclude, packet_command, scope_of
 from workpacket.documents.packet import LightText, Packet, criterion_lines
 from workpacket.documents.stub import Stub
 from workpacket.errors import WorkpacketError
@@ -88,7 +88,7 @@ def _run_new(arguments: Arguments) -> int:
         roadmap_pointer=arguments.value("roadmap") or intent.roadmap_pointer,
         risk_tier=arguments.value("risk") or intent.risk_tier,
         acceptance=criteria or intent.acceptance,
-        in_scope=[f"`{path}`" for path in arguments.values("scope")] or intent.in_scope,
+        in_scope=scope_of(arguments) or intent.in_scope,
         dependencies=_dependencies(arguments, repository, governed) or intent.dependencies,
     )
     actor = actor_of(arguments, repository)
@@ -114,7 +114,7 @@ def _run_new_light(arguments: Arguments, repository: Repository, governed: Gover
     title = title.strip() or (recurring.what if recurring is not None else "")
     if not title:
         raise usage(arguments.command, "missing_argument", f"{wp_id} needs a title: --what TEXT")
-    why, scope = arguments.value("why"), [f"`{path}`" for path in arguments.values("scope")]
+    why, scope = arguments.value("why"), scope_of(arguments)
     criteria = _criteria(arguments)
     if recurring is not None:
         why, criteria = recurring.why, criteria or [(one, "", "") for one in recurring.acceptance]

@@ -44,7 +44,6 @@ from workpacket.git.revisions import (
     switch_branch,
     without_remote,
 )
-from workpacket.ledger.log import Log
 from workpacket.lifecycle.claims import claim, claim_refusal, prepare, prepare_unmet, renew
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer, Planned
@@ -55,10 +54,11 @@ from workpacket.model.events import Actor
 from workpacket.problem import Location, Problem
 from workpacket.report.escape import escape
 from workpacket.shell.base import read_base_policy
-from workpacket.shell.claim_refs import ClaimRefs, RemoteClaim, Unarbitrated
+from workpacket.shell.claim_refs import ClaimRefs, RemoteClaim, Unarbitrated, held_elsewhere, leases_in
 from workpacket.shell.governed_files import GovernedFiles, packet_called
 from workpacket.shell.governing.execution import ACTIVATION, carry_out, facts_before, gather, here
 from workpacket.shell.held import look
+from workpacket.shell.transactions.transaction import complete_unfinished
 from workpacket.shell.work_done import branch_here
 from workpacket.value import replace
 
@@ -184,9 +184,10 @@ def _run_start(arguments: Arguments) -> int:
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     actor, said = actor_of(arguments, repository), declared(arguments)
-    approved = signed_first(arguments, name)
+    approved = _approved(arguments, repository, name, actor)
     if approved != exits.OK:
         return approved
+    complete_unfinished(repository, "start")
     look(repository, head=False).require_visible()
     facts = gather(repository, [name], actor, (ACTIVATION,))
     if facts.packets[name].state.lane == "STUB" and not facts.packets[name].light:
@@ -218,6 +219,18 @@ def _run_start(arguments: Arguments) -> int:
     if not isinstance(carried.answer, Planned) and before not in {"", branch}:
         switch_branch(repository, before)
     return sync_team_claim(arguments, conclude(arguments, carried, name))
+
+
+def _approved(arguments: Arguments, repository: Repository, name: str, actor: Actor) -> int:
+    """With --sign, have a person approve what can be started; return the exit status of that."""
+    if not arguments.flag("sign"):
+        return exits.OK
+    facts = gather(repository, [name], actor)
+    packet = facts.packets[name]
+    if packet.state.lane != "STUB":
+        return exits.OK  # what was activated is approved
+    unmet = _elsewhere(repository, facts, packet.state.assignment.branch or facts.policy.branch_of(name))
+    return refuse(arguments, name, unmet) if unmet else signed_first(arguments, name)
 
 
 def _starting(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
@@ -404,11 +417,11 @@ def _decided_by_remote(arguments: Arguments, decide: Decide, policy: LifecyclePo
         lease, end = next((event.text("lease"), event.text("expires_at")) for event in answer.plan.events
                           if event.text("lease"))  # fmt: skip
         wanted = RemoteClaim(packet.id.text, facts.actor.id, lease or "", end or "")
-        claim = refs.take(wanted, facts.moment.now, _leases(packet.log))
+        claim = refs.take(wanted, facts.moment.now, leases_in(packet.log))
         if isinstance(claim, Unarbitrated):
             return _noted(answer, "unseen", _unseen(f"local only: {remote} did not decide ({claim.why})"))
         if claim.lease != wanted.lease:
-            return (_held_elsewhere(claim, remote, refs.ref(claim.packet)),)
+            return (held_elsewhere(claim, remote, refs.ref(claim.packet)),)
         taken.append(claim)
         return _noted(answer, "taken", "")
 
@@ -418,19 +431,8 @@ def _decided_by_remote(arguments: Arguments, decide: Decide, policy: LifecyclePo
         for claim in taken:
             governed = GovernedFiles(str(repository.root))
             governed.look_for_log(claim.packet)
-            if claim.lease not in _leases(governed.log(claim.packet)):
+            if claim.lease not in leases_in(governed.log(claim.packet)):
                 refs.give_back(claim)
-
-
-def _leases(log: Log) -> frozenset[str]:
-    return frozenset(event.text("lease") or "" for event in log.events)
-
-
-def _held_elsewhere(claim: RemoteClaim, remote: str, ref: str) -> Problem:
-    until = f"until {claim.expires_at}" if claim.expires_at else f"without an end that can be read; see: git log {ref}"
-    message = f"{claim.holder} holds {claim.packet} in another clone, {until}, according to {remote}"
-    hint = f"git pull, once the work is merged; if it was given up: git push {remote} :{ref}"
-    return Problem("claimed_by_other", message, hint=hint)
 
 
 def _unseen(why: str) -> str:

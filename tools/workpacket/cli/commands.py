@@ -98,6 +98,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         "Board and registry",
         (
             ("board", "views", "show the board, regenerate it, move an entry, or export a page"),
+            ("board serve", "serve", "serve the board in a browser of this machine, always up to date"),
             (
                 "board registry",
                 "registers",
@@ -149,32 +150,6 @@ SUMMARIES = {typed: summary for typed, _, summary in _ROWS}
 _NAMES = {new: name for name, new in reversed(TYPED.items())}  # the first of several old spellings
 # The names of everything that can be run.
 COMMANDS = tuple(_NAMES.get(typed, typed) for typed, module in MODULES.items() if module)
-# Commands that other tools call, for people who type them anyway.
-OTHER_NAMES = {
-    "add": "new",
-    "archive": "packet abandon",
-    "close": "packet abandon",
-    "complete": "submit",
-    "create": "new",
-    "delete": "packet abandon",
-    "finish": "submit",
-    "find": "search",
-    "fix": "check --fix",
-    "format": "fmt",
-    "grep": "search",
-    "lint": "check",
-    "log-verify": "log verify",
-    "ls": "list",
-    "merge": "packet merged",
-    "remove": "packet abandon",
-    "review": "verdict",
-    "rm": "packet abandon",
-    "sign": "approve",
-    "take": "claim",
-    "validate": "check",
-    "verify": "approvals verify",
-    "view": "show",
-}
 
 
 def resolve(words: list[str] | tuple[str, ...]) -> tuple[str, int]:

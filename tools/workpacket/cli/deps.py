@@ -22,12 +22,12 @@ from workpacket.git.repository import Repository, find_repository
 from workpacket.git.revisions import commit_of, default_branch, head_commit, merge_base
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.model.checkpoint_commit import TRAILER
 from workpacket.problem import Location, Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import next_line
+from workpacket.runtime.commit_checkpoint import TRAILER
 
 
 @refusing

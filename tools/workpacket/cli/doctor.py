@@ -17,7 +17,6 @@ from workpacket.git.repository import find_repository
 from workpacket.git.revisions import is_ignored
 from workpacket.git.run import run_git
 from workpacket.model.canonical import Json
-from workpacket.model.checkpoint_commit import SIDECARS
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.wording import counted
 from workpacket.report.catalogue import catalogue
@@ -25,6 +24,7 @@ from workpacket.report.escape import escape
 from workpacket.report.runs import CheckRow, render_checks
 from workpacket.runtime.attempts.starter import orphans_of
 from workpacket.runtime.clock import SystemClock
+from workpacket.runtime.commit_checkpoint import SIDECARS
 from workpacket.runtime.errors import LogDamaged, PayloadErased, RedactionFailed, RuntimeFault
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.records.events import KINDS, Event
@@ -40,7 +40,7 @@ from workpacket.runtime.stores.sqlite.files import file_system_of
 from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine, suitability
 
 if TYPE_CHECKING:
-    from workpacket.runtime.stores.postgres.health import Right
+    from workpacket.runtime.stores.postgres.reader import Right
 
 
 RIGHTS: dict[str, Right] = {"reader": "reader", "writer": "writer", "keeper": "keeper"}
@@ -261,8 +261,8 @@ def _store(arguments: Arguments) -> int:
         raise usage(arguments.command, "invalid_value", "`store` manages tables on PostgreSQL: postgresql://...")
     require_driver()
     from workpacket.runtime.stores.postgres.access import PostgresAccess, address_of_url
-    from workpacket.runtime.stores.postgres.health import let_in, shut_out
     from workpacket.runtime.stores.postgres.migrations import SCHEMA_VERSION, migrate, schema_version
+    from workpacket.runtime.stores.postgres.reader import let_in, shut_out
 
     access = PostgresAccess(address_of_url(url), connections=1)
     access.open()

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from workpacket.approvals.encodings import write_instant
+from workpacket.approvals.fields import write_instant
 from workpacket.cli.open_store import answer
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.cli.packet_command import ACTING, Decide, actor_of, conclude, packet_of, words_of

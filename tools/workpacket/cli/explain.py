@@ -25,7 +25,7 @@ def _run_explain(arguments: Arguments) -> int:
         sys.stdout.write(render_envelope("explain", 0, [], {"codes": every}) if as_object else render_codes_page(codes))
         return 0
     if len(arguments.words) != 1:
-        raise usage(arguments.command, "missing_argument", "expected one code")
+        raise usage(arguments.command, "missing_argument", "it needs one CODE, such as evidence_missing")
     word = arguments.words[0]
     if word not in codes:
         near = nearest_codes(word, codes)

@@ -29,7 +29,7 @@ from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import Repaired
 from workpacket.report.terminal import Style
 from workpacket.rules.repair import RepairRefused, repair, upgraded
-from workpacket.shell.checking.examining import examine_bytes, load_findings, too_large, unreadable_finding
+from workpacket.shell.checking import examine_bytes, load_findings, too_large, unreadable_finding
 from workpacket.shell.configuration import lanes_here
 from workpacket.shell.transactions.transaction import rewrite
 from workpacket.shell.tree import Found, read_bytes, refusal

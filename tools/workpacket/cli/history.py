@@ -10,13 +10,13 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
-from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.options import FETCH, Arguments, Command, Option, usage
 from workpacket.cli.packet_command import ACTING, is_package_id, refuse, unmet_json, unmet_lines
-from workpacket.cli.read_only import packet_facts, show_json
+from workpacket.cli.read_only import fetch_first, packet_facts, show_json
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree, read_objects
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of
+from workpacket.git.revisions import commit_of, has_references, main_remote
 from workpacket.ledger.fold import PacketState
 from workpacket.ledger.log import Log, read_log
 from workpacket.lifecycle.facts import Facts, PacketFacts
@@ -27,8 +27,9 @@ from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import lane_of_token, lane_words
-from workpacket.model.layout import LOG_FOLDER
+from workpacket.model.layout import LOG_FOLDER, SEEN_CLAIMS
 from workpacket.model.wording import counted
+from workpacket.problem import by_remedy
 from workpacket.report.escape import escape
 from workpacket.report.runs import PacketRun, linked_runs
 from workpacket.shell.governing.execution import ACTIVATION, unseen_moves, verdict_question
@@ -37,7 +38,9 @@ from workpacket.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from workpacket.problem import Problem
     from workpacket.runtime.stores.contract import Store
+    from workpacket.shell.claim_refs import RemoteClaim
 
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9:]{8}Z)?\Z")
@@ -51,7 +54,24 @@ _PATIENCE = 3.0  # seconds
 def status_of(repository: Repository, facts: Facts, packet: PacketFacts) -> PacketStatus:
     work = work_done(repository, packet, facts.target_branch) if packet.lane == "IN_PROGRESS" else Work("")
     found = why(facts, packet, work, branch_here(repository))
-    return replace(found, unmet=(*unseen_moves(repository, packet), *found.unmet))
+    name, now = packet.id.text, facts.moment.now
+    claims = [_held_elsewhere(repository, facts, claim) for claim in claims_of_others(repository, {name: packet}, now)]
+    return replace(found, unmet=(*unseen_moves(repository, packet, now), *claims, *found.unmet))
+
+
+def claims_of_others(repository: Repository, packets: Mapping[str, PacketFacts], now: str) -> list[RemoteClaim]:
+    """Return the claims of other clones, as last fetched. Few repositories have any."""
+    if not has_references(repository, SEEN_CLAIMS):
+        return []
+    from workpacket.shell.claim_refs import claims_elsewhere
+
+    return claims_elsewhere(repository, packets, now)
+
+
+def _held_elsewhere(repository: Repository, facts: Facts, claim: RemoteClaim) -> Problem:
+    from workpacket.shell.claim_refs import held_elsewhere
+
+    return held_elsewhere(claim, main_remote(repository), facts.policy.claim_ref.replace("{id}", claim.packet))
 
 
 def log_at(arguments: Arguments, repository: Repository, log: Log, at: str) -> Log:
@@ -130,6 +150,7 @@ def _run_why(arguments: Arguments) -> int:
         from workpacket.cli.implement import why as why_package
 
         return why_package(arguments)
+    fetch_first(arguments)
     repository, facts, packet = packet_facts(arguments, questions=QUESTIONS)
     standing = status_of(repository, facts, packet)
     runs = runs_of({standing.id: packet.state}).get(standing.id, ())
@@ -148,7 +169,7 @@ def _run_why(arguments: Arguments) -> int:
     if approval_words(facts, packet):
         print(f"approval: {approval_words(facts, packet)}")
     if standing.unmet:
-        print(f"{counted(len(standing.unmet), 'condition')} not met for `{standing.command}`:")
+        print(f"{counted(len(by_remedy(standing.unmet)), 'condition')} not met for `{standing.command}`:")
         sys.stdout.write("".join(unmet_lines(standing.unmet, arguments.style(sys.stdout))))
     for run in runs:
         print(f"run: {escape(run.sentence)}\n     -> {escape(run.command)}")
@@ -167,7 +188,7 @@ _WHY = Command(
     "why",
     _run_why,
     arguments="[WP_ID]",
-    options=(Option("exit-code", "exit with 3 if any condition is unmet"), *ACTING),
+    options=(Option("exit-code", "exit with 3 if any condition is unmet"), FETCH, *ACTING),
     examples=("workpacket why WP-1-Parser-v1", "workpacket why WP-1-Parser-v1 --json"),
 )
 

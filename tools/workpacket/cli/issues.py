@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from workpacket.cli.options import Arguments, usage
-from workpacket.cli.packet_command import actor_of, conclude
+from workpacket.cli.packet_command import actor_of, conclude, scope_of
 from workpacket.cli.workspace import open_workspace
 from workpacket.documents.issues import Issue, from_json, from_lines, from_list, from_task, from_text
 from workpacket.documents.packet import LightText
@@ -84,7 +84,7 @@ def _make(
     arguments: Arguments, repository: Repository, governed: GovernedFiles, form: str, wp_id: WorkPacketId, issue: Issue
 ) -> Carried:
     why = arguments.value("why") or issue.why
-    scope = [f"`{path}`" for path in arguments.values("scope")]
+    scope = scope_of(arguments)
     risk, proof = arguments.value("risk"), arguments.value("prove")
     alike = [name for name in governed.known if WorkPacketId.parse(name).base == wp_id.base]
     actor = actor_of(arguments, repository)

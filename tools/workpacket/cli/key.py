@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 from workpacket.approvals.actors import ACTOR_NAME
-from workpacket.approvals.encodings import write_instant
-from workpacket.approvals.fields import PRINCIPAL
+from workpacket.approvals.fields import PRINCIPAL, write_instant
 from workpacket.approvals.policy import Trusted
 from workpacket.cli.approve import BASE_OPTION, BROWSER_OPTION
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage
@@ -134,7 +133,7 @@ def doctor(arguments: Arguments) -> int:
         lines.append("note: the base has no allowed_signers yet, so every key found counts as an approval key")
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.write(
-        f"Next: {'do the first step above' if findings else 'nothing to do; run this again when keys change'}\n"
+        f"next: {'do the first step above' if findings else 'nothing to do; run this again when keys change'}\n"
     )
     return status
 
@@ -151,7 +150,7 @@ def list_keys(arguments: Arguments) -> int:
         for row in rows
     )
     signers: list[Json] = [dict(row) for row in rows]
-    return _tell(arguments, {"signers": signers}, text + "Next: workpacket key doctor\n")
+    return _tell(arguments, {"signers": signers}, text + "next: workpacket policy show\n")
 
 
 def _row(trusted: Trusted, blob: bytes) -> dict[str, Json]:

@@ -10,10 +10,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
-from workpacket.cli.cached_output import Output
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, usage
-from workpacket.cli.workspace import progress_bar
+from workpacket.cli.workspace import Output, progress_bar
 from workpacket.documents.document import stem_of
 from workpacket.documents.summary import WorkSummary
 from workpacket.git.objects import TextMatch, grep
@@ -28,7 +27,7 @@ from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.terminal import Style, text_width
 from workpacket.shell.cache import Cache, RestsOn
-from workpacket.shell.checking.repository import known_or_examined
+from workpacket.shell.checking import known_or_examined
 from workpacket.shell.configuration import lanes_here
 from workpacket.shell.governed_files import LOG_STATE
 from workpacket.shell.tree import Found

@@ -10,7 +10,7 @@ import os
 import sys
 
 from workpacket import __version__
-from workpacket.cli.commands import COMMANDS, MODULES, OTHER_NAMES, below, resolve
+from workpacket.cli.commands import MODULES, below, resolve
 from workpacket.model.exits import BROKEN_PIPE, INTERRUPTED
 from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.model.wording import FORMER, SILENT, typed_as
@@ -103,7 +103,9 @@ def _without_command(words: list[str]) -> int:
     if below(words[0]) and words[1:] in ([], ["-h"], ["--help"]):
         print(family_help(words[0], _columns()))
         return 0 if words[1:] else 2
-    raise _unknown(" ".join(words[:2]) if below(words[0]) else words[0])
+    from workpacket.cli.meant import unknown_command
+
+    raise unknown_command(words)
 
 
 def _columns() -> int | None:
@@ -123,22 +125,11 @@ def load(name: str) -> Command:
     """Return the declaration of the command called `name`."""
     module = MODULES.get(typed_as(name))
     if not module:
-        raise _unknown(name)
+        from workpacket.cli.meant import unknown_command
+
+        raise unknown_command([name])
     from importlib import import_module
 
     found = import_module(f"workpacket.cli.{module}")
     command: Command = found.DECLARED[name] if hasattr(found, "DECLARED") else found.COMMAND
     return command
-
-
-def _unknown(spelled: str) -> Exception:
-    from difflib import get_close_matches
-
-    from workpacket.errors import WorkpacketError
-
-    known = OTHER_NAMES.get(spelled.casefold())
-    # A name is what somebody types who has forgotten the first word.
-    spellings = [*COMMANDS, *map(typed_as, COMMANDS)]
-    near = [known] if known else [typed_as(name) for name in get_close_matches(spelled.casefold(), spellings, n=1)]
-    hint = f"did you mean `workpacket {near[0]}`?" if near else "workpacket --help"
-    return WorkpacketError("unknown_command", f"unknown command: {spelled!r}", hint=hint)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from workpacket.cli.commands import SUMMARIES
+from workpacket.cli.commands import SUMMARIES, below
 from workpacket.errors import WorkpacketError
 from workpacket.model.wording import FORMER_OPTIONS, SILENT, typed_as
 
@@ -138,12 +138,16 @@ def terminal(stream: TextIO | None = None) -> tuple[bool, int | None, str]:
         return True, None, wish
 
 
+# Values that are never left empty on purpose: an unset variable in a script would lose a criterion, or its proof.
+_NEEDS_TEXT = frozenset({"COMMAND", "HEADING", "PATH", "WP_ID"})
 _WRITTEN = frozenset({"TEXT", "NAME", "TIER", "HEADING", "WP_ID", "VERSION", "ID"})
 COMMON_OPTIONS = (
     Option("json", "print one JSON object instead of text"),
     Option("color", "when to color the output", choices=("auto", "always", "never")),
     Option("help", "show this help", short="h"),
 )
+# Of commands that show what other clones have done.
+FETCH = Option("fetch", "fetch the branches and claims of the main remote first")
 
 
 def parse(command: Command, words: Sequence[str]) -> Arguments:
@@ -185,12 +189,12 @@ def chosen(arguments: Arguments, known: Sequence[str]) -> str:
     given = arguments.words[0] if arguments.words else ""
     if given not in known:
         code = "invalid_value" if given else "missing_argument"
-        what = (
-            f"invalid argument {given!r}: expected one of {', '.join(known)}"
-            if given
-            else f"say which: {', '.join(known)}"
-        )
-        raise usage(arguments.command, code, what)
+        from workpacket.cli.meant import argument_meant
+
+        command = arguments.command
+        every = ", ".join((*known, *(word for word, _ in below(command.typed))))
+        what = f"invalid argument {given!r}: expected one of {every}" if given else f"say which: {every}"
+        raise usage(command, code, what, argument_meant(command.typed, given))
     return given
 
 
@@ -199,9 +203,10 @@ def own_words(words: Sequence[str]) -> Sequence[str]:
     return words[: words.index("--")] if "--" in words else words
 
 
-def usage(command: Command, code: str, what: str) -> WorkpacketError:
+def usage(command: Command, code: str, what: str, hint: str = "") -> WorkpacketError:
     """Return the error for an invalid command line; `code` is its reason code."""
-    return WorkpacketError(code, f"workpacket {command.typed}: {what}", hint=f"workpacket {command.typed} --help")
+    hint = hint or f"workpacket {command.typed} --help"
+    return WorkpacketError(code, f"workpacket {command.typed}: {what}", hint=hint)
 
 
 def _take(given: Arguments, option: Option, value: str | None, waiting: list[str]) -> None:
@@ -221,6 +226,8 @@ def _take(given: Arguments, option: Option, value: str | None, waiting: list[str
     if option.value == "REV" and not value:
         # An unset variable in a script would otherwise judge no change at all, and pass.
         raise usage(given.command, "invalid_value", f"--{option.name} requires a revision")
+    if (option.value in _NEEDS_TEXT or (option.many and option.value == "TEXT")) and not value.strip():
+        raise usage(given.command, "invalid_value", f"--{option.name} requires a text")
     # Paths may contain any bytes; everything else is written to documents and logs.
     if not value.isascii() and option.value in _WRITTEN and any("\udc80" <= char <= "\udcff" for char in value):
         raise usage(given.command, "invalid_value", f"the value of --{option.name} is not valid UTF-8")
@@ -230,10 +237,10 @@ def _take(given: Arguments, option: Option, value: str | None, waiting: list[str
 
 
 def _unknown(command: Command, name: str, known: dict[str, Option]) -> WorkpacketError:
-    from difflib import get_close_matches
+    from workpacket.cli.meant import option_meant
 
-    near = get_close_matches(name, known, n=1)
-    return usage(command, "unknown_option", f"unknown option: {name}" + (f"; did you mean {near[0]}?" if near else ""))
+    meant = option_meant(name, known, titled="TITLE" in command.arguments)
+    return usage(command, "unknown_option", f"unknown option: {name}" + (f"; did you mean {meant}?" if meant else ""))
 
 
 def written(option: Option) -> str:

@@ -8,17 +8,24 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from workpacket.cli.cached_output import AGE, Output
-from workpacket.cli.history import cache_dependencies, runs_of
+from workpacket.cli.history import cache_dependencies, claims_of_others, runs_of
 from workpacket.cli.options import Arguments, usage
-from workpacket.cli.read_only import all_facts, listed_facts, open_for_reading, output
+from workpacket.cli.read_only import (
+    all_facts,
+    asking_files,
+    listed_facts,
+    open_for_reading,
+    output,
+    reader_identity,
+)
 from workpacket.cli.views import EXPORTS
+from workpacket.cli.workspace import AGE, Output
 from workpacket.documents.register_table import entry_line
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import PacketState, fold
 from workpacket.lifecycle.board_sync import hand_edits
 from workpacket.lifecycle.facts import Facts
-from workpacket.lifecycle.gates import lease_held
+from workpacket.lifecycle.gates import ends_unjudged, lease_held
 from workpacket.lifecycle.glance import Glance, glance_at
 from workpacket.lifecycle.next_steps import Ready, ready
 from workpacket.lifecycle.separation import CLAIMED
@@ -37,6 +44,10 @@ from workpacket.shell.cache import Cache
 from workpacket.shell.governed_files import packets_elsewhere
 from workpacket.value import replace
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.shell.claim_refs import RemoteClaim
+
 _NO_LANES = (FORKED, "no log")
 
 
@@ -52,6 +63,8 @@ def _show_board(arguments: Arguments, cache: Cache) -> Output:
     facts = listed_facts(repository, cache)
     cards = [card for card, _ in cards_of(arguments, repository, facts)]
     lasts, also = cache_dependencies({card.id: card.runs for card in cards})
+    claims = claims_of_others(repository, facts.packets, facts.moment.now)
+    until = min((claim.expires_at for claim in claims if claim.expires_at), default="")
     if arguments.flag("json"):
         lanes: dict[str, Json] = {card.id: card.lane for card in cards}
         runs: dict[str, Json] = {card.id: [run.as_json() for run in card.runs] for card in cards if card.runs}
@@ -64,7 +77,9 @@ def _show_board(arguments: Arguments, cache: Cache) -> Output:
     shown = render_board(board, style) if style.columns is not None else _plain(board)
     unknown = sum(not packet.lane for packet in facts.packets.values())
     then = f"{unknown} packets have no log: workpacket adopt\n" if unknown else ""
-    return output(repository, f"{shown}\n{then}next: workpacket next\n", lasts=lasts, also=also)
+    others = _elsewhere(packets_elsewhere(repository), claims, style)
+    then += "".join(f"{line}\n" for line in others)
+    return output(repository, f"{shown}\n{then}next: workpacket next\n", lasts=lasts, until=until, also=also)
 
 
 def cards_of(
@@ -76,7 +91,7 @@ def cards_of(
     from workpacket.cli.history import log_at
 
     at = arguments.value("at")
-    runs = {} if at else runs_of(_with_runs(facts), ask_store=not published)
+    runs = {} if at else runs_of(with_runs(facts), ask_store=not published)
     signed = facts.policy.actors.present
     for name, packet in sorted(facts.packets.items()):
         glance = packet.glance
@@ -85,18 +100,18 @@ def cards_of(
             glance = glance_at(log, fold(log))
         if glance.lane:
             lane = glance.lane if at else packet.lane
-            said = _UNJUDGED_NOTE if lane == UNJUDGED else _note(glance, signed=signed)
+            said = _UNJUDGED_NOTE if lane == UNJUDGED else card_note(glance, signed=signed)
             yield Card(name, lane, said, glance.title or "", runs.get(name, ())), glance.last
 
 
 _UNJUDGED_NOTE: Final = "not judged"
 
 
-def _with_runs(facts: Facts) -> dict[str, PacketState]:
+def with_runs(facts: Facts) -> dict[str, PacketState]:
     return {name: packet.state for name, packet in sorted(facts.packets.items()) if packet.glance.runs}
 
 
-def _note(glance: Glance, *, signed: bool) -> str:
+def card_note(glance: Glance, *, signed: bool) -> str:
     """Return a note that does not depend on the clock, so that a cached or published board stays correct.
 
     `signed` is whether the policy names actors.
@@ -172,7 +187,7 @@ def _table(board: Sequence[Column], latest: Mapping[str, str], form: str) -> str
         for card in column.cards
     ]
     if form == "csv":
-        from workpacket.report.csv_table import csv_text
+        from workpacket.report.escape import csv_text
 
         return csv_text(_TABLE_HEADS, rows)
     import json
@@ -189,15 +204,14 @@ def _titles() -> dict[str, str]:
     import json
 
     from workpacket.cli.workspace import open_workspace, progress_bar
-    from workpacket.shell.cache import Cache
-    from workpacket.shell.checking.repository import known_or_examined
+    from workpacket.shell.checking import known_or_examined
     from workpacket.shell.configuration import lanes_here
     from workpacket.shell.tree import find_documents
 
     workspace = open_workspace()
     work = [found for found in find_documents(workspace.root) if found.kind in ("stub", "packet")]
     work.sort(key=lambda found: found.kind == "packet")
-    cache = Cache(workspace.common_dir, workspace.fingerprint)
+    cache = workspace.open_cache()
     try:
         results = known_or_examined(workspace.root, work, cache, progress_bar(), lanes_here(workspace.root))
     finally:
@@ -210,16 +224,20 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
     repository = open_for_reading()
     facts = listed_facts(repository, cache, documents=True)
     counts = Counter(packet.lane or "no log" for packet in facts.packets.values())
+    me, asked = reader_identity(arguments, repository).id, asking_files(arguments, repository)
     held = _held(facts)
-    waiting = list(_waiting(facts))
+    waiting = list(waiting_packets(facts))
     edits = [f"{packet.id} (line {line}: {token}, log: {packet.lane})" for packet, token, line in hand_edits(facts)]
     rows = ready(facts)
-    runs = runs_of(_with_runs(facts))
+    runs = runs_of(with_runs(facts))
     steady, also = cache_dependencies(runs)
+    steady, also = steady and asked is not None, [*also, *(asked or ())]
     # Leases end without a change of any file.
     leases = [packet.glance.lease for name, packet in facts.packets.items() if name in held]
-    until = min((lease.expires_at for lease in leases if lease is not None and lease.expires_at), default="")
     roots, elsewhere = _new_roots(str(repository.root)), packets_elsewhere(repository)
+    claims = claims_of_others(repository, facts.packets, facts.moment.now)
+    ends = (lease.expires_at for lease in (*leases, *claims) if lease is not None and lease.expires_at)
+    until = min(ends, default="")
     if arguments.flag("json"):
         lanes: dict[str, Json] = dict(counts)
         listed: list[Json] = [*edits]
@@ -227,7 +245,7 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
         holding: dict[str, Json] = dict(held)
         data: dict[str, Json] = {"lanes": lanes, "held": holding, "hand_edits": listed, "ready": names}
         data["reanchored"] = [*roots]
-        data["elsewhere"] = [{"id": name, "branch": branch} for name, branch in sorted(elsewhere.items())]
+        data |= _elsewhere_json(elsewhere, claims)
         data["waiting"] = [{"id": one.id, "for": one.need, "since": one.since, "detail": one.detail} for one in waiting]
         data["runs"] = {name: [run.as_json() for run in its] for name, its in runs.items()}
         return output(repository, render_envelope("status", exits.OK, [], data), lasts=steady, until=until, also=also)
@@ -236,16 +254,23 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
     lines = [f"{counts[token]:6}  {escape(lane_words(token))}" for token in tokens if counts[token]]
     style = arguments.style(sys.stdout)
     told: list[tuple[str, str, Role]] = []
-    for one in waiting:
-        detail = escape(one.detail and f": {one.detail}")
-        told.append((one.need, f"{one.id} for {AGE}{one.since}{AGE}, since {one.since}{detail}", "warning"))
-    told += [("held", f"{name} by {escape(holder)}", "path") for name, holder in held.items()]
+    for one in sorted(waiting, key=lambda one: one.by == me):
+        whose = " from someone else" if one.by == me else ""
+        about = _about(facts, one.id, one.detail)
+        told.append((one.need + whose, f"{one.id} for {AGE}{one.since}{AGE}{about}", "warning"))
+    drafts = _drafts(facts)
+    told += [("not started", f"{name}{_about(facts, name)}", "path") for name in drafts[:_MOST_NAMED]]
+    more = counted(len(drafts) - _MOST_NAMED, "other draft")
+    told += [("not started", f"{more}: workpacket list --lane STUB", "path")] if len(drafts) > _MOST_NAMED else []
+    for name, holder in held.items():
+        mine = holder.removesuffix(f" ({CLAIMED})") == me
+        told.append(("you hold" if mine else "held", f"{name}{'' if mine else f' by {escape(holder)}'}", "path"))
     told += [("run", escape(run.sentence), "path") for its in runs.values() for run in its]
     told += [("hand edit", escape(edit), "warning") for edit in edits]
     told += [("note", escape(sentence), "info") for sentence in roots]
-    told += [("on other branches", _elsewhere(elsewhere), "info")] if elsewhere else []
     for head, text, role in told:
         lines += _headed(head, text, role, style)
+    lines += _elsewhere(elsewhere, claims, style)
     lines.append(f"next: {_next(facts, counts, edited=bool(edits), work=bool(rows))}")
     return output(repository, "\n".join(lines) + "\n", lasts=steady, until=until, also=also)
 
@@ -253,11 +278,40 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
 _MOST_NAMED: Final = 5
 
 
-def _elsewhere(branches: Mapping[str, str]) -> str:
-    """Return the packets that other branches have, or have moved on, each with the branch."""
+def _drafts(facts: Facts) -> list[str]:
+    """Return the light packets that no one has started."""
+    return [name for name, packet in sorted(facts.packets.items()) if packet.lane == "STUB" and packet.light]
+
+
+def _about(facts: Facts, name: str, detail: str = "") -> str:
+    """Return the title of a packet and what else is said about it, in one line."""
+    title = facts.packets[name].glance.title or ""
+    return escape(f"{detail and f': {detail}'}{title and f' ({title})'}")
+
+
+def _elsewhere(branches: Mapping[str, str], claims: Sequence[RemoteClaim], style: Style) -> list[str]:
+    """Return the lines about packets that other branches have moved on, or other clones have claimed."""
     named = [f"{name} ({escape(branch)})" for name, branch in sorted(branches.items())]
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return f"{counted(len(named), 'packet')}: {', '.join(named[:_MOST_NAMED])}{more}"
+    held = [f"{one.packet} ({escape(one.holder)}, {_until(one.expires_at)})" for one in claims]
+    lines: list[str] = []
+    for head, listed in (("on other branches", named), ("claimed in other clones", held)):
+        more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
+        text = f"{counted(len(listed), 'packet')}: {', '.join(listed[:_MOST_NAMED])}{more}"
+        lines += _headed(head, text, "info", style) if listed else []
+    return lines
+
+
+def _elsewhere_json(branches: Mapping[str, str], claims: Sequence[RemoteClaim]) -> dict[str, Json]:
+    return {
+        "elsewhere": [{"id": name, "branch": branch} for name, branch in sorted(branches.items())],
+        "claims": [
+            {"id": one.packet, "holder": one.holder, "until": one.expires_at, "seen": one.seen} for one in claims
+        ],
+    }
+
+
+def _until(end: str) -> str:
+    return f"until {end}" if end else "without an end"
 
 
 def _headed(head: str, text: str, role: Role, style: Style) -> list[str]:
@@ -268,15 +322,16 @@ def _headed(head: str, text: str, role: Role, style: Style) -> list[str]:
 
 
 class _Waiting(NamedTuple):
-    """A packet that cannot move on until someone acts, and since when."""
+    """A packet that cannot move on until someone acts, and since when; `by` names who cannot be the one."""
 
     id: str
     need: str
     since: str
     detail: str
+    by: str = ""
 
 
-def _waiting(facts: Facts) -> Iterator[_Waiting]:
+def waiting_packets(facts: Facts) -> Iterator[_Waiting]:
     """Yield what waits for a person, longest first. Times are those of the log, so that the output can be cached."""
     found = []
     for name, packet in facts.packets.items():
@@ -290,9 +345,15 @@ def _waiting(facts: Facts) -> Iterator[_Waiting]:
         elif packet.lane == "STUB" and glance.presented:
             found.append(_Waiting(name, "needs an approval", glance.presented, "its refinement was presented"))
         elif lane is not None and lane.waits_for and moves:
-            by = f"by {moves[0].actor}" if packet.lane == "IN_REVIEW" else ""
-            detail = _note(glance, signed=True) if packet.lane == "BLOCKED" else by
-            found.append(_Waiting(name, lane.waits_for, moves[0].at, detail))
+            by = moves[0].actor if packet.lane == "IN_REVIEW" else ""
+            if packet.lane == "BLOCKED":
+                detail = card_note(glance, signed=True)
+            elif by and ends_unjudged(glance, facts.policy):
+                found.append(_Waiting(name, "needs a merge, and no verdict", moves[0].at, ""))
+                continue
+            else:
+                detail = f"submitted by {by}" if by else ""
+            found.append(_Waiting(name, lane.waits_for, moves[0].at, detail, by))
     return iter(sorted(found, key=lambda one: (one.since, one.id)))
 
 
@@ -307,8 +368,8 @@ def waiting_report(arguments: Arguments) -> int:
         raise usage(arguments.command, "invalid_value", f"invalid --within {hours!r}: expected a number of hours")
     repository = open_for_reading()
     facts = all_facts(repository)
-    waiting, now = list(_waiting(facts)), facts.moment.now
-    ends = list(_ending(facts, int(hours)))
+    waiting, now = list(waiting_packets(facts)), facts.moment.now
+    ends = list(leases_ending(facts, int(hours)))
     notes = _notify(repository, facts, waiting, ends) if arguments.flag("notify") else []
     if arguments.flag("json"):
         listed: list[Json] = [
@@ -328,7 +389,7 @@ def waiting_report(arguments: Arguments) -> int:
     return exits.OK
 
 
-def _ending(facts: Facts, hours: int) -> Iterator[tuple[str, str, str]]:
+def leases_ending(facts: Facts, hours: int) -> Iterator[tuple[str, str, str]]:
     """Yield the packets whose lease ends within some hours: id, holder, and when."""
     from datetime import datetime, timedelta
 
@@ -370,7 +431,7 @@ def _new_roots(root: str) -> list[str]:
     """
     if not os.path.lexists(os.path.join(root, REANCHORED_PATH)):
         return []
-    from workpacket.shell.approvals.new_root import roots_here
+    from workpacket.shell.approvals.check import roots_here
 
     return roots_here(root)
 
@@ -400,13 +461,22 @@ def _next(facts: Facts, counts: Counter[str], *, edited: bool, work: bool) -> st
 def _show_next(arguments: Arguments, cache: Cache) -> Output:
     repository = open_for_reading()
     agent = arguments.value("for")
-    rows = ready(listed_facts(repository, cache, documents=True), agent)
-    text = _next_json(rows) if arguments.flag("json") else _next_text(rows)
+    facts, elsewhere = listed_facts(repository, cache, documents=True), packets_elsewhere(repository)
+    claims = claims_of_others(repository, facts.packets, facts.moment.now)
+    # Work that others have begun would be done a second time.
+    begun = elsewhere.keys() | {claim.packet for claim in claims}
+    rows = [row for row in ready(facts, agent) if row.id not in begun]
+    if arguments.flag("json"):
+        text = _next_json(rows, _elsewhere_json(elsewhere, claims))
+    else:
+        drafts = [name for name in _drafts(facts) if name not in begun]
+        text = _next_text(rows, drafts, _elsewhere(elsewhere, claims, arguments.style(sys.stdout)))
+    until = min((claim.expires_at for claim in claims if claim.expires_at), default="")
     # The work of an agent depends on the time, because leases end.
-    return output(repository, text, lasts=not agent)
+    return output(repository, text, lasts=not agent, until=until)
 
 
-def _next_json(rows: list[Ready]) -> str:
+def _next_json(rows: list[Ready], elsewhere: Mapping[str, Json]) -> str:
     listed: list[Json] = [
         {
             "id": row.id,
@@ -418,15 +488,19 @@ def _next_json(rows: list[Ready]) -> str:
         }
         for row in rows
     ]
-    return render_envelope("next", exits.OK, [], {"ready": listed})
+    return render_envelope("next", exits.OK, [], {"ready": listed, **elsewhere})
 
 
-def _next_text(rows: list[Ready]) -> str:
+def _next_text(rows: list[Ready], drafts: Sequence[str], others: list[str]) -> str:
     lines = []
     for row in rows:
         waiting = f"  {row.waiting} wait for it" if row.waiting else ""
         lines.append(f"{row.id}  {row.lane}  {row.risk or '-'}  since {row.since}{waiting}")
-    if not rows:
-        lines.append("nothing is ready")
-    lines.append(f"next: {rows[0].command if rows else 'workpacket status'}")
+    if rows:
+        then = rows[0].command
+    else:
+        then = f"workpacket why {drafts[0]}" if drafts else "workpacket status"
+        left = f"; not started: {', '.join(drafts[:_MOST_NAMED])}" if drafts else ""
+        lines.append(f"nothing is ready{left}")
+    lines += [*others, f"next: {then}"]
     return "\n".join(lines) + "\n"

@@ -19,9 +19,9 @@ from workpacket.lifecycle.moves import Answer, Planned, standing_unmet
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
-from workpacket.model.layout import LOG_FOLDER, envelope_path, packet_paths
+from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, envelope_path, packet_paths
 from workpacket.model.wording import counted
-from workpacket.problem import Problem
+from workpacket.problem import Problem, by_remedy
 from workpacket.report.escape import escape
 from workpacket.report.terminal import Style, wrap
 from workpacket.shell.actor import KINDS, acting
@@ -89,8 +89,19 @@ def words_of(arguments: Arguments, count: int, what: str) -> list[str]:
         listed = "; `workpacket list` shows the ids" if "WP_ID" in what else ""
         raise usage(arguments.command, "missing_argument", f"it needs {what}{listed}")
     if len(arguments.words) > count:
-        raise usage(arguments.command, "unexpected_argument", f"expected {what} and nothing else")
+        extra = " ".join(arguments.words[count:])
+        raise usage(arguments.command, "unexpected_argument", f"expected {what} and nothing else, but found {extra!r}")
     return arguments.words
+
+
+def scope_of(arguments: Arguments) -> list[str]:
+    """Return the values of --scope, as a document writes them."""
+    paths = arguments.values("scope")
+    for path in paths:
+        if path.startswith(("/", "~")) or ".." in path.split("/"):
+            what = f"--scope requires a path in the repository, from its top folder, not {path!r}"
+            raise usage(arguments.command, "invalid_value", what)
+    return [f"`{path}`" for path in paths]
 
 
 def named_packet(arguments: Arguments, repository: Repository, words: int = 1) -> str:
@@ -107,9 +118,14 @@ def _packet_of_branch(arguments: Arguments, repository: Repository) -> str:
     from workpacket.lifecycle.moves import whose_branch
 
     facts = all_facts(repository)
-    name = whose_branch(facts, current_branch(repository) or "")
+    branch = current_branch(repository)
+    name = whose_branch(facts, branch or "")
+    if name not in facts.packets and not branch:
+        what = "give a WP_ID: a detached HEAD does not belong to a packet"
+        raise usage(arguments.command, "missing_argument", what, "git switch BRANCH, or give a WP_ID")
     if name not in facts.packets:
-        raise usage(arguments.command, "missing_argument", "this branch belongs to no packet: give a WP_ID")
+        what = f"give a WP_ID: the branch {branch} does not belong to a packet"
+        raise usage(arguments.command, "missing_argument", what, "workpacket list shows the ids")
     return name
 
 
@@ -155,18 +171,29 @@ def packet_of(facts: Facts, name: str) -> PacketFacts:
     return packet
 
 
-def conclude(arguments: Arguments, carried: Carried, packet: str = "", hands_over: Sequence[str] = ()) -> int:
+def conclude(
+    arguments: Arguments,
+    carried: Carried,
+    packet: str = "",
+    hands_over: Sequence[str] = (),
+    afterwards: Callable[[], str] | None = None,
+) -> int:
     """Report the result and return the exit status. A refusal names the packet. `hands_over` are the paths that must be
-    committed before the next step, which someone else takes, perhaps in another clone.
+    committed before the next step, which someone else takes, perhaps in another clone. `afterwards` is called when
+    everything is written and committed; what it returns is reported too.
     """
     answer = carried.answer
+    commit = f"git commit -m '{arguments.command.typed.capitalize()} {packet}'"
     if not isinstance(answer, Planned):
-        return refuse(arguments, packet, answer)
+        for done in carried.finished:
+            sys.stderr.write(f"note: an interrupted {escape(done.command)} was completed first\n")
+        return refuse(arguments, packet, [_committed_first(one, packet, commit) for one in answer])
     if carried.commit or arguments.flag("commit"):
         answer = _committed(arguments, carried, answer, packet)
     elif hands_over and carried.changed and answer.then.startswith(("git ", "ask ", "merge ")):
-        commit = f"git add {shlex.join(hands_over)} && git commit -m '{arguments.command.typed.capitalize()} {packet}'"
-        answer = replace(answer, then=f"{commit}, then: {answer.then}")
+        answer = replace(answer, then=f"git add {shlex.join(hands_over)} && {commit}, then: {answer.then}")
+    said = afterwards() if afterwards is not None else ""
+    answer = replace(answer, notes=(*answer.notes, said)) if said else answer
     answer = _told(carried, answer)
     if arguments.flag("json"):
         from workpacket.report.json_report import render_envelope
@@ -185,6 +212,13 @@ def conclude(arguments: Arguments, carried: Carried, packet: str = "", hands_ove
         print(f"  - {escape(note)}")
     _say_next(answer)
     return exits.OK
+
+
+def _committed_first(problem: Problem, packet: str, commit: str) -> Problem:
+    """Say to commit the move that brought a packet to its lane before the next one, which is often someone else's."""
+    if problem.code != "wrong_lane" or not status(here(), f"{LOG_FOLDER}/{packet}"):
+        return problem
+    return replace(problem, hint=f"git add {GOVERNANCE_FOLDER} && {commit}, then: {problem.hint}")
 
 
 def _told(carried: Carried, answer: Planned) -> Planned:
@@ -212,7 +246,10 @@ def _committed(arguments: Arguments, carried: Carried, answer: Planned, packet: 
     except WorkpacketError as error:
         message = f"everything is written, but not committed: {error}"
         raise WorkpacketError(error.code, message, hint=f"git commit -- {' '.join(paths[:5])}") from error
-    return replace(answer, notes=(*answer.notes, f"committed {counted(len(paths), 'file')}"))
+    then = answer.then
+    if then.startswith("git add "):  # that is done
+        then = then.partition(", then: ")[2] or "workpacket status"
+    return replace(answer, then=then, notes=(*answer.notes, f"committed {counted(len(paths), 'file')}"))
 
 
 def signed_first(arguments: Arguments, packet: str, *words: str) -> int:
@@ -227,7 +264,7 @@ def signed_first(arguments: Arguments, packet: str, *words: str) -> int:
         )
     from workpacket.cli.approve import COMMAND, approve  # needed for a signature only
 
-    return approve(parse(COMMAND, [packet, *words]))
+    return approve(parse(COMMAND, [packet, *words]), goes_on=True)
 
 
 def _say_next(answer: Planned) -> None:
@@ -245,7 +282,8 @@ def refuse(arguments: Arguments, packet: str, unmet: Sequence[Problem], data: Ma
         said: dict[str, Json] = {**(data or {}), "id": packet, "unmet": rows, "next": after}
         sys.stdout.write(render_envelope(arguments.command.name, exits.REFUSED, unmet, said))
         return exits.REFUSED
-    count = "1 condition is" if len(unmet) == 1 else f"{len(unmet)} conditions are"
+    number = len(by_remedy(unmet))
+    count = "1 condition is" if number == 1 else f"{number} conditions are"
     style = arguments.style(sys.stderr)
     what = f"{escape(arguments.command.typed)} {escape(packet)}: {count} not met"
     sys.stderr.write(f"{style.paint('refused', 'error')}: {what}\n")
@@ -256,19 +294,25 @@ def refuse(arguments: Arguments, packet: str, unmet: Sequence[Problem], data: Ma
 
 
 def unmet_lines(unmet: Sequence[Problem], style: Style) -> list[str]:
-    """Return each condition with the command that supplies it, which is one line to copy, however long it is."""
+    """Return the conditions, with each command that supplies some of them, which is one line to copy, however long it
+    is.
+    """
     lines = []
-    for number, one in enumerate(unmet, 1):
-        place = f" [{escape(one.path)}{f':{one.line}' if one.line else ''}]" if one.path else ""
+    for number, group in enumerate(by_remedy(unmet), 1):
         first = f"  {number}. "
-        room = style.columns and style.columns - len(first)
-        text = f"{escape(one.message)}{place} ({one.code})"
-        told = "\n".join(f"{'':{len(first)}}{line}" for line in (wrap(text, room) if room else [text]))
-        before, code, after = told.rpartition(one.code)
-        lines.append(f"{first}{before.lstrip()}{style.paint(code, 'code')}{after}\n")
-        if one.hint:
-            lines.append(f"{'':{len(first)}}{style.paint(f'-> {escape(one.hint)}', 'help')}\n")
+        lines += [_unmet_line(one, first if one is group[0] else "", len(first), style) for one in group]
+        if group[0].hint:
+            lines.append(f"{'':{len(first)}}{style.paint(f'-> {escape(group[0].hint)}', 'help')}\n")
     return lines
+
+
+def _unmet_line(one: Problem, number: str, indent: int, style: Style) -> str:
+    place = f" [{escape(one.path)}{f':{one.line}' if one.line else ''}]" if one.path else ""
+    room = style.columns and style.columns - indent
+    text = f"{escape(one.message)}{place} ({one.code})"
+    told = "\n".join(f"{'':{indent}}{line}" for line in (wrap(text, room) if room else [text]))
+    before, code, after = told.rpartition(one.code)
+    return f"{number or ' ' * indent}{before.lstrip()}{style.paint(code, 'code')}{after}\n"
 
 
 def unmet_json(one: Problem) -> Json:

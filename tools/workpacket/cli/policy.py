@@ -9,8 +9,7 @@ from pathlib import Path
 from workpacket.approvals.actors import Actors
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.fields import PRINCIPAL
-from workpacket.approvals.policy import Trusted, read_policy_files
-from workpacket.approvals.reanchor import NewRoot, is_reason
+from workpacket.approvals.policy import NewRoot, Trusted, is_reason, read_policy_files
 from workpacket.approvals.webauthn import LOCAL, USUAL_PORT
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage
 from workpacket.cli.packet_command import COMMIT, actor_of, conclude
@@ -30,7 +29,7 @@ from workpacket.shell.actor import moment
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.facts import open_approvals
 from workpacket.shell.base import BasePolicy, policy_digest, read_base_policy
-from workpacket.shell.checking.examining import examine_file, load_findings
+from workpacket.shell.checking import examine_file, load_findings
 from workpacket.shell.event_keys import keys_folder
 from workpacket.shell.governing.execution import Carried, here
 from workpacket.shell.keys import find_key, signers_line

@@ -34,7 +34,7 @@ from workpacket.shell.actor import moment
 from workpacket.shell.approvals.facts import open_approvals
 from workpacket.shell.audit import decisions
 from workpacket.shell.base import readable_commit
-from workpacket.shell.cache import Cache
+from workpacket.shell.cache import NO_CACHE
 from workpacket.shell.governing.execution import gather
 from workpacket.text.source import Source
 
@@ -52,7 +52,7 @@ def _run(arguments: Arguments) -> int:
         raise usage(arguments.command, "missing_argument", "--base REV is required: the commit to merge into")
     workspace = open_workspace()
     checking = parse(CHECK, ["--base", base, *(["--uncommitted"] if arguments.flag("uncommitted") else [])])
-    outcome = outcome_of(checking, workspace, Cache(None, workspace.fingerprint))
+    outcome = outcome_of(checking, workspace, NO_CACHE)
     repository = open_for_reading()
     commit = readable_commit(repository, commit_of(repository, base))
     packets = tuple(_changes(arguments, repository, commit))
@@ -80,7 +80,7 @@ def _requirements(arguments: Arguments) -> int:
     """Report the matrix of requirements, packets, criteria and evidence as CSV."""
     from workpacket.cli.trace import examine
     from workpacket.report.audit_data import MATRIX_HEADS, matrix_rows
-    from workpacket.report.csv_table import csv_text
+    from workpacket.report.escape import csv_text
 
     rows = list(matrix_rows(examine()[1]))
     listed: list[Json] = [dict(zip(MATRIX_HEADS, row, strict=True)) for row in rows]

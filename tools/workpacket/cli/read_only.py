@@ -9,13 +9,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from workpacket.cli.cached_output import Output
 from workpacket.cli.options import Arguments
 from workpacket.cli.packet_command import actor_of, named_packet, packet_of
-from workpacket.cli.workspace import progress_bar
+from workpacket.cli.workspace import Output, progress_bar
 from workpacket.documents.places import PLACES
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
+from workpacket.git.revisions import main_remote
 from workpacket.git.run import run_git
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.model import exits
@@ -24,6 +24,7 @@ from workpacket.model.events import Actor
 from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
+from workpacket.shell.base import read_base_policy
 from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.governed_files import LOG_STATE, removed_lately
 from workpacket.shell.governing.execution import Question, gather, here
@@ -119,7 +120,7 @@ def listed_facts(repository: Repository, cache: Cache, *, documents: bool = Fals
     from workpacket.shell.kept_logs import listed  # `show` reads one packet
 
     def read(paths: Sequence[str]) -> Mapping[str, WorkSummary]:
-        from workpacket.shell.checking.repository import work_summaries
+        from workpacket.shell.checking import work_summaries
 
         return work_summaries(str(repository.root), paths, cache, progress_bar())
 
@@ -146,3 +147,21 @@ def output(
     ]
     files = (LOG_STATE, *_DOCUMENTS, *extras)
     return Output(text, 0, RestsOn(files, clock=not lasts, until=until, unnamed=bool(unfinished(repository))))
+
+
+def fetch_first(arguments: Arguments) -> None:
+    """Fetch from the main remote; if that is not possible, say so, and go on with what was fetched last."""
+    if not arguments.flag("fetch"):
+        return
+    from workpacket.shell.claim_refs import ClaimRefs  # most commands do not look at the remote
+
+    repository = here()
+    remote = main_remote(repository)
+    if not remote:
+        sys.stderr.write("note: there is no remote to fetch\n")
+        return
+    refused = ClaimRefs(repository, remote, read_base_policy(repository).lifecycle.claim_ref).fetch()
+    if refused:
+        why = " ".join(refused.split())
+        old = "branches and claims are those of the last fetch"
+        sys.stderr.write(f"note: {escape(f'{remote} was not fetched ({why})')}; {old}\n")

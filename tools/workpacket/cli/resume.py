@@ -55,7 +55,7 @@ from workpacket.report.runs import (
 )
 from workpacket.runtime.errors import RunBlocked, usual_remedy
 from workpacket.runtime.holders import Caller
-from workpacket.runtime.model_sessions.recovery import assess
+from workpacket.runtime.model_sessions.record import assess
 from workpacket.runtime.records.state import Milestones
 from workpacket.runtime.resume.decide import Decision
 from workpacket.runtime.resume.observe import OUTCOMES

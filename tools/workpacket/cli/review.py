@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from workpacket.cli.claim import sync_team_claim
@@ -20,6 +21,7 @@ from workpacket.cli.packet_command import (
     declared,
     named_packet,
     packet_command,
+    packet_of,
     refuse,
     signed_first,
     words_of,
@@ -32,14 +34,13 @@ from workpacket.git.revisions import list_worktrees, switch_branch, without_remo
 from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import VERDICT_GATE, ends_unjudged, report_term
-from workpacket.lifecycle.moves import Answer
+from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.lifecycle.proofs import PROOF_CODES, demands_of, folded
 from workpacket.lifecycle.review import Proofs, record_evidence, submit, submit_refusal, verdict
 from workpacket.lifecycle.transitions import choices
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.layout import GOVERNANCE_FOLDER
-from workpacket.report.escape import escape
 from workpacket.shell.governing.contract_proofs import asked_of
 from workpacket.shell.governing.execution import carry_out, facts_before, gather, here, verdict_question
 from workpacket.shell.work_done import branch_here, proof_base, relative_place, submission_doubt, work_done
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from workpacket.lifecycle.contract import Demand
 
 
-def _run_submit(arguments: Arguments) -> int:
+def _run_submit(arguments: Arguments, afterwards: Callable[[Repository, str], str] | None = None) -> int:
     repository = here()
     name = named_packet(arguments, repository)
     actor, said = actor_of(arguments, repository), declared(arguments)
@@ -71,7 +72,8 @@ def _run_submit(arguments: Arguments) -> int:
 
     carried = carry_out(repository, arguments.command.name, [name], actor, decide)
     hands_over = () if arguments.flag("record-only") else (GOVERNANCE_FOLDER,)
-    return sync_team_claim(arguments, conclude(arguments, carried, name, hands_over))
+    then = partial(afterwards, repository, name) if afterwards is not None else None
+    return sync_team_claim(arguments, conclude(arguments, carried, name, hands_over, then))
 
 
 def _say_whether(arguments: Arguments, repository: Repository, facts: Facts, name: str, evidence: Proofs) -> int:
@@ -90,20 +92,19 @@ def _say_whether(arguments: Arguments, repository: Repository, facts: Facts, nam
 
 def _run_done(arguments: Arguments) -> int:
     """Submit the work. If no one must judge it and all of it is committed, return to the target branch."""
-    result = _run_submit(arguments)
-    repository = here()
-    if result != exits.OK or status(repository):
-        return result
-    name = named_packet(arguments, repository)
-    facts = gather(repository, [name], actor_of(arguments, repository))
-    target, branch = without_remote(repository, facts.target_branch), branch_here(repository)
-    elsewhere = {each.branch for each in list_worktrees(repository)}
-    if not ends_unjudged(facts.packets[name].state, facts.policy) or target in {"", branch, *elsewhere}:
-        return result
-    switch_branch(repository, target)
-    if not arguments.flag("json"):
-        print(f"switched to {escape(target)}; {escape(branch)} is ready to be merged, or pushed for a pull request")
-    return result
+
+    def leave(repository: Repository, name: str) -> str:
+        if status(repository):
+            return ""
+        facts = gather(repository, [name], actor_of(arguments, repository))
+        target, branch = without_remote(repository, facts.target_branch), branch_here(repository)
+        elsewhere = {each.branch for each in list_worktrees(repository)}
+        if not ends_unjudged(facts.packets[name].state, facts.policy) or target in {"", branch, *elsewhere}:
+            return ""
+        switch_branch(repository, target)
+        return f"switched to {target}; {branch} is ready to be merged, or pushed for a pull request"
+
+    return _run_submit(arguments, leave)
 
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
@@ -227,7 +228,11 @@ secrets, stays in this clone, where `workpacket trace` shows it.""",
 
 
 def _run_verdict(arguments: Arguments) -> int:
-    choice = words_of(arguments, 2, f"WP_ID and a verdict, {' or '.join(choices('verdict'))}")[1].upper()
+    typed = words_of(arguments, 2, f"WP_ID and a verdict, {' or '.join(choices('verdict'))}")
+    choice = typed[1].upper()
+    if typed[0].upper() in choices("verdict"):
+        what, hint = "the WP_ID comes first", f"workpacket verdict {typed[1]} {typed[0].upper()}"
+        raise usage(arguments.command, "invalid_value", what, hint)
     if choice not in choices("verdict"):
         raise usage(
             arguments.command,
@@ -236,9 +241,6 @@ def _run_verdict(arguments: Arguments) -> int:
         )
     report = report_at(arguments.value("report"))
     rested = ("--report", arguments.value("report")) if report is not None else ()
-    approved = signed_first(arguments, arguments.words[0], "--gate", VERDICT_GATE, "--verdict", choice, *rested)
-    if approved != exits.OK:
-        return approved
 
     def decide(facts: Facts, packet: PacketFacts) -> Answer:
         doubt = submission_doubt(here(), packet.log) if choice == "PASS" else None
@@ -253,6 +255,17 @@ def _run_verdict(arguments: Arguments) -> int:
             reason=arguments.value("reason"),
         )
 
+    if arguments.flag("sign"):
+        # A signature that the verdict cannot use is not asked for.
+        repository = here()
+        name = named_packet(arguments, repository, 2)
+        facts = gather(repository, [name], actor_of(arguments, repository))
+        answer = decide(facts, packet_of(facts, name))
+        if not isinstance(answer, Planned):
+            return refuse(arguments, name, answer)
+        approved = signed_first(arguments, name, "--gate", VERDICT_GATE, "--verdict", choice, *rested)
+        if approved != exits.OK:
+            return approved
     result = packet_command(
         arguments,
         decide,

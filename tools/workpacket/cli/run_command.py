@@ -43,7 +43,7 @@ from workpacket.runtime.records.failures import reason_of
 from workpacket.runtime.runtime import Runtime
 
 if TYPE_CHECKING:
-    from workpacket.runtime.queue.worker import Worker
+    from workpacket.runtime.queue import Worker
 
 
 ANY = 2**31 - 1
@@ -292,7 +292,7 @@ def _offer(arguments: Arguments) -> int:
     if not priority.lstrip("-").isdigit() or abs(int(priority)) > ANY:
         raise usage(arguments.command, "invalid_value", f"invalid --priority {priority!r}: expected a whole number")
     with queue_runtime(arguments) as runtime:
-        from workpacket.runtime.queue.offering import Offer, queue_of
+        from workpacket.runtime.queue import Offer, queue_of
 
         offer = Offer(
             arguments.words[0],
@@ -314,7 +314,7 @@ def _offer(arguments: Arguments) -> int:
 
 def _list(arguments: Arguments) -> int:
     with queue_runtime(arguments) as runtime:
-        from workpacket.runtime.queue.offering import queue_of
+        from workpacket.runtime.queue import queue_of
 
         jobs = queue_of(runtime.store, arguments.value("queue", "default")).jobs()
     text = "".join(
@@ -338,7 +338,7 @@ def _revive(arguments: Arguments) -> int:
         raise usage(arguments.command, "missing_argument", "`queue revive` requires the number of a job")
     number = int(arguments.words[0])
     with queue_runtime(arguments) as runtime:
-        from workpacket.runtime.queue.offering import queue_of
+        from workpacket.runtime.queue import queue_of
 
         if not queue_of(runtime.store, arguments.value("queue", "default")).revive(number):
             raise usage(arguments.command, "invalid_value", f"there is no dead job {number}")
@@ -385,8 +385,7 @@ def work(arguments: Arguments) -> int:
     tasks = _tasks(arguments)
     try:
         with queue_runtime(arguments, lease_seconds=lease) as runtime:
-            from workpacket.runtime.queue.offering import queue_of
-            from workpacket.runtime.queue.worker import Worker
+            from workpacket.runtime.queue import Worker, queue_of
 
             worker = Worker(runtime, queue_of(runtime.store, arguments.value("queue", "default")), tasks, idle=idle)
             for number in (signal.SIGTERM, signal.SIGINT):

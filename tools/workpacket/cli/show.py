@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from workpacket.cli.cached_output import Output
 from workpacket.cli.history import QUESTIONS, approval_words, cache_dependencies, log_at, runs_of, status_of
 from workpacket.cli.options import Arguments
 from workpacket.cli.packet_command import unmet_json
 from workpacket.cli.read_only import asking_files, output, packet_facts
 from workpacket.cli.views import compares_work_tree
+from workpacket.cli.workspace import Output
 from workpacket.documents.spec_pointer import specification_places
 from workpacket.ledger.fold import PacketState, fold
 from workpacket.lifecycle.contract import stated

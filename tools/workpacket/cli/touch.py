@@ -28,9 +28,9 @@ from workpacket.approvals.webauthn import LOCAL, USUAL_PORT, PagesAccepted
 from workpacket.cli.options import Arguments, usage
 from workpacket.errors import WorkpacketError
 from workpacket.problem import Problem
+from workpacket.report.approval_text import Asked, TouchPage, render_touch_page, security_policy
 from workpacket.report.audit_page import PageFiles
 from workpacket.report.terminal import Style
-from workpacket.report.touch_page import Asked, TouchPage, render_touch_page, security_policy
 from workpacket.shell.approvals.decisions import StatementDraft, trusted_or_error
 from workpacket.shell.approvals.facts import Approvals
 from workpacket.shell.audit import page_file
@@ -179,6 +179,8 @@ def _ask(page: OneShotPage, asked: TouchPage) -> None:
     page.show(Shown(render_touch_page(asked, files), security_policy(files)))
     sys.stderr.write(f"Open this page (it is shown only once): {page.address}\n")
     sys.stderr.flush()
+    if os.environ.get("BROWSER") == "none":  # the program that started the command shows the page
+        return
     if os.name == "nt" or sys.platform == "darwin" or any(os.environ.get(name) for name in _DISPLAYS):
         import webbrowser
 

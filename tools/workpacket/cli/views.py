@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import os
 
-from workpacket.cli.cached_output import Output, run_cached, show, show_fresh
-from workpacket.cli.options import Arguments, Command, Option, chosen
-from workpacket.cli.workspace import open_workspace
-from workpacket.shell.cache import Cache
+from workpacket.cli.options import FETCH, Arguments, Command, Option, chosen
+from workpacket.cli.workspace import Output, open_workspace, run_cached, show, show_fresh
 from workpacket.shell.tree import find_documents
 
 TYPE_CHECKING = False
@@ -18,13 +16,22 @@ if TYPE_CHECKING:
 
 
 def _show_all(arguments: Arguments) -> int:
-    return run_cached(arguments, "overview")
+    if arguments.flag("fetch"):
+        from workpacket.cli.read_only import fetch_first
+
+        fetch_first(arguments)
+    # Only `status` says what waits for the person who asks.
+    return run_cached(arguments, "overview", _who_asks if arguments.command.name == "status" else tuple)
 
 
 _STATUS = Command(
     "status",
     _show_all,
-    examples=("workpacket status",),
+    options=(FETCH,),
+    description="""
+Counts the packets in each lane, and lists what waits: for you, for someone else, and for how long; who holds what; runs
+that need attention, hand edits of the board, and packets that others have moved on.""",
+    examples=("workpacket status", "workpacket status --fetch"),
 )
 
 
@@ -33,6 +40,7 @@ _NEXT = Command(
     _show_all,
     options=(
         Option("for", "include packets held by this actor, and leave out packets assigned to others", value="NAME"),
+        FETCH,
     ),
     description="Sorted by the number of waiting packets, then by risk, then by age.",
     examples=("workpacket next", "workpacket next --for coder-1"),
@@ -46,7 +54,7 @@ WORK_KINDS = ("stub", "packet", "work_package")
 
 def _run_list(arguments: Arguments) -> int:
     workspace = open_workspace()
-    cache = Cache(workspace.common_dir, workspace.fingerprint)
+    cache = workspace.open_cache()
     files = [found for found in find_documents(workspace.root) if found.kind in WORK_KINDS]
 
     def compute() -> Output:

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from workpacket.documents.document import Document, Text, TextAt, as_text, value_of, without_quotes
 from workpacket.documents.summary import EMPTY_BATCH, BatchSummary, Mention
-from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Node, Source
 from workpacket.text.yaml_strict import NodePath, load_yaml, written_as_text
 from workpacket.value import Value
 

@@ -30,7 +30,7 @@ from workpacket.documents.batch import (
     texts_in,
 )
 from workpacket.documents.summary import circles
-from workpacket.text.node import Node, Plain
+from workpacket.text.source import Node, Plain
 from workpacket.value import NOTHING, Value, replace
 
 PhasePolicy = Literal["dag", "barrier"]

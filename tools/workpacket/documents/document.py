@@ -20,10 +20,9 @@ from typing import ClassVar, Literal, TypeVar, cast, overload
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.problem import Problem
+from workpacket.text.blocks import normal_key
 from workpacket.text.edits import TextRun
-from workpacket.text.fields import normal_key
-from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Node, Source
 from workpacket.value import Value
 
 TYPE_CHECKING = False
@@ -274,7 +273,7 @@ _D = TypeVar("_D", bound=Document)
 
 def read_once(kind: Callable[[Source], _D], source: Source) -> _D:
     """Return the document of this kind, parsed once per command. It is shared, so do not change it."""
-    return cast(_D, _read(kind, source.path, source.text, source.bom))
+    return cast("_D", _read(kind, source.path, source.text, source.bom))
 
 
 # A command examines one packet and a few others; if it reads many, none is requested again.

@@ -16,11 +16,9 @@ from typing import ClassVar
 from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem
-from workpacket.text.blocks import Block
-from workpacket.text.fields import Section, outline
+from workpacket.text.blocks import Block, Section, outline
 from workpacket.text.markdown import read_blocks
-from workpacket.text.node import Loaded, Node
-from workpacket.text.source import DATA, Limits, Source
+from workpacket.text.source import DATA, Limits, Loaded, Node, Source
 from workpacket.text.yaml_strict import load_yaml, written_as_text
 from workpacket.value import Value
 

@@ -15,8 +15,7 @@ from workpacket.documents.document import Document, Text, as_text
 from workpacket.documents.summary import GateSummary
 from workpacket.text.formats import date_time
 from workpacket.text.json_strict import load_json
-from workpacket.text.node import Node
-from workpacket.text.source import REGISTER, Source
+from workpacket.text.source import REGISTER, Node, Source
 
 # Written by scripts in several languages, each with its own spelling.
 _PACKET_KEYS = ("wpId", "wp_id", "wpid", "WP_ID")

@@ -12,8 +12,7 @@ from __future__ import annotations
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem
 from workpacket.text.json_strict import load_json
-from workpacket.text.node import Node
-from workpacket.text.source import DATA, Source
+from workpacket.text.source import DATA, Node, Source
 from workpacket.text.yaml_strict import load_yaml
 from workpacket.value import Value, replace
 

@@ -6,8 +6,7 @@ from functools import lru_cache
 
 from workpacket.documents.document import Document
 from workpacket.model.layout import POLICY_PATH
-from workpacket.text.node import Loaded
-from workpacket.text.source import Source
+from workpacket.text.source import Loaded, Source
 from workpacket.text.toml_strict import load_toml
 
 

@@ -17,11 +17,9 @@ from workpacket.documents.structured import PlacedSection, StructuredDocument, f
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, leading_id
 from workpacket.problem import Edit
-from workpacket.text.blocks import BLANKS, walk
+from workpacket.text.blocks import BLANKS, Field, Section, normal_key, walk
 from workpacket.text.edits import apply_edits
-from workpacket.text.fields import Field, Section, normal_key
-from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Node, Source
 from workpacket.value import Value
 
 TYPE_CHECKING = False

@@ -33,8 +33,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import BUILT_IN, Lane, LaneTable
 from workpacket.problem import Edit
 from workpacket.text.blocks import row_cells
-from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Node, Source
 
 _FENCE = lazy_pattern(r" {0,3}(?P<marks>`{3,}|~{3,})(?P<info>[^\r\n]*)")
 _COMMENT_START = "<!--"

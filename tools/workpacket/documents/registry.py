@@ -26,8 +26,7 @@ from workpacket.model.ids import WorkPacketId, find_ids
 from workpacket.model.lanes import BUILT_IN, LaneSection, LaneTable
 from workpacket.problem import Edit
 from workpacket.text.edits import apply_edits
-from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Node, Source
 
 _KEYS = (
     ("base_wp_id", "base_wp", "base_id", "base"),

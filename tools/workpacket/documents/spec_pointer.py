@@ -14,8 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from workpacket.documents.document import Document, TextAt, read_once, value_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.layout import GOVERNANCE_FOLDER, SHARED_FOLDER, SPECIFICATIONS_FOLDER
-from workpacket.text.node import Node
-from workpacket.text.source import PATH_LENGTH, Source
+from workpacket.text.source import PATH_LENGTH, Node, Source
 from workpacket.value import Value
 
 # The file is prose. The specification is the Markdown file that it names: in bold, in backticks, as a link or bare.

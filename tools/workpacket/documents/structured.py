@@ -18,11 +18,9 @@ from workpacket.documents.document import Document, FieldSpec, Layout, SectionSp
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids, leading_id
 from workpacket.problem import Problem
-from workpacket.text.blocks import LISTS, Block
-from workpacket.text.fields import Field, Item, Section, first_label, outline, read_fields, read_items
+from workpacket.text.blocks import LISTS, Block, Field, Item, Section, first_label, outline, read_fields, read_items
 from workpacket.text.markdown import read_blocks
-from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Node, Source
 from workpacket.value import Value
 
 TYPE_CHECKING = False

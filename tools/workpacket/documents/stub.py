@@ -15,7 +15,7 @@ from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, 
 from workpacket.documents.structured import WorkDocument, awaited, items_of_section
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import SPEC_POINTER
-from workpacket.text.fields import Field, Item
+from workpacket.text.blocks import Field, Item
 from workpacket.value import NOTHING, Value
 
 CANONICAL_STATUS = "STUB (NOT READY FOR DEV)"

@@ -32,8 +32,7 @@ from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneSection, LaneTable
 from workpacket.text.blocks import heading_words
 from workpacket.text.formats import date
-from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Node, Source
 
 Span = tuple[int, int]
 

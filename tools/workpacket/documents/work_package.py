@@ -18,8 +18,7 @@ from workpacket.documents.front_matter_document import FrontMatterDocument
 from workpacket.documents.structured import items_of_section, walk_items
 from workpacket.documents.summary import PackageSummary
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.text.blocks import Block, walk
-from workpacket.text.fields import Item, normal_key
+from workpacket.text.blocks import Block, Item, normal_key, walk
 from workpacket.text.source import Source
 
 Way = Literal["command", "sentence", "none"]

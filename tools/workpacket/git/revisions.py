@@ -27,6 +27,16 @@ _NAME: Final = re.compile(r"HEAD|refs(?:/(?!\.)[^\x00-\x20\x7f~^:?*\[\\/]+)+\Z")
 _DEPTH: Final = 5
 
 
+def has_references(repository: Repository, folder: str) -> bool:
+    """Whether there may be references below `refs/FOLDER/`; if git's files can't tell, there may be."""
+    place = repository.common_dir / folder
+    return (
+        (repository.common_dir / "reftable").exists()
+        or place.is_dir()
+        or folder in _read(repository.common_dir / "packed-refs")
+    )
+
+
 def symbolic_target(repository: Repository, name: str) -> str:
     """Return the reference that `name` refers to; '' if there is none."""
     if not _readable(repository, name):
@@ -284,6 +294,16 @@ def local_branches(repository: Repository) -> dict[str, str]:
     answer = run_git(repository.root, "for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/heads/")
     rows = (row.split(" ", 1) for row in answer.text.splitlines())
     return {name: commit for commit, name in rows}
+
+
+def remote_branches(repository: Repository) -> list[Branch]:
+    """Return the branches of the main remote, as they were when they were last fetched."""
+    remote = main_remote(repository)
+    if not remote:
+        return []
+    answer = run_git(repository.root, "for-each-ref", "--format=%(objectname) %(refname)", f"refs/remotes/{remote}/")
+    rows = (row.split(" ", 1) for row in answer.text.splitlines())
+    return [Branch(ref, commit) for commit, ref in rows if not ref.endswith("/HEAD")]
 
 
 def require_branch_name(repository: Repository, name: str) -> None:

@@ -35,9 +35,9 @@ from workpacket.model.event_types import (
 from workpacket.model.events import Actor, ChangedFile, LogEvent, encode_event, event_id, event_of
 from workpacket.model.layout import LARGEST_EVENT, LOG_FOLDER
 from workpacket.problem import Location, Problem
-from workpacket.text.node import Plain
 from workpacket.text.schema import compile_acceptor
 from workpacket.text.schema_loading import Schema
+from workpacket.text.source import Plain
 from workpacket.value import NOTHING, Value
 
 

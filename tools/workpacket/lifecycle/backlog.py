@@ -23,7 +23,7 @@ from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.transitions import move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.lanes import ACTIVE_TOKEN, LaneTable
+from workpacket.model.lanes import ACTIVE_TOKEN, MAY_BE_STUB, LaneTable
 from workpacket.model.layout import BOARD_PATH, SPEC_POINTER, STUBS
 from workpacket.model.wording import counted
 from workpacket.problem import Edit, Location, Problem
@@ -320,7 +320,10 @@ def _adoption(packet: PacketFacts, entries: Sequence[BoardEntry], prefer: Prefer
     found = tuple(_statements(packet, entries, lanes))
     active = next((entry.details() for entry in entries if entry.lane_token == ACTIVE_TOKEN), {})
     details = {key: text.value[:200] for key, text in active.items() if text.value}
-    return Adoption(packet, found, _lane(found, prefer), details.get("coder", ""), details.get("branch", ""))
+    lane = _lane(found, prefer)
+    if packet.packet is None and lane not in {"STUB", *MAY_BE_STUB}:
+        lane = ""  # the log of such a packet would be an error that only a person can settle
+    return Adoption(packet, found, lane, details.get("coder", ""), details.get("branch", ""))
 
 
 def _statements(packet: PacketFacts, entries: Sequence[BoardEntry], lanes: LaneTable) -> Iterator[LaneStatement]:

@@ -51,6 +51,7 @@ from workpacket.value import Value, replace
 # In these documents, the lines of both sides are kept; the log then decides which of two entries is correct.
 KEEPING_BOTH = (BOARD_PATH, REGISTRY_PATH)
 
+_MOST_NAMED = 5
 _CONFLICT = lazy_pattern(
     r"^<{7}(?: [^\r\n]*)?(?:\r\n|\n|\r)(?P<ours>.*?)"
     r"(?:^\|{7}(?: [^\r\n]*)?(?:\r\n|\n|\r).*?)?"
@@ -123,8 +124,9 @@ def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
             draft.edit(whole, spacer_edits(TraceabilityRegistry(whole, lanes), moving))
     plan = draft.plan()
     changed = [change.path for change in plan.changes]
+    more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
     said = (
-        f"regenerated {counted(len(changed), 'file')}: {', '.join(changed)}"
+        f"regenerated {counted(len(changed), 'file')}: {', '.join(changed[:_MOST_NAMED])}{more}"
         if changed
         else "everything agrees with the log"
     )

@@ -21,8 +21,7 @@ from workpacket.model.canonical import Json, NotCanonical, canonical_bytes
 from workpacket.model.event_types import FULL_FORM, LIGHT_FORM
 from workpacket.model.ids import find_ids
 from workpacket.problem import Location, Problem
-from workpacket.text.blocks import LISTS, Block
-from workpacket.text.fields import Field, asides
+from workpacket.text.blocks import LISTS, Block, Field, asides
 from workpacket.text.source import Source
 from workpacket.value import Value
 
@@ -473,7 +472,7 @@ def demands_unmet(contract: Contract, policy: EvidencePolicy, path: str) -> Iter
 
 
 def _is_trivial(command: str) -> bool:
-    from workpacket.evidence.commands import is_trivial  # most refused activations have no such command
+    from workpacket.evidence.runners import is_trivial  # most refused activations have no such command
 
     try:
         return is_trivial(shlex.split(command))

@@ -7,11 +7,12 @@ asks for no packet. The guard is advice for honest programs. What lands is decid
 
 from __future__ import annotations
 
+import shlex
 import unicodedata
 from typing import Final, NamedTuple
 
 from workpacket.lifecycle.coverage import is_governance
-from workpacket.lifecycle.gates import outside
+from workpacket.lifecycle.gates import lease_ended, outside
 from workpacket.model.lanes import NEAR, NOT_NOW, OPEN
 from workpacket.model.layout import APPEND_ONLY_FOLDERS, GOVERNANCE_FOLDER
 from workpacket.problem import Problem
@@ -137,10 +138,10 @@ def _nearly(path: str, actor: str, packet: Guarded, now: str) -> PathDecision:
         return _no(path, name, "wrong_lane", f"{within}, but {but}", then)
     holder = _holder(packet, now)
     if holder:
-        then = f"ask {holder} to run: workpacket packet release {name} --reason TEXT"
+        then = f"ask {shlex.quote(holder)} to run: workpacket packet release {name} --reason TEXT"
         return _no(path, name, "not_the_holder", f"{within}, which {holder} holds, not {actor}", then)
     message = f"{within}, but the lease of {packet.holder} ended at {packet.until}"
-    return _no(path, name, "lease_ended", message, f"workpacket claim {name}")
+    return _no(path, name, "lease_ended", message, lease_ended(name).hint)
 
 
 def _uncovered(path: str, actor: str, rules: GuardRules) -> PathDecision:

@@ -221,9 +221,13 @@ _NO_POLICY = LifecyclePolicy()
 _REMARKS = {
     ATTRIBUTES_PATH: f"; to merge branches without conflicts on the board, run once in each clone: {MERGE_DRIVER}",
     PRE_COMMIT: "; it takes effect with: pre-commit install",
-    GOV_JUST: "; for its recipes, install the extra workpacket[just]; your own justfile needs the line: "
-    + IMPORT_RECIPES.strip(),
+    GOV_JUST: "; for its recipes, install the extra workpacket[just]",
 }
+_IMPORT = f"; your own justfile needs the line: {IMPORT_RECIPES.strip()}"
+_OWN_HOOKS = (
+    "it is your own; to check in a commit, add to it, below `repos:`: {repo: local, hooks: [{id: workpacket-check, "
+    "name: workpacket check, entry: workpacket check, language: system, pass_filenames: false, files: '^[.]GOV/'}]}"
+)
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -297,7 +301,10 @@ def init(
     counts += [f"{len(upgraded)} updated"] if upgraded else []
     counts += [f"{len(kept) + len(edited)} existed and were left unchanged"] if kept or edited else []
     offered = [group for group in GROUPS if not any(item.group == group for item in items)]
-    notes = [f"wrote {path}{_REMARKS.get(path, '')}" for path in written]
+    # The light form does not write the board on branches.
+    remarks = {path: said for path, said in _REMARKS.items() if not (light and path == ATTRIBUTES_PATH)}
+    remarks[GOV_JUST] += "" if JUSTFILE in written else _IMPORT
+    notes = [f"wrote {path}{remarks.get(path, '')}" for path in written]
     notes += [f"updated: {path}" for path in upgraded]
     notes += [f"left unchanged: {item.path}: {item.why}" for item in edited]
     notes += [f"optional: workpacket init --{group}" for group in offered]
@@ -370,7 +377,8 @@ def _counts(file: StarterFile, seen: ExistingFiles, wanted: Collection[Group]) -
         return False  # the pointer names a different file
     if file.path == JUSTFILE and any(path in seen.files for path in OTHER_JUSTFILES):
         return False
-    return not file.group or file.group in wanted or file.path in seen.files
+    # A file of that name that does not mention us is somebody's own.
+    return not file.group or file.group in wanted or b"workpacket" in (seen.files.get(file.path) or b"")
 
 
 def _filled(file: StarterFile, seen: ExistingFiles, wanted: Collection[Group], requirement: str | None) -> StarterFile:
@@ -399,7 +407,10 @@ def _file(file: StarterFile, package: StarterTexts, seen: ExistingFiles) -> Init
     digests = {known_digest(text), known_digest(without_requirement(text))}
     if not digests.isdisjoint(known) or (file.stem and known_digest(stem_of(text)) in known):
         return InitFile(file.path, "outdated", before, _as_before(file.text, before))
-    return InitFile(file.path, "edited", why="it does not match any version that init ever wrote")
+    own = file.path == PRE_COMMIT and b"workpacket" not in before
+    return InitFile(
+        file.path, "edited", why=_OWN_HOOKS if own else "it does not match any version that init ever wrote"
+    )
 
 
 def _agents(package: StarterTexts, seen: ExistingFiles) -> InitFile:

@@ -11,11 +11,12 @@ from typing import Final, TypeAlias
 
 from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import added_gates, approval_unmet, choice_of, satisfying
+from workpacket.lifecycle.gates import added_gates, approval_unmet, choice_of, ends_unjudged, satisfying
 from workpacket.lifecycle.transitions import TRANSITIONS, Transition
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.events import ChangedFile, LogEvent
+from workpacket.model.lanes import lane_words
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest, log_seen
 from workpacket.model.wording import typed_as
 from workpacket.problem import Edit, Problem
@@ -177,6 +178,20 @@ def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str)
     return (
         Problem("other_work_branch", message, hint=f"git switch {place}, then: workpacket {typed_as(command)} {name}"),
     )
+
+
+def finished_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
+    """Refuse to work on what is on the target branch, or has only to be merged. The log alone says that such a packet
+    is in review.
+    """
+    if not packet.landed and not ends_unjudged(packet.state, facts.policy):
+        return ()
+    if not packet.landed:
+        message = f"{packet.id} is {packet.lane}, and the policy does not require a judge, so it can be merged now"
+        then = f"git switch {facts.target_branch}, then: git merge --no-ff --no-edit {packet.state.assignment.branch}"
+        return (Problem("wrong_lane", message, hint=then),)
+    message = f"{packet.id} is {lane_words(packet.lane)}: its work is on the target branch"
+    return (Problem("wrong_lane", message, hint=f"workpacket log show {packet.id}"),)
 
 
 def move(

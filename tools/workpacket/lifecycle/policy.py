@@ -43,15 +43,14 @@ from itertools import pairwise
 from typing import Any, Final, Literal
 
 from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, SATISFYING, WAY, AddedLane, LaneTable, section_key, words_of
-from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Node, Source
 from workpacket.value import NOTHING, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.approvals.actors import Actors
     from workpacket.approvals.sigstore import TrustedCi
-    from workpacket.text.node import Plain
+    from workpacket.text.source import Plain
 
 
 # What a program needs to be found, to find its files and to use the person's language; none of it is secret.

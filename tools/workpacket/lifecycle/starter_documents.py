@@ -319,7 +319,7 @@ class StarterFile(Value):
 
 
 _POLICY = """#:schema ../schemas/policy.schema.json
-# What this repository decides. In force is this file as the main branch holds it, not as it lies here.
+# What this repository decides. This file takes effect as it is on the main branch, not as it is in a work tree.
 [check]
 profile = "{profile}"
 
@@ -360,7 +360,7 @@ State here what is required. Refinements anchor their requirement in these lines
 
 ## 2 Roadmap
 
-State here what is planned. What stands only here binds nobody yet.
+State here what is planned. Nothing in this section is required yet.
 """
 
 # Branches that move different packets change adjacent lines, whose meaning is in the logs of both sides. The bytes of

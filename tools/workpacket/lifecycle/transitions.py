@@ -61,13 +61,15 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         says="the stub becomes a packet", anywhere=True,
     ),
     Transition(
-        "claim", "claimed", ("READY_FOR_DEV", "FAIL"), "IN_PROGRESS", "claim", says="someone takes it", by=_CODER
+        "claim", "claimed", ("READY_FOR_DEV", "FAIL"), "IN_PROGRESS", "claim", says="someone claims the packet",
+        by=_CODER,
     ),
     Transition(
-        "release", "released", ("IN_PROGRESS",), "READY_FOR_DEV", "reason", says="the holder releases it", by=_CODER
+        "release", "released", ("IN_PROGRESS",), "READY_FOR_DEV", "reason", says="the holder releases the packet",
+        by=_CODER,
     ),
     Transition(
-        "handover", "handed_over", ("IN_PROGRESS",), "READY_FOR_DEV", "reason", says="the holder hands it over",
+        "handover", "handed_over", ("IN_PROGRESS",), "READY_FOR_DEV", "reason", says="the holder hands the packet over",
         by=_CODER,
     ),
     # The gate compares the branch with that of the packet itself.
@@ -80,24 +82,28 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         by=_VALIDATOR,
     ),
     Transition(
-        "verdict", "verdict.given", ("IN_REVIEW",), "MERGE_PENDING", "verdict", "PASS", "a validator accepts it",
+        "verdict", "verdict.given", ("IN_REVIEW",), "MERGE_PENDING", "verdict", "PASS", "a validator accepts the work",
         by=_VALIDATOR,
     ),
     Transition(
-        "verdict", "verdict.given", ("IN_REVIEW",), "FAIL", "verdict", "FAIL", "a validator rejects it", by=_VALIDATOR
+        "verdict", "verdict.given", ("IN_REVIEW",), "FAIL", "verdict", "FAIL", "a validator rejects the work",
+        by=_VALIDATOR,
     ),
     Transition(
         "verdict", "verdict.given", ("IN_REVIEW", "VALIDATED"), "OUTDATED_ONLY", "verdict", "OUTDATED_ONLY",
-        "it is correct for its specification, but that has changed since", by=_VALIDATOR,
+        "the work is correct, but its specification has changed since", by=_VALIDATOR,
     ),
-    Transition("merged", "merged", ("MERGE_PENDING",), "VALIDATED", "containment", says="it is on the target branch"),
-    Transition("reopen", "reopened", ("MERGE_PENDING",), "IN_PROGRESS", "reason", says="work is resumed"),
-    Transition("block", "blocked", IN_WORK, "BLOCKED", "reason", says="it cannot continue"),
-    Transition("unblock", "unblocked", ("BLOCKED",), CAME_FROM, says="it can continue"),
     Transition(
-        "supersede", "superseded", _NOT_ARCHIVED, "SUPERSEDED", says="a later revision replaces it", anywhere=True
+        "merged", "merged", ("MERGE_PENDING",), "VALIDATED", "containment", says="the work is on the target branch"
     ),
-    Transition("abandon", "abandoned", _OPEN, "ABANDONED", "reason", says="it is abandoned"),
+    Transition("reopen", "reopened", ("MERGE_PENDING",), "IN_PROGRESS", "reason", says="work is resumed"),
+    Transition("block", "blocked", IN_WORK, "BLOCKED", "reason", says="the work cannot continue"),
+    Transition("unblock", "unblocked", ("BLOCKED",), CAME_FROM, says="the work can continue"),
+    Transition(
+        "supersede", "superseded", _NOT_ARCHIVED, "SUPERSEDED", says="a later revision replaces the packet",
+        anywhere=True,
+    ),
+    Transition("abandon", "abandoned", _OPEN, "ABANDONED", "reason", says="the packet is abandoned"),
 )  # fmt: skip
 
 # Events that place a packet in a lane without a transition: they record a fact for which a person is responsible.

@@ -11,8 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Final
 
-from workpacket.approvals.policy import POLICY_GATE
-from workpacket.approvals.reanchor import HEADER, VARIABLE, NewRoot, written
+from workpacket.approvals.policy import HEADER, POLICY_GATE, VARIABLE, NewRoot, written
 from workpacket.approvals.webauthn import LOCAL, local_origin
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.gates import ANCHORING, CONSUMING
@@ -20,8 +19,7 @@ from workpacket.lifecycle.moves import Planned
 from workpacket.model.canonical import Json
 from workpacket.model.layout import POLICY_PATH, REANCHORED_PATH, SIGNERS_PATH
 from workpacket.model.plan import FileChange, Moment, Plan, digest
-from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Node, Source
 from workpacket.value import Value
 
 _HEADER: Final = """

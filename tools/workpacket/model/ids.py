@@ -205,7 +205,9 @@ def next_revision(base: str, known: Iterable[WorkPacketId]) -> WorkPacketId:
 
 
 def nearest(text: str, known: Iterable[WorkPacketId]) -> WorkPacketId | None:
-    """Return the known id that `text` probably means: one that differs in case, in the revision or by a typo."""
+    """Return the known id that `text` probably means: one that differs in case, in the revision or by a typo, or the
+    shortest one that contains it.
+    """
     if len(text) > 2 * MAX_LENGTH:
         return None
     candidates = {packet.key: packet for packet in known}
@@ -223,6 +225,7 @@ def nearest(text: str, known: Iterable[WorkPacketId]) -> WorkPacketId | None:
     import difflib
 
     close = difflib.get_close_matches(folded, candidates, n=1, cutoff=0.8)
+    close = close or sorted((key for key in candidates if len(folded) > 2 and folded in key), key=len)
     return candidates[close[0]] if close else None
 
 

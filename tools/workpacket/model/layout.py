@@ -73,3 +73,6 @@ def refinement_paths(packet: str) -> tuple[str, str]:
 # In the attribute file of the governance folder: without these lines, the bytes of a file depend on the clone.
 ATTRIBUTES_PATH = f"{GOVERNANCE_FOLDER}/.gitattributes"
 ATTRIBUTE_LINES = ("* text=auto eol=lf", "log/** -text", "attestations/** -text", "checkpoints/** -text")
+
+# The claims of other clones as last fetched, one reference a packet.
+SEEN_CLAIMS = "refs/workpacket/seen/"

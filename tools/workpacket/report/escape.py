@@ -1,7 +1,4 @@
-r"""Sanitize all output, so that a document cannot control the terminal or CI log that shows it. Documents are
-untrusted. Shown unescaped, they could color or erase the screen (ANSI), reverse a line (Unicode bidi controls), hide
-words (zero-width characters) or give commands to a CI agent (`##vso[...]`). Everything that comes from outside passes
-through `escape`, which writes such characters visibly:
+"""Sanitize all output, so that a document cannot control the terminal, CI log or spreadsheet that shows it.
 
     ESC             \u001b      any control, bidi, zero-width or invisible character
     CR, LF, tab     \r  \n  \t
@@ -10,11 +7,15 @@ through `escape`, which writes such characters visibly:
 
 A backslash in the text itself is not doubled: escaping makes text safe to display, but not reversible. In quoted lines
 of a document, `report.excerpt` expands tabs.
+
+Spreadsheets run a cell that begins with one of a few characters as a formula, even if it is quoted. Such a cell gets an
+apostrophe in front, which spreadsheets read as "this is text". Control characters are shown in their visible form.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 # Cc, Cs, Zl, Zp, Cf, Default_Ignorable_Code_Point and the noncharacters of Unicode 17, as ranges: the `unicodedata` of
@@ -77,3 +78,27 @@ def without_surrogates(text: str) -> str:
     if text.isascii():
         return text
     return re.sub("[\ud800-\udfff]", lambda match: visible(match.group()), text)
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+def csv_text(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table as CSV (RFC 4180)."""
+    # Every command imports this module, and only few write tables.
+    import csv
+    import io
+
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\r\n")
+    writer.writerow(heads)
+    writer.writerows([cell(value) for value in row] for row in rows)
+    return stream.getvalue()
+
+
+def cell(value: object) -> str:
+    """Return a value as a cell. Only text can be a formula: a negative number stays a number."""
+    if not isinstance(value, str):
+        return str(value)
+    shown = escape(value)
+    return f"'{shown}" if shown.lstrip(" ").startswith(_FORMULA) else shown

@@ -8,7 +8,7 @@ from typing import Final
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import lane_words
 from workpacket.model.wording import counted
-from workpacket.problem import Problem
+from workpacket.problem import Problem, by_remedy
 from workpacket.report.escape import escape
 from workpacket.report.terminal import Style, wrap
 from workpacket.value import Value
@@ -94,13 +94,14 @@ def lines(view: PacketView, style: Style, *, full: bool) -> Iterator[str]:
     for number, event in enumerate(shown):
         yield from _row(counted(view.events, "event")[: _LABEL - 1] if not number else "", event, style)
     if view.unmet:
-        yield from _row("missing", f"{counted(len(view.unmet), 'condition')} for `{view.command}`", style)
-        told = view.unmet if full else view.unmet[:_FEW]
-        for one in told:
-            hint = f" -> {one.hint}" if one.hint else ""
-            yield from _row("", f"{one.message} ({one.code}){hint}", style)
-        if len(told) < len(view.unmet):
-            yield from _row("", f"and {len(view.unmet) - len(told)} more (--full)", style)
+        groups = by_remedy(view.unmet)
+        yield from _row("missing", f"{counted(len(groups), 'condition')} for `{view.command}`", style)
+        told = groups if full else groups[:_FEW]
+        for group in told:
+            hint = f" -> {group[0].hint}" if group[0].hint else ""
+            yield from _row("", "; ".join(f"{one.message} ({one.code})" for one in group) + hint, style)
+        if len(told) < len(groups):
+            yield from _row("", f"and {len(groups) - len(told)} more (--full)", style)
 
 
 def _task_rows(task: TaskView | None, *, full: bool) -> Iterator[tuple[str, str]]:

@@ -22,8 +22,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.edits import TextRun
-from workpacket.text.yaml_strict import read_otherwise, resolve
-from workpacket.text.yaml_write import double_quoted
+from workpacket.text.yaml_strict import double_quoted, read_otherwise, resolve
 
 _DIGITS = 18  # Python refuses to convert a number of thousands of digits
 _NUMBER = lazy_pattern(r"[0-9]+\Z")

@@ -20,8 +20,8 @@ from workpacket.documents.structured import StructuredDocument
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, RepositoryRule, Rule
-from workpacket.text.fields import normal_key
-from workpacket.text.node import Node
+from workpacket.text.blocks import normal_key
+from workpacket.text.source import Node
 from workpacket.value import replace
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from workpacket.rules.structured import (
     latin,
     says_something,
 )
-from workpacket.text.blocks import LISTS, walk
-from workpacket.text.fields import Field, normal_key, read_items
+from workpacket.text.blocks import LISTS, Field, normal_key, read_items, walk
 from workpacket.text.formats import legacy_signature
 
 _BEHIND_COMMIT = lazy_pattern(r"\A[0-9a-f]{40,64}(?P<rest>[ \t]+[(<].*)\Z")

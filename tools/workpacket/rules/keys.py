@@ -8,7 +8,7 @@ from typing import Final
 from workpacket.documents.document import Document
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
-from workpacket.text.node import Node
+from workpacket.text.source import Node
 
 # Where mappings with known keys are, and the keys; `*` is every key or item.
 _KNOWN: Final = {

@@ -16,8 +16,7 @@ from workpacket.problem import Problem
 from workpacket.rules.identity import is_hollow
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
 from workpacket.rules.structured import PLACEHOLDER, elsewhere, says_something
-from workpacket.text.blocks import walk
-from workpacket.text.fields import Field, Item, Section, read_fields
+from workpacket.text.blocks import Field, Item, Section, read_fields, walk
 from workpacket.text.source import PATH_LENGTH
 
 _EVIDENCE_PLACE = lazy_pattern(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d+)?`?")

@@ -14,7 +14,7 @@ from workpacket.model.lanes import HOLDER
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
 from workpacket.rules.structured import PLACEHOLDER, says_something
-from workpacket.text.fields import Section, normal_key, read_fields
+from workpacket.text.blocks import Section, normal_key, read_fields
 
 _VERDICT = lazy_pattern(
     r"(?:^|(?<=\r))[ \t]*(?:[-*+][ \t]+)?"

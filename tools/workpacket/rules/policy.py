@@ -11,7 +11,7 @@ from workpacket.lifecycle.gates import STANDARD
 from workpacket.lifecycle.policy import declared_lanes, lane_faults
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
-from workpacket.text.node import Node
+from workpacket.text.source import Node
 
 
 class LifecycleGateUnfit(DocumentRule[PolicyDocument]):

@@ -20,7 +20,7 @@ from workpacket.problem import Problem
 from workpacket.rules.anchors import HEADING, chapters, folded, is_unknown_chapter
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, first_lines, repeated
 from workpacket.rules.structured import PLACEHOLDER, says_something
-from workpacket.text.fields import normal_key
+from workpacket.text.blocks import normal_key
 from workpacket.text.formats import date, legacy_signature
 from workpacket.text.source import Source
 
@@ -81,7 +81,7 @@ def _named(summary: Mapping[str, object]) -> tuple[str, Place]:
     """Return the specification that a refinement or the pointer names, and where."""
     if "spec" in summary:
         return _summary(summary)["spec"], _summary(summary)["spec_place"]
-    return cast(str, summary["target"]), cast(Place, summary["place"])
+    return cast("str", summary["target"]), cast("Place", summary["place"])
 
 
 class SpecMoved(SpecificationRule):

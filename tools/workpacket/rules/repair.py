@@ -22,11 +22,9 @@ from workpacket.documents.stub import CHECKLIST, PREAMBLE, SECTIONS, Stub
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.problem import Edit, Fix, Problem
-from workpacket.text.blocks import LISTS
+from workpacket.text.blocks import LISTS, Field, Section
 from workpacket.text.edits import DROP_BOM, apply_edits, compatible
-from workpacket.text.fields import Field, Section
-from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Node, Source
 
 EditGroup: TypeAlias = tuple[Edit, ...]
 Path: TypeAlias = tuple[str | int, ...]

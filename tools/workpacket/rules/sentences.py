@@ -13,7 +13,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId
 from workpacket.problem import Problem
 from workpacket.rules.structured import StructuredRule, says_something
-from workpacket.text.fields import Item
+from workpacket.text.blocks import Item
 
 # An item that says that there is nothing to list.
 _NONE = lazy_pattern(

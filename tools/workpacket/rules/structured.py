@@ -11,9 +11,8 @@ from workpacket.documents.structured import StructuredDocument, body_of, is_empt
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, out_of_order, repeated
-from workpacket.text.blocks import Block, walk
+from workpacket.text.blocks import Block, Field, Section, normal_key, walk
 from workpacket.text.edits import TextRun
-from workpacket.text.fields import Field, Section, normal_key
 
 # Characters without a width, which editors do not show.
 INVISIBLE: Final = "\u00ad\u200b\u200c\u200d\u2060\ufeff"

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 import workpacket
-from workpacket.approvals.encodings import write_instant
+from workpacket.approvals.fields import write_instant
 from workpacket.approvals.policy import Trusted
 from workpacket.approvals.statement import PACKET
 from workpacket.approvals.verify import Judged
@@ -44,7 +44,7 @@ from workpacket.shell.approvals.facts import Approvals, open_approvals
 from workpacket.shell.approvals.subject import contract_version
 from workpacket.shell.base import known_to, lifecycle_of
 from workpacket.shell.cache import NO_CACHE, Cache
-from workpacket.shell.checking.repository import check
+from workpacket.shell.checking import check
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.governing.execution import gather
 from workpacket.shell.held import judged_in_part

@@ -18,33 +18,41 @@ import json
 import os
 import time
 from collections.abc import Container, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Final
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_at
 from workpacket.git.run import Answer, run_git
+from workpacket.ledger.log import Log
+from workpacket.lifecycle.facts import PacketFacts
 from workpacket.model.canonical import canonical_bytes
+from workpacket.model.layout import SEEN_CLAIMS
+from workpacket.problem import Problem
 from workpacket.value import Value
 
 PATIENCE: Final = 10.0  # seconds for each exchange with the remote
 _ATTEMPTS: Final = 4
 _PAUSE: Final = 0.1  # seconds, longer after each attempt
 _OWN: Final = "refs/workpacket/own/"
-_SEEN: Final = "refs/workpacket/seen/"
 _HEADING: Final = "claim of a work packet"
 # Neither git nor ssh asks for a password, which an agent could not type.
 _SILENT: Final[Mapping[str, str]] = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "SSH_ASKPASS": "true"}
 
 
 class RemoteClaim(Value):
-    """A claim as its reference describes it; `commit` is what the reference points to."""
+    """A claim as its reference describes it; `commit` is what the reference points to, and `seen` the time at which it
+    was fetched, if that is known.
+    """
 
     packet: str
     holder: str
     lease: str
     expires_at: str
     commit: str = ""
+    seen: str = ""
 
 
 class Unarbitrated(Value):
@@ -75,8 +83,8 @@ class ClaimRefs:
             time.sleep(attempt * _PAUSE)
             refused = self._push(ours.commit, ours.packet, expected=expected)
             found = ours if refused is None else self.find(ours.packet)
-            if found == ours:
-                for name in (_OWN, _SEEN):
+            if isinstance(found, RemoteClaim) and found.commit == ours.commit:
+                for name in (_OWN, SEEN_CLAIMS):
                     self._git("update-ref", name + ours.packet, ours.commit)
                 return ours
             if isinstance(found, Unarbitrated):
@@ -99,7 +107,7 @@ class ClaimRefs:
 
     def find(self, packet: str) -> RemoteClaim | Unarbitrated | None:
         """Return the claim of a packet on the remote; None if there is none."""
-        seen = _SEEN + packet
+        seen = SEEN_CLAIMS + packet
         answer = self._git("ls-remote", "--quiet", self.remote, self.ref(packet))
         if answer.status != 0:
             return Unarbitrated(answer.complaint)
@@ -108,7 +116,10 @@ class ClaimRefs:
             return None
         options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--depth=1")
         answer = self._git("fetch", *options, self.remote, f"+{self.ref(packet)}:{seen}")
-        return _read(self.repository, packet, seen) if answer.status == 0 else Unarbitrated(answer.complaint)
+        if answer.status != 0:
+            return Unarbitrated(answer.complaint)
+        self._note_when_seen(packet)
+        return _read(self.repository, packet, seen)
 
     def _written(self, claim: RemoteClaim) -> RemoteClaim:
         said = {"packet": claim.packet, "holder": claim.holder, "lease": claim.lease, "expires_at": claim.expires_at}
@@ -127,6 +138,23 @@ class ClaimRefs:
         answer = self._git("push", *options, f"--force-with-lease={ref}:{expected}", self.remote, f"{commit}:{ref}")
         return None if answer.status == 0 else answer
 
+    def fetch(self) -> str:
+        """Fetch the branches and all claims of the remote; return why that was not possible, or ''."""
+        quietly = ("fetch", "--quiet", "--no-recurse-submodules")
+        claims = ("--prune", "--no-tags", "--no-write-fetch-head", self.remote, f"+{self.ref('*')}:{SEEN_CLAIMS}*")
+        for words in ((*quietly, self.remote), (*quietly, *claims)):
+            answer = self._git(*words)
+            if answer.status != 0:
+                return answer.complaint
+        for packet in seen_claims(self.repository):
+            self._note_when_seen(packet)
+        return ""
+
+    def _note_when_seen(self, packet: str) -> None:
+        """Make the time of the reference's file that of this look, because git leaves it if nothing has changed."""
+        with suppress(OSError):
+            os.utime(self.repository.common_dir / (SEEN_CLAIMS + packet))
+
     def _git(self, *words: str) -> Answer:
         ssh = os.environ.get("GIT_SSH_COMMAND") or self.repository.settings.get("core.sshcommand", "") or "ssh"
         environment = {**_SILENT, "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes"}
@@ -138,16 +166,62 @@ class ClaimRefs:
             return Answer(128, b"", error.message)
 
 
-def _read(repository: Repository, packet: str, ref: str) -> RemoteClaim:
-    """Return the claim that a reference points to. Anyone who may push can write anything there: a claim that cannot be
-    read is one without an end.
+def seen_claims(repository: Repository) -> dict[str, RemoteClaim]:
+    """Return the claims that were last fetched, by packet."""
+    answer = run_git(
+        repository.root, "for-each-ref", "--format=%(refname)%00%(objectname)%00%(contents)%00", SEEN_CLAIMS
+    )
+    parts = answer.text.split("\0")
+    rows = zip(parts[::3], parts[1::3], parts[2::3], strict=False)
+    named = ((ref.strip().removeprefix(SEEN_CLAIMS), commit, message) for ref, commit, message in rows)
+    return {name: _claim(repository, name, commit, message) for name, commit, message in named}
+
+
+def claims_elsewhere(repository: Repository, packets: Mapping[str, PacketFacts], now: str) -> list[RemoteClaim]:
+    """Return the claims of other clones on these packets that were last fetched, are in force and not in the log here,
+    by packet.
     """
+    return [
+        claim
+        for name, claim in sorted(seen_claims(repository).items())
+        if name in packets
+        and (not claim.expires_at or claim.expires_at > now)
+        and claim.lease not in leases_in(packets[name].log)
+    ]
+
+
+def leases_in(log: Log) -> frozenset[str]:
+    return frozenset(event.text("lease") or "" for event in log.events)
+
+
+def held_elsewhere(claim: RemoteClaim, remote: str, ref: str) -> Problem:
+    """Return the refusal for those who do not hold the claim."""
+    until = f"until {claim.expires_at}" if claim.expires_at else f"without an end that can be read; see: git log {ref}"
+    source = f"{remote} at {claim.seen}" if claim.seen else remote
+    message = f"{claim.holder} holds {claim.packet} in another clone, {until}, according to {source}"
+    hint = f"git pull, once the work is merged; if it was given up: git push {remote} :{ref}"
+    return Problem("claimed_by_other", message, hint=hint)
+
+
+def _read(repository: Repository, packet: str, ref: str) -> RemoteClaim:
     commit = commit_at(repository, ref) or ""
     message = run_git(repository.root, "log", "-1", "--no-patch", "--format=%B", commit, check=False).text
+    return _claim(repository, packet, commit, message)
+
+
+def _claim(repository: Repository, packet: str, commit: str, message: str) -> RemoteClaim:
+    """Return the claim that a commit describes. Anyone who may push can write anything there: a claim that cannot be
+    read is one without an end.
+    """
     try:
         said = json.loads(message.partition("\n\n")[2])
     except ValueError:
         said = {}
     texts = said if isinstance(said, dict) else {}
     holder, lease, end = (str(texts.get(key, ""))[:200] for key in ("holder", "lease", "expires_at"))
-    return RemoteClaim(packet, holder or "someone", lease, end, commit)
+    try:
+        changed = (repository.common_dir / SEEN_CLAIMS / packet).stat().st_mtime
+        seen = datetime.fromtimestamp(int(changed), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except OSError:
+        seen = ""  # git has packed the reference since
+    return RemoteClaim(packet, holder or "someone", lease, end, commit, seen)

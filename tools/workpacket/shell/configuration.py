@@ -11,8 +11,7 @@ from workpacket.problem import Location, Problem
 from workpacket.rules.settings import PROJECT, SETTINGS, CheckSettings, settings_of
 from workpacket.shell.package_files import schemas
 from workpacket.shell.tree import read_bytes, refusal
-from workpacket.text.node import Node
-from workpacket.text.source import DATA, Source
+from workpacket.text.source import DATA, Node, Source
 from workpacket.value import replace
 
 if TYPE_CHECKING:

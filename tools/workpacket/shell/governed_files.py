@@ -12,7 +12,7 @@ from pathlib import Path
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree, object_names
 from workpacket.git.repository import Repository, find_repository
-from workpacket.git.revisions import default_branch, head_commit, local_branches, reference_tips
+from workpacket.git.revisions import default_branch, head_commit, local_branches, reference_tips, remote_branches
 from workpacket.git.run import run_git
 from workpacket.ledger.log import Log, read_log
 from workpacket.lifecycle.facts import PacketFacts
@@ -263,13 +263,17 @@ def require_no_log_elsewhere(repository: Repository, names: Sequence[str]) -> No
 
 
 def packets_elsewhere(repository: Repository) -> dict[str, str]:
-    """Return the packets that another local branch has, or has moved on, each with one such branch."""
-    head, tips = head_commit(repository), local_branches(repository)
+    """Return the packets that another branch has, or has moved on, each with one such branch: local ones, and those of
+    the main remote as last fetched.
+    """
+    head = head_commit(repository)
+    tips = {branch.name: branch.commit for branch in remote_branches(repository)} | local_branches(repository)
     if {*tips.values()} <= {head}:
         return {}
     # Only what HEAD lacks is listed: branches share almost all of their history.
-    lacking = (f"^{head}",) if head is not None else ()
-    listed = run_git(repository.root, "rev-list", "--objects", "--branches", *lacking, "--", LOG_FOLDER).text
+    wanted = [*dict.fromkeys(tips.values()), *([f"^{head}"] if head is not None else [])]
+    request = "".join(f"{commit}\n" for commit in wanted).encode()
+    listed = run_git(repository.root, "rev-list", "--objects", "--stdin", "--", LOG_FOLDER, stdin=request).text
     events = (line.partition(" ")[2] for line in listed.splitlines())
     # A branch that was squashed has commits that HEAD lacks, but no events.
     missing = {

@@ -204,7 +204,7 @@ def find_key(named: str = "") -> OwnKey:
     except OSError as error:
         raise WorkpacketError(
             "approval_key_missing",
-            f"public key {public} not found: {error.strerror}",
+            f"the public key cannot be read: {error.strerror}",
             hint=f"create one with `workpacket key init`, or name yours: --key PATH, or {KEY_VARIABLE}",
             path=str(public),
         ) from error
@@ -249,7 +249,7 @@ def has_no_passphrase(tool: str, path: Path) -> bool:
 
 def signers_line(principal: str, key: PublicKey) -> str:
     """Return the line of allowed_signers that lets the person approve with this key."""
-    from workpacket.approvals.encodings import encode_base64
+    from workpacket.approvals.fields import encode_base64
 
     return f'{principal} namespaces="{NAMESPACE}" {key.kind} {encode_base64(key.blob)}'
 

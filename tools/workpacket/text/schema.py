@@ -27,8 +27,8 @@ from typing import Any, TypeAlias
 
 from workpacket.problem import Problem
 from workpacket.text.formats import FORMATS, FormatCheck
-from workpacket.text.node import Plain
 from workpacket.text.schema_loading import Loader, Read, Schema, UnusableSchema, is_annotation
+from workpacket.text.source import Plain
 
 Test: TypeAlias = Callable[[Any], bool]
 Table: TypeAlias = dict[type, Test]

@@ -33,9 +33,9 @@ from referencing import Registry
 
 from workpacket.model.wording import counted
 from workpacket.text.formats import FORMATS
-from workpacket.text.node import Plain
 from workpacket.text.schema import EvaluatedFields, repetitions
 from workpacket.text.schema_loading import SCHEMA_LISTS, Schema
+from workpacket.text.source import Plain
 from workpacket.value import Value
 
 Path = tuple[str | int, ...]

@@ -16,7 +16,6 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from workpacket.problem import Location, Problem
-from workpacket.text.node import Plain
 from workpacket.text.schema import identity
 from workpacket.text.schema_loading import Schema
 from workpacket.text.schema_messages import (
@@ -31,6 +30,7 @@ from workpacket.text.schema_messages import (
     message,
     shown,
 )
+from workpacket.text.source import Plain
 from workpacket.value import replace
 
 _CHOICES = frozenset(["const", "enum"])

@@ -17,8 +17,7 @@ from functools import lru_cache
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import LARGEST_INTEGER
 from workpacket.problem import Location, Problem
-from workpacket.text.node import Loaded, Node, Scalar, unreadable
-from workpacket.text.source import DATA, Limits, Source
+from workpacket.text.source import DATA, Limits, Loaded, Node, Scalar, Source, unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from workpacket.documents.lockfiles.dependencies import (
 )
 from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Node, Source
 from workpacket.text.toml_strict import load_toml
 
 _GROUPS = ("dependencies", "dev-dependencies", "build-dependencies")

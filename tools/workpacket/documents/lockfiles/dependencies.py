@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from workpacket.errors import WorkpacketError
 from workpacket.problem import Location, Problem
-from workpacket.text.node import Loaded, Node, unreadable
-from workpacket.text.source import MIB, Limits, Source
+from workpacket.text.source import MIB, Limits, Loaded, Node, Source, unreadable
 from workpacket.value import NOTHING, Value
 
 # On these hosts, the repository, not the host, identifies the author of the code.

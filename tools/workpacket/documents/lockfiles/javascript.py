@@ -25,8 +25,7 @@ from workpacket.documents.lockfiles.dependencies import (
 )
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.json_strict import load_json
-from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Node, Source
 from workpacket.text.yaml_strict import load_yaml
 
 _NPM_GROUPS = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")

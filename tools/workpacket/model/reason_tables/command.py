@@ -70,6 +70,10 @@ ENVIRONMENT = _environment("""
         The command belongs to an extra, so that other commands stay small.
         Remedy: Install the extra that the message names, with `pip install 'workpacket[NAME]'`.
 
+    port_taken: The port is in use
+        Another program listens there, or this account may not use the port.
+        Remedy: Name another port, or 0 for any free one.
+
     no_repository: Not a git repository
         Governed files, their policy and their history belong to a repository.
         Remedy: Change into a repository, or create one with `git init`, then run `workpacket init`.

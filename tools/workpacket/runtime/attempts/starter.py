@@ -16,9 +16,9 @@ from typing import Any, TypedDict
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import identity
-from workpacket.runtime.attempts.questions import Ask
-from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
+from workpacket.runtime.attempts.recorder import RecordDraft, Recorder, outlined_state
 from workpacket.runtime.attempts.session import BorrowedLease, Session, token_hash
+from workpacket.runtime.attempts.waits import Ask
 from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_name, stream_prefix
 from workpacket.runtime.clock import Clock, Ids, SystemClock, random_id
 from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt, title_of
@@ -41,7 +41,6 @@ from workpacket.runtime.resume.observe import (
     read_state,
     shown_changes,
 )
-from workpacket.runtime.resume.outline import outlined_state
 from workpacket.runtime.stores.contract import Lease, Store, Witness
 from workpacket.value import NOTHING, Value
 

@@ -29,6 +29,8 @@ from workpacket.runtime.model_sessions.record import (
     Message,
     ModelSession,
     PendingCall,
+    SessionReport,
+    assess,
     make_artifact,
     message_at,
     message_count,
@@ -39,7 +41,6 @@ from workpacket.runtime.model_sessions.record import (
     save_artifact,
     stream_of,
 )
-from workpacket.runtime.model_sessions.recovery import SessionReport, assess
 from workpacket.runtime.run import Run
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.scripted import program_step

@@ -1,7 +1,7 @@
 """Secrets are removed before anything is stored; if that cannot be done, nothing is stored.
 
 Every text is searched for the values of environment variables whose names mark them as secret, for the forms of
-secrets (`secret_forms`), and for the places that hold them (`secret_places`). In a mapping, the name of a key counts.
+secrets, and for the places that hold them (`secrets`). In a mapping, the name of a key counts.
 The whole encoded value is searched first, because it rarely contains a secret; only on a hit is the value walked and
 its texts replaced. The strings of a value are searched decoded, so an escape hides nothing.
 """
@@ -19,22 +19,20 @@ from workpacket.model.canonical import Json
 from workpacket.runtime.errors import RedactionFailed, WouldBeAltered
 from workpacket.runtime.records.events import Data, RecordKind
 from workpacket.runtime.records.jcs import SEALED, jcs_hash, jcs_text, quoted, storable
-from workpacket.runtime.records.secret_forms import (
+from workpacket.runtime.records.secrets import (
     RULES,
     SHAPES,
+    Likely,
     Prefixes,
     SecretRule,
     SecretShape,
-    without_form,
-    without_shape,
-)
-from workpacket.runtime.records.secret_places import (
-    Likely,
     is_secret_value,
     likely_secret,
     may_have_places,
     names_a_secret,
+    without_form,
     without_places,
+    without_shape,
 )
 
 __all__ = ["RULES", "Redactor", "SecretRule", "clean_data", "clean_record", "names_a_secret"]
@@ -65,13 +63,13 @@ def plain_payload(payload: bytes) -> bytes:
     """Return the payload, opened if it is encrypted."""
     if not payload.startswith(SEALED):
         return payload
-    from workpacket.runtime.records.sealed import unsealed
+    from workpacket.runtime.records.jcs import unsealed
 
     return unsealed(payload)
 
 
 def sealed_payload(payload: bytes) -> bytes:
-    from workpacket.runtime.records.sealed import sealed  # only where a value is encrypted
+    from workpacket.runtime.records.jcs import sealed  # only where a value is encrypted
 
     return sealed(payload)
 

@@ -19,9 +19,8 @@ from typing import Any, TypeVar
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, PayloadErased, VersionConflict
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.stores.contract import Appended, Lease
-from workpacket.runtime.testing.cases import STREAM, ManualClock, StoreTestCase, Writer, refused
+from workpacket.runtime.testing.cases import STREAM, ManualClock, StoreTestCase, Writer, patiently, refused
 from workpacket.runtime.testing.one_handle import unusual_content
-from workpacket.runtime.testing.other_process import patiently
 
 T = TypeVar("T")
 TOGETHER = 4

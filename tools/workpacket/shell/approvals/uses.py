@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 
 from workpacket.approvals.actors import Actors
-from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.approvals.facts import LegacyUse, PacketLog
+from workpacket.approvals.fields import read_instant
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Policy, policy_from_toml
 from workpacket.approvals.statement import Subject
 from workpacket.documents.document import stem_of

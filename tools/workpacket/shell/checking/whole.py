@@ -20,8 +20,15 @@ from workpacket.problem import Location, Problem
 from workpacket.rules.engine import across
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.shell.cache import Cache, RestsOn
-from workpacket.shell.checking.examining import dump_findings, load_findings
-from workpacket.shell.checking.repository import Checked, Result, keep_results, recall_results, result_key
+from workpacket.shell.checking import (
+    Checked,
+    Result,
+    dump_findings,
+    keep_results,
+    load_findings,
+    recall_results,
+    result_key,
+)
 from workpacket.shell.configuration import board_here
 from workpacket.shell.governed_files import CHECKPOINTS_STATE, LOG_STATE, GovernedFiles, find_governed
 from workpacket.shell.judging.log_verification import look_at_logs

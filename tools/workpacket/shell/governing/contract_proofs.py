@@ -19,19 +19,34 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from workpacket.evidence.additions import ANSWERS, Additions, FileAdditions, additions, emptied
-from workpacket.evidence.commands import PROBE, instrumented, is_trivial, junit_files, started
-from workpacket.evidence.comparison import NO_CONTROLS, AskedProof, Controls, ProofJudgement, Side, judge
-from workpacket.evidence.reports import (
+from workpacket.evidence.comparison import (
+    ANSWERS,
+    NO_CONTROLS,
+    Additions,
+    AskedProof,
+    Controls,
+    FileAdditions,
+    ProofJudgement,
+    Side,
+    additions,
+    emptied,
+    judge,
+)
+from workpacket.evidence.runners import (
+    PROBE,
     Obstacle,
     TestReport,
     as_watched,
     by_exit_code,
+    instrumented,
+    is_trivial,
+    junit_files,
     read_cargo,
     read_go,
     read_jest,
     read_junit,
     read_probe,
+    started,
 )
 from workpacket.git.objects import ChangedPath, added_lines, changed_paths, object_names, read_objects
 from workpacket.git.repository import Repository
@@ -41,9 +56,8 @@ from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import OUTCOMES
 from workpacket.problem import Problem
-from workpacket.shell.governing.evidence import Cleaner
-from workpacket.shell.governing.proof_process import Account, Ended, end_of, keep_output, proof_words, run_limited
-from workpacket.shell.governing.proof_trees import (
+from workpacket.shell.governing.evidence import (
+    Cleaner,
     ProofPlace,
     ProofTree,
     give,
@@ -54,6 +68,7 @@ from workpacket.shell.governing.proof_trees import (
     put,
     scratch_folder,
 )
+from workpacket.shell.governing.proof_process import Account, Ended, end_of, keep_output, proof_words, run_limited
 from workpacket.shell.work_done import is_own
 from workpacket.value import NOTHING, Value, replace
 

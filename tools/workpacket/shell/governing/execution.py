@@ -19,10 +19,18 @@ from workpacket import __version__
 from workpacket.approvals.facts import Verdict
 from workpacket.documents.spec_pointer import specification_places
 from workpacket.errors import WorkpacketError
-from workpacket.git.objects import read_blobs
+from workpacket.git.objects import object_names, read_blobs
 from workpacket.git.repository import Repository, find_repository
-from workpacket.git.revisions import current_branch, default_branch, head_commit, local_branches, without_remote
-from workpacket.ledger.log import is_renaming, read_logs
+from workpacket.git.revisions import (
+    current_branch,
+    default_branch,
+    head_commit,
+    is_ancestor,
+    local_branches,
+    remote_branches,
+    without_remote,
+)
+from workpacket.ledger.log import Log, is_renaming, read_logs
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import (
     ACTIVATION_GATE,
@@ -30,6 +38,7 @@ from workpacket.lifecycle.gates import (
     VERDICT_GATE,
     ended,
     ends_unjudged,
+    lease_held,
     moves_under,
     settles_by_landing,
 )
@@ -61,7 +70,7 @@ from workpacket.shell.base import (
 )
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.held import look
-from workpacket.shell.transactions.transaction import refuse_during_merge, writing
+from workpacket.shell.transactions.transaction import complete_unfinished, writing
 from workpacket.shell.tree import read_bytes
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value, replace
@@ -109,6 +118,7 @@ def gather(
         specification=specification,
         refinement_faults={packet.id.text: _faults(packet, specification) for packet in asked},
         target_branch=policy.target_branch,
+        target_here=without_remote(repository, policy.target_branch),
         approvals=said.verdicts,
         approved=said.approved,
         on_target=_is_on(repository, policy),
@@ -269,21 +279,23 @@ def carry_out(
         return Carried(answer, changed, transaction.finished, policy.packets.commit, policy.webhook, asked)
 
 
-def unseen_moves(repository: Repository, packet: PacketFacts) -> tuple[Problem, ...]:
-    """Report moves of a packet that are on the base but not in the log here: another move made here could not land."""
+def unseen_moves(repository: Repository, packet: PacketFacts, now: str) -> tuple[Problem, ...]:
+    """Report moves of a packet that the base or a branch of the main remote has, but not the log here: another move
+    made here could not land, or would contradict them.
+    """
+    return _moves_beside_base(repository, packet) or tuple(_moves_on_remote(repository, packet, now))
+
+
+def _moves_beside_base(repository: Repository, packet: PacketFacts) -> tuple[Problem, ...]:
     branch = default_branch(repository)
     if branch is None or branch.commit == head_commit(repository) or packet.log.is_renamed:
         return ()
     name = packet.id.text
-    folder = f"{LOG_FOLDER}/{name}"
-    there = tree_at(repository, branch.commit, folder)
-    own = {event.path: event.encode() for event in packet.log.stored}
-    missing = {path: blob for path, blob in there.items() if path not in own}
-    if not missing:
+    there, own = tree_at(repository, branch.commit, _folder_of(packet)), _paths_of(packet)
+    if there.keys() <= own:
         return ()
-    contents = read_blobs(repository, missing.values())
-    logs, _ = read_logs({path: contents[blob] for path, blob in there.items() if path in missing} | own)
-    moves = [event for event in logs[name].events if event.path in missing and event.moves_lane]
+    log = _log_with(repository, packet, there)
+    moves = [event for event in log.events if event.path not in own and event.moves_lane]
     base = branch.name
     if packet.log.by_id and packet.log.by_id.keys().isdisjoint(path.removesuffix(".json")[-64:] for path in there):
         message = f"{base} has another packet {name}, which {moves[0].actor.id if moves else 'someone'} created"
@@ -298,6 +310,56 @@ def unseen_moves(repository: Repository, packet: PacketFacts) -> tuple[Problem, 
     )
 
 
+def _moves_on_remote(repository: Repository, packet: PacketFacts, now: str) -> Iterator[Problem]:
+    """Report the last move on each branch of the main remote, as last fetched, that continues the log here.
+
+    A branch that lacks an event of this log contradicts it already. A claim there ends with its lease.
+    """
+    own, folder, name = _paths_of(packet), _folder_of(packet), packet.id.text
+    branches = remote_branches(repository) if own and not packet.log.is_renamed else []
+    trees = object_names(repository, (f"{branch.commit}:{folder}" for branch in branches))
+    # Many branches have the same log, and most have no more than this one.
+    by_tree = {trees[place]: branch for branch in branches if (place := f"{branch.commit}:{folder}") in trees}
+    for branch in by_tree.values():
+        there = tree_at(repository, branch.commit, folder)
+        if not own < there.keys() or _is_merged(repository, branch.commit):
+            continue
+        log = _log_with(repository, packet, there)
+        last = next((event for event in reversed(log.events) if event.moves_lane and event.path not in own), None)
+        if last is None:
+            continue
+        if last.type == "claimed" and not lease_held(replace(packet, log=log).state, now):
+            continue
+        given_up = f"git push {' --delete '.join(branch.name.split('/', 1))}"
+        yield Problem(
+            "moved_elsewhere",
+            f"{branch.name} has a later move of {name}: {last.type} by {last.actor.id} ({last.id[:12]})",
+            hint=f"git merge {branch.name}; if that work was given up: {given_up}",
+        )
+
+
+def _folder_of(packet: PacketFacts) -> str:
+    return f"{LOG_FOLDER}/{packet.id}"
+
+
+def _paths_of(packet: PacketFacts) -> frozenset[str]:
+    return frozenset(event.path for event in packet.log.stored)
+
+
+def _log_with(repository: Repository, packet: PacketFacts, there: Mapping[str, str]) -> Log:
+    """Return the log here together with the events that another tree has."""
+    own = {event.path: event.encode() for event in packet.log.stored}
+    contents = read_blobs(repository, (blob for path, blob in there.items() if path not in own))
+    logs, _ = read_logs({path: contents[blob] for path, blob in there.items() if path not in own} | own)
+    return logs[packet.id.text]
+
+
+def _is_merged(repository: Repository, commit: str) -> bool:
+    """Whether the checked out commit contains another one. Events of that one that are missing were removed since."""
+    head = head_commit(repository)
+    return head is not None and is_ancestor(repository, commit, head)
+
+
 def has_landed(repository: Repository, packet: PacketFacts) -> bool:
     """Whether any event of the packet's log is on the base."""
     branch = default_branch(repository)
@@ -306,14 +368,14 @@ def has_landed(repository: Repository, packet: PacketFacts) -> bool:
 
 
 def _refused_beside_base(repository: Repository, facts: Facts, answer: Planned) -> Answer:
-    """Return the plan, but refuse one that moves a packet or uses an approval while the base has moves that are not
-    here.
+    """Return the plan, but refuse one that moves a packet or uses an approval while the base or the remote has moves
+    that are not here.
     """
     events = (event for event in answer.plan.events if not is_renaming(event))
     moved = dict.fromkeys(event.packet for event in events if event.moves_lane or event.attest)
     for name in moved:
         packet = facts.packets.get(name)
-        unseen = unseen_moves(repository, packet) if packet is not None else ()
+        unseen = unseen_moves(repository, packet, facts.moment.now) if packet is not None else ()
         if unseen:
             return unseen
     return answer
@@ -325,7 +387,7 @@ def facts_before(repository: Repository, names: Sequence[str], actor: Actor) -> 
 
     Raises WorkpacketError `tree_incomplete` if any of these packets is missing here.
     """
-    refuse_during_merge(repository)
+    complete_unfinished(repository, "recover")
     held = look(repository)
     held.require_visible()
     held.require(_READ_BY_ALL)

@@ -11,6 +11,7 @@ the values prepares a new statement for each mixture of nulls and texts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, LiteralString, NamedTuple
 
@@ -21,7 +22,10 @@ from workpacket.runtime.records.jcs import address_of
 from workpacket.runtime.stores.contract import (
     Append,
     Appended,
+    ClaimedJob,
     Lease,
+    OfferedJob,
+    QueueItem,
     events_to_store,
     lease_held,
     name_was_used,
@@ -31,9 +35,8 @@ from workpacket.runtime.stores.contract import (
     require_version,
 )
 from workpacket.runtime.stores.health import StoreCheck
-from workpacket.runtime.stores.jobs import ClaimedJob
 from workpacket.runtime.stores.postgres.access import Connection, Row
-from workpacket.runtime.stores.postgres.jobs import QueueingPostgres, claimed
+from workpacket.runtime.stores.postgres.reader import News, ReadablePostgres
 
 
 def text_array(values: Iterable[str | None]) -> str:
@@ -72,6 +75,51 @@ class _Answer(NamedTuple):
     seconds: float
 
 
+class QueueingPostgres(ReadablePostgres):
+    def offer_job(self, queue: str, job: OfferedJob) -> None:
+        self.access.require_writable()
+        self.access.one("SELECT {s}.offer_1(%s, %s, %s, %s, %s, %s, %s, %s, %s)", (self.project, queue, *job))
+
+    def claim_job(self, queue: str, holder: str, seconds: float, finished: tuple[int, int] | None) -> ClaimedJob | None:
+        row = self.access.one(
+            "SELECT * FROM {s}.claim_1(%s, %s, %s, %s, %s, %s)",
+            (self.project, queue, holder, seconds, *(finished or (None, None))),
+        )
+        return claimed(row)
+
+    def settle_job(
+        self, job: int, token: int, state: str, delay: float, reason: str, detail: str, *, tried: bool
+    ) -> bool:
+        (done,) = self.access.one(
+            "SELECT {s}.settle_1(%s, %s, %s, %s, %s, %s, %s, %s)",
+            (self.project, job, token, state, delay, reason, detail, not tried),
+        )
+        return bool(done)
+
+    def refresh_jobs(self, queue: str) -> None:
+        self.access.one("SELECT {s}.refresh_1(%s, %s)", (self.project, queue))
+
+    def revive_job(self, job: int) -> bool:
+        return bool(self.access.one("SELECT {s}.revive_1(%s, %s)", (self.project, job))[0])
+
+    def jobs(self, queue: str) -> tuple[QueueItem, ...]:
+        """Return the jobs in the order in which they were offered."""
+        rows = self.access.rows(
+            "SELECT id, stream, state, priority, tries, reason, detail FROM {s}.jobs "
+            "WHERE project = %s AND queue = %s ORDER BY id",
+            (self.project, queue),
+        )
+        return tuple(QueueItem(*row) for row in rows)
+
+    def job_news(self, queue: str) -> News:
+        return News(self.access, "workpacket_jobs", f"{self.project} {queue}", poll=math.inf)
+
+
+def claimed(row: Row) -> ClaimedJob | None:
+    """Return the job of a row, which is a row of nulls if there was none."""
+    return None if row[0] is None else ClaimedJob(*row)
+
+
 class PostgresStore(QueueingPostgres):
     """The writing half; `ReadablePostgres` is the reading half, `QueueingPostgres` the queue."""
 
@@ -98,7 +146,7 @@ class PostgresStore(QueueingPostgres):
         return self.access.address.shown
 
     def checks(self) -> Iterator[StoreCheck]:
-        from workpacket.runtime.stores.postgres.health import examine_server
+        from workpacket.runtime.stores.postgres.reader import examine_server
 
         return examine_server(self)
 

@@ -1,1 +1,0 @@
-"""Runs offered as jobs, and the workers that claim them."""
