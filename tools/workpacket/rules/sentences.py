@@ -39,11 +39,11 @@ class NoneContradicts(StructuredRule):
         for placed in document.placed:
             lists = [items_of_section(document.source, placed.section), *(field.children for field in placed.fields)]
             for items in lists:
-                yield from self._among(document, items, seen)
+                yield from self._in_one_list(document, items, seen)
 
-    def _among(self, document: StructuredDocument, items: Sequence[Item], seen: set[int]) -> Iterator[Problem]:
+    def _in_one_list(self, document: StructuredDocument, items: Sequence[Item], seen: set[int]) -> Iterator[Problem]:
         for item in items:
-            yield from self._among(document, item.children, seen)
+            yield from self._in_one_list(document, item.children, seen)
         for before, after in pairwise(items):
             # At the end of a list, a bare "none" may answer the instructions of a template above it.
             first = _NONE.fullmatch(before.text.strip()) is not None
