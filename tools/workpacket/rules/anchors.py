@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from workpacket.documents.document import Text, as_text
@@ -26,6 +26,9 @@ _CHAPTER = lazy_pattern(r"(?:\u00a7 ?)?(\d+(?:\.\d+)*)\.?(?=\s|\Z)")
 _VERSIONED = lazy_pattern(r"`?(?:[^\s`]*/)?([\w-]*?_?)(v\d+(?:\.\d+)*)(?=\.md\b|[\s`]|\Z)", re.IGNORECASE)
 # The fields that name the version of the specification.
 _PINS = (("metadata", "spec_target_resolved"), ("authority", "spec_baseline"), ("authority", "spec_target"))
+_VERSION_TO_OPEN = lazy_pattern(r"(?<![\w/-])(?P<stem>[A-Za-z][\w-]{0,60}?_)(?P<version>v\d+(?:\.\d+)+)\.md\b")
+# An anchor that names only the version: `7.6.3 (v02.63)`.
+_BARE_VERSION = lazy_pattern(r"\((v\d+(?:\.\d+)+)\)")
 
 
 class AnchorOtherVersion(StructuredRule):
@@ -49,6 +52,24 @@ class AnchorOtherVersion(StructuredRule):
             if text is not None and named is not None and versions and named[2].casefold() not in versions:
                 message = f"the anchor is in {named[1]}{named[2]}, but {named[1]}{versions[-1]} is pinned"
                 yield self.fault(text.span, message)
+        yield from self._to_open(document, pinned)
+        if not isinstance(document, WorkDocument) or len({version for _, version in pinned}) != 1:
+            return
+        for name, text in _anchors(document):
+            bare = _BARE_VERSION.search(text.value) if ".md" not in text.value else None
+            if bare is not None and bare[1].casefold() != pinned[0][1]:
+                yield self.fault(text.span, f"{name} is in {bare[1]}, but {pinned[0][0]}{pinned[0][1]} is pinned")
+
+    def _to_open(self, document: StructuredDocument, pinned: list[tuple[str, str]]) -> Iterator[Problem]:
+        """Report the first file to open that is another version of the specification."""
+        placed = document.placed_section("bootstrap")
+        versions = dict(pinned)
+        span = (placed.section.start, placed.section.end) if placed is not None and versions else (0, 0)
+        for match in _VERSION_TO_OPEN.finditer(document.source.text, *span):
+            wanted = versions.get(match["stem"].casefold())
+            if wanted is not None and match["version"].casefold() != wanted:
+                yield self.fault(match.span(), f"this is {match['version']}, but {match['stem']}{wanted} is pinned")
+                return
 
 
 _LIGHT_ANCHOR = lazy_pattern(r"(?m)(?:^|(?<=\r))- SPEC_ANCHOR:[ \t]*(?P<said>[^\r\n]*)")
@@ -72,6 +93,7 @@ class LightAnchorMalformed(DocumentRule[Packet]):
                 yield self.fault(match.span("said"), message)
 
 
+_FILE_NAME = lazy_pattern(r"[\w./-]*\.md\b(?!:?[#\d])")
 _ANY_PLACE = lazy_pattern(r"[\d\u00a7#\"`\u201c]")
 
 
@@ -87,7 +109,8 @@ class AnchorVague(WorkRule):
 
     def check(self, document: WorkDocument) -> Iterator[Problem]:
         for name, text in _anchors(document):
-            vague = not _ANY_PLACE.search(text.value) and not PLACEHOLDER.match(text.value)
+            place = _FILE_NAME.sub("", text.value)  # its digits are those of a version
+            vague = not _ANY_PLACE.search(place) and not PLACEHOLDER.match(text.value)
             if vague and says_something(text.value) and not text.value.casefold().startswith("none"):
                 yield self.fault(text.span, f"{name} {text.value[:60]!r} names no section")
 
@@ -104,6 +127,10 @@ class AnchorNamesRoadmap(WorkRule):
 
     def check(self, document: WorkDocument) -> Iterator[Problem]:
         anchors = [(name, text, _SECTION_NUMBER.findall(text.value)) for name, text in _anchors(document)]
+        outside = list(_outside_of_main_body(self, document, anchors))
+        yield from outside
+        starts = {one.start for one in outside}
+        anchors = [one for one in anchors if one[1].start not in starts]
         own = {document.source.line_and_column(text.start)[0] for _, text, _ in anchors}
         plans: dict[str, int] = {}
         # A number that is named once is that of the anchor itself.
@@ -119,12 +146,43 @@ class AnchorNamesRoadmap(WorkRule):
                 plans.update((number, line) for number in _SECTION_NUMBER.findall(document.source.text, at, end))
             at = lowered.find("roadmap", at + 1 if pointer else max(end, at + 1))
         for name, text, numbers in anchors:
+            if _DELIVERY.search(text.value):
+                yield self.fault(text.span, f"{name} {text.value[:60]!r} says what a phase delivers, as roadmaps do")
+                continue
             for number in numbers:
                 if number in plans:
                     yield self.fault(text.span, f"{name} names {number}, the roadmap according to line {plans[number]}")
                     break
 
 
+# `Main Body (§1-6, §9-11)` says which chapters are not the roadmap; `Main Body (§7.6.3)` then contradicts it.
+_MAIN_BODY = lazy_pattern(r"(?i)main body\*{0,2} \((?P<named>[^()\r\n]{1,200})\)")
+_CHAPTERS = lazy_pattern(r"(?<![\d.])(\d{1,3})-(?:[^\d\s]{0,2})(\d{1,3})(?![\d.])")
+_FIRST_OF_NUMBER = lazy_pattern(r"(?<![\w.])(\d{1,3})(?:\.\d{1,3})+")
+
+
+def _outside_of_main_body(
+    rule: DocumentRule[WorkDocument], document: WorkDocument, anchors: Sequence[tuple[str, Text, list[str]]]
+) -> Iterator[Problem]:
+    """Report sections that are not in the chapters which the document calls the main body."""
+    stated = list(_MAIN_BODY.finditer(document.source.text)) if "ain Body" in document.source.text else []
+    ranges = [(int(low), int(high)) for match in stated for low, high in _CHAPTERS.findall(match["named"])]
+    if not ranges:
+        return
+    shown = ", ".join(f"{low}-{high}" for low, high in ranges)
+    for match in stated:
+        for number in _FIRST_OF_NUMBER.finditer(match["named"]) if not _CHAPTERS.search(match["named"]) else ():
+            if not any(low <= int(number[1]) <= high for low, high in ranges):
+                start = match.start("named")
+                span = (start + number.start(), start + number.end())
+                yield rule.fault(span, f"{number[0]} is called main body, which is chapters {shown}")
+    for name, text, _ in anchors:
+        first = _FIRST_OF_NUMBER.search(text.value) if ".md" not in text.value else None
+        if first is not None and not any(low <= int(first[1]) <= high for low, high in ranges):
+            yield rule.fault(text.span, f"{name} is {first[0]}, but the main body is chapters {shown}")
+
+
+_DELIVERY = lazy_pattern(r"\bPhase \d+ MUST deliver\b")
 _NO_ROADMAP = lazy_pattern(r"(?i)not (?:just )?(?:the )?roadmap")
 _SECTION_NUMBER = lazy_pattern(r"(?:\u00a7 ?|(?<=[\s(]))(\d+(?:\.\d+){1,6})(?![\w.]*\.md)(?=[\s,;)\]]|\Z)")
 

@@ -17,12 +17,14 @@ from workpacket.rules.identity import is_hollow
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
 from workpacket.rules.structured import PLACEHOLDER, elsewhere, says_something
 from workpacket.text.blocks import Field, Item, Section, read_fields, walk
+from workpacket.text.formats import legacy_signature
 from workpacket.text.source import PATH_LENGTH
 
 _EVIDENCE_PLACE = lazy_pattern(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d+)?`?")
 # How templates say what to write.
 _EVIDENCE_FORM = "path/to/file:line"
 _TODO = lazy_pattern(r"\bTODO\b")
+_SIGNATURES = frozenset({"signature", "user_signature_locked"})
 _ONE_VALUE = frozenset({"risk_tier", "user_signature", "merge_base_sha"})
 _SOME_FAILED = lazy_pattern(r"(?i)(?<![0-9.])[1-9][0-9]* (?:tests? )?(?:failed|failing|failures)\b")
 _FAILED = lazy_pattern(r"-?0*[1-9][0-9]*")
@@ -84,14 +86,14 @@ class CriterionTicked(PacketRule):
         lanes = document.lanes.named(document.status.value) if document.status is not None else ()
         if not lanes or not all(lane.in_work and lane.waits for lane in lanes):
             return
-        boxes = [item for item in _criteria(document) if item.ticked is not None]
+        boxes = [item for item in criteria_of(document) if item.ticked is not None]
         # Single ticks may record what was there before the work.
         if boxes and all(item.ticked for item in boxes):
             what = "all criteria are" if len(boxes) > 1 else "the criterion is"
             yield self.fault(boxes[0].span, f"{what} ticked, but the packet is {lanes[0].token}")
 
 
-def _criteria(document: Packet) -> Iterator[Item]:
+def criteria_of(document: Packet) -> Iterator[Item]:
     for placed in document.placed:
         for field in placed.fields:
             if field.name == "done_means":
@@ -240,9 +242,12 @@ class FieldContradicts(PacketRule):
         sections = [section for section in document.outline.walk() if _may_have_one_value(document, section)]
         for field in (field for section in sections for field in read_fields(document.source, section.blocks)):
             value = field.bare.strip("`* ")
-            if field.name not in _ONE_VALUE or not value or PLACEHOLDER.match(value):
+            # A field `Signature` may be that of a validator, and that of an envelope.
+            signed = field.name in _SIGNATURES and not legacy_signature(value)
+            name = "user_signature" if signed else field.name
+            if name not in _ONE_VALUE or not value or PLACEHOLDER.match(value):
                 continue
-            earlier = said.setdefault(field.name, field)
+            earlier = said.setdefault(name, field)
             if earlier.bare.strip("`* ").casefold().split()[:1] != value.casefold().split()[:1]:
                 line = document.source.line_and_column(earlier.key_span[0])[0]
                 yield self.fault(field.key_span, f"{field.key} is {value!r} here, but {earlier.bare!r} on line {line}")
@@ -251,7 +256,7 @@ class FieldContradicts(PacketRule):
 def _may_have_one_value(document: Packet, section: Section) -> bool:
     """Whether all words of such a field are in the section: to read its fields takes much longer."""
     text = document.source.text[section.start : section.end].casefold()
-    return any(all(word in text for word in name.split("_")) for name in _ONE_VALUE)
+    return "signature" in text or any(all(word in text for word in name.split("_")) for name in _ONE_VALUE)
 
 
 class ScopeContradicts(PacketRule):
@@ -333,7 +338,7 @@ class CriterionUnmapped(PacketRule):
         lanes = document.lanes.named(document.status.value) if document.status is not None else ()
         if not lanes or not all(lane.satisfies for lane in lanes):
             return
-        criteria = {_quoted(item.text): item for item in _criteria(document)}
+        criteria = {_quoted(item.text): item for item in criteria_of(document)}
         mapped = {_quoted(field.value): field for field in _evidence_fields(document) if field.name == "requirement"}
         if criteria.keys().isdisjoint(mapped):
             return  # the requirements are told in other words

@@ -12,6 +12,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids
 from workpacket.model.lanes import HOLDER
 from workpacket.problem import Problem
+from workpacket.rules.packet import criteria_of
 from workpacket.rules.rule import DocumentRule
 from workpacket.rules.structured import PLACEHOLDER, says_something
 from workpacket.text.blocks import Section, normal_key, read_fields
@@ -29,7 +30,8 @@ ReportRule = DocumentRule[Packet]
 def verdicts(document: Packet) -> list[re.Match[str]]:
     """Return the verdicts of the reports in a packet, in text order. A report may have a heading of its own."""
     reports = [placed.section for placed in document.placed if placed.spec.key == "validation_reports"]
-    reports += [section for section in document.unknown if _REPORT.search(section.title)]
+    others = (*document.unknown, *document.sections_at((1,)))
+    reports += [section for section in others if _REPORT.search(section.title)]
     matches = (_VERDICT.finditer(document.source.text, part.start, part.end) for part in reports)
     found = {match.start(): match for part in matches for match in part}
     return [found[start] for start in sorted(found)]
@@ -40,6 +42,25 @@ def _is_finished(document: Packet) -> bool:
     lanes = document.lanes.named(document.status.value) if document.status is not None else ()
     said = verdicts(document)
     return bool(lanes and all(lane.satisfies for lane in lanes)) or bool(said and said[-1]["verdict"].upper() == "PASS")
+
+
+class CriterionOpen(ReportRule):
+    """Criteria without a tick in finished work
+
+    The work was accepted, but its criteria look as if no one had compared them with it.
+
+    Remedy: tick what is met; the verdict says which criteria are.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        if document.light or "[ ]" not in document.source.text or not _is_finished(document):
+            return
+        boxes = [item for item in criteria_of(document) if item.ticked is not None]
+        if len(boxes) > 1 and not any(item.ticked for item in boxes):
+            yield self.fault(boxes[0].span, f"none of the {len(boxes)} criteria is ticked, but the work is done")
 
 
 class PacketStatusOldForm(ReportRule):
@@ -311,7 +332,7 @@ _EMPTY_FIELDS = lazy_pattern(
 
 
 # The gates of a manifest have names of several words: `current_file_matches_preimage`.
-_OPEN_GATE = lazy_pattern(r"(?m)(?:^|(?<=\r))[ \t]+[-*+] \[ \] (?P<name>[a-z0-9]+(?:_[a-z0-9]+)+)\b")
+_OPEN_GATE = lazy_pattern(r"(?m)(?:^|(?<=\r))(?:[ \t]+|-[ \t]+)[-*+] \[ \] (?P<name>[a-z0-9]+(?:_[a-z0-9]+)+)\b")
 
 
 class ManifestIncomplete(ReportRule):
@@ -326,6 +347,12 @@ class ManifestIncomplete(ReportRule):
     strict_severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Problem]:
+        gates = list(_OPEN_GATE.finditer(document.source.text, *_span_of(_validation(document))))
+        if gates and _is_finished(document):
+            more = f", nor {len(gates) - 1} more" if len(gates) > 1 else ""
+            yield self.fault(
+                gates[0].span("name"), f"the gate {gates[0]['name']} is not ticked{more}, but the work is done"
+            )
         if "Lint Results" not in document.source.text or not _is_finished(document):
             return
         for match in _EMPTY_FIELDS.finditer(document.source.text):
@@ -340,8 +367,6 @@ class ManifestIncomplete(ReportRule):
                 if match not in known and not any(map(str.isspace, value)) and "/" not in value:
                     shown = f"is {value!r}" if value else "is empty"
                     yield self.fault(match.span("key"), f"{match['key']} {shown}, not a digest of 40 digits")
-        for match in _OPEN_GATE.finditer(document.source.text, *_span_of(_validation(document))):
-            yield self.fault(match.span("name"), f"the gate {match['name']} is not ticked, but the work is done")
 
 
 _QUESTIONS = lazy_pattern(

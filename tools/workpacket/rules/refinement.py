@@ -369,6 +369,11 @@ class VerdictContradiction(RefinementRule):
         yield self.fault(document.enrichment_needed.span, message)
 
 
+_AMBIGUITY = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[ \t]*[-*+][ \t]+(?P<said>(?:potential |open )?ambiguity)[ \t]*:(?![ \t]*(?:none|n/?a)\b)"
+)
+
+
 class AmbiguityContradiction(RefinementRule):
     """PASS verdict despite an ambiguity
 
@@ -381,6 +386,12 @@ class AmbiguityContradiction(RefinementRule):
         found = document.ambiguity_found
         if found is not None and _word(found) == "YES" and _word(document.verdict) == "PASS":
             yield self.fault(found.span, "AMBIGUITY_FOUND is YES, but CLEARLY_COVERS_VERDICT is PASS")
+        gaps = document.placed_section("gaps_identified") if found is not None and _word(found) == "NO" else None
+        span = (gaps.section.start, gaps.section.end) if gaps is not None else (0, 0)
+        named = _AMBIGUITY.search(document.source.text, *span)
+        if named is not None:
+            line = document.source.line_and_column(found.start)[0] if found is not None else 0
+            yield self.fault(named.span("said"), f"this is an ambiguity, but AMBIGUITY_FOUND is NO (line {line})")
 
 
 class EnrichmentReasonMissing(RefinementRule):

@@ -37,6 +37,10 @@ _CONFLICT = lazy_pattern(r"(?:^|(?<=\r))(?:(<{7}|>{7}|\|{7})(?=[ \r]|$)|={7}(?=\
 _HOME = lazy_pattern(
     r"(?:(?<=file://)|(?<![\w/.~-]))(/home/[^/\s`'\")]+|/Users/[^/\s`'\")]+|/root(?=/)|[A-Za-z]:\\Users\\[^\\\s`'\")]+)"
 )
+_DRIVE = lazy_pattern(
+    r"(?<![\w:/.])(?:sqlite:///)?[A-Za-z]:[\\/](?!/)(?:Projects|work|dev|src|code|repos?|git)[\\/][^\s`'\")]+",
+    re.IGNORECASE,
+)
 _HOME_STARTS = ("/home/", "/Users/", "/root/", ":\\Users\\")
 # Generic names that identify no one.
 _NOBODY = frozenset(
@@ -270,9 +274,9 @@ class ConflictMarker(TextRule):
 
 
 class HomePath(TextRule):
-    """Absolute path into a home folder
+    """Absolute path of one machine
 
-    The path reveals a user name, and does not exist on other machines.
+    The path into a home folder, or on a drive, may reveal a name, and does not exist on other machines.
 
     Remedy: write the path relative to the repository.
     """
@@ -282,6 +286,10 @@ class HomePath(TextRule):
 
     def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
+        drives = list(_DRIVE.finditer(text)) if ":\\" in text or ":/" in text else []
+        if drives:
+            shown = f"an absolute path: {drives[0][0][:80]}{_repeated(document, drives)}"
+            yield self.fault(drives[0].span(), shown, hint="write it relative to the repository")
         if not any(start in text for start in _HOME_STARTS):
             return
         for match in _HOME.finditer(text):
@@ -353,6 +361,12 @@ class CharactersLost(TextRule):
             )
             yield self.fault(signs[0].span(), message, hint=f"write \u00a7{signs[0][0][1:]}")
         asked = "?" in text and ("???" in text or " ?. " in text)
+        for match in _LOST_FENCE.finditer(text):
+            yield self.fault(
+                match.span("mark"),
+                "a mark of the fence was lost",
+                hint="write ```bash" if "ash" in match["name"] else f"write ```{match['name']}",
+            )
         found = list(_LOST.finditer(text)) if asked or "\ufffd" in text else []
         if found:
             what = "U+FFFD" if found[0][0].startswith("\ufffd") else "question marks"
@@ -361,6 +375,10 @@ class CharactersLost(TextRule):
             yield self.fault((start, max(start + 1, found[0].end())), message)
 
 
+# A shell read the escape in "```bash" as a character, which was lost later.
+_LOST_FENCE = lazy_pattern(
+    r"(?m)(?:^|(?<=[\r\n]))[ \t]*(?P<mark>``?)(?=(?:b?ash|sh|text)[ \t]*(?:[\r\n]|\Z))b?(?P<name>[a-z]+)"
+)
 # A section number after an A, and words that are used on the same line as section numbers.
 _LOST_SIGN = lazy_pattern(r"A(?<![\w.-]A)\d{1,2}(?:(?:\.\d{1,3})+|\.\d{1,2}\.x|-\d{1,2})(?![\w-])")
 _ABOUT_SECTIONS = lazy_pattern(r"(?i)\b(?:main body|roadmap|spec_anchor|master spec)|_spec_v\d")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from itertools import pairwise
 
 from workpacket.documents.document import as_text, without_quotes
 from workpacket.documents.structured import items_of_section, walk_items
@@ -309,7 +311,7 @@ _MOVED = lazy_pattern(
 )
 _LOGGED = lazy_pattern(
     r"(?im)(?:^|(?<=\r))[-*] \d{4}-\S+ [\u2013-] (?P<agent>[^\r\n\u2013]{1,80}?) [\u2013-] "
-    r"(?:shell_pid=\d+ [\u2013-] )?"
+    r"(?:shell_pid=\d+ [\u2013-] )?(?:lane=\w+ [\u2013-] )?"
     r"(?P<what>started implementation|assigned agent|review passed)"
 )
 
@@ -341,6 +343,12 @@ class PackageReviewedByAuthor(WorkPackageRule):
 
 
 _VARIABLE = lazy_pattern(r"\{\{|\}\}")
+# The line of a template above the entries that replace it, and the agent of an entry.
+_LOG_TO_FILL = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[-*] (?P<text>\((?:populated|to be filled|filled in)[^()\r\n]{0,60}\))[ \t]*(?:\r\n|\n|\r)"
+    r"(?=[-*] \d{4}-)"
+)
+_NO_AGENT = lazy_pattern(r"(?m)(?:^|(?<=\r))[-*] \d{4}-\S+ [\u2013-] (?P<text>__[A-Z_]+__)(?= )")
 # What a template asks its author to write, alone on a line.
 _INSTRUCTION = lazy_pattern(
     r"(?m)(?:^|(?<=\r))(?P<text>\[(?:Describe|Insert|Fill in|Explain|Your|Brief|List|Summarize|Specify|Provide)\b"
@@ -364,6 +372,8 @@ class PackagePlaceholderLeft(WorkPackageRule):
         title = document.title
         if title is not None and _VARIABLE.search(title.value):
             yield self.fault(title.span, f"the title is {title.value!r}")
+        for match in (*_LOG_TO_FILL.finditer(text, document.body), *_NO_AGENT.finditer(text, document.body)):
+            yield self.fault(match.span("text"), f"the template's text {match['text']!r} was not replaced")
         for match in _INSTRUCTION.finditer(text, document.body):
             yield self.fault(match.span("text"), f"the template's text {match['text'][:60]!r} was not replaced")
         sections = document.sections() if "{{" in text else ()
@@ -380,3 +390,130 @@ class PackagePlaceholderLeft(WorkPackageRule):
 def _before(document: WorkPackage, position: int) -> tuple[int, int]:
     """Return the span from the beginning of a line to a position on it."""
     return document.source.line_starts[document.source.line_and_column(position)[0] - 1], position
+
+
+_REQUIREMENT = lazy_pattern(r"\((?P<id>(?:FR|NFR|C)-\d{3})\)")
+
+
+class PackageRequirementUnlisted(WorkPackageRule):
+    """Subtask for a requirement that the front matter does not list
+
+    Coverage of requirements is computed from the list, so this one seems to have no work package.
+
+    Remedy: add it to `requirement_refs`, or correct the heading.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        listed = {text.value for text in document.texts_at("requirement_refs")}
+        for section in document.sections() if listed else ():
+            match = _REQUIREMENT.search(section.title) if section.title[:1] in {"T", "S"} else None
+            if match is not None and match["id"] not in listed and match["id"][:2] in {each[:2] for each in listed}:
+                start = section.title_span[0] + match.start("id")
+                yield self.fault((start, start + len(match["id"])), f"{match['id']} is not in requirement_refs")
+
+
+_FILES_LINE = lazy_pattern(r"(?m)(?:^|(?<=\r))[ \t]*[-*+][ \t]+\*\*Files?\*\*: (?P<said>[^\r\n]+)")
+_FILE = lazy_pattern(r"`(?P<path>[\w.-]+/[\w./-]+\.\w+)`")
+_MOST_FILES = 200
+
+
+class PackageFileUnowned(WorkPackageRule):
+    """File of a subtask that the package does not own
+
+    Other packages may change it at the same time, because only owned files are compared.
+
+    Remedy: add it to `owned_files`, or correct the path.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        owned = [text.value for text in document.owned_files]
+        lines = _FILES_LINE.finditer(document.source.text, document.body) if owned else ()
+        named = [match for line in lines for match in _FILE.finditer(document.source.text, *line.span("said"))]
+        outside = [match for match in named[:_MOST_FILES] if not any(_owns(one, match["path"]) for one in owned)]
+        # A package may read some files that it names; one that owns none of them owns the wrong ones.
+        if outside and len({match["path"] for match in outside}) == len({match["path"] for match in named}):
+            more = f", nor {len(outside) - 1} more" if len(outside) > 1 else ""
+            yield self.fault(outside[0].span("path"), f"owned_files does not contain {outside[0]['path']}{more}")
+
+
+def _owns(pattern: str, path: str) -> bool:
+    base = pattern.removeprefix("./").rstrip("/")
+    return fnmatchcase(path, base) or path.startswith(f"{base.removesuffix('/**').removesuffix('/*')}/")
+
+
+_FIELD_ABOVE = lazy_pattern(r"`(?P<name>[a-z]+(?:_[a-z]+)+)` field (?:above|in the front ?matter)")
+
+
+class PackageFieldAbsent(WorkPackageRule):
+    """Text that refers to a field that the front matter lacks
+
+    The reader is told to act on a value that is not there.
+
+    Remedy: add the field, or delete the instruction.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        known = document.root.mapping if document.root is not None else {}
+        for match in _FIELD_ABOVE.finditer(document.source.text, document.body):
+            if known and match["name"] not in known:
+                yield self.fault(match.span("name"), f"the front matter has no field {match['name']}")
+
+
+_FEW = 2
+_ENTRY = lazy_pattern(r"(?m)(?:^|(?<=\r))[-*] (?P<at>\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z) [\u2013-] ")
+
+
+class PackageLogBackwards(WorkPackageRule):
+    """Entry of the activity log that is older than the one before it
+
+    The log is append-only. An entry out of order was inserted later, or its time was made up.
+
+    Remedy: find out which is the case, but do not sort the log, because it is evidence.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        log = next((one for one in document.sections() if one.name == "activity_log"), None)
+        entries = list(_ENTRY.finditer(document.source.text, log.start, log.end)) if log is not None else []
+        times = [match["at"] for match in entries]
+        if len(times) > _FEW and times == sorted(times, reverse=True):
+            return  # the newest entry comes first
+        for before, after in pairwise(entries):
+            if after["at"] < before["at"]:
+                yield self.fault(after.span("at"), f"{after['at']} is before {before['at']}, the entry above")
+                return
+
+
+_INNER = lazy_pattern(r"[ \t]*```[a-z]+[ \t]*")
+
+
+class FenceInFence(WorkPackageRule):
+    """Code fence inside a fence of the same marks
+
+    The inner fence ends the outer one, so the rest of the example is read as text of the document.
+
+    Remedy: write the outer fence with one mark more.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        for block in (block for section in document.sections() for block in walk(section.blocks)):
+            if block.kind == "fence" and block.marker == "```" and block.info.partition(" ")[0] in {"markdown", "md"}:
+                for start, end in block.spans:
+                    if _INNER.fullmatch(document.source.text[start:end]):
+                        message = f"this fence is inside the one of line {block.line}, which has the same marks"
+                        yield self.fault((start, end), message)
+                        return
