@@ -432,19 +432,16 @@ class PackageFileUnowned(WorkPackageRule):
     strict_severity = "warning"
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
-        owned = [text.value for text in document.owned_files]
+        owned = [text.value.removeprefix("./").rstrip("/") for text in document.owned_files]
+        folders = tuple(f"{pattern.removesuffix('/**').removesuffix('/*')}/" for pattern in owned)
         lines = _FILES_LINE.finditer(document.source.text, document.body) if owned else ()
         named = [match for line in lines for match in _FILE.finditer(document.source.text, *line.span("said"))]
-        outside = [match for match in named[:_MOST_FILES] if not any(_owns(one, match["path"]) for one in owned)]
+        outside = [match for match in named[:_MOST_FILES] if not match["path"].startswith(folders)]
+        outside = [match for match in outside if not any(fnmatchcase(match["path"], one) for one in owned)]
         # A package may read some files that it names; one that owns none of them owns the wrong ones.
         if outside and len({match["path"] for match in outside}) == len({match["path"] for match in named}):
             more = f", nor {len(outside) - 1} more" if len(outside) > 1 else ""
             yield self.fault(outside[0].span("path"), f"owned_files does not contain {outside[0]['path']}{more}")
-
-
-def _owns(pattern: str, path: str) -> bool:
-    base = pattern.removeprefix("./").rstrip("/")
-    return fnmatchcase(path, base) or path.startswith(f"{base.removesuffix('/**').removesuffix('/*')}/")
 
 
 _FIELD_ABOVE = lazy_pattern(r"`(?P<name>[a-z]+(?:_[a-z]+)+)` field (?:above|in the front ?matter)")
