@@ -379,7 +379,7 @@ _ANSWERED = lazy_pattern(r"(?i)\b(?:answer\w*|resol\w+|decided|decision:|none|n/
 class OpenQuestions(ReportRule):
     """Open question in finished work
 
-    The work was accepted without an answer, so the answer is whatever the code does.
+    The work was accepted without an answer, so only the code shows how the question was decided.
 
     Remedy: write the answer below the question.
     """
