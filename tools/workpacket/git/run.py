@@ -33,7 +33,7 @@ _ENVIRONMENT: Final[Mapping[str, str]] = {
     "SSH_ASKPASS": "",
     # Reading must not write the index while another git does.
     "GIT_OPTIONAL_LOCKS": "0",
-    # Replacements and grafts are local: with them, this clone would judge another history than the rest.
+    # Replacements and grafts are local: with them, this clone would see a different history from others.
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_GRAFT_FILE": os.devnull,
     # In a partial clone, reading an object that is missing would use the network.
