@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import sys
-from importlib import import_module
 
 from workpacket.cli.options import terminal
 from workpacket.cli.workspace import open_workspace
@@ -115,7 +114,8 @@ def run_cached(arguments: Arguments, module: str, deciding: Callable[[], tuple[s
 
     def compute() -> Output:
         with GarbageCollectionOff():
-            output: Output = import_module(f"workpacket.cli.{module}").compute(arguments, cache)
+            # importlib would be imported in every call, also where nothing is computed.
+            output: Output = __import__(f"workpacket.cli.{module}", fromlist=["compute"]).compute(arguments, cache)
             return output
 
     try:
