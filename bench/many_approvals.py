@@ -16,8 +16,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bench.trees import board_text, packet_text, registry_text, stub_text
-from workpacket.approvals.encodings import read_instant, string, write_instant
 from workpacket.approvals.envelope import pae, write_envelope
+from workpacket.approvals.fields import read_instant, string, write_instant
 from workpacket.approvals.keys import PublicKey, read_key_blob
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.approvals.statement import RepositoryName, Statement, Subject

@@ -14,6 +14,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -24,6 +25,7 @@ from bench.trial_world import World
 
 PACKETS: Final = Path(__file__).with_name("trial_packets.jsonl")
 WAYS: Final = ("shell", "tools")
+WHEN_PLANNED: Final = "draft without a refinement"
 REASON: Final = "It answers with its number."
 
 
@@ -92,6 +94,8 @@ class Trial:
         work = Work(self._world, packet, self._way)
         try:
             work.play()
+            if work.faults:
+                raise DeadEnd(f"the fault did not happen: {packet.fault}")
             lane = self._world.lane(packet.name)
             end = "" if lane == "VALIDATED" else f"it is {lane}"
         except (DeadEnd, NotMeasured) as dead:
@@ -115,7 +119,7 @@ def plan_light(world: World, packet: Packet) -> None:
         packet.test,
     ]
     told += ["--anchor", "1.1 Modules", "--risk", "LOW", "--why", "Someone asks"]
-    if packet.fault != "draft without a refinement":
+    if packet.fault != WHEN_PLANNED:
         told += ["--refinement", "A function returns the number, so that the test can call it."]
     world.type("coder", "new", packet.id.replace("-", " "), *told, clone="ann")
 
@@ -156,12 +160,12 @@ class Work:
         self._packet = packet
         self._way = way
         self.agents: list[Agent] = []
-        self._faults = {packet.fault}
+        self.faults = {packet.fault} - {"", WHEN_PLANNED}
 
     def _once(self, fault: str) -> bool:
         """Whether this fault is due; it happens once."""
-        due = fault in self._faults
-        self._faults.discard(fault)
+        due = fault in self.faults
+        self.faults.discard(fault)
         return due
 
     def play(self) -> None:
@@ -193,7 +197,7 @@ class Work:
             "fill in SEARCH_TERMS": self._fill_in,
         }
         sheet = {"TEXT": REASON, "FILE": f"docs/{self._packet.id}.md"}
-        agent = Agent(name, folder, environment, channel, crafts, sheet, self._ask, kill=self._kill)
+        agent = Agent(name, folder, environment, channel, crafts, sheet, self._ask, dying=self._dying)
         self.agents.append(agent)
         return agent
 
@@ -216,12 +220,13 @@ class Work:
         world, packet = self._world, self._packet
         self._update("rex")
         world.git("rex", "switch", "--quiet", packet.branch)
-        if world.kind == "full":
+        changes = self._once("changes asked for")
+        if world.kind == "full" and not changes:
             world.clone("rex").joinpath("docs").mkdir(exist_ok=True)
             world.clone("rex").joinpath(f"docs/{packet.id}.md").write_text("Ran it. It answers.\n", "utf-8")
         with self._agent("rex") as rex:
             command = rex.first_command(packet.name)
-            if self._once("changes asked for"):
+            if changes:
                 rex.pursue(packet.name, f"workpacket verdict {packet.name} CHANGES --reference {packet.module}")
                 passed = False
             else:
@@ -271,10 +276,18 @@ class Work:
         path = self._world.clone("coder") / f".GOV/task_packets/{self._packet.name}.md"
         path.write_text(path.read_text("utf-8").replace("SEARCH_TERMS: TODO", "SEARCH_TERMS: answer"), "utf-8")
 
-    def _kill(self, words: Sequence[str]) -> float:
-        """Return after how many seconds a command is killed; 0 for never."""
-        command = {"start": "killed while it starts", "done": "killed while it is done"}.get(words[0])
-        return 0.25 if command and self._once(command) else 0
+    @contextmanager
+    def _dying(self, words: Sequence[str]) -> Iterator[None]:
+        """Kill a command, if that is the fault and this is the command."""
+        fault = {"start": "killed while it starts", "claim": "killed while it starts",
+                 "done": "killed while it is done", "submit": "killed while it is done"}.get(words[0], "")  # fmt: skip
+        if fault not in self.faults:
+            yield
+            return
+        with self._world.deadly() as killed:
+            yield
+            if killed():
+                self.faults.discard(fault)
 
     def _rival_starts(self) -> None:
         world, packet = self._world, self._packet
@@ -299,13 +312,10 @@ class Work:
     def _ask(self, line: str) -> str:
         """Do what an agent asks for; return what is left to do, if anything."""
         world, packet = self._world, self._packet
-        if line.startswith("workpacket approve"):
-            world.git("ann", "pull", "--quiet", "--ff-only")
-            world.approve(packet.name)
-            world.git("ann", "push", "--quiet", "origin", "main")
-            self._update("coder")
-            return ""
         words = shlex.split(line)
+        if words[1] == "approve":
+            self._approve(words[3:])
+            return ""
         if words[1] in {"done", "submit", "start", "claim", "verdict"}:
             return line
         if words[1:3] in (["packet", "reopen"], ["packet", "merged"]):
@@ -320,6 +330,26 @@ class Work:
             world.type("coder", *(REASON if word == "TEXT" else word for word in words[1:]))
             return ""
         raise DeadEnd(f"a person cannot do this: {line}")
+
+    def _approve(self, options: Sequence[str]) -> None:
+        """Approve in the person's own clone: on main, or, where it is about work, on the branch of the work."""
+        world, branch = self._world, self._packet.branch
+        name = self.agents[-1].name
+        verdict = "--verdict" in options
+        if verdict:
+            if "--report" in options:
+                world.commit(name, "Report")
+            world.git(name, "push", "--quiet", "origin", branch)
+            world.git("ann", "fetch", "--quiet")
+            world.git("ann", "switch", "--quiet", branch)
+        world.git("ann", "pull", "--quiet", "--ff-only")
+        world.approve(self._packet.name, *options)
+        world.git("ann", "push", "--quiet", "origin", branch if verdict else "main")
+        if verdict:
+            world.git("ann", "switch", "--quiet", "main")
+            world.git(name, "pull", "--quiet", "--ff-only", "origin", branch)
+        else:
+            self._update(name)
 
     def _conflict(self) -> None:
         """Change the module on main, before the packet lands."""

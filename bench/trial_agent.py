@@ -7,20 +7,16 @@ ask for, that is a dead end, a defect of the message.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
-
-import yaml
 
 # An agent that has typed more than this for one packet runs in circles.
 MOST_STEPS: Final = 40
@@ -48,7 +44,7 @@ class Answer:
 class Channel(Protocol):
     """How an agent runs commands of workpacket: in a shell, or as tools."""
 
-    def type(self, words: Sequence[str], kill_after: float = 0) -> Answer | None:
+    def type(self, words: Sequence[str]) -> Answer | None:
         """Run a command; None if this channel does not offer it, or if it was killed."""
 
     def close(self) -> None: ...
@@ -61,19 +57,14 @@ class Shell:
         self._folder = folder
         self._environment = environment
 
-    def type(self, words: Sequence[str], kill_after: float = 0) -> Answer | None:
-        command = [sys.executable, "-m", "workpacket", *words]
-        with subprocess.Popen(
-            command, cwd=self._folder, env=self._environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, start_new_session=True,
-        ) as process:  # fmt: skip
-            if kill_after:
-                time.sleep(kill_after)
-                process.kill()
-            text, _ = process.communicate()
-        if process.returncode == -signal.SIGKILL:
+    def type(self, words: Sequence[str]) -> Answer | None:
+        done = subprocess.run(
+            [sys.executable, "-m", "workpacket", *words], cwd=self._folder, env=self._environment, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+        )  # fmt: skip
+        if done.returncode == -signal.SIGKILL:
             return None
-        return Answer(text, process.returncode == 0, named_in_text(text))
+        return Answer(done.stdout, done.returncode == 0, named_in_text(done.stdout))
 
     def close(self) -> None:
         pass
@@ -97,12 +88,10 @@ class Tools:
             f"{tool.name}: {tool.description} {tool.input_schema}\n" for tool in listed.tools
         )
 
-    def type(self, words: Sequence[str], kill_after: float = 0) -> Answer | None:
+    def type(self, words: Sequence[str]) -> Answer | None:
         call = as_call(words)
         if call is None:
             return None
-        if kill_after:
-            threading.Timer(kill_after, self._kill_command).start()
         name, given = call
         text, page = "", 1
         while True:
@@ -112,14 +101,6 @@ class Tools:
             page += 1
             if f"page={page}" not in read:
                 return Answer(text, not result.is_error, named_in_data(text))
-
-    def _kill_command(self) -> None:
-        """Kill the process of the command that the server is running."""
-        from guided_tour.terminal import descendants
-
-        for process in descendants(os.getpid()):
-            if "--json" in Path(f"/proc/{process}/cmdline").read_text("utf-8").split("\0"):
-                os.kill(process, signal.SIGKILL)
 
     def close(self) -> None:
         self._connection.__exit__(None, None, None)
@@ -154,18 +135,9 @@ def named_in_text(text: str) -> list[str]:
 
 
 def named_in_data(text: str) -> list[str]:
-    """Return the commands that an answer of a tool names."""
-    head = r"(?:refused or failed, .*\n)?The answer quotes documents .*\n"
-    body = re.sub(rf"^{head}|\npage \d+ of \d+; for the next one: page=\d+\n{head}", "", text)
-    try:
-        data = yaml.safe_load(body)
-    except yaml.YAMLError:
-        return []
-    if not isinstance(data, dict):
-        return []
-    hints = [one["command"] for one in data.get("unmet", ()) if one.get("command")]
-    hints += [one["hint"] for one in data.get("findings", ()) if one.get("hint")]
-    return list(dict.fromkeys(hints)) or [text for text in (data.get("next"),) if isinstance(text, str) and text]
+    """Return the commands that an answer of a tool names: of the conditions or, without any, the next one."""
+    hints = re.findall(r"^ +(?:- )?(?:command|hint): (?!\")(.*)$", text, re.MULTILINE)
+    return list(dict.fromkeys(hints or re.findall(r"^next: (?!\")(.*)$", text, re.MULTILINE)))
 
 
 @dataclass
@@ -187,7 +159,7 @@ class Agent:
     asked: int = 0
     conflict: bool = False
     heard: list[str] = field(default_factory=list)
-    kill: Callable[[Sequence[str]], float] = lambda _: 0
+    dying: Callable[[Sequence[str]], AbstractContextManager[object]] = lambda _: nullcontext()
 
     def __enter__(self) -> Self:
         self.hear(getattr(self.channel, "introduction", ""))
@@ -240,7 +212,8 @@ class Agent:
         if self.steps > MOST_STEPS:
             raise DeadEnd(f"{MOST_STEPS} steps, and still: {command}")
         self.heard.append(f"$ {command}")
-        answer = self.channel.type(words, self.kill(words))
+        with self.dying(words):
+            answer = self.channel.type(words)
         if answer is not None:
             self.hear(answer.text)
         return answer

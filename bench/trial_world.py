@@ -13,6 +13,8 @@ import shlex
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -23,13 +25,25 @@ PEOPLE: Final = ("ann", "bob")
 AGENTS: Final = {"coder": "ann", "rival": "ann", "rex": "bob"}
 EARLIER: Final = 80
 PASSPHRASE: Final = "a passphrase"
-# Imported by every Python that has this folder in its path: the clock of the trial, which can be moved forward.
-_CLOCK: Final = """import os, time
+# Imported by every Python that has this folder in its path: the clock of the trial, which can be moved forward; and the
+# death of the next process that writes a transaction, after the first of its files.
+_CLOCK: Final = """import os, signal, sys, time
 _read, _file = time.time_ns, os.environ["TRIAL_CLOCK"]
 def _later():
     with open(_file) as hours:
         return _read() + int(hours.read()) * 3600 * 10**9
 time.time_ns = _later
+_death = os.environ["TRIAL_DEATH"]
+if os.path.exists(_death):
+    _renamed = []
+    def _die(event, words):
+        if event == "os.rename":
+            if _renamed and os.path.exists(_death):
+                os.unlink(_death)
+                os.kill(os.getpid(), signal.SIGKILL)
+            if str(words[1]).endswith(".intent"):
+                _renamed.append(words[1])
+    sys.addaudithook(_die)
 """
 _SIGNED: Final = """
 [actors.bob]
@@ -66,6 +80,7 @@ class World:
             "NO_COLOR": "1",
             "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
             "TRIAL_CLOCK": str(self.folder / "hours"),
+            "TRIAL_DEATH": str(self.folder / "death"),
             "WORKPACKET_ACTOR": name,
             "XDG_CONFIG_HOME": str(self.folder / "keys" / AGENTS.get(name, name)),
         }
@@ -76,6 +91,14 @@ class World:
     def later(self) -> None:
         """Move the clock of this repository forward to the present, when every earlier claim has ended."""
         (self.folder / "hours").write_text("0", "utf-8")
+
+    @contextmanager
+    def deadly(self) -> Iterator[Callable[[], bool]]:
+        """Kill the next command that writes, in the middle of what it writes; yield whether one was killed."""
+        death = self.folder / "death"
+        death.touch()
+        yield lambda: not death.exists()
+        death.unlink(missing_ok=True)
 
     # --- what programs do ---
 
@@ -152,13 +175,14 @@ class World:
 
     # --- what the person does ---
 
-    def approve(self, packet: str, gate: str = "activation", *words: str) -> None:
-        """Read, confirm and sign at a terminal, in the person's own clone, and push the approval."""
+    def approve(self, packet: str, *options: str) -> None:
+        """Read, confirm and sign at a terminal, in the person's own clone, and commit the approval."""
         from guided_tour.terminal import Answer, at_terminal
 
         self.done_by_person["approvals"] += 1
         key = ("--key", str(self.folder / "keys/approval"))
-        command = [sys.executable, "-m", "workpacket", "approve", packet, "--gate", gate, *words, *key]
+        gate = options[options.index("--gate") + 1] if "--gate" in options else "activation"
+        command = [sys.executable, "-m", "workpacket", "approve", packet, *options, *key]
         typed = f"APPROVE {'REFINEMENT' if gate == 'activation' else gate.upper()} {packet}"
         answers = [Answer("type: ", typed), Answer("Enter passphrase", PASSPHRASE)]
         shown = at_terminal(command, self.clone("ann"), answers, self.environment("ann"))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workpacket.approvals.encodings import decode_base64, encode_base64
+from workpacket.approvals.fields import decode_base64, encode_base64
 
 
 @given(st.binary(max_size=50))

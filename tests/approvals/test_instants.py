@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workpacket.approvals.encodings import read_instant, write_instant
+from workpacket.approvals.fields import read_instant, write_instant
 
 
 @given(st.datetimes(timezones=st.just(UTC)))

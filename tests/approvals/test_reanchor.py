@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workpacket.approvals.reanchor import (
+from workpacket.approvals.policy import (
     HEADER,
     NewRoot,
     PolicyChange,

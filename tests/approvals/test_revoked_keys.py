@@ -6,7 +6,7 @@ import pytest
 
 from softkeys import shared_key
 from workpacket.approvals.allowed_signers import read_revoked_keys
-from workpacket.approvals.encodings import encode_base64
+from workpacket.approvals.fields import encode_base64
 
 KEY = shared_key("ssh-ed25519")
 

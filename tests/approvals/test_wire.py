@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softkeys import minimal, packed
-from workpacket.approvals.encodings import Reader, WireFault, string
+from workpacket.approvals.fields import Reader, WireFault, string
 
 
 @given(st.integers(min_value=1, max_value=2**600))

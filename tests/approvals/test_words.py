@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workpacket.approvals.encodings import six_words
+from workpacket.approvals.fields import six_words
 
 DIGESTS = st.text("0123456789abcdef", min_size=64, max_size=64)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from workpacket.model.checkpoint_commit import sidecar_bytes
+from workpacket.runtime.commit_checkpoint import sidecar_bytes
 from workpacket.runtime.model_sessions.record import artifact_id
 
 STEP_EVENT: dict[str, Any] = {

@@ -15,8 +15,7 @@ from workpacket.bridges.checkpoint_files import artifact_of
 from workpacket.cli.main import main
 from workpacket.runtime import RunBlocked, Runtime
 from workpacket.runtime.errors import LogDamaged
-from workpacket.runtime.model_sessions.record import LARGEST_INLINE, Artifact, artifact_id
-from workpacket.runtime.model_sessions.recovery import carry_over
+from workpacket.runtime.model_sessions.record import LARGEST_INLINE, Artifact, artifact_id, carry_over
 from workpacket.runtime.model_sessions.session import OpenSession, open_session
 
 Call = Callable[..., tuple[int, str]]

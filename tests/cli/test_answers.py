@@ -216,10 +216,27 @@ def attested(reached: Reached, governed: Governed) -> None:
     reached(governed, "evidence", "record", NAME, file, "--as", "coder")
 
 
+def listens(reached: Reached, governed: Governed) -> None:
+    """The one command that answers before it ends: it is ended as soon as it has."""
+
+    def until_it_listens(*words: str) -> Any:
+        with subprocess.Popen(
+            [sys.executable, "-m", "workpacket", *words], cwd=governed.root, text=True, stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        ) as process:  # fmt: skip
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            process.terminate()
+        return subprocess.CompletedProcess(words, process.returncode, line)
+
+    reached(until_it_listens, "board", "serve")
+
+
 def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """One packet from nothing to VALIDATED, and what may happen to others on the way."""
     governed = govern(folder, patch, capsys)
     beginning(reached, governed)
+    listens(reached, governed)
     reached(governed, "packet", "prepare", OTHER, "--for", "coder")
     reached(governed, "claim", OTHER, "--as", "coder")
     reached(governed, "packet", "release", OTHER, "--reason", "x", "--as", "coder")

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,11 @@ from workpacket.cli import guard
 from workpacket.cli.main import main
 
 LISTS = Path(__file__).parents[1] / "corpora/guard"
-CALLS = [json.loads(line) for line in (LISTS / "calls.jsonl").read_text("utf-8").splitlines()]
+CALLS = [
+    json.loads(line)
+    for name in ("calls.jsonl", "patches.jsonl")
+    for line in (LISTS / name).read_text("utf-8").splitlines()
+]
 TRICKS = [json.loads(line) for line in (LISTS / "tricks.jsonl").read_text("utf-8").splitlines()]
 POLICY = (
     '[coverage]\nmode = "required"\nexempt = ["translations/*.po"]\n\n[packets]\nform = "light"\napprovals = "none"\n'
@@ -34,13 +39,14 @@ class World:
         self.root = root
 
     def type(self, *words: str, actor: str = "coder", status: int = 0, stdin: str = "") -> str:
-        environment = {**os.environ, "WORKPACKET_ACTOR": actor, "PYTHONPATH": os.pathsep.join(sys.path)}
-        command = [sys.executable, "-m", "workpacket", *words]
-        done = subprocess.run(
-            command, cwd=self.root, env=environment, capture_output=True, text=True, input=stdin, check=False
-        )
-        assert done.returncode == status, (words, done.stdout, done.stderr)
-        return done.stdout + done.stderr
+        out, err = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.chdir(self.root)
+            patch.setenv("WORKPACKET_ACTOR", actor)
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+            found = main(list(words))
+        assert found == status, (words, out.getvalue(), err.getvalue())
+        return out.getvalue() + err.getvalue()
 
     def commit(self, message: str) -> None:
         git(self.root, "add", "-A")
@@ -53,7 +59,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     root.mkdir()
     git(root, "init", "-q", "-b", "main")
     # The links and repositories that the tricks need.
-    exclude = "/nested\n/worktree\n/src/nested\n/src/deep\n/src/loop\nto-*\n"
+    exclude = (
+        "/nested\n/worktree\n/src/nested\n/src/deep\n/src/loop\n/src/chain\n/src/link\n/src/soft\n/src/hard\nto-*\n"
+    )
     (root / ".git/info/exclude").write_text(exclude, "utf-8")
     world = World(root)
     world.type("init", "--dialect", "plain")
@@ -96,9 +104,11 @@ def tricky(world: World) -> Iterator[World]:
         "src/to-lib": "../lib", "src/to-readme": "../README.md", "src/to-root": "..", "src/loop": "loop",
         "src/to-outside": str(root.parent), "src/to-git": "../.git", "src/to-log": "../.GOV/log",
         "src/to-src": "../src", "lib/to-src": "../src", "src/deep/to-up": "../..", "src/to-proc": "/proc/self/cwd",
+        "src/chain": "to-src/link", "src/link": "../lib", "src/to-new": "../lib/new.py", "src/soft": "a",
     }  # fmt: skip
     for place, target in links.items():
         link(root / place, target)
+    os.link(root / "lib/a", root / "src/hard")
     for nested in ("nested", "src/nested"):
         (root / nested / ".GOV").mkdir(parents=True)
         git(root / nested, "init", "-q")
@@ -122,18 +132,22 @@ def here(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
 @pytest.mark.share(8)
 @pytest.mark.parametrize("case", CALLS, ids=lambda case: case["id"])
 def test_each_listed_tool_call_is_judged_as_listed(
-    case: dict[str, Any], here: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    case: dict[str, Any],
+    tricky: World,
+    here: World,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     call = json.dumps(filled(case["call"], here.root))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(call.encode())))
     status = main(["guard", "--agent", case["agent"]])
     out = capsys.readouterr().out
     assert status == (1 if case["expect"] == "failed" else 0), case["why"]
-    assert ("deny" in out) is (case["expect"] == "deny"), case["why"]
+    assert ('"deny"' in out) is (case["expect"] == "deny"), case["why"]
     if case["expect"] == "deny":
         answer = json.loads(out)
         said = (
-            answer["hookSpecificOutput"]["permissionDecisionReason"] if case["agent"] == "claude" else answer["reason"]
+            answer["reason"] if case["agent"] == "gemini" else answer["hookSpecificOutput"]["permissionDecisionReason"]
         )
         assert "next: " in said
     else:

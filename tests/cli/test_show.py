@@ -8,8 +8,8 @@ import pytest
 
 from lifecycle.governed import Governed, govern
 from workpacket.cli import show
-from workpacket.cli.cached_output import Output
 from workpacket.cli.options import Arguments
+from workpacket.cli.workspace import Output
 from workpacket.shell import cache
 from workpacket.shell.cache import Cache
 

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import settings
 
 from softkeys import KINDS, TOUCHED, SoftKey, make_key, minimal, packed, shared_key
-from workpacket.approvals.encodings import Reader, WireFault
+from workpacket.approvals.fields import Reader, WireFault
 from workpacket.approvals.sshsig import NAMESPACE, armor, check_signature, read_signature
 from workpacket.problem import Problem
 

@@ -227,4 +227,4 @@ def test_starting_a_stub_asks_for_what_activation_left_open(governed: Governed) 
     governed.sign(NAME)
     governed.commit("Approved")
     then = governed.json("start", NAME)["data"]["next"]
-    assert then.startswith(f"fill in each TODO in .GOV/task_packets/{NAME}.md, then: do the work")
+    assert then.startswith(f"fill in SEARCH_TERMS in .GOV/task_packets/{NAME}.md, then: do the work")

@@ -24,8 +24,8 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import UnverifiedSignatureError, VerificationError
 from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]  # its own documentation imports it so
 
-from workpacket.approvals.encodings import encode_base64
 from workpacket.approvals.envelope import PAYLOAD_TYPE, pae
+from workpacket.approvals.fields import encode_base64
 from workpacket.errors import WorkpacketError
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import read_log

@@ -121,7 +121,7 @@ def main(share: int, only: Sequence[str]) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m mutation")
     parser.add_argument("--share", type=int, default=1, metavar="N", help="try one change in N")
-    parser.add_argument("modules", nargs="*", help="such as approvals/encodings.py; all if none is named")
+    parser.add_argument("modules", nargs="*", help="such as approvals/fields.py; all if none is named")
     wanted = parser.parse_args()
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     sys.exit(main(wanted.share, wanted.modules))

@@ -90,7 +90,7 @@ EQUIVALENT = (
         "the last letter of 32 bytes in base64 stands for four bits, and x is none of the sixteen",
     ),
     Equivalent(
-        "approvals/encodings.py",
+        "approvals/fields.py",
         "",
         "_CONSONANTS = 'bdfghjklmnprstvz'",
         "_CONSONANTS = 'bdfghjklmnprstvzx'",
@@ -207,6 +207,51 @@ EQUIVALENT = (
         "if any((mark in fields[0] for mark in '*?')):",
         "if any((mark in fields[0] for mark in '*?!?')):",
         "more pages are read, and none of them changes the answer",
+    ),
+    Equivalent(
+        "shell/judging/append_only.py",
+        "judge_append_only",
+        "if head is not None and any((each.code == 'log_file_deleted' for each in found)):",
+        "if head is not None:",
+        "where nothing is missing nothing landed later; looking for it takes time",
+    ),
+    Equivalent(
+        "ledger/log.py",
+        "decode_event",
+        "if accepted is not None and isinstance(event, LogEvent):",
+        "if accepted is not None:",
+        "the same bytes at the same path have the same fault, whether remembered or found again",
+    ),
+    Equivalent(
+        "ledger/log.py",
+        "join_events",
+        "if len(beginnings) > 1:",
+        "if len(beginnings) >= 1:",
+        "of one beginning none is renamed; the condition saves time",
+    ),
+    *(
+        Equivalent(
+            "shell/judging/log_verification.py",
+            "",
+            f"{name} = {number}",
+            f"{name} = {number + 1}",
+            "how many packets or processes are read at once changes no answer",
+        )
+        for name, number in (("_BATCH", 200), ("_WORTH_A_PROCESS", 500), ("_PROCESSES", 2))
+    ),
+    Equivalent(
+        "shell/judging/log_verification.py",
+        "_read_batch",
+        "seen = _Seen([], 0, [], {}, Counter())",
+        "seen = _Seen([], 1, [], {}, Counter())",
+        "the number is replaced at the end",
+    ),
+    Equivalent(
+        "lifecycle/coverage.py",
+        "_link_names",
+        "return ((' '.join(name.casefold().split()), colon) for name, colon in _NAMED_LINK.findall(text))",
+        "return ((' x'.join(name.casefold().split()), colon) for name, colon in _NAMED_LINK.findall(text))",
+        "both sides are written so, and two names that differ still differ",
     ),
     Equivalent(
         "shell/judging/append_only.py",
@@ -527,14 +572,14 @@ EQUIVALENT = (
         "a line is about a file or about a test, never about both",
     ),
     Equivalent(
-        "approvals/checkpoints.py",
+        "approvals/event_signatures.py",
         "judge_signature",
         "if objection is not None or signer is None:",
         "if objection is not None:",
         "a key without a signer is objected to; the condition is there for the type checker",
     ),
     Equivalent(
-        "approvals/checkpoints.py",
+        "approvals/event_signatures.py",
         "judge_signature",
         "code, why = objection or (_SIGNER, '')",
         "code, why = objection",
@@ -666,48 +711,48 @@ EQUIVALENT = (
         "only a type checker reads the name of the type",
     ),
     Equivalent(
-        "shell/judging/lost_events.py",
+        "shell/judging/append_only.py",
         "",
         "_AT_ONCE = 500",
         "_AT_ONCE = 501",
         "how many commits one command line names; the answer is the same",
     ),
     Equivalent(
-        "shell/judging/lost_events.py",
+        "shell/judging/append_only.py",
         "lost_events",
         _WANTED + " for path in known if path not in here and (path in passed or path not in elsewhere)}",
         _WANTED + " for path in known if path in passed or path not in elsewhere}",
         "what is here is not among the contents that are read, and so not told",
     ),
     Equivalent(
-        "shell/judging/lost_events.py",
+        "shell/judging/append_only.py",
         "_dangling",
         "commits = [row.split(' ')[2] for row in answer.text.splitlines() if row.startswith('unreachable commit ')]",
         "commits = [row.split(' ')[2] for row in answer.text.splitlines()]",
         "git log passes over trees and files that nothing refers to",
     ),
     Equivalent(
-        "shell/judging/lost_events.py",
+        "shell/judging/append_only.py",
         "_names_of_commits",
         "reflog = run_git(repository.root, 'log', '--walk-reflogs', '--all', '--format=%H %gD', check=False)",
         "reflog = run_git(repository.root, 'log', '--walk-reflogs', '--all', '--format=%H %gD', check=True)",
         "git ends with 0 there, with or without a reflog",
     ),
     Equivalent(
-        "shell/judging/lost_events.py",
+        "shell/judging/append_only.py",
         "_names_of_commits",
         "if not name.startswith('refs/stash'):",
         "if not name.startswith('refs/stashx'):",
         "a new file is in the commits of the stash for the index or for untracked files, which no reflog names",
     ),
     Equivalent(
-        "shell/judging/lost_events.py",
+        "shell/judging/append_only.py",
         "_names_of_commits",
         "listed = run_git(repository.root, 'rev-list', '--branches', '--remotes', '--tags', check=False)",
         "listed = run_git(repository.root, 'rev-list', '--branches', '--remotes', '--tags', check=True)",
         "git ends with 0 there, with or without a branch",
     ),
-    Equivalent("approvals/encodings.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
+    Equivalent("approvals/fields.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
 )
 
 

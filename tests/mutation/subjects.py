@@ -21,16 +21,20 @@ class Group(NamedTuple):
 
 
 _APPROVALS = (
-    "allowed_signers browser_answers decide encodings envelope facts fields keys policy primitives reanchor sigstore "
+    "allowed_signers browser_answers decide envelope facts fields keys policy primitives sigstore "
     "sshsig statement verify webauthn"
 )
 GROUPS = (
     Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "corpora/attacks")),
     Group(
         ("approvals/actors.py", "approvals/event_signatures.py"),
-        ("approvals/test_actors.py", "approvals/test_event_signatures.py", "trust/test_actor_attacks.py"),
+        (
+            "approvals/test_actors.py",
+            "approvals/test_event_signatures.py",
+            "approvals/test_event_signatures_checkpoints.py",
+            "trust/test_actor_attacks.py",
+        ),
     ),
-    Group(("approvals/checkpoints.py",), ("approvals/test_checkpoints.py",)),
     Group(
         tuple(f"ledger/{name}.py" for name in ("fold", "log", "verify")),
         (
@@ -46,10 +50,10 @@ GROUPS = (
         ("lifecycle/test_attestations.py", "lifecycle/test_machine_statements.py"),
     ),
     Group(
-        tuple(f"evidence/{name}.py" for name in ("additions", "commands", "comparison", "reports")),
+        ("evidence/comparison.py", "evidence/runners.py"),
         tuple(
             f"evidence/test_{name}.py"
-            for name in ("additions", "commands", "comparison", "additions_emptied", "reports")
+            for name in ("comparison", "comparison_additions", "comparison_emptied", "runners", "runners_reports")
         ),
     ),
     Group(
@@ -67,7 +71,7 @@ GROUPS = (
         ),
     ),
     Group(
-        ("lifecycle/fork_checks.py", "lifecycle/submission_checks.py"),
+        ("lifecycle/change_checks.py",),
         ("lifecycle/test_fork_checks.py", "lifecycle/test_submissions.py", "lifecycle/test_submitted_files.py"),
     ),
     Group(
@@ -87,6 +91,7 @@ GROUPS = (
         ("shell/judging/append_only.py",),
         (
             "judging/test_append_only.py",
+            "judging/test_lost_events.py",
             "judging/test_coverage_of_changes.py::test_a_landing_is_taken_back_as_a_whole",
             "judging/test_coverage_of_changes.py::test_a_landing_that_was_taken_back_comes_back_as_a_whole",
         ),
@@ -114,7 +119,6 @@ GROUPS = (
             ),
         ),
     ),
-    Group(("shell/judging/lost_events.py",), ("judging/test_lost_events.py",)),
     Group(
         ("shell/judging/change.py",),
         (
@@ -125,7 +129,7 @@ GROUPS = (
         ),
     ),
     Group(("shell/approvals/shown.py",), ("shell/approvals/test_shown.py",)),
-    Group(("report/approval_text.py",), ("report/test_approval_text.py",)),
+    Group(("report/approval_text.py",), ("report/test_approval_text.py", "report/test_approval_text_page.py")),
     Group(
         ("runtime/resume/decide.py", "runtime/attempts/effects.py"),
         ("runtime/test_decide.py", "runtime/test_effects.py", "runtime/test_run.py", "runtime/test_async.py"),

@@ -17,15 +17,17 @@ from runtime.worlds import World
 from workpacket.cli.main import main
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
-from workpacket.model.checkpoint_commit import CheckpointMessage, message_of, read_message
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.commit_checkpoint import (
     OWN_FOLDERS,
+    CheckpointMessage,
     CommitCheckpoints,
     CommitPoint,
     CommitReview,
     GitObserver,
+    message_of,
     next_milestone,
+    read_message,
 )
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.run import Run

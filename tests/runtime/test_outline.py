@@ -16,13 +16,13 @@ from runtime.run_uses import ASYNC_USES, USES, async_performed, lasting, perform
 from runtime.test_replay import ended
 from runtime.worlds import Crash, World
 from workpacket.runtime import RunBlocked, Runtime, Settings
+from workpacket.runtime.attempts import recorder as outline_module
 from workpacket.runtime.attempts import recorder as recorder_module
+from workpacket.runtime.attempts.recorder import FinishedSteps, keep_outline, outlined_state
 from workpacket.runtime.errors import LogDamaged
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.records.state import RunState, fold
-from workpacket.runtime.resume import outline as outline_module
-from workpacket.runtime.resume.outline import FinishedSteps, keep_outline, outlined_state
 from workpacket.runtime.run import Run
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.sqlite.store import SQLiteStore

@@ -11,8 +11,8 @@ import pytest
 
 from runtime.worlds import World
 from workpacket.runtime.errors import PayloadSealed, RedactionFailed, WouldBeAltered
+from workpacket.runtime.records.jcs import key_id, sealed, unsealed
 from workpacket.runtime.records.redaction import Policy, Redactor
-from workpacket.runtime.records.sealed import key_id, sealed, unsealed
 
 KEY, OTHER = "00" * 32, "11" * 32
 SECRET: dict[str, Any] = {"user": "ann", "password": "zebra" + "7319"}

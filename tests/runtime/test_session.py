@@ -20,8 +20,7 @@ from git.scratch import bare_bones
 from runtime.test_tutorial import BLOCK, play
 from runtime.worlds import World
 from workpacket.runtime import RunBlocked, RunCancelled, Runtime, Settings
-from workpacket.runtime.model_sessions.record import LARGEST_INLINE, last_valid, session_points
-from workpacket.runtime.model_sessions.recovery import operator_decides
+from workpacket.runtime.model_sessions.record import LARGEST_INLINE, last_valid, operator_decides, session_points
 from workpacket.runtime.model_sessions.session import ModelRun, OpenSession, assess, open_session
 from workpacket.runtime.records.redaction import Redactor
 

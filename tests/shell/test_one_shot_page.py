@@ -108,7 +108,7 @@ def test_another_name_of_this_machine_shows_nothing(page: OneShotPage, host: str
 
 
 def test_both_addresses_of_this_machine_are_served(page: OneShotPage) -> None:
-    if not module._exists(socket.AF_INET6):
+    if not module.exists(socket.AF_INET6):
         pytest.skip("this machine has no IPv6")
     assert ask(page, "GET", "/", address="::1").status == 404
     assert ask(page, "GET", path_of(page), address="::1").status == 200
@@ -196,7 +196,7 @@ def test_a_port_in_use_is_no_place_for_the_page() -> None:
 
 
 def test_a_port_in_use_for_one_address_only_is_no_place_either() -> None:
-    if not module._exists(socket.AF_INET6):
+    if not module.exists(socket.AF_INET6):
         pytest.skip("this machine has no IPv6")
     with socket.socket(socket.AF_INET6) as other:
         other.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -217,8 +217,8 @@ def test_the_port_is_free_again_afterwards() -> None:
 
 def test_a_machine_without_ipv6_serves_the_other_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "socket", _no_ipv6(socket.socket))
-    assert not module._exists(socket.AF_INET6)
-    assert module._exists(socket.AF_INET)
+    assert not module.exists(socket.AF_INET6)
+    assert module.exists(socket.AF_INET)
 
 
 def _no_ipv6(real: type[socket.socket]) -> Callable[..., socket.socket]:

@@ -30,8 +30,7 @@ from workpacket.text.yaml_edit import (
     set_scalar,
     yaml_text,
 )
-from workpacket.text.yaml_strict import load_yaml
-from workpacket.text.yaml_write import inline, write_yaml
+from workpacket.text.yaml_strict import inline, load_yaml, write_yaml
 
 LOADERS: dict[str, Callable[[Source], Loaded]] = {
     "yaml": load_yaml,

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from text.reading import YAML_TEXTS, exactly, source_of
-from workpacket.text.yaml_strict import load_yaml, raw_text, read_otherwise, resolve, written_as_text
-from workpacket.text.yaml_write import has_plain_shape
+from workpacket.text.yaml_strict import has_plain_shape, load_yaml, raw_text, read_otherwise, resolve, written_as_text
 
 # fmt: off
 TEXT = [

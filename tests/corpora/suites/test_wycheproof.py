@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from softkeys import minimal, packed
-from workpacket.approvals.encodings import Reader, WireFault
+from workpacket.approvals.fields import Reader, WireFault
 from workpacket.approvals.keys import CurvePoint, EdwardsPoint, RsaNumbers, read_key_blob
 from workpacket.approvals.primitives import ecdsa_holds, ed25519_holds, rsa_holds
 from workpacket.errors import WorkpacketError

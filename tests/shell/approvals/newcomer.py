@@ -94,7 +94,7 @@ class Newcomer:
             self.write(STUB, text.replace("(DRAFT)\n- TODO", "(DRAFT)\n- The name is printed."))
         elif step.startswith(f"edit {REFINEMENT}"):
             self._fill_in_the_refinement()
-        elif step.startswith(f"fill in each TODO in {PACKET}"):
+        elif step.startswith((f"fill in each TODO in {PACKET}", f"fill in SEARCH_TERMS in {PACKET}")):
             self.write(PACKET, self.read(PACKET).replace("TERMS: TODO", "TERMS: greeting"))
         elif step == "do the work there and commit it":
             self.write("src/greet.py", "print('hello')\n")

@@ -18,8 +18,8 @@ from git.scratch import git, make_repository
 from guided_tour.terminal import Shown, at_terminal
 from shell.agents import make_key_file
 from shell.approvals.deciding import digest_of, drafted, revocation, written
-from workpacket.approvals.encodings import read_instant, write_instant
 from workpacket.approvals.facts import Verdict
+from workpacket.approvals.fields import read_instant, write_instant
 from workpacket.cli.main import main
 from workpacket.documents.refinement import Refinement
 from workpacket.git.repository import Repository, find_repository

@@ -168,7 +168,7 @@ class Meddler:
 
 
 def _moved(now: Moment, later: timedelta) -> Moment:
-    from workpacket.approvals.encodings import read_instant, write_instant
+    from workpacket.approvals.fields import read_instant, write_instant
     from workpacket.value import replace
 
     instant = read_instant(now.now)

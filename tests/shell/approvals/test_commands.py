@@ -10,7 +10,7 @@ import pytest
 
 from guided_tour.terminal import Shown
 from shell.approvals.story import ALICE, BOB, CAROL, POLICY, REFINEMENT_PATH, STUB_PATH, WP, Story, begin
-from workpacket.approvals.encodings import six_words
+from workpacket.approvals.fields import six_words
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.model.plan import digest
 

@@ -16,8 +16,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
-from workpacket.approvals.encodings import decode_base64
-from workpacket.approvals.fields import PRINCIPAL
+from workpacket.approvals.fields import PRINCIPAL, decode_base64
 from workpacket.approvals.keys import PublicKey, read_key_blob, read_key_fields
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.errors import WorkpacketError

@@ -11,8 +11,7 @@ import hashlib
 import re
 from typing import Literal, TypeAlias
 
-from workpacket.approvals.encodings import Reader, WireFault, encode_base64, string
-from workpacket.approvals.fields import Fields
+from workpacket.approvals.fields import Fields, Reader, WireFault, encode_base64, string
 from workpacket.approvals.keys import FIDO_ECDSA, PublicKey, read_key_blob
 from workpacket.approvals.sshsig import (
     MAGIC,
@@ -171,7 +170,7 @@ def credential_in(line: str) -> bytes:
     """Return the credential named in a line of a `.pub` file; b'' if it names none, so that the browser offers the keys
     it has.
     """
-    from workpacket.approvals.encodings import decode_base64
+    from workpacket.approvals.fields import decode_base64
 
     comment = line.strip().partition(" ")[2].partition(" ")[2]
     try:

@@ -13,8 +13,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from workpacket.approvals.encodings import decode_base64, encode_base64
-from workpacket.approvals.fields import load_json
+from workpacket.approvals.fields import decode_base64, encode_base64, load_json
 from workpacket.approvals.sshsig import SshSignature, check_signature, read_signature
 from workpacket.approvals.statement import Statement, read_statement
 from workpacket.errors import WorkpacketError

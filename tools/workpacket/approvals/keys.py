@@ -11,7 +11,7 @@ import hashlib
 import re
 from typing import TypeAlias
 
-from workpacket.approvals.encodings import Reader, WireFault, decode_base64, encode_base64
+from workpacket.approvals.fields import Reader, WireFault, decode_base64, encode_base64
 from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from cryptography.exceptions import InvalidSignature
 
-from workpacket.approvals.encodings import Reader
+from workpacket.approvals.fields import Reader
 from workpacket.approvals.keys import CurvePoint, EdwardsPoint, RsaNumbers
 
 

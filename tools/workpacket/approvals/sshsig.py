@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-from workpacket.approvals.encodings import Reader, WireFault, decode_base64, encode_base64, string
+from workpacket.approvals.fields import Reader, WireFault, decode_base64, encode_base64, string
 from workpacket.approvals.keys import CurvePoint, EdwardsPoint, PublicKey, RsaNumbers, read_key_blob
 from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern

@@ -13,8 +13,17 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from workpacket.approvals.encodings import read_instant, write_instant
-from workpacket.approvals.fields import COMMIT, NAME, PRINCIPAL, REPOSITORY, SHA256, Fields, load_json
+from workpacket.approvals.fields import (
+    COMMIT,
+    NAME,
+    PRINCIPAL,
+    REPOSITORY,
+    SHA256,
+    Fields,
+    load_json,
+    read_instant,
+    write_instant,
+)
 from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import Json, NotCanonical, canonical_bytes

@@ -18,10 +18,9 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from workpacket.approvals.allowed_signers import Signer
-from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.envelope import Envelope, EnvelopeFile
 from workpacket.approvals.facts import GateFacts, PacketLog, PolicyFiles
-from workpacket.approvals.fields import CLOCK_SKEW, LONGEST_VALIDITY
+from workpacket.approvals.fields import CLOCK_SKEW, LONGEST_VALIDITY, write_instant
 from workpacket.approvals.policy import ANSWER_GATE, GatePolicy, Trusted
 from workpacket.approvals.sshsig import SshSignature
 from workpacket.approvals.statement import RepositoryName, Statement, Subject
@@ -88,8 +87,8 @@ class AnswerFacts(Value):
 
 
 def judge_answer(file: EnvelopeFile, answer: AnswerFacts, gate: GatePolicy, trusted: Trusted) -> Judged:
-    """Judge the envelope of an answer. It counts for this answer only, and the question is part of what was signed, so
-    nothing else can have moved.
+    """Judge the envelope of an answer. It counts for this answer only. The signature covers the question, so there is
+    nothing else to compare.
     """
     parts = file.parts
     if isinstance(parts, Problem):

@@ -21,8 +21,7 @@ import base64
 import json
 import re
 
-from workpacket.approvals.encodings import Reader, WireFault
-from workpacket.approvals.fields import Fields, load_json
+from workpacket.approvals.fields import Fields, Reader, WireFault, load_json
 from workpacket.approvals.keys import HOST, RELYING_PARTY
 from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern

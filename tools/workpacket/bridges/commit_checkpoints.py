@@ -26,9 +26,8 @@ from workpacket.git.objects import Commit, commits_before
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit, is_ancestor
 from workpacket.model.canonical import Json
-from workpacket.model.checkpoint_commit import SIDECARS, TRAILER, read_message, sidecar_bytes
 from workpacket.problem import Problem
-from workpacket.runtime.commit_checkpoint import GitObserver
+from workpacket.runtime.commit_checkpoint import SIDECARS, TRAILER, GitObserver, read_message, sidecar_bytes
 from workpacket.runtime.records.state import Milestones, ReachedMilestone
 from workpacket.shell.package_files import schemas
 from workpacket.shell.tree import read_bytes, refusal

@@ -13,7 +13,7 @@ from workpacket.model.canonical import Json
 from workpacket.problem import Problem
 from workpacket.runtime.catalog import RunLine
 from workpacket.runtime.holders import Caller, at_work
-from workpacket.runtime.model_sessions.recovery import SessionReport
+from workpacket.runtime.model_sessions.record import SessionReport
 from workpacket.runtime.resume.decide import Decision
 from workpacket.runtime.resume.observe import OpenQuestion
 from workpacket.runtime.step.checkpoint import StepCheckpoint

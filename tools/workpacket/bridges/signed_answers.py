@@ -17,8 +17,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
-from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.envelope import EnvelopeFile, pae, write_envelope
+from workpacket.approvals.fields import read_instant
 from workpacket.approvals.policy import ANSWER_GATE, GatePolicy, Policy, Trusted, policy_from_toml, read_policy_files
 from workpacket.approvals.sshsig import read_signature
 from workpacket.approvals.statement import RepositoryName, Statement, Subject

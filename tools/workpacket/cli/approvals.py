@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.facts import Verdict
+from workpacket.approvals.fields import write_instant
 from workpacket.approvals.statement import Statement
 from workpacket.cli.approve import BASE_OPTION, BROWSER_OPTION, KEY_OPTION
 from workpacket.cli.check import UNCOMMITTED_OPTION

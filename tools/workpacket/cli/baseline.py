@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from workpacket.cli.cached_output import Output
 from workpacket.cli.checking import Reported, source_lines
 from workpacket.cli.options import Arguments
-from workpacket.cli.workspace import Workspace
+from workpacket.cli.workspace import Output, Workspace
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import read_file_at
 from workpacket.git.repository import find_repository
@@ -21,14 +20,14 @@ from workpacket.model.reasons import Reason
 from workpacket.model.wording import counted, next_line
 from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
-from workpacket.rules.baseline import Baseline, SourceLine, baseline_text, compare, read_baseline, recorded
+from workpacket.rules.settings import Baseline, SourceLine, baseline_text, compare, read_baseline, recorded
 from workpacket.shell.actor import moment
 from workpacket.shell.base import readable_commit
-from workpacket.shell.cache import Cache, RestsOn
+from workpacket.shell.cache import NO_CACHE, RestsOn
 from workpacket.shell.checking import check
 from workpacket.shell.configuration import read_settings
+from workpacket.shell.governing.evidence import make_tree, scratch_folder
 from workpacket.shell.governing.execution import here
-from workpacket.shell.governing.proof_trees import make_tree, scratch_folder
 from workpacket.shell.package_files import schemas
 from workpacket.shell.transactions.transaction import writing
 from workpacket.shell.tree import find_documents, read_bytes, refusal
@@ -75,9 +74,8 @@ def _new_since(
         tree = make_tree(repository, f"{folder}/tree", commit).root
         files = find_documents(tree)
         settings = read_settings(workspace.root)
-        nothing = Cache(None, workspace.fingerprint)
         before = check(
-            tree, files, whole=True, cache=nothing, reasons=reasons, settings=settings, progress=lambda *_: None
+            tree, files, whole=True, cache=NO_CACHE, reasons=reasons, settings=settings, progress=lambda *_: None
         )
         known = recorded(before.findings, reasons, source_lines(tree))
 

@@ -10,14 +10,21 @@ import sys
 import time
 from collections.abc import Callable
 
-from workpacket.cli.cached_output import GarbageCollectionOff, Output, show, show_fresh
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.cli.workspace import Workspace, open_workspace, write_report
+from workpacket.cli.workspace import (
+    GarbageCollectionOff,
+    Output,
+    Workspace,
+    open_workspace,
+    show,
+    show_fresh,
+    write_report,
+)
 from workpacket.documents.places import PLACES, kind_of
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.shell.approvals import commits_decide
-from workpacket.shell.cache import Cache, RestsOn
+from workpacket.shell.cache import NO_CACHE, Cache, RestsOn
 from workpacket.shell.transactions import left_between_files
 from workpacket.shell.tree import Found, find_documents, named_document
 
@@ -31,7 +38,7 @@ def run(arguments: Arguments) -> int:
     workspace = open_workspace(named=bool(arguments.words) or arguments.flag("stdin-filename"))
     # With --base, a change is judged, and its author may have written to the cache too.
     cached = not (arguments.flag("no-cache") or arguments.value("base"))
-    cache = Cache(workspace.common_dir if cached else None, workspace.fingerprint)
+    cache = workspace.open_cache() if cached else NO_CACHE
     try:
         if arguments.flag("stdin-filename"):
             from workpacket.cli.checking import check_and_render_text
@@ -125,7 +132,7 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
         elif os.path.lexists(os.path.join(workspace.root, path)):
             others.append(word)
         else:
-            hint = f"give a path from {os.getcwd()}, or no path to check everything"
+            hint = f"give a path relative to {os.getcwd()}, or no path to check everything"
             raise WorkpacketError("path_not_found", f"{word} does not exist", hint=hint)
     if others:
         _say_what_is_not_checked(others, alone=not chosen)

@@ -9,10 +9,9 @@ from contextlib import AbstractContextManager, nullcontext
 from fnmatch import fnmatchcase
 from typing import BinaryIO, NamedTuple
 
-from workpacket.cli.cached_output import Output
 from workpacket.cli.check import kind_given
 from workpacket.cli.options import Arguments, usage
-from workpacket.cli.workspace import Workspace, progress_bar
+from workpacket.cli.workspace import Output, Workspace, progress_bar
 from workpacket.documents.places import kind_of
 from workpacket.documents.reading import kind_named
 from workpacket.errors import WorkpacketError
@@ -30,7 +29,6 @@ from workpacket.shell.approvals import approvals_here
 from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.checking import Checked, check, check_text
 from workpacket.shell.configuration import read_settings
-from workpacket.shell.held import judged_in_part
 from workpacket.shell.transactions import left_between_files
 from workpacket.shell.tree import Found, find_documents, read_bytes
 from workpacket.text.source import Source
@@ -63,7 +61,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
 
         return write_baseline(arguments, workspace, checked.findings, reasons, source_lines(workspace.root))
     without_known = _reporting(arguments, workspace, reasons, source_lines(workspace.root))
-    reported = without_known(selected(judged_in_part(workspace.root, checked.findings)))
+    reported = without_known(selected(_judged_in_part(workspace, checked.findings)))
     findings = reported.findings
     if arguments.flag("diff"):
         return _diff(workspace, kinds, findings, unsafe=unsafe, style=style)
@@ -77,7 +75,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
         refuse_unreadable(files)
         repairs = fix_files(workspace.root, kinds, findings, unsafe=unsafe)
         checked = _examined(arguments, workspace, again(), cache, settings)
-        reported = without_known(selected(judged_in_part(workspace.root, checked.findings)))
+        reported = without_known(selected(_judged_in_part(workspace, checked.findings)))
         findings = [*reported.findings, *repairs.refused]
         notes.append(repairs.told())
         repaired = repairs.done()
@@ -106,9 +104,17 @@ def outcome_of(arguments: Arguments, workspace: Workspace, cache: Cache) -> Chec
     reasons, files = catalogue(), find_documents(workspace.root)
     lines = source_lines(workspace.root)
     checked = _examined(arguments, workspace, files, cache, _settings(arguments, workspace))
-    reported = _reporting(arguments, workspace, reasons, lines)(judged_in_part(workspace.root, checked.findings))
+    reported = _reporting(arguments, workspace, reasons, lines)(_judged_in_part(workspace, checked.findings))
     kinds = {found.path: found.kind for found in files}
     return CheckOutcome(tuple(reported.findings), kinds, reported.notes, lines)
+
+
+def _judged_in_part(workspace: Workspace, findings: Sequence[Problem]) -> list[Problem]:
+    if not workspace.is_partial:
+        return list(findings)
+    from workpacket.shell.held import judged_in_part
+
+    return judged_in_part(workspace.root, findings)
 
 
 def check_and_render_text(arguments: Arguments, workspace: Workspace, stream: BinaryIO) -> Output:

@@ -58,6 +58,7 @@ from workpacket.shell.claim_refs import ClaimRefs, RemoteClaim, Unarbitrated, he
 from workpacket.shell.governed_files import GovernedFiles, packet_called
 from workpacket.shell.governing.execution import ACTIVATION, carry_out, facts_before, gather, here
 from workpacket.shell.held import look
+from workpacket.shell.transactions.transaction import complete_unfinished
 from workpacket.shell.work_done import branch_here
 from workpacket.value import replace
 
@@ -186,6 +187,7 @@ def _run_start(arguments: Arguments) -> int:
     approved = _approved(arguments, repository, name, actor)
     if approved != exits.OK:
         return approved
+    complete_unfinished(repository, "start")
     look(repository, head=False).require_visible()
     facts = gather(repository, [name], actor, (ACTIVATION,))
     if facts.packets[name].state.lane == "STUB" and not facts.packets[name].light:
@@ -396,7 +398,7 @@ def _team(policy: LifecyclePolicy) -> _Team | None:
 @contextmanager
 def _decided_by_remote(arguments: Arguments, decide: Decide, policy: LifecyclePolicy) -> Iterator[Decide]:
     """Have the remote decide about the claims that `decide` plans, if the command line or the policy says so. A claim
-    that does not reach the log is given back.
+    that does not reach the log is released.
     """
     if not arguments.flag("remote") and policy.claims != "remote":
         yield decide

@@ -72,8 +72,8 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("check", "check", "find everything that is wrong in the governance documents"),
             ("fmt", "fmt", "rewrite documents in their canonical form"),
             ("audit", "trace", "verify the whole repository, and report what is wrong, since when, and who must act"),
-            ("audit deps", "deps", "find dependencies that changed without permission"),
-            ("audit justfile", "lint_justfile", "find parameters that a justfile inserts into a command line unquoted"),
+            ("audit deps", "audits", "find dependencies that changed without permission"),
+            ("audit justfile", "audits", "find parameters that a justfile inserts into a command line unquoted"),
             (
                 "trace",
                 "trace",
@@ -83,7 +83,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("trace trailers", "trace", "print the trailers of a packet for a commit or a pull request"),
             ("log", "log", "verify the log, or sign a checkpoint of it"),
             ("log show", "history", "show what happened to a packet"),
-            ("log recover", "log", "bring back events that git took away, or finish an interrupted command"),
+            ("log recover", "log", "restore events that git removed, or finish an interrupted command"),
             ("log import", "foreign_forms", "import checkpoints in a foreign format into the log"),
             ("log export", "foreign_forms", "export checkpoints from the log in a foreign format"),
             ("approvals", "approvals", "list and verify approvals"),
@@ -98,6 +98,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         "Board and registry",
         (
             ("board", "views", "show the board, regenerate it, move an entry, or export a page"),
+            ("board serve", "serve", "serve the board in a browser of this machine, always up to date"),
             (
                 "board registry",
                 "registers",
@@ -129,8 +130,8 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("runtime worker", "run_command", "execute the runs offered in a queue"),
             ("runtime store", "doctor", "create or upgrade the tables of runs on a server, and grant access to roles"),
             ("runtime doctor", "doctor", "check the store of runs and its location"),
-            ("runtime batch", "batch", "take tasks through tests, implementation and review in batches"),
-            ("runtime progress", "progress_command", "record or list the progress of roles in features"),
+            ("runtime batch", "progress", "take tasks through tests, implementation and review in batches"),
+            ("runtime progress", "progress", "record or list the progress of roles in features"),
         ),
     ),
     (

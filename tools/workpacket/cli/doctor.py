@@ -17,7 +17,6 @@ from workpacket.git.repository import find_repository
 from workpacket.git.revisions import is_ignored
 from workpacket.git.run import run_git
 from workpacket.model.canonical import Json
-from workpacket.model.checkpoint_commit import SIDECARS
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.wording import counted
 from workpacket.report.catalogue import catalogue
@@ -25,6 +24,7 @@ from workpacket.report.escape import escape
 from workpacket.report.runs import CheckRow, render_checks
 from workpacket.runtime.attempts.starter import orphans_of
 from workpacket.runtime.clock import SystemClock
+from workpacket.runtime.commit_checkpoint import SIDECARS
 from workpacket.runtime.errors import LogDamaged, PayloadErased, RedactionFailed, RuntimeFault
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.records.events import KINDS, Event
@@ -32,8 +32,7 @@ from workpacket.runtime.records.jcs import SEALED, value_of
 from workpacket.runtime.records.redaction import Redactor, clean_data
 from workpacket.runtime.records.state import fold
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.stores.contract import Store
-from workpacket.runtime.stores.health import Inspectable, problems_of
+from workpacket.runtime.stores.contract import Inspectable, Store, problems_of
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.place import OUTSIDE_GIT, POSTGRES, require_driver, store_path, store_url, work_tree_of
 from workpacket.runtime.stores.sqlite.files import file_system_of

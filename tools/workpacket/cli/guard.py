@@ -22,15 +22,17 @@ from workpacket.model.layout import APPEND_ONLY_FOLDERS, GOVERNANCE_FOLDER
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, Final
+    from typing import Any, Final, TypeAlias
 
     from workpacket.git.repository import Repository
+
+    Judge: TypeAlias = Callable[[str], PathDecision]
 
 _FAILED: Final = 1
 
 
 class Agent:
-    """The hooks of a coding agent: its tools that write one file, with the argument that names it."""
+    """The hooks of a coding agent: its tools that write files, with the paths that a call names."""
 
     __slots__ = ("introduction", "refusal", "settings", "starting", "tools", "writing")
 
@@ -39,7 +41,7 @@ class Agent:
         settings: str,
         writing: str,
         starting: str,
-        tools: dict[str, str],
+        tools: dict[str, Callable[[dict[str, Any]], list[str]]],
         refusal: Callable[[str], object],
         introduction: Callable[[str], str],
     ) -> None:
@@ -49,6 +51,40 @@ class Agent:
         self.tools = tools
         self.refusal = refusal
         self.introduction = introduction
+
+
+def _one(argument: str) -> Callable[[dict[str, Any]], list[str]]:
+    """Return the path in this argument, if there is one."""
+    return lambda given: [path] if isinstance(path := given.get(argument), str) and path else []
+
+
+_HEADS: Final = ("*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: ")
+
+
+def _patched(given: dict[str, Any]) -> list[str]:
+    """Return the paths in a patch. A line of a changed file begins with a blank, + or -, so that it names none; between
+    files, the reader of patches ignores blanks before a header.
+    """
+    patch = given.get("command")
+    if not isinstance(patch, str):
+        raise ValueError("it has no patch")
+    found: list[str] = []
+    begun = updating = False
+    for line in patch.split("\n"):
+        head = line.rstrip() if updating else line.strip()
+        if not begun or head == "*** End Patch":
+            begun = head == "*** Begin Patch"
+            continue
+        name = next((name for name in _HEADS if head.startswith(name)), "")
+        if name:
+            found.append(head.removeprefix(name).strip())
+            updating = name in _HEADS[2:]
+    return found
+
+
+def _denied(reason: str) -> object:
+    said = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}
+    return {"hookSpecificOutput": said}
 
 
 def _in_context(text: str) -> str:
@@ -61,21 +97,19 @@ AGENTS: Final = {
         ".claude/settings.json",
         "PreToolUse",
         "SessionStart",
-        {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"},
-        lambda reason: {
-            "hookSpecificOutput": {
-                "hookEventName": "PreToolUse",
-                "permissionDecision": "deny",
-                "permissionDecisionReason": reason,
-            }
+        {
+            **dict.fromkeys(("Write", "Edit", "MultiEdit"), _one("file_path")),
+            "NotebookEdit": _one("notebook_path"),
         },
+        _denied,
         _in_context,
     ),
+    "codex": Agent(".codex/hooks.json", "PreToolUse", "SessionStart", {"apply_patch": _patched}, _denied, _in_context),
     "gemini": Agent(
         ".gemini/settings.json",
         "BeforeTool",
         "SessionStart",
-        {"write_file": "file_path", "replace": "file_path"},
+        dict.fromkeys(("write_file", "replace"), _one("file_path")),
         lambda reason: {"decision": "deny", "reason": reason},
         _in_context,
     ),
@@ -87,7 +121,7 @@ def _run(arguments: Arguments) -> int:
         return _as_hook(arguments)
     ways = [name for name in ("staged", "base", "watch") if arguments.flag(name)]
     if len(ways) + bool(arguments.words) != 1:
-        raise usage(arguments.command, "missing_argument", "it needs a PATH, or one of --staged, --base and --watch")
+        raise usage(arguments.command, "missing_argument", "expected a PATH, or one of --staged, --base and --watch")
     if ways == ["watch"]:
         return _watch(arguments)
     decisions = _changes(arguments) if ways else _named(arguments.words, os.getcwd(), arguments.value("as"))
@@ -129,10 +163,8 @@ def _as_hook(arguments: Arguments) -> int:
     try:
         call = json.loads(sys.stdin.buffer.read())
         name = call["tool_name"]
-        path = call["tool_input"].get(agent.tools[name]) if name in agent.tools else None
-        if not isinstance(path, str) or not path:
-            return exits.OK
-        decisions = _named([path], call.get("cwd") or os.getcwd(), arguments.value("as"))
+        paths = agent.tools[name](call["tool_input"]) if name in agent.tools else []
+        decisions = _named(paths, call.get("cwd") or os.getcwd(), arguments.value("as")) if paths else []
     except Exception as error:
         sys.stderr.write(f"workpacket guard could not judge this call, and does not stop it: {error}\n")
         return _FAILED
@@ -156,8 +188,9 @@ def _in_a_sentence(decision: PathDecision) -> str:
 def _named(words: Sequence[str], folder: str, name: str) -> list[PathDecision]:
     """Judge paths as given to a program in this folder; of the names of one path, the first that is refused counts."""
     found = []
+    judges: dict[str, Judge] = {}
     for word in words:
-        decisions = [one for place in _places(folder, word) for one in _judged(place, name)]
+        decisions = [one for place in _places(folder, word) for one in _judged(place, name, judges)]
         refused = [one for one in decisions if one.refused is not None]
         elsewhere = PathDecision(word, "", "no governed repository contains it", None)
         found.append((refused or decisions or [elsewhere])[0])
@@ -180,18 +213,42 @@ def _places(folder: str, word: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _judged(place: str, name: str) -> Iterator[PathDecision]:
-    """Judge an absolute path by each governed repository around it."""
+def _judged(place: str, name: str, judges: dict[str, Judge]) -> Iterator[PathDecision]:
+    """Judge an absolute path by each governed repository around it, under each of its names there."""
     root = os.path.dirname(place)
     while True:
         if os.path.isdir(os.path.join(root, GOVERNANCE_FOLDER)) and os.path.exists(os.path.join(root, ".git")):
-            yield from _judge(root, [os.path.relpath(place, root).replace(os.sep, "/")], name)
+            judge = judges.get(root) or judges.setdefault(root, _judge(root, name))
+            path = os.path.relpath(place, root).replace(os.sep, "/")
+            yield judge(path)
+            yield from map(judge, _other_names(root, path))
         if os.path.dirname(root) == root:
             return
         root = os.path.dirname(root)
 
 
-def _judge(root: str, paths: Sequence[str], name: str) -> list[PathDecision]:
+def _other_names(root: str, path: str) -> list[str]:
+    """Return the tracked files that are the same file (hard links), because writing one changes all of them."""
+    import stat
+
+    from workpacket.git.run import run_git
+
+    def identity(name: str) -> tuple[int, int, int]:
+        try:
+            found = os.lstat(os.path.join(root, name))
+        except OSError:
+            return 0, 0, 0
+        return (found.st_dev, found.st_ino, found.st_nlink) if stat.S_ISREG(found.st_mode) else (0, 0, 0)
+
+    own = identity(path)
+    if own[2] < 2:
+        return []
+    names = run_git(root, "ls-files", "-z").text.split("\0")[:-1]
+    return [name for name in names if name != path and identity(name) == own]
+
+
+def _judge(root: str, name: str) -> Judge:
+    """Return what judges paths of this repository for an actor."""
     from pathlib import Path
 
     from workpacket.git.repository import find_repository
@@ -201,7 +258,7 @@ def _judge(root: str, paths: Sequence[str], name: str) -> list[PathDecision]:
     rules = _rules(repository)
     actor = acting(repository, name).id
     now = moment().now
-    return [decide(path, actor, rules, now) for path in paths]
+    return lambda path: decide(path, actor, rules, now)
 
 
 def _rules(repository: Repository) -> GuardRules:
@@ -215,8 +272,8 @@ def _rules(repository: Repository) -> GuardRules:
         known = cached.recall()
         if known is not None:
             return from_text(known[1])
-        from workpacket.cli.cached_output import SETTINGS_FILES
         from workpacket.cli.read_only import output
+        from workpacket.cli.workspace import SETTINGS_FILES
 
         rules = _gathered(repository)
         made = output(repository, as_text(rules))
@@ -290,8 +347,8 @@ def _changes(arguments: Arguments) -> list[PathDecision]:
     answer = run_git(repository.root, "diff", "--name-status", "--no-renames", "-z", *wanted)
     fields = answer.text.split("\0")[:-1]
     changed = list(zip(fields[::2], fields[1::2], strict=True))
-    return _judge(str(repository.root), [path for kind, path in changed if not _is_entry(kind, path)],
-                  arguments.value("as"))  # fmt: skip
+    paths = [path for kind, path in changed if not _is_entry(kind, path)]
+    return [*map(_judge(str(repository.root), arguments.value("as")), paths)] if paths else []
 
 
 def _is_entry(kind: str, path: str) -> bool:
@@ -315,7 +372,7 @@ def _watch(arguments: Arguments) -> int:
         while True:
             entries = [one for one in status(repository) if not _is_entry(one.letters, one.path)]
             paths = [one.path for one in entries if one.path not in told]
-            for one in _judge(str(repository.root), paths, arguments.value("as")) if paths else ():
+            for one in map(_judge(str(repository.root), arguments.value("as")), paths) if paths else ():
                 if one.refused is not None:
                     told.add(one.path)
                     print(escape(_in_a_sentence(one)), flush=True)

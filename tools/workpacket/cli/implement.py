@@ -1,29 +1,191 @@
-"""`implement`, and what `show`, `why` and `claim` do with a work package of spec-kitty instead of a packet."""
+"""`implement`, and what `show`, `why` and `claim` do with a work package of spec-kitty: what one waits for, who takes
+it, and its branch and work tree.
+
+The file of a package is its only record, so its lane and its history change there. A package whose file has no lane is
+shown, but not moved: newer versions of spec-kitty record the lane elsewhere.
+"""
 
 from __future__ import annotations
 
+import glob
+import os
+import re
 import sys
 from collections.abc import Sequence
+from typing import Final
 
-from workpacket.bridges.missions import (
-    READY,
-    UNDER_WAY,
-    MissionPackage,
-    claim_unmet,
-    make_place,
-    package_named,
-    take,
-)
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.packet_command import ACTING, actor_of, is_package_id, refuse, unmet_json, unmet_lines, words_of
 from workpacket.cli.read_only import show_json
+from workpacket.documents.front_matter_document import read_front_matter
+from workpacket.documents.work_package import WorkPackage, scoped
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import is_ignored
+from workpacket.git.revisions import add_branch, add_worktree, commit_of, is_ignored, list_worktrees, local_branches
+from workpacket.lifecycle.starter_documents import MISSIONS
 from workpacket.model import exits
-from workpacket.problem import Problem
+from workpacket.model.canonical import Json
+from workpacket.model.lanes import SATISFYING, UNJUDGED
+from workpacket.model.plan import FileChange, Plan
+from workpacket.problem import Location, Problem
 from workpacket.report.escape import escape
+from workpacket.shell.actor import moment
 from workpacket.shell.governing.execution import here
+from workpacket.shell.transactions.transaction import writing
+from workpacket.shell.tree import link_on_the_way, read_bytes
+from workpacket.text.source import MARKDOWN, Plain, Source
+from workpacket.text.yaml_edit import CannotEdit, append_item, set_scalar, yaml_text
+from workpacket.value import Value
+
+_NAME: Final = re.compile(r"(?:(?P<mission>[A-Za-z0-9][A-Za-z0-9._-]{0,76})--)?(?P<short>WP[0-9]{2,9})\Z")
+READY: Final = "READY_FOR_DEV"
+UNDER_WAY: Final = "IN_PROGRESS"
+# Missions have no policy of ours; what landed without a verdict is done there too.
+_DONE: Final = frozenset({*SATISFYING, UNJUDGED})
+_TAKEN: Final = "doing"
+
+
+class MissionPackage(Value):
+    """One work package. `lane` is the token of its lane, or '' if the file has no token or an unknown one."""
+
+    document: WorkPackage
+    id: str
+    lane: str
+    depends: tuple[tuple[str, str], ...]  # with their lanes
+
+    @property
+    def branch(self) -> str:
+        return self.id.replace("--", "-")
+
+    @property
+    def worktree(self) -> str:
+        return f".worktrees/{self.branch}"
+
+    @property
+    def waiting(self) -> tuple[tuple[str, str], ...]:
+        """The dependencies that are not done."""
+        return tuple(one for one in self.depends if one[1] not in _DONE)
+
+    def as_json(self, unmet: Sequence[Json], command: str) -> dict[str, Json]:
+        title, status = self.document.title, self.document.lane
+        return {
+            "id": self.id,
+            "title": title.value if title is not None else "",
+            "lane": self.lane,
+            "status": status.value if status is not None else "",
+            "path": self.document.path,
+            "depends": [{"id": name, "lane": lane} for name, lane in self.depends],
+            "subtasks": [text.value for text in self.document.subtasks],
+            "branch": self.branch,
+            "worktree": self.worktree,
+            "unmet": [*unmet],
+            "next": command,
+        }
+
+
+def package_named(root: str, word: str) -> MissionPackage:
+    """Return the package; raise an error if there is none, or if several missions have one with this short id."""
+    found = _files_of(root, word)
+    if not found:
+        raise WorkpacketError("packet_unknown", f"there is no work package {word}", hint="workpacket list")
+    ids = [scoped(document.own_id, document.mission) for document in found]
+    if len(set(ids)) > 1:
+        raise WorkpacketError("packet_ambiguous", f"several missions have a {word}", hint=f"name {' or '.join(ids)}")
+    names = [scoped(text.value, found[0].mission) for text in found[0].dependencies]
+    lanes = {name: [_token(document) for document in _files_of(root, name)] for name in names}
+    return MissionPackage(found[0], ids[0], _token(found[0]), tuple((name, (*lanes[name], "")[0]) for name in names))
+
+
+def _files_of(root: str, word: str) -> list[WorkPackage]:
+    match = _NAME.match(word)
+    if match is None:
+        return []
+    pattern = f"{MISSIONS}/{glob.escape(match['mission'] or '') or '*'}/tasks/{match['short']}*.md"
+    paths = [path.replace(os.sep, "/") for path in sorted(glob.glob(pattern, root_dir=root))]
+    return [document for path in paths if (document := _read(root, path)).file_id == match["short"]]
+
+
+def _read(root: str, path: str) -> WorkPackage:
+    if link_on_the_way(root, path):
+        raise WorkpacketError("file_unreadable", "it is behind a symbolic link", path=path)
+    try:
+        return WorkPackage(Source.from_bytes(path, read_bytes(root, path, MARKDOWN.size)))
+    except OSError as error:
+        raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=path) from error
+
+
+def _token(document: WorkPackage) -> str:
+    named = document.lanes.named(document.lane.value) if document.lane is not None else ()
+    return named[0].token if len(named) == 1 else ""
+
+
+def claim_unmet(package: MissionPackage, base: str = "", lanes: Sequence[str] = (READY,)) -> tuple[Problem, ...]:
+    """Return what keeps the package from being taken.
+
+    A package that starts from the branch of `base` does not wait for `base`.
+    """
+    place = Location(package.document.path)
+    found = []
+    if package.lane not in lanes:
+        status = package.document.lane
+        message = f"{package.id} is {status.value}" if status is not None else f"{package.id} has no lane in its file"
+        found.append(
+            Problem(
+                "wrong_lane", f"{message}; only a planned package can be taken", place, f"workpacket show {package.id}"
+            )
+        )
+    for name, lane in package.waiting:
+        if name != base:
+            short = name.rpartition("--")[2]
+            build = f"workpacket packet implement {package.id} --on {short}"
+            hint = f"workpacket why {name}; or build on its branch: {build}"
+            found.append(Problem("dependency_unmet", f"{name} is {lane or 'missing'}; it must be done", place, hint))
+    return tuple(found)
+
+
+def take(repository: Repository, package: MissionPackage, actor: str) -> tuple[str, ...]:
+    """Write lane and history into the file; return the changed paths."""
+    document = package.document
+    now = moment()
+    try:
+        data = _taken(document, actor, now.now)
+    except CannotEdit as error:
+        raise WorkpacketError("file_unreadable", str(error), path=document.path) from error
+    with writing(repository, "claim") as transaction:
+        return transaction.apply(Plan("claim", now.tx, (FileChange(document.path, document.source.digest, data),)))
+
+
+def _taken(document: WorkPackage, actor: str, now: str) -> bytes:
+    front = read_front_matter(document.source)
+    text = yaml_text(document.source, start=front.start, end=front.end)
+    text = text.edited(set_scalar(text, ("lane",), _TAKEN))
+    history = text.root.get("history")
+    if history is not None and history.items:
+        text = text.edited(append_item(text, ("history",), _entry(history.items[-1].plain(), actor, now)))
+    return text.source.encode()
+
+
+def _entry(last: Plain, actor: str, now: str) -> Plain:
+    """Return an entry in the form of the last one; several are in use."""
+    known = last if isinstance(last, dict) else {}
+    values: dict[str, Plain] = {
+        "event": "claimed", "timestamp": now, "at": now, "actor": actor, "agent": actor, "lane": _TAKEN,
+        "action": "Claimed",
+    }  # fmt: skip
+    return {key: values[key] for key in known if key in values} or {"timestamp": now, "actor": actor, "lane": _TAKEN}
+
+
+def make_place(repository: Repository, package: MissionPackage, base: MissionPackage | None) -> None:
+    """Create the branch and the work tree if they are missing, at the branch of the base or else at HEAD."""
+    branches = local_branches(repository)
+    if package.branch not in branches:
+        start = base.branch if base is not None else "HEAD"
+        if base is not None and start not in branches:
+            hint = f"workpacket packet implement {base.id}"
+            raise WorkpacketError("unknown_revision", f"{base.id} has no branch {start}", hint=hint)
+        add_branch(repository, package.branch, commit_of(repository, start))
+    if all(tree.branch != package.branch for tree in list_worktrees(repository)):
+        add_worktree(repository, repository.root / package.worktree, package.branch)
 
 
 def show(arguments: Arguments) -> int:

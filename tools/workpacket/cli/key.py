@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 from workpacket.approvals.actors import ACTOR_NAME
-from workpacket.approvals.encodings import write_instant
-from workpacket.approvals.fields import PRINCIPAL
+from workpacket.approvals.fields import PRINCIPAL, write_instant
 from workpacket.approvals.policy import Trusted
 from workpacket.cli.approve import BASE_OPTION, BROWSER_OPTION
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage

@@ -10,10 +10,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
-from workpacket.cli.cached_output import Output
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, usage
-from workpacket.cli.workspace import progress_bar
+from workpacket.cli.workspace import Output, progress_bar
 from workpacket.documents.document import stem_of
 from workpacket.documents.summary import WorkSummary
 from workpacket.git.objects import TextMatch, grep

@@ -1,11 +1,11 @@
-"""`mcp`: the commands that an agent needs, as a server of the Model Context Protocol on standard input and output.
+"""`mcp`: the commands that an agent needs, as a server of the Model Context Protocol.
 
 Each call runs one command in a process of its own, with the key of the account that started the server, and under one
 name, chosen when the server starts. The caller's values are positional arguments or values of options, never options.
 There is no tool that approves, waives, overrides or answers a question of a run.
 
-An answer has the command's JSON object as structured content, and one page of it as text. What documents say is in that
-text, so it is marked as data.
+An answer has the command's JSON object as structured content, and one page of it as text. That text quotes documents,
+so it is marked as data.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import COMMIT
 from workpacket.errors import WorkpacketError
 
-PACKET: Final = {"type": "string", "pattern": "^WP-[A-Za-z0-9.-]{1,100}$", "description": "The id of the packet."}
+PACKET: Final = {"type": "string", "pattern": "^WP-[A-Za-z0-9.-]{1,100}$"}
 _TEXT: Final = {"type": "string", "minLength": 1, "maxLength": 2000}
-_PAGE: Final = {"type": "integer", "minimum": 1, "maximum": 1000, "description": "The page of the answer."}
+_PAGE: Final = {"type": "integer", "minimum": 1, "maximum": 1000}
+# What a list of tools leaves out: agents read the list in each session, and a call that breaks a limit is told so.
+_LIMITS: Final = frozenset({"pattern", "minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems"})
 _VERDICTS: Final = ("PASS", "FAIL", "CHANGES", "OUTDATED_ONLY")
 
 
 class Tool(NamedTuple):
-    """One tool. `words` makes the command line of its arguments; those of a `writing` one name the actor."""
+    """One tool. `words` turns its arguments into a command line, which names the actor if the tool is `writing`."""
 
     description: str
     properties: Mapping[str, Any]
@@ -34,12 +36,33 @@ class Tool(NamedTuple):
 
     @property
     def schema(self) -> dict[str, Any]:
+        """The schema by which calls are judged."""
         return {
             "type": "object",
             "properties": {**self.properties, "page": _PAGE},
             "required": [*self.required],
             "additionalProperties": False,
         }
+
+    @property
+    def listed(self) -> dict[str, Any]:
+        """The schema as agents read it."""
+        return {
+            "type": "object",
+            "properties": _brief({**self.properties, "page": _PAGE}),
+            "required": [*self.required],
+        }
+
+
+def _brief(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: {
+            key: _brief({"": value})[""] if key == "items" else value
+            for key, value in one.items()
+            if key not in _LIMITS
+        }
+        for name, one in properties.items()
+    }
 
 
 def _prove(given: Mapping[str, Any]) -> list[str]:
@@ -60,7 +83,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         lambda given: (["show"], [given["id"]]),
     ),
     "why": Tool(
-        "Lists every condition that keeps a packet from its next lane, with the command that supplies it.",
+        "Lists what keeps a packet from its next lane, with the command that supplies it.",
         {"id": PACKET},
         ("id",),
         lambda given: (["why"], [given["id"]]),
@@ -105,9 +128,9 @@ TOOLS: Final[Mapping[str, Tool]] = {
         {
             "id": PACKET,
             "verdict": {"type": "string", "enum": [*_VERDICTS]},
-            "report": {**_TEXT, "description": "The report, a file in the repository."},
-            "reference": {**_TEXT, "description": "The place that describes the requested changes."},
-            "reason": {**_TEXT, "description": "The reason; for a light packet, it can replace the report."},
+            "report": {**_TEXT, "description": "A file in the repository."},
+            "reference": {**_TEXT, "description": "Where the requested changes are described."},
+            "reason": {**_TEXT, "description": "For a light packet, it can replace the report."},
         },
         ("id", "verdict"),
         lambda given: (["verdict", *_judged(given)], [given["id"], given["verdict"]]),
@@ -140,13 +163,25 @@ PROMPTS: Final = {
 def _run(arguments: Arguments) -> int:
     if arguments.words:
         raise usage(arguments.command, "unexpected_argument", "it takes only options")
+    name = arguments.value("as")
+    actor, commit = ("--as", name) if name else (), ("--commit",) if arguments.flag("commit") else ()
     try:
+        if arguments.value("http"):
+            from workpacket.cli.mcp_http import serve_http
+
+            return serve_http(actor, commit, _port(arguments))
         from workpacket.cli.mcp_server import serve
     except ImportError as error:
         message = f"the server needs the extra workpacket[mcp]: {error}"
         raise WorkpacketError("extra_missing", message, hint="pip install 'workpacket[mcp]'") from error
-    name = arguments.value("as")
-    return serve(("--as", name) if name else (), ("--commit",) if arguments.flag("commit") else ())
+    return serve(actor, commit)
+
+
+def _port(arguments: Arguments) -> int:
+    text = arguments.value("http")
+    if not (text.isascii() and text.isdecimal() and int(text) < 65536):
+        raise usage(arguments.command, "invalid_value", "--http requires a port from 0 to 65535")
+    return int(text)
 
 
 COMMAND = Command(
@@ -154,11 +189,15 @@ COMMAND = Command(
     _run,
     description="""
 Serves eight tools on standard input and output, for agents that have no shell: next, show, why, search, start, note,
-done and verdict. No tool can approve, waive, override, answer a question of a run, or act under another name than the
-server's. Needs the extra workpacket[mcp].""",
+done and verdict. No tool can approve, waive, override, answer a question of a run, or act under a name other than the
+server's. If only an approval is missing, the client is asked to show a page for it to a person, if it can.
+
+With --http, it serves the same tools over HTTP, on this machine only, to clients that send the token that it prints, or
+the one in WORKPACKET_MCP_TOKEN. Needs the extra workpacket[mcp].""",
     options=(
+        Option("http", "serve streamable HTTP on this port of 127.0.0.1; 0 for any free port", value="PORT"),
         COMMIT,
         Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
     ),
-    examples=("workpacket mcp --as coder-1",),
+    examples=("workpacket mcp --as coder-1", "workpacket mcp --http 8765 --as coder-1"),
 )

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from workpacket.cli.cached_output import AGE, Output
 from workpacket.cli.history import cache_dependencies, claims_of_others, runs_of
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.read_only import (
@@ -20,15 +19,16 @@ from workpacket.cli.read_only import (
     reader_identity,
 )
 from workpacket.cli.views import EXPORTS
+from workpacket.cli.workspace import AGE, Output
 from workpacket.documents.register_table import entry_line
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import PacketState, fold
+from workpacket.lifecycle.authorship import CLAIMED
 from workpacket.lifecycle.board_sync import hand_edits
 from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.gates import ends_unjudged, lease_held
 from workpacket.lifecycle.glance import Glance, glance_at
 from workpacket.lifecycle.next_steps import Ready, ready
-from workpacket.lifecycle.separation import CLAIMED
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import FORKED
@@ -91,7 +91,7 @@ def cards_of(
     from workpacket.cli.history import log_at
 
     at = arguments.value("at")
-    runs = {} if at else runs_of(_with_runs(facts), ask_store=not published)
+    runs = {} if at else runs_of(with_runs(facts), ask_store=not published)
     signed = facts.policy.actors.present
     for name, packet in sorted(facts.packets.items()):
         glance = packet.glance
@@ -100,18 +100,18 @@ def cards_of(
             glance = glance_at(log, fold(log))
         if glance.lane:
             lane = glance.lane if at else packet.lane
-            said = _UNJUDGED_NOTE if lane == UNJUDGED else _note(glance, signed=signed)
+            said = _UNJUDGED_NOTE if lane == UNJUDGED else card_note(glance, signed=signed)
             yield Card(name, lane, said, glance.title or "", runs.get(name, ())), glance.last
 
 
 _UNJUDGED_NOTE: Final = "not judged"
 
 
-def _with_runs(facts: Facts) -> dict[str, PacketState]:
+def with_runs(facts: Facts) -> dict[str, PacketState]:
     return {name: packet.state for name, packet in sorted(facts.packets.items()) if packet.glance.runs}
 
 
-def _note(glance: Glance, *, signed: bool) -> str:
+def card_note(glance: Glance, *, signed: bool) -> str:
     """Return a note that does not depend on the clock, so that a cached or published board stays correct.
 
     `signed` is whether the policy names actors.
@@ -126,7 +126,7 @@ def _note(glance: Glance, *, signed: bool) -> str:
 
 
 def _claimed(glance: Glance, *, signed: bool) -> str:
-    """Say that the holder is not proven. A list does not verify signatures: it says which are missing."""
+    """Return the note that the holder is not proven. Lists do not verify signatures; they only report missing ones."""
     return "" if signed and glance.lease_signed else f" ({CLAIMED})"
 
 
@@ -204,7 +204,6 @@ def _titles() -> dict[str, str]:
     import json
 
     from workpacket.cli.workspace import open_workspace, progress_bar
-    from workpacket.shell.cache import Cache
     from workpacket.shell.checking import known_or_examined
     from workpacket.shell.configuration import lanes_here
     from workpacket.shell.tree import find_documents
@@ -212,7 +211,7 @@ def _titles() -> dict[str, str]:
     workspace = open_workspace()
     work = [found for found in find_documents(workspace.root) if found.kind in ("stub", "packet")]
     work.sort(key=lambda found: found.kind == "packet")
-    cache = Cache(workspace.common_dir, workspace.fingerprint)
+    cache = workspace.open_cache()
     try:
         results = known_or_examined(workspace.root, work, cache, progress_bar(), lanes_here(workspace.root))
     finally:
@@ -227,10 +226,10 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
     counts = Counter(packet.lane or "no log" for packet in facts.packets.values())
     me, asked = reader_identity(arguments, repository).id, asking_files(arguments, repository)
     held = _held(facts)
-    waiting = list(_waiting(facts))
+    waiting = list(waiting_packets(facts))
     edits = [f"{packet.id} (line {line}: {token}, log: {packet.lane})" for packet, token, line in hand_edits(facts)]
     rows = ready(facts)
-    runs = runs_of(_with_runs(facts))
+    runs = runs_of(with_runs(facts))
     steady, also = cache_dependencies(runs)
     steady, also = steady and asked is not None, [*also, *(asked or ())]
     # Leases end without a change of any file.
@@ -332,7 +331,7 @@ class _Waiting(NamedTuple):
     by: str = ""
 
 
-def _waiting(facts: Facts) -> Iterator[_Waiting]:
+def waiting_packets(facts: Facts) -> Iterator[_Waiting]:
     """Yield what waits for a person, longest first. Times are those of the log, so that the output can be cached."""
     found = []
     for name, packet in facts.packets.items():
@@ -348,7 +347,7 @@ def _waiting(facts: Facts) -> Iterator[_Waiting]:
         elif lane is not None and lane.waits_for and moves:
             by = moves[0].actor if packet.lane == "IN_REVIEW" else ""
             if packet.lane == "BLOCKED":
-                detail = _note(glance, signed=True)
+                detail = card_note(glance, signed=True)
             elif by and ends_unjudged(glance, facts.policy):
                 found.append(_Waiting(name, "needs a merge, and no verdict", moves[0].at, ""))
                 continue
@@ -369,8 +368,8 @@ def waiting_report(arguments: Arguments) -> int:
         raise usage(arguments.command, "invalid_value", f"invalid --within {hours!r}: expected a number of hours")
     repository = open_for_reading()
     facts = all_facts(repository)
-    waiting, now = list(_waiting(facts)), facts.moment.now
-    ends = list(_ending(facts, int(hours)))
+    waiting, now = list(waiting_packets(facts)), facts.moment.now
+    ends = list(leases_ending(facts, int(hours)))
     notes = _notify(repository, facts, waiting, ends) if arguments.flag("notify") else []
     if arguments.flag("json"):
         listed: list[Json] = [
@@ -390,7 +389,7 @@ def waiting_report(arguments: Arguments) -> int:
     return exits.OK
 
 
-def _ending(facts: Facts, hours: int) -> Iterator[tuple[str, str, str]]:
+def leases_ending(facts: Facts, hours: int) -> Iterator[tuple[str, str, str]]:
     """Yield the packets whose lease ends within some hours: id, holder, and when."""
     from datetime import datetime, timedelta
 
@@ -432,7 +431,7 @@ def _new_roots(root: str) -> list[str]:
     """
     if not os.path.lexists(os.path.join(root, REANCHORED_PATH)):
         return []
-    from workpacket.shell.approvals.new_root import roots_here
+    from workpacket.shell.approvals.check import roots_here
 
     return roots_here(root)
 
@@ -446,7 +445,7 @@ def _held(facts: Facts) -> dict[str, str]:
 
 
 def _next(facts: Facts, counts: Counter[str], *, edited: bool, work: bool) -> str:
-    """Return what to look at next: who only looks is not told to write."""
+    """Return the next read-only command to suggest: a command that only reads never suggests writing."""
     if not facts.packets:
         return "workpacket help new"
     if counts["no log"]:

@@ -19,7 +19,7 @@ from workpacket.lifecycle.moves import Answer, Planned, standing_unmet
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
-from workpacket.model.layout import LOG_FOLDER, envelope_path, packet_paths
+from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, envelope_path, packet_paths
 from workpacket.model.wording import counted
 from workpacket.problem import Problem, by_remedy
 from workpacket.report.escape import escape
@@ -179,17 +179,19 @@ def conclude(
     afterwards: Callable[[], str] | None = None,
 ) -> int:
     """Report the result and return the exit status. A refusal names the packet. `hands_over` are the paths that must be
-    committed before the next step, which someone else takes, perhaps in another clone. `afterwards` is called when
+    committed before the next step, because someone else takes it, perhaps in another clone. `afterwards` is called when
     everything is written and committed; what it returns is reported too.
     """
     answer = carried.answer
+    commit = f"git commit -m '{arguments.command.typed.capitalize()} {packet}'"
     if not isinstance(answer, Planned):
-        return refuse(arguments, packet, answer)
+        for done in carried.finished:
+            sys.stderr.write(f"note: an interrupted {escape(done.command)} was completed first\n")
+        return refuse(arguments, packet, [_committed_first(one, packet, commit) for one in answer])
     if carried.commit or arguments.flag("commit"):
         answer = _committed(arguments, carried, answer, packet)
     elif hands_over and carried.changed and answer.then.startswith(("git ", "ask ", "merge ")):
-        commit = f"git add {shlex.join(hands_over)} && git commit -m '{arguments.command.typed.capitalize()} {packet}'"
-        answer = replace(answer, then=f"{commit}, then: {answer.then}")
+        answer = replace(answer, then=f"git add {shlex.join(hands_over)} && {commit}, then: {answer.then}")
     said = afterwards() if afterwards is not None else ""
     answer = replace(answer, notes=(*answer.notes, said)) if said else answer
     answer = _told(carried, answer)
@@ -212,8 +214,15 @@ def conclude(
     return exits.OK
 
 
+def _committed_first(problem: Problem, packet: str, commit: str) -> Problem:
+    """Say to commit the move that brought a packet to its lane before the next one, which is often someone else's."""
+    if problem.code != "wrong_lane" or not status(here(), f"{LOG_FOLDER}/{packet}"):
+        return problem
+    return replace(problem, hint=f"git add {GOVERNANCE_FOLDER} && {commit}, then: {problem.hint}")
+
+
 def _told(carried: Carried, answer: Planned) -> Planned:
-    """Tell people what they are needed for, if the policy or the environment says so."""
+    """Notify the people who are needed, if the policy or the environment says how."""
     if not answer.plan.events or not (carried.webhook or "WORKPACKET_NOTIFY" in os.environ):
         return answer
     from workpacket.shell.notify import needs_of, tell

@@ -9,8 +9,7 @@ from pathlib import Path
 from workpacket.approvals.actors import Actors
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.fields import PRINCIPAL
-from workpacket.approvals.policy import Trusted, read_policy_files
-from workpacket.approvals.reanchor import NewRoot, is_reason
+from workpacket.approvals.policy import NewRoot, Trusted, is_reason, read_policy_files
 from workpacket.approvals.webauthn import LOCAL, USUAL_PORT
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage
 from workpacket.cli.packet_command import COMMIT, actor_of, conclude

@@ -20,21 +20,20 @@ from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.ledger.fold import fold
+from workpacket.lifecycle.authorship import proven_events
 from workpacket.lifecycle.contract import Contract, stated
 from workpacket.lifecycle.contract_drift import covered, difference
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.separation import proven_events
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.report.escape import escape
-from workpacket.report.packet import TaskView
-from workpacket.report.pull_request import PacketChange, Signed, render_pull_request, verdict
+from workpacket.report.packet import PacketChange, Signed, TaskView, render_pull_request, verdict
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.facts import open_approvals
 from workpacket.shell.audit import decisions
 from workpacket.shell.base import readable_commit
-from workpacket.shell.cache import Cache
+from workpacket.shell.cache import NO_CACHE
 from workpacket.shell.governing.execution import gather
 from workpacket.text.source import Source
 
@@ -52,7 +51,7 @@ def _run(arguments: Arguments) -> int:
         raise usage(arguments.command, "missing_argument", "--base REV is required: the commit to merge into")
     workspace = open_workspace()
     checking = parse(CHECK, ["--base", base, *(["--uncommitted"] if arguments.flag("uncommitted") else [])])
-    outcome = outcome_of(checking, workspace, Cache(None, workspace.fingerprint))
+    outcome = outcome_of(checking, workspace, NO_CACHE)
     repository = open_for_reading()
     commit = readable_commit(repository, commit_of(repository, base))
     packets = tuple(_changes(arguments, repository, commit))

@@ -9,10 +9,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from workpacket.cli.cached_output import Output
 from workpacket.cli.options import Arguments
 from workpacket.cli.packet_command import actor_of, named_packet, packet_of
-from workpacket.cli.workspace import progress_bar
+from workpacket.cli.workspace import Output, progress_bar
 from workpacket.documents.places import PLACES
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository

@@ -13,7 +13,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape_lines
-from workpacket.runtime.model_sessions.recovery import DECISIONS, SessionReport, assess, carry_over, operator_decides
+from workpacket.runtime.model_sessions.record import DECISIONS, SessionReport, assess, carry_over, operator_decides
 from workpacket.runtime.runtime import Runtime
 
 

@@ -179,6 +179,8 @@ def _ask(page: OneShotPage, asked: TouchPage) -> None:
     page.show(Shown(render_touch_page(asked, files), security_policy(files)))
     sys.stderr.write(f"Open this page (it is shown only once): {page.address}\n")
     sys.stderr.flush()
+    if os.environ.get("BROWSER") == "none":  # the program that started the command shows the page
+        return
     if os.name == "nt" or sys.platform == "darwin" or any(os.environ.get(name) for name in _DISPLAYS):
         import webbrowser
 

@@ -15,12 +15,11 @@ from typing import Final
 
 from workpacket.audit.overview import Audit, AuditFinding, BaseRow, audit
 from workpacket.audit.tracing import Criterion, Trace, TracedCommit, impact, place_in
-from workpacket.cli.cached_output import GarbageCollectionOff
 from workpacket.cli.checking import source_lines
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import DECLARING, declared
 from workpacket.cli.read_only import all_facts, open_for_reading, show_json
-from workpacket.cli.workspace import open_workspace, progress_bar
+from workpacket.cli.workspace import GarbageCollectionOff, open_workspace, progress_bar
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import is_in_index
 from workpacket.ledger.log import each_event_decoded_once
@@ -38,7 +37,6 @@ from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.rules.packet import is_inside
 from workpacket.shell.audit import AuditInput, gather_audit
-from workpacket.shell.cache import Cache
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import here
 from workpacket.shell.governing.proof_process import kept_output
@@ -236,7 +234,7 @@ def examine() -> tuple[AuditInput, Audit]:
     """Return the facts about this repository, and the audit based on them."""
     repository = open_for_reading()
     workspace = open_workspace()
-    cache = Cache(workspace.common_dir, workspace.fingerprint)
+    cache = workspace.open_cache()
     try:
         gathered = gather_audit(repository, cache, catalogue(), progress_bar())
     finally:

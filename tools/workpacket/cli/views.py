@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import os
 
-from workpacket.cli.cached_output import Output, run_cached, show, show_fresh
 from workpacket.cli.options import FETCH, Arguments, Command, Option, chosen
-from workpacket.cli.workspace import open_workspace
-from workpacket.shell.cache import Cache
+from workpacket.cli.workspace import Output, open_workspace, run_cached, show, show_fresh
 from workpacket.shell.tree import find_documents
 
 TYPE_CHECKING = False
@@ -56,7 +54,7 @@ WORK_KINDS = ("stub", "packet", "work_package")
 
 def _run_list(arguments: Arguments) -> int:
     workspace = open_workspace()
-    cache = Cache(workspace.common_dir, workspace.fingerprint)
+    cache = workspace.open_cache()
     files = [found for found in find_documents(workspace.root) if found.kind in WORK_KINDS]
 
     def compute() -> Output:
@@ -150,7 +148,7 @@ _ASKING = ("WORKPACKET_ACTOR", "WORKPACKET_ACTOR_KIND", "CI", "HOME", "XDG_CONFI
 
 
 def _who_asks() -> tuple[str, ...] | None:
-    """Return what the environment says about the actor, who may not be allowed to judge the packet."""
+    """Return what the environment says about the actor, which decides whether they may judge the packet."""
     if "GIT_CONFIG_COUNT" in os.environ or "GIT_CONFIG_PARAMETERS" in os.environ:
         return None
     return tuple(f"{name}={os.environ.get(name)}" for name in _ASKING)

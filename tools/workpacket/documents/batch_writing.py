@@ -16,8 +16,7 @@ from workpacket.documents.document import value_of
 from workpacket.model.canonical import Json
 from workpacket.text.source import Node, Plain, Source
 from workpacket.text.yaml_edit import CannotEdit, YamlText, insert_key, reconciled, set_scalar, yaml_text
-from workpacket.text.yaml_strict import NodePath
-from workpacket.text.yaml_write import write_yaml
+from workpacket.text.yaml_strict import NodePath, write_yaml
 from workpacket.value import NOTHING, Value
 
 # The groups of tasks by their standard names.

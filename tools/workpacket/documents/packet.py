@@ -160,6 +160,9 @@ _DEPENDENCY_FIELDS = frozenset({"dependencies", "dependency", "depends_on", "dep
 FULL: Final = Layout((2,), SECTIONS, older=OLDER_SECTIONS)
 
 
+_TODO = lazy_pattern(r"TODO\b")
+
+
 class Packet(WorkDocument):
     """A packet in the form that it declares; `layout` is that of its form."""
 
@@ -238,6 +241,11 @@ class Packet(WorkDocument):
         shown = said or any(_EXAMINATION.search(text, part.start, part.end) for part in reports)
         found = {"verdict": _VERDICT.search(text) is not None, "evidence": shown}
         return [what for what, there in found.items() if not there]
+
+    @property
+    def left_open(self) -> list[str]:
+        """The keys of the fields that still say TODO."""
+        return [field.key for placed in self.placed for field in placed.fields if _TODO.match(field.value)]
 
     @property
     def risk_tier(self) -> Text | None:

@@ -23,7 +23,7 @@ from workpacket.text.blocks import LISTS, Block, Item, Section
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Plain, Source
 from workpacket.text.yaml_edit import CannotEdit, YamlText, insert_key, set_value, yaml_text
-from workpacket.text.yaml_write import double_quoted, writable, write_yaml
+from workpacket.text.yaml_strict import double_quoted, writable, write_yaml
 
 KEYS = ("feature", "team", "agent", "phase", "status", "last_action", "updated")
 # The default vocabulary of phases.

@@ -23,12 +23,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from workpacket.approvals.encodings import encode_base64
 from workpacket.approvals.envelope import PAYLOAD_TYPE, pae
+from workpacket.approvals.fields import encode_base64
 from workpacket.approvals.statement import STATEMENT_TYPE, TEST_RESULT
 from workpacket.errors import WorkpacketError
 from workpacket.ledger.fold import PacketState
-from workpacket.lifecycle.submission_checks import evidence_rows
+from workpacket.lifecycle.change_checks import evidence_rows
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER, envelope_path

@@ -10,19 +10,27 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Final
 
 from workpacket.ledger.fold import LinkedRun, PacketState
 from workpacket.ledger.log import EventWriter, Log, NewLogEvent, next_event
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import Claim, claim_unmet, holder_unmet, lease_held, reminders, still_unmet
+from workpacket.lifecycle.gates import (
+    Claim,
+    claim_unmet,
+    held_by_other,
+    holder_unmet,
+    lease_ended,
+    lease_held,
+    reminders,
+    still_unmet,
+)
 from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, finished_unmet, move
 from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.transitions import forward_command, move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.plan import Plan, log_seen
 from workpacket.problem import Problem
-from workpacket.value import Value
+from workpacket.value import Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +51,7 @@ def prepare(
     said |= {"base_packet": base_packet} if base_packet else {}
     draft.happened(packet, "prepared", said)
     where = f" in {worktree}" if worktree else ""
-    then = f"{'' if assignee == facts.actor.id else f'{assignee} types: '}workpacket claim {name}"
+    then = f"{'' if assignee == facts.actor.id else f'{shlex.quote(assignee)} types: '}workpacket claim {name}"
     return Planned(draft.plan(), f"{name} is prepared for {assignee} on {branch}{where}", then, {"id": name, **said})
 
 
@@ -57,14 +65,26 @@ def prepare_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
 def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
     """Return everything that prevents the actor from claiming."""
     unmet = finished_unmet(facts, packet) or move_unmet(packet.state, transition("claim"), facts.policy.lanes)
+    if unmet and unmet[0].code == "wrong_lane" and packet.state.lane == "IN_PROGRESS":
+        return (_claimed(facts, packet, unmet[0]),)
     return unmet or claim_unmet_of_draft(facts, packet, branch)
+
+
+def _claimed(facts: Facts, packet: PacketFacts, unmet: Problem) -> Problem:
+    """Say what leads on from a claim that there is already, which depends on whose it is."""
+    name, state = packet.id.text, packet.state
+    if lease_held(state, facts.moment.now) == facts.actor.id:
+        submit = forward_command(name, "IN_PROGRESS", facts.policy.lanes, light=packet.light)
+        return replace(unmet, hint=f"do the work, commit it with git, then: {submit}")
+    other = held_by_other(state, facts.actor.id, facts.moment.now)
+    return other or lease_ended(name)
 
 
 def claim_unmet_of_draft(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
     """Return everything except the lane that prevents the actor from claiming."""
     dependencies = packet.dependencies()
     lanes = {name: _dependency_lane(facts, name) for name in dependencies}
-    claim = Claim(facts.actor.id, packet.state.assignment.branch or branch, facts.target_branch)
+    claim = Claim(facts.actor.id, packet.state.assignment.branch or branch, facts.target_here)
     found = claim_unmet(packet.state, claim, dependencies, lanes, facts.policy, facts.moment.now)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     return (*left, *added_unmet(facts, packet, transition("claim")))
@@ -100,15 +120,11 @@ def claim(
     tree = worktree or packet.state.assignment.worktree
     enter = _into(tree, facts.target_branch) if tree else f"git switch {shlex.quote(where)}"
     steps = [] if switched else [enter]
-    if packet.packet_source is not None and _TODO in packet.packet_source.text:
-        steps.append(f"fill in each TODO in {packet.packet_path}")
+    if left := packet.left_open():
+        steps.append(f"fill in {', '.join(left)} in {packet.packet_path}")
     submit = forward_command(name, "IN_PROGRESS", facts.policy.lanes, light=packet.light)
     steps += ["do the work there and commit it", submit]
     return Planned(draft.plan(), said, ", then: ".join(steps), {"id": name, **lease})
-
-
-# What `activate` writes for a value that it cannot know.
-_TODO: Final = ": TODO"
 
 
 def record_claim(
@@ -155,8 +171,7 @@ def renew(facts: Facts, packet: PacketFacts) -> Answer:
     )
     lease = state.lease
     if not unmet and (lease is None or lease_held(state, facts.moment.now) != facts.actor.id):
-        command = f"workpacket packet release {name} --reason TEXT, then: workpacket claim {name}"
-        unmet = (Problem("lease_ended", f"the lease of {name} has ended; anyone may claim it", hint=command),)
+        unmet = (lease_ended(name),)
     if unmet or lease is None:
         return unmet
     draft = Draft("claim", facts)
@@ -184,7 +199,7 @@ def release(facts: Facts, packet: PacketFacts, *, reason: str, to: str = "") -> 
     move(draft, packet, row.event, row.target, data)
     project(draft, {name: row.target})
     said = f"{name} was handed over to {to}" if to else f"{name} is ready for dev again"
-    then = (f"{to} types: " if to else "") + f"workpacket claim {name}"
+    then = (f"{shlex.quote(to)} types: " if to else "") + f"workpacket claim {name}"
     notes = reminders(state, "the next holder can resume it, or end it: workpacket runtime cancel")
     return Planned(draft.plan(), said, then, {"id": name}, notes)
 

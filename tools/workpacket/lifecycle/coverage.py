@@ -2,7 +2,7 @@
 scope. After the verdict, only the judged work is covered: at every path, the landed content must be what git makes of
 the judged commit and the base. A standing packet covers its scope until its last day, without a claim or a verdict for
 each change. The documents of the governance folder need no packet, except those that change what the specification in
-force says. All facts from git are gathered beforehand; this module only decides.
+force says. All facts from git are gathered in advance; this module only decides.
 """
 
 from __future__ import annotations
@@ -108,13 +108,21 @@ _DOCUMENTS: Final = (
     ".svg", ".png", ".jpg", ".pdf", ".sshsig",
 )  # fmt: skip
 _NAMED: Final = frozenset({"allowed_signers", "revoked_keys", ".gitattributes", ".gitignore", ".gitkeep"})
+# Pages that an agent follows as it would a program: AGENTS.md, CLAUDE.local.md, CODER_PROTOCOL.md.
+_INSTRUCTIONS: Final = lazy_pattern(
+    r"(?:agents|claude|gemini|qwen|skill|copilot-instructions)(?:\..*)?\.md|.*_protocol\.md", re.IGNORECASE
+)
+
+
+def instructs_agents(path: str) -> bool:
+    return _INSTRUCTIONS.fullmatch(path.rpartition("/")[2]) is not None
 
 
 def is_governance(path: str) -> bool:
     """Whether the path is one of the governance documents. Other checks judge them, except the specification."""
     name = path.rpartition("/")[2]
     data = name in _NAMED or name.casefold().endswith(_DOCUMENTS)
-    return path.startswith(f"{GOVERNANCE_FOLDER}/") and data
+    return path.startswith(f"{GOVERNANCE_FOLDER}/") and data and not instructs_agents(path)
 
 
 def uncovered(landing: Landing, covers: Sequence[Cover], exempt: Sequence[str]) -> Iterator[Uncovered]:
@@ -193,7 +201,7 @@ def kind_of(lane: str, lanes: LaneTable) -> Kind:
 _QUOTED = lazy_pattern(r"(?<![`\\])(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
 _HIDING = lazy_pattern(r"<[A-Za-z!/?]|^ {0,3}(?:```|~~~)", re.MULTILINE)
 # A name in brackets; with a colon, the target of the links of this name in the whole document, if it is the first.
-_NAMED_LINK = lazy_pattern(r"\[([^\[\]]+)\](:?)")
+_NAMED_LINK = lazy_pattern(r"\[((?:\\.|[^\[\]\\])+)\](:?)", re.DOTALL)
 
 
 def only_adds(before: Source, after: Source) -> bool:
@@ -221,7 +229,7 @@ def _misleads(section: str, linked: Set[str]) -> bool:
 
 
 def _link_names(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the names in brackets as Markdown compares them, each with the colon of a target."""
+    """Yield link labels as Markdown compares them, with the colon if they define a target."""
     return ((" ".join(name.casefold().split()), colon) for name, colon in _NAMED_LINK.findall(text))
 
 

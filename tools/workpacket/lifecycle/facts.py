@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from workpacket.documents.document import read_once
-from workpacket.ledger.fold import PacketState, fold
+from workpacket.ledger.fold import PacketState, fold, in_force
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import Actor
@@ -15,6 +15,7 @@ from workpacket.model.lanes import LANDS_AS
 from workpacket.model.layout import packet_paths, refinement_paths, stub_path
 from workpacket.model.plan import Moment
 from workpacket.problem import Problem
+from workpacket.text.blocks import normal_key
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value, replace
 
@@ -90,6 +91,12 @@ class PacketFacts(Value):
         from workpacket.documents.refinement import Refinement
 
         return read_once(Refinement, self.refinement_source)
+
+    def left_open(self) -> list[str]:
+        """Return the keys of the packet's fields that still say TODO."""
+        found = self.packet.left_open if self.packet is not None else []
+        # A missing risk was approved as such, and only an amendment can add it.
+        return [key for key in found if normal_key(key) != "risk_tier"] if in_force(self.log) else found
 
     @property
     def stub_path(self) -> str:
@@ -167,8 +174,8 @@ class Facts(Value):
     dependencies; `known` names all packets.
 
     `refinement_faults` are the errors that a check finds in a refinement, by packet. `approvals` has the verdict of the
-    approvals layer for each gate of the command, `approved` the accepted waivers. `on_target`: whether the target
-    branch is checked out.
+    approvals layer for each gate of the command, `approved` the accepted waivers. `target_here` is the local name of
+    the target branch, and `on_target` says whether it is checked out.
     """
 
     moment: Moment
@@ -183,6 +190,7 @@ class Facts(Value):
     specification: Source | None = None
     refinement_faults: Mapping[str, Sequence[Problem]] = NOTHING
     target_branch: str = ""
+    target_here: str = ""
     approvals: Mapping[str, Verdict] = NOTHING
     approved: frozenset[str] = frozenset()
     on_target: bool = False

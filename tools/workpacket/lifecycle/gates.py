@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import date, datetime
 from functools import cache
 from typing import Final, Literal
@@ -186,6 +186,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "trust_file_malformed": "workpacket approvals verify",
     "trust_file_foreign": "workpacket approvals verify",
     "approval_rejected": "workpacket approvals list {packet}",
+    "log_head_unknown": "workpacket log verify {packet}",
     "legacy_unpresented": "workpacket refine {packet} --present",
 }
 
@@ -193,10 +194,12 @@ _COMMANDS: Final[Mapping[str, str]] = {
 def approval_unmet(verdict: Verdict, packet: str, terms: Mapping[str, str] | None = None) -> Iterator[Problem]:
     """Return everything that the approvals lack for the gate; nothing if it is approved."""
     approve = " ".join([_APPROVING, *(f"--{name} {shlex.quote(text)}" for name, text in (terms or {}).items() if text)])
+    # Where an approval was used, the packet has moved since: that is not a second fault.
+    used = {refusal.path for refusal in verdict.unmet if refusal.code == "nonce_used" and refusal.path}
     for refusal in verdict.unmet:
+        if refusal.path in used and refusal.code in {"log_moved", "scope_moved"}:
+            continue
         command = _COMMANDS.get(refusal.code, approve)
-        if refusal.code.startswith("log_"):
-            command = "workpacket log verify {packet}"
         supplies = command.replace("{packet}", packet).replace("{gate}", verdict.gate)
         yield Problem(refusal.code, refusal.message, Location(_place(refusal.path), refusal.line), supplies)
 
@@ -304,22 +307,27 @@ def claim_unmet(
     now: str,
 ) -> tuple[Problem, ...]:
     """Return what prevents the claim. `lanes` maps each dependency to its lane, or '' if it has no log."""
+    held = held_by_other(state, claim.actor, now)
     return (
-        *_held_by_other(state, claim.actor, now),
+        *((held,) if held is not None else ()),
         *_dependencies_unmet(state.packet, dependencies, lanes, policy),
         *_branch_unmet(state, claim),
         *_assignee_unmet(state, claim),
     )
 
 
-def _held_by_other(state: PacketState, actor: str, now: str) -> Iterator[Problem]:
+def held_by_other(state: PacketState, actor: str, now: str) -> Problem | None:
     holder = lease_held(state, now)
-    if holder and holder != actor:
-        until = state.lease.expires_at if state.lease is not None and state.lease.expires_at else "until it is released"
-        message = f"{holder} holds {state.packet} until {until}"
-        yield Problem(
-            "claimed_by_other", message, hint=f"ask {holder}: workpacket packet release {state.packet} --reason TEXT"
-        )
+    if not holder or holder == actor:
+        return None
+    until = (state.lease.expires_at if state.lease is not None else "") or "it is released"
+    hint = f"ask {shlex.quote(holder)} to run: workpacket packet release {state.packet} --reason TEXT"
+    return Problem("claimed_by_other", f"{holder} holds {state.packet} until {until}", hint=hint)
+
+
+def lease_ended(packet: str) -> Problem:
+    hint = f"workpacket packet release {packet} --reason TEXT, then: workpacket claim {packet}"
+    return Problem("lease_ended", f"the lease of {packet} has ended; anyone may claim it", hint=hint)
 
 
 def _dependencies_unmet(
@@ -361,13 +369,8 @@ def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Problem, ...
     holder = lease_held(state, now)
     if holder and holder != actor:
         message = f"{holder} holds {state.packet}, not {actor}"
-        return (
-            Problem(
-                "not_the_holder",
-                message,
-                hint=f"ask {holder} to run: workpacket packet release {state.packet} --reason TEXT",
-            ),
-        )
+        hint = f"ask {shlex.quote(holder)} to run: workpacket packet release {state.packet} --reason TEXT"
+        return (Problem("not_the_holder", message, hint=hint),)
     return ()
 
 
@@ -493,13 +496,11 @@ def _todo_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
         yield Problem("todo_left", f"{name} is not filled in", Location(path), hint)
 
 
-def verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> tuple[Problem, ...]:
-    return tuple(_verdict_unmet(state, actor, verdict, report=report, reference=reference))
-
-
-def _verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> Iterator[Problem]:
+def verdict_unmet(
+    state: PacketState, workers: Collection[str], actor: str, verdict: str, *, report: bool, reference: str
+) -> Iterator[Problem]:
     packet = state.packet
-    if actor in state.holders:
+    if actor in workers:
         message = f"{actor} worked on {packet}; someone else must judge it"
         yield Problem(
             "verdict_by_coder", message, hint=f"have another person run: workpacket verdict {packet} {verdict}"

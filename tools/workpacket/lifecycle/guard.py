@@ -7,11 +7,12 @@ asks for no packet. The guard is advice for honest programs. What lands is decid
 
 from __future__ import annotations
 
+import shlex
 import unicodedata
 from typing import Final, NamedTuple
 
 from workpacket.lifecycle.coverage import is_governance
-from workpacket.lifecycle.gates import outside
+from workpacket.lifecycle.gates import lease_ended, outside
 from workpacket.model.lanes import NEAR, NOT_NOW, OPEN
 from workpacket.model.layout import APPEND_ONLY_FOLDERS, GOVERNANCE_FOLDER
 from workpacket.problem import Problem
@@ -96,7 +97,7 @@ def _protected(path: str) -> PathDecision | None:
     if any(plain_name(part) in _GIT_NAMES for part in parts):
         return _no(path, "", "path_protected", "git's own files decide what its commands do", "git config --help")
     if plain_name(parts[0]) == GOVERNANCE_FOLDER.casefold() and parts[0] != GOVERNANCE_FOLDER:
-        message = f"other systems take {parts[0]} for {GOVERNANCE_FOLDER}"
+        message = f"other systems treat {parts[0]} as {GOVERNANCE_FOLDER}"
         return _no(path, "", "path_protected", message, f"use {GOVERNANCE_FOLDER}")
     if "/".join(map(plain_name, parts[:2])) in map(str.casefold, APPEND_ONLY_FOLDERS):
         message = "only workpacket's commands write it, and a changed file is an error for everyone"
@@ -137,10 +138,10 @@ def _nearly(path: str, actor: str, packet: Guarded, now: str) -> PathDecision:
         return _no(path, name, "wrong_lane", f"{within}, but {but}", then)
     holder = _holder(packet, now)
     if holder:
-        then = f"ask {holder} to run: workpacket packet release {name} --reason TEXT"
+        then = f"ask {shlex.quote(holder)} to run: workpacket packet release {name} --reason TEXT"
         return _no(path, name, "not_the_holder", f"{within}, which {holder} holds, not {actor}", then)
     message = f"{within}, but the lease of {packet.holder} ended at {packet.until}"
-    return _no(path, name, "lease_ended", message, f"workpacket claim {name}")
+    return _no(path, name, "lease_ended", message, lease_ended(name).hint)
 
 
 def _uncovered(path: str, actor: str, rules: GuardRules) -> PathDecision:

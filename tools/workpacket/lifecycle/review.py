@@ -5,13 +5,13 @@ later verdict must have recorded its current digest; otherwise someone other tha
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from workpacket.errors import WorkpacketError
 from workpacket.evidence.runners import EXIT_CODE
-from workpacket.lazy_pattern import lazy_pattern
-from workpacket.ledger.fold import in_force
 from workpacket.ledger.log import Log
+from workpacket.lifecycle.authorship import coders, not_apart
 from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import (
@@ -40,7 +40,6 @@ from workpacket.model.events import LogEvent
 from workpacket.model.lanes import UNJUDGED, lane_words
 from workpacket.model.wording import counted
 from workpacket.problem import Location, Problem
-from workpacket.text.blocks import normal_key
 from workpacket.value import NOTHING, Value, replace
 
 TYPE_CHECKING = False
@@ -73,9 +72,6 @@ def is_vouched_for(report: Report, present: str | None, reports: Iterable[Report
     if present == report.sha256:
         return True
     return any((one.path, one.sha256) == (report.path, present) and one.at >= report.at for one in reports)
-
-
-_TODO = lazy_pattern(r"TODO\b")
 
 
 class Work(Value):
@@ -118,9 +114,6 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
         return (Problem("packet_missing", f"{packet.packet_path} is missing", Location(packet.packet_path), command),)
     rows = [*recorded(packet), *evidence.rows]
     proved = {str(row["criterion"]): str(row["result"]) for row in rows}
-    todo = [field.key for placed in document.placed for field in placed.fields if _TODO.match(field.value)]
-    if in_force(packet.log):  # a missing risk was approved as such, and only an amendment can add it
-        todo = [key for key in todo if normal_key(key) != "risk_tier"]
     asked = _provable(packet)
     submission = Submission(
         facts.actor.id,
@@ -129,7 +122,7 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
         [entry.value for entry in document.in_scope_paths],
         work.changed,
         work.uncommitted,
-        todo,
+        packet.left_open(),
         work.branch,
         whose_branch(facts, work.branch or ""),
         {str(row["criterion"]): _came_to(row) for row in rows} | dict(evidence.came_to),
@@ -273,11 +266,12 @@ def verdict_refusal(
     if unmet:
         return unmet
     said = bool(report) or (packet.light and bool(reason))
-    found = verdict_unmet(packet.state, facts.actor.id, choice, report=said, reference=reference)
+    workers = coders(packet.log.events)
+    found = tuple(verdict_unmet(packet.state, workers, facts.actor.id, choice, report=said, reference=reference))
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     given = facts.approvals.get(VERDICT_GATE)
     left += tuple(_not_replayed(facts, packet, choice))
-    apart = tuple(_not_apart(facts, packet, choice)) if facts.actor.id not in packet.state.holders else ()
+    apart = tuple(_not_apart(facts, packet, choice)) if facts.actor.id not in workers else ()
     terms = {"verdict": choice, "report": report}
     asked = approval_unmet(given, packet.id.text, terms) if given is not None else ()
     return (*_other_contract(packet), *left, *apart, *asked, *added_unmet(facts, packet, row))
@@ -296,7 +290,6 @@ def _not_apart(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Probl
     """Report a different name that belongs to the same person; only a policy with actors can tell."""
     if facts.policy.actor_tables is None:
         return
-    from workpacket.lifecycle.separation import not_apart
 
     for reason in not_apart(facts.actor.id, packet.log.events, facts.policy.actors):
         yield Problem(
@@ -308,7 +301,6 @@ def _commissioned(facts: Facts, packet: PacketFacts) -> tuple[str, ...]:
     """Return a note for a person who judges the work of their own agent."""
     if facts.policy.actor_tables is None:
         return ()
-    from workpacket.lifecycle.separation import coders
 
     own = facts.policy.actors.commissioned(facts.actor.id, coders(packet.log.events))
     return ("judged by the operator of the agent that did the work",) if own else ()
@@ -338,8 +330,8 @@ def verdict(
         "PASS": forward_command(name, row.target, facts.policy.lanes)
         if facts.policy.lanes.is_added(row.target)
         else _landing(facts, packet),
-        "CHANGES": f"ask {coder} to change the work, to commit it, and to run: {again}",
-        "FAIL": f"ask {coder} to run: {again}",
+        "CHANGES": f"ask {shlex.quote(coder)} to change the work, to commit it, and to run: {again}",
+        "FAIL": f"ask {shlex.quote(coder)} to run: {again}",
         "OUTDATED_ONLY": f"workpacket new --next {packet.id.base}",
     }
     done = {"id": name, "lane": row.target}

@@ -11,8 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Final
 
-from workpacket.approvals.policy import POLICY_GATE
-from workpacket.approvals.reanchor import HEADER, VARIABLE, NewRoot, written
+from workpacket.approvals.policy import HEADER, POLICY_GATE, VARIABLE, NewRoot, written
 from workpacket.approvals.webauthn import LOCAL, local_origin
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.gates import ANCHORING, CONSUMING

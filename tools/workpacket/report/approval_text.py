@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape as html_escape
 from typing import Literal
 
-from workpacket.approvals.encodings import six_words, write_instant
+from workpacket.approvals.fields import six_words, write_instant
 from workpacket.approvals.statement import Statement
 from workpacket.model.canonical import Json
 from workpacket.report.audit_page import PageFiles, inert

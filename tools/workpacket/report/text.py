@@ -69,12 +69,13 @@ def excerpt(line: str, column: int, end_column: int, room: int) -> QuotedLine:
 def _cells(line: str, first: int, room: int) -> list[_Cell]:
     """Return the characters from `first` on, as many as fit into `room` columns."""
     part = line[first : first + room + 1]
+    plain = escape(part) == part
     cells: list[_Cell] = []
     used = 0
     for offset, (character, width) in enumerate(zip(part, character_widths(part), strict=True)):
         if character == "\t":
             cell = _shown(" " * (TAB - used % TAB))
-        elif hidden().match(part, offset):
+        elif not plain and hidden().match(part, offset):
             cell = _shown(visible(character))
         else:
             cell = (character, width)

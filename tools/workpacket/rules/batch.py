@@ -26,8 +26,7 @@ from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import DocumentRule, RepositoryRule
 from workpacket.text.edits import TextRun
-from workpacket.text.yaml_strict import read_otherwise, resolve
-from workpacket.text.yaml_write import double_quoted
+from workpacket.text.yaml_strict import double_quoted, read_otherwise, resolve
 
 _DIGITS = 18  # Python refuses to convert a number of thousands of digits
 _NUMBER = lazy_pattern(r"[0-9]+\Z")
@@ -85,7 +84,7 @@ class BatchLabelText(CheckpointRule):
     Labels are text here, so `2a` is as valid as `2`. But tools that count batches stop at the first label that is not a
     number.
 
-    Remedy: nothing, if all readers of the checkpoint treat labels as text; otherwise, use numbers.
+    Remedy: none needed if all readers of the checkpoint treat labels as text; otherwise, use numbers.
     """
 
     severity = "info"

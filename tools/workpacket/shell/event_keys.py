@@ -173,7 +173,7 @@ def _after(event: LogEvent, renamed: dict[str, str]) -> LogEvent:
 
 
 def _with_signature(event: LogEvent, key: Path) -> LogEvent:
-    from workpacket.approvals.encodings import encode_base64
+    from workpacket.approvals.fields import encode_base64
 
     blob = sign_event(event.signed_bytes(), key)
     return _made({**event.json(), "sig": encode_base64(blob)})

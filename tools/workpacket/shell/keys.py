@@ -249,7 +249,7 @@ def has_no_passphrase(tool: str, path: Path) -> bool:
 
 def signers_line(principal: str, key: PublicKey) -> str:
     """Return the line of allowed_signers that lets the person approve with this key."""
-    from workpacket.approvals.encodings import encode_base64
+    from workpacket.approvals.fields import encode_base64
 
     return f'{principal} namespaces="{NAMESPACE}" {key.kind} {encode_base64(key.blob)}'
 

@@ -36,7 +36,7 @@ PATIENCE = 600.0
 # How long to wait for a connection, and how much of an answer to read.
 _SILENCE = 10.0
 _LARGEST_ANSWER = 64 * 1024
-_ADDRESSES = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
+ADDRESSES = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 
 T = TypeVar("T")
 
@@ -127,8 +127,8 @@ def one_shot_page(port: int) -> Iterator[OneShotPage]:
     page = OneShotPage(port)
     with ExitStack() as stack:
         servers: list[_Server] = []
-        for family, address in _ADDRESSES:
-            if _exists(family):
+        for family, address in ADDRESSES:
+            if exists(family):
                 servers.append(_bound(family, address, page))
                 stack.callback(servers[-1].server_close)
         for server in servers:
@@ -144,7 +144,7 @@ def _let_replies_go(servers: list[_Server]) -> None:
         time.sleep(0.01)
 
 
-def _exists(family: socket.AddressFamily) -> bool:
+def exists(family: socket.AddressFamily) -> bool:
     """Whether this machine has the address. Without IPv6, browsers do not try the IPv6 address either."""
     if family is socket.AF_INET:
         return True

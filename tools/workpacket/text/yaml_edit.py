@@ -27,15 +27,18 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Edit
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import DATA, Limits, Node, Plain, Scalar, Source
-from workpacket.text.yaml_strict import NodePath, load_yaml, read_otherwise, written_as_text
-from workpacket.text.yaml_write import (
+from workpacket.text.yaml_strict import (
+    NodePath,
     double_quoted,
     has_plain_shape,
     inline,
     literal,
+    load_yaml,
+    read_otherwise,
     single_quoted,
     spelled,
     write_yaml,
+    written_as_text,
 )
 from workpacket.value import Value
 

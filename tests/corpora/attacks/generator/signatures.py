@@ -9,8 +9,8 @@ from functools import cache
 from corpora.attacks.generator.people import ALICE, MALLORY
 from corpora.attacks.generator.scenario import Scenario, case, sha256
 from softkeys import VERIFIED, SoftKey, make_key, minimal, packed
-from workpacket.approvals.encodings import Reader, encode_base64
 from workpacket.approvals.envelope import PAYLOAD_TYPE, pae
+from workpacket.approvals.fields import Reader, encode_base64
 from workpacket.approvals.sshsig import SshSignature, read_signature
 
 _P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551

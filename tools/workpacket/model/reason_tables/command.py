@@ -67,8 +67,12 @@ USAGE = _usage("""
 
 ENVIRONMENT = _environment("""
     extra_missing: A package that the command needs is not installed
-        The command belongs to an extra, so that other commands stay small.
+        The command needs optional dependencies, which a plain installation does not include.
         Remedy: Install the extra that the message names, with `pip install 'workpacket[NAME]'`.
+
+    port_taken: The port is in use
+        Another program listens there, or this account may not use the port.
+        Remedy: Name another port, or 0 for any free one.
 
     no_repository: Not a git repository
         Governed files, their policy and their history belong to a repository.

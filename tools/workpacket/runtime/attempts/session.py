@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import KEYED, EffectOptions, EffectPlan, Effects, identity, user_key
-from workpacket.runtime.attempts.recorder import FINISHING, Boundary, RecordDraft, Recorder
+from workpacket.runtime.attempts.recorder import FINISHING, Boundary, FinishedSteps, RecordDraft, Recorder, asked_for
 from workpacket.runtime.attempts.steps import (
     LONGEST_NAME,
     Call,
@@ -38,7 +38,6 @@ from workpacket.runtime.errors import HandedOver, LeaseLost, RunBlocked, RunCanc
 from workpacket.runtime.records.failures import described
 from workpacket.runtime.records.jcs import address_of, jcs_hash, kept, stored_text, value_of
 from workpacket.runtime.records.state import CheckpointRecord, Prepared, RunState, StepRecord
-from workpacket.runtime.resume.outline import FinishedSteps, asked_for
 from workpacket.runtime.stores.contract import Append, Appended, Lease
 from workpacket.value import Value, replace
 

@@ -16,7 +16,7 @@ from typing import Any, TypedDict
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import identity
-from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
+from workpacket.runtime.attempts.recorder import RecordDraft, Recorder, outlined_state
 from workpacket.runtime.attempts.session import BorrowedLease, Session, token_hash
 from workpacket.runtime.attempts.waits import Ask
 from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_name, stream_prefix
@@ -41,7 +41,6 @@ from workpacket.runtime.resume.observe import (
     read_state,
     shown_changes,
 )
-from workpacket.runtime.resume.outline import outlined_state
 from workpacket.runtime.stores.contract import Lease, Store, Witness
 from workpacket.value import NOTHING, Value
 
@@ -319,7 +318,7 @@ class RunStarter:
             raise
 
     def _read(self, stream: str, seen: Observations) -> tuple[RunState, Observations]:
-        """Return the state, from its outline if there is one: what a program asks for is verified when it asks."""
+        """Return the state, from its outline if there is one; steps are then verified as the program asks for them."""
         verifier = self.settings.verifier
         outlined = outlined_state(self.store, stream, verifier)
         return read_state(self.store, stream, seen, verifier) if outlined is None else (outlined, seen)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from workpacket.model.canonical import Json, NotCanonical
-from workpacket.runtime.attempts.recorder import Boundary, RecordDraft, Recorder
+from workpacket.runtime.attempts.recorder import Boundary, FinishedSteps, RecordDraft, Recorder, asked_for
 from workpacket.runtime.errors import RunBlocked, RuntimeFault
 from workpacket.runtime.records.events import current
 from workpacket.runtime.records.failures import failure_again, failure_data
@@ -37,7 +37,6 @@ from workpacket.runtime.records.jcs import (
 )
 from workpacket.runtime.records.state import StepRecord
 from workpacket.runtime.resume.observe import changed_keys
-from workpacket.runtime.resume.outline import FinishedSteps, asked_for
 from workpacket.value import Value
 
 T = TypeVar("T")

@@ -63,13 +63,13 @@ def plain_payload(payload: bytes) -> bytes:
     """Return the payload, opened if it is encrypted."""
     if not payload.startswith(SEALED):
         return payload
-    from workpacket.runtime.records.sealed import unsealed
+    from workpacket.runtime.records.jcs import unsealed
 
     return unsealed(payload)
 
 
 def sealed_payload(payload: bytes) -> bytes:
-    from workpacket.runtime.records.sealed import sealed  # only where a value is encrypted
+    from workpacket.runtime.records.jcs import sealed  # only where a value is encrypted
 
     return sealed(payload)
 
@@ -259,7 +259,7 @@ _NAMES = ("name", "key", "header", "variable")
 
 
 def _can_be_searched(value: str) -> bool:
-    """Whether a value of the environment is long enough, or odd enough, not to occur in other texts by chance."""
+    """Whether a value of the environment is so long or unusual that it does not occur in other texts by chance."""
     mixed = any(one.isdigit() for one in value) and any(one.isalpha() for one in value)
     return len(value) >= (_SHORTEST_MIXED if mixed else SHORTEST_VALUE)
 

@@ -15,9 +15,9 @@ from functools import cached_property, partial
 
 from workpacket.approvals.actors import Actors
 from workpacket.approvals.decide import decide
-from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.envelope import EnvelopeFile, Selection
 from workpacket.approvals.facts import GateFacts, LegacyUse, PolicyFiles, Verdict
+from workpacket.approvals.fields import read_instant
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Pin, Trusted, read_policy_files
 from workpacket.approvals.statement import PACKET, Statement, Subject
 from workpacket.errors import WorkpacketError

@@ -56,9 +56,8 @@ from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import OUTCOMES
 from workpacket.problem import Problem
-from workpacket.shell.governing.evidence import Cleaner
-from workpacket.shell.governing.proof_process import Account, Ended, end_of, keep_output, proof_words, run_limited
-from workpacket.shell.governing.proof_trees import (
+from workpacket.shell.governing.evidence import (
+    Cleaner,
     ProofPlace,
     ProofTree,
     give,
@@ -69,6 +68,7 @@ from workpacket.shell.governing.proof_trees import (
     put,
     scratch_folder,
 )
+from workpacket.shell.governing.proof_process import Account, Ended, end_of, keep_output, proof_words, run_limited
 from workpacket.shell.work_done import is_own
 from workpacket.value import NOTHING, Value, replace
 

@@ -70,7 +70,7 @@ from workpacket.shell.base import (
 )
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.held import look
-from workpacket.shell.transactions.transaction import refuse_during_merge, writing
+from workpacket.shell.transactions.transaction import complete_unfinished, writing
 from workpacket.shell.tree import read_bytes
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value, replace
@@ -118,6 +118,7 @@ def gather(
         specification=specification,
         refinement_faults={packet.id.text: _faults(packet, specification) for packet in asked},
         target_branch=policy.target_branch,
+        target_here=without_remote(repository, policy.target_branch),
         approvals=said.verdicts,
         approved=said.approved,
         on_target=_is_on(repository, policy),
@@ -220,9 +221,9 @@ _READ_BY_ALL: Final = (POLICY_PATH, BOARD_PATH, REGISTRY_PATH, SPEC_POINTER)
 
 
 class Carried(Value):
-    """The answer, the written paths, and what an earlier command had left unfinished. `commit` means that commands
-    commit what they write, according to the policy; `webhook` is its address, and `approvals` whether light packets
-    need one.
+    """The answer, the written paths, and what an earlier command had left unfinished. `commit`, `webhook` and
+    `approvals` are settings of the policy: whether commands commit what they write, the address for messages, and
+    whether light packets need an approval.
     """
 
     answer: Answer
@@ -354,7 +355,9 @@ def _log_with(repository: Repository, packet: PacketFacts, there: Mapping[str, s
 
 
 def _is_merged(repository: Repository, commit: str) -> bool:
-    """Whether the checked out commit contains another one. Events of that one that are missing were removed since."""
+    """Whether the checked out commit contains another one. Events of that commit that are missing here were then
+    removed later.
+    """
     head = head_commit(repository)
     return head is not None and is_ancestor(repository, commit, head)
 
@@ -386,7 +389,7 @@ def facts_before(repository: Repository, names: Sequence[str], actor: Actor) -> 
 
     Raises WorkpacketError `tree_incomplete` if any of these packets is missing here.
     """
-    refuse_during_merge(repository)
+    complete_unfinished(repository, "recover")
     held = look(repository)
     held.require_visible()
     held.require(_READ_BY_ALL)

@@ -31,8 +31,8 @@ from workpacket.model.layout import LOG_FOLDER, POLICY_PATH, SPEC_POINTER, packe
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.shell import actor
+from workpacket.shell.approvals.check import root_of_trust
 from workpacket.shell.approvals.event_approvals import approving_keys, revoked_keys
-from workpacket.shell.approvals.new_root import root_of_trust
 from workpacket.shell.approvals.uses import names_standing
 from workpacket.shell.base import policy_at, read_base_policy, readable_commit, with_former
 from workpacket.shell.governed_files import GovernedFiles, append_only_paths, committed_ids, find_governed, read_logged

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from workpacket.approvals.checkpoints import judge_signature
-from workpacket.approvals.encodings import read_instant
+from workpacket.approvals.event_signatures import judge_signature
+from workpacket.approvals.fields import read_instant
 from workpacket.approvals.policy import Trusted, read_policy_files
 from workpacket.approvals.sshsig import CHECKPOINT_NAMESPACE, armor
 from workpacket.errors import WorkpacketError

@@ -101,6 +101,18 @@ def _finish_pending(workspace: TransactionFolders) -> tuple[Recovered, ...]:
     return finish_pending(workspace)
 
 
+def complete_unfinished(repository: Repository, command: str) -> None:
+    """Complete what an earlier command left unfinished, for a command that reads before it writes: what it reads would
+    otherwise be a mixture of old and new.
+    """
+    refuse_during_merge(repository)
+    with open_workspace(repository, platform_storage()) as workspace:
+        left = workspace.journal.pending()
+    if left:
+        with writing(repository, command):
+            pass
+
+
 def refuse_during_merge(repository: Repository) -> None:
     """Call this before any work that precedes writing: it raises WorkpacketError while git is in the middle of an
     operation.

@@ -1,0 +1,128 @@
+"""A server of the live board in a process of its own, and requests as a browser or an attacker sends them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+PATIENCE = 30.0
+
+
+@dataclass
+class Reply:
+    status: int
+    head: str
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8", "replace")
+
+    def header(self, name: str) -> str:
+        found = re.search(rf"^{re.escape(name)}: (.*?)\r?$", self.head, re.MULTILINE | re.IGNORECASE)
+        return found[1] if found else ""
+
+
+@dataclass
+class Browser:
+    """What a browser sends: the cookie, and where the request comes from."""
+
+    port: int
+    cookie: str = ""
+
+    def raw(self, data: bytes, *, patience: float = PATIENCE) -> Reply:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=patience) as connection:
+            connection.sendall(data)
+            received = b""
+            while part := connection.recv(1 << 20):
+                received += part
+        head, _, body = received.partition(b"\r\n\r\n")
+        return Reply(int(head.split(b" ")[1]), head.decode("latin-1"), body)
+
+    def ask(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str | None] | None = None) -> Reply:
+        given: dict[str, str | None] = {"Host": f"localhost:{self.port}", "Connection": "close"}
+        if self.cookie:
+            given["Cookie"] = self.cookie
+        if method == "POST":
+            given |= {"Origin": f"http://localhost:{self.port}", "Content-Type": "application/x-www-form-urlencoded"}
+        if body:
+            given["Content-Length"] = str(len(body))
+        given |= headers or {}
+        lines = "".join(f"{name}: {value}\r\n" for name, value in given.items() if value is not None)
+        return self.raw(f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode("utf-8", "surrogateescape") + body)
+
+    def get(self, path: str) -> Reply:
+        return self.ask("GET", path)
+
+    def enter(self, token: str) -> Reply:
+        reply = self.get(f"/?token={token}")
+        self.cookie = reply.header("Set-Cookie").partition(";")[0]
+        return reply
+
+    def csrf(self, page: str) -> str:
+        found = re.search(r'name="csrf" value="([^"]+)"', self.get(page).text)
+        return found[1] if found else ""
+
+    def act(self, action: str, page: str, **given: str) -> Reply:
+        """Send a form of a page, and follow to its result."""
+        fields = {"csrf": self.csrf(page), **given}
+        reply = self.ask("POST", f"/0/act/{action}", urlencode(fields).encode())
+        return self.get(reply.header("Location")) if reply.status == 303 else reply
+
+
+@dataclass
+class Server:
+    process: subprocess.Popen[str]
+    address: str
+    told: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def port(self) -> int:
+        return int(self.address.split(":")[2].partition("/")[0])
+
+    @property
+    def token(self) -> str:
+        return self.address.partition("token=")[2]
+
+    def browser(self) -> Browser:
+        """A browser that has used the address."""
+        made = Browser(self.port)
+        made.enter(self.token)
+        assert made.cookie
+        return made
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
+        """Its exit status, and what it said of errors."""
+        self.process.send_signal(how)
+        _, err = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, err
+
+
+@contextmanager
+def served(*roots: Path, options: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> Iterator[Server]:
+    command = [sys.executable, "-m", "workpacket", "board", "serve", "--json", *options, "--", *map(str, roots)]
+    settings = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **(environment or {})}
+    process = subprocess.Popen(
+        command, cwd=roots[0], env=settings, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, process.communicate()[1]
+        told = json.loads(line)["data"]
+        yield Server(process, told["address"], told)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()

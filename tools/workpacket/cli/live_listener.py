@@ -1,0 +1,168 @@
+"""How `serve` listens: on loopback, until it is told to end, with an end for connections that are slow or silent."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from types import FrameType
+from typing import Any, Final
+
+import uvicorn
+
+from workpacket.cli.live_server import Live
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import find_repository
+from workpacket.shell.actor import acting
+from workpacket.shell.one_shot_page import ADDRESSES, exists
+
+_BACKLOG: Final = 256
+# A connection that asks nothing, and one that does not take its answer, is ended after this many seconds.
+_SILENCE: Final = 10.0
+_CONNECTIONS: Final = 4096
+
+
+class Listener:
+    """Listens from the beginning, so that the address is free when it is told; `serve` answers until a signal."""
+
+    def __init__(self, folders: Sequence[str], port: int, *, write: bool, actor: str) -> None:
+        roots = dict.fromkeys(_root(folder) for folder in folders)
+        self._sockets = _bound(port)
+        self.port: int = self._sockets[0].getsockname()[1]
+        name = _actor(next(iter(roots)), actor, needed=write)
+        self._live = Live(list(roots), self.port, write=write, actor=actor, name=name)
+        self.address = f"http://localhost:{self.port}/?token={self._live.token()}"
+        self.names = [each.name for each in self._live.served]
+
+    def __enter__(self) -> Listener:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in self._sockets:
+            each.close()
+
+    def serve(self) -> None:
+        _allow_connections()
+        # uvicorn repeats the signal once it has ended; by then there is nothing left to end.
+        before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            asyncio.run(self._serve())
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    async def _serve(self) -> None:
+        config = uvicorn.Config(
+            self._live.application(), http="h11", ws="none", lifespan="off", log_config=None, log_level="critical",
+            access_log=False, server_header=False,
+            proxy_headers=False, timeout_keep_alive=5, limit_concurrency=_CONNECTIONS,
+        )  # fmt: skip
+        server = _Server(config, self._live)
+        around = [asyncio.create_task(each.watch()) for each in self._live.served]
+        around.append(asyncio.create_task(_end_silent(server)))
+        try:
+            await server.serve(sockets=self._sockets)
+        finally:
+            for task in around:
+                task.cancel()
+            await self._live.stop()
+
+
+class _Server(uvicorn.Server):
+    """Tells the streams that the server ends: they would wait for changes otherwise."""
+
+    def __init__(self, config: uvicorn.Config, live: Live) -> None:
+        super().__init__(config)
+        self._live, self._loop = live, asyncio.get_running_loop()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        self._loop.call_soon_threadsafe(self._live.stopping.set)
+
+
+async def _end_silent(server: uvicorn.Server) -> None:
+    """End connections that have asked nothing, or only a part, for too long, and those that do not read."""
+    quiet: dict[Any, float] = {}
+    stuck: dict[Any, int] = {}
+    while True:
+        await asyncio.sleep(_SILENCE / 4)
+        now = time.monotonic()
+        open_now = set(server.server_state.connections)
+        quiet = {one: since for one, since in quiet.items() if one in open_now}
+        was, stuck = stuck, {}
+        for one in open_now:
+            transport: Any = getattr(one, "transport", None)
+            cycle: Any = getattr(one, "cycle", None)
+            if transport is None:
+                continue
+            left = transport.get_write_buffer_size()
+            if left:
+                stuck[one] = left
+                if was.get(one) != left:
+                    quiet.pop(one, None)
+            if (cycle is None or cycle.response_complete) or left:
+                if now - quiet.setdefault(one, now) > _SILENCE:
+                    transport.abort()
+            else:
+                quiet.pop(one, None)
+
+
+def _allow_connections() -> None:
+    """Allow as many open files as the system lets us: some systems begin with 256."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = _CONNECTIONS * 2 if hard == resource.RLIM_INFINITY else min(hard, _CONNECTIONS * 2)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _root(folder: str) -> str:
+    from pathlib import Path
+
+    if not os.path.isdir(folder):
+        raise WorkpacketError("path_not_found", f"{folder} is not a folder", hint="name a repository or work tree")
+    return str(find_repository(Path(folder).resolve()).root)
+
+
+def _actor(root: str, actor: str, *, needed: bool) -> str:
+    """Return who acts, or who looks, which may be unknown."""
+    from pathlib import Path
+
+    try:
+        return acting(find_repository(Path(root)), actor).id
+    except WorkpacketError:
+        if needed:
+            raise
+        return ""
+
+
+def _bound(port: int) -> list[socket.socket]:
+    """Return sockets for all loopback addresses of this machine, on one port, so that no other program can take it on
+    one of them.
+    """
+    for _ in range(20):
+        found: list[socket.socket] = []
+        try:
+            for family, address in ADDRESSES:
+                if exists(family):
+                    found.append(socket.create_server(
+                        (address, found[0].getsockname()[1] if found else port), family=family, backlog=_BACKLOG
+                    ))  # fmt: skip
+        except OSError as error:
+            for each in found:
+                each.close()
+            if port or not found:
+                hint = "name another port, or none: workpacket board serve"
+                raise WorkpacketError(
+                    "page_port_taken", f"port {port} cannot be used: {error.strerror}", hint=hint
+                ) from error
+            continue
+        return found
+    raise WorkpacketError(
+        "page_port_taken", "no port is free on all addresses of this machine", hint="workpacket board serve"
+    )

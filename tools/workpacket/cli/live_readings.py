@@ -1,0 +1,307 @@
+"""What the pages of `serve` show, read from one repository.
+
+Reading is done by one thread for all repositories: a command finds its repository by the current folder, and a process
+has only one. The answers of commands are those that `--json` prints, kept until the repository changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from workpacket.cli.history import runs_of
+from workpacket.cli.main import main
+from workpacket.cli.overview import card_note, leases_ending, waiting_packets, with_runs
+from workpacket.cli.read_only import listed_facts
+from workpacket.cli.show import task_of
+from workpacket.cli.workspace import open_workspace
+from workpacket.errors import WorkpacketError
+from workpacket.git.objects import list_tree, read_objects
+from workpacket.git.repository import Repository, find_repository
+from workpacket.git.revisions import commit_of
+from workpacket.ledger.fold import fold
+from workpacket.ledger.log import read_logs
+from workpacket.lifecycle.facts import Facts
+from workpacket.lifecycle.glance import Glance, glance_at
+from workpacket.model import exits
+from workpacket.model.event_types import FORKED
+from workpacket.model.lanes import LaneTable
+from workpacket.model.layout import LOG_FOLDER
+from workpacket.report.live_board import Detail, LiveCard, Wanted, board_page, chosen
+from workpacket.report.live_page import Site
+from workpacket.report.runs import PacketRun, mark
+from workpacket.runtime.stores.place import store_path, store_url
+from workpacket.shell.watch import PAUSE, Watched
+
+# So many answers of commands are kept for each repository, and so long, because some depend on the time.
+_KEPT: Final = 300
+_FRESH: Final = 20.0
+_SOON: Final = 24  # hours in which the end of a lease is near
+_DONE: Final = frozenset({"proved", "not applicable"})
+
+T = TypeVar("T")
+
+
+class Board:
+    """All cards of a repository as they are now, or as they were in a commit. What documents add to a card is read when
+    the card is shown.
+    """
+
+    def __init__(self, facts: Facts, cards: list[LiveCard], *, past: bool = False) -> None:
+        self.lanes: LaneTable = facts.policy.lanes
+        self.cards = cards
+        self.facts = facts
+        self._past = past
+        self._details: dict[str, Detail] = {}
+
+    def detail(self, card: LiveCard) -> Detail:
+        if card.id not in self._details:
+            self._details[card.id] = Detail() if self._past else self._read_detail(card)
+        return self._details[card.id]
+
+    def _read_detail(self, card: LiveCard) -> Detail:
+        packet = self.facts.packets[card.id]
+        lane = self.lanes.lane(card.lane)
+        if lane is None or not lane.unfinished:
+            return Detail()
+        try:
+            task = task_of(packet) if card.lane != "STUB" else None
+            needed = packet.dependencies() if lane.waits else ()
+        except (WorkpacketError, OSError):
+            return Detail()  # `check` says what is wrong with the document
+        done = self.facts.policy.satisfied_by
+        waits = tuple(name for name in needed if self._lane_of(name) not in done)
+        criteria = task.criteria if task is not None else ()
+        return Detail(waits, sum(one.state in _DONE for one in criteria), len(criteria))
+
+    def _lane_of(self, name: str) -> str:
+        """Return the lane of a packet, or of the latest revision of a base id."""
+        if name in self.facts.packets:
+            return self.facts.lane_of(name)
+        revisions = sorted(
+            (one.id.revision or 1, one.lane) for one in self.facts.packets.values() if one.id.base == name
+        )
+        return revisions[-1][1] if revisions else ""
+
+
+class Served:
+    """One repository that is served. `version` rises with every change of it."""
+
+    def __init__(self, root: str, reader: ThreadPoolExecutor) -> None:
+        self.repository: Repository = find_repository(Path(root))
+        self.root = str(self.repository.root)
+        self.name = os.path.basename(self.root)
+        self.version = 1
+        self.changed = asyncio.Event()
+        self._reader = reader
+        # A server of runs is asked when a page is: nothing on this disk changes with them.
+        store = "" if store_url() else str(store_path(self.repository.root))
+        self._watched = Watched(self.repository, (store, f"{store}-wal") if store else ())
+        self._seen = ""
+        self._board: tuple[int, float, Board] | None = None
+        self._answers: dict[tuple[str, ...], tuple[int, float, dict[str, Any]]] = {}
+        self._looking = asyncio.Lock()
+
+    async def watch(self) -> None:
+        """Notice changes until cancelled."""
+        while True:
+            await self.look()
+            await asyncio.sleep(PAUSE)
+
+    async def look(self) -> None:
+        async with self._looking:
+            seen = await asyncio.to_thread(self._watched.look)
+            if self._seen and seen != self._seen:
+                self.version += 1
+                before, self.changed = self.changed, asyncio.Event()
+                before.set()
+            self._seen = seen
+
+    # ---- what is shown ----
+
+    async def read(self, work: Callable[[], T]) -> T:
+        """Do something in the thread that reads, in the folder of this repository."""
+        return await asyncio.get_running_loop().run_in_executor(self._reader, partial(self._here, work))
+
+    def _here(self, work: Callable[[], T]) -> T:
+        os.chdir(self.root)
+        return work()
+
+    async def board(self, site: Site, wanted: Wanted) -> str:
+        def render() -> str:
+            board = self._past(wanted.at) if wanted.at else self._now()
+            columns = chosen(board.cards, wanted, board.lanes)
+            return board_page(site, columns, wanted, len(board.cards), board.detail)
+
+        return await self.read(render)
+
+    async def lanes(self) -> tuple[dict[str, str], LaneTable]:
+        """Return the lane of each packet, and the lanes that there are."""
+
+        def lanes() -> tuple[dict[str, str], LaneTable]:
+            board = self._now()
+            return {card.id: card.lane for card in board.cards}, board.lanes
+
+        return await self.read(lanes)
+
+    async def needs(self, me: str) -> dict[str, Any]:
+        """Return what `report waiting` says, with titles, and whether it waits for someone other than `me`."""
+
+        def needs() -> dict[str, Any]:
+            facts = self._now().facts
+            titles = {name: packet.glance.title or "" for name, packet in facts.packets.items()}
+            waiting = [
+                {"id": one.id, "title": titles[one.id], "for": one.need, "since": one.since, "detail": one.detail,
+                 "others": bool(me) and one.by == me}
+                for one in waiting_packets(facts)
+            ]  # fmt: skip
+            leases = [
+                {"id": name, "title": titles[name], "holder": holder, "ends": at, "others": bool(me) and holder != me}
+                for name, holder, at in leases_ending(facts, _SOON)
+            ]
+            return {"waiting": waiting, "leases": leases}
+
+        return await self.read(needs)
+
+    async def answer(self, *words: str) -> dict[str, Any]:
+        """Return the JSON answer of a command that only reads."""
+        kept = self._answers.get(words)
+        if kept is None or kept[0] != self.version or time.monotonic() - kept[1] > _FRESH:
+            version, at = self.version, time.monotonic()
+            if len(self._answers) >= _KEPT:
+                self._answers.clear()
+            kept = version, at, await self.read(lambda: _answer(words))
+            self._answers[words] = kept
+        return kept[2]
+
+    async def text(self, *words: str) -> str:
+        return await self.read(lambda: _captured(words)[1])
+
+    def _now(self) -> Board:
+        version, at = self.version, time.monotonic()
+        if self._board is None or self._board[0] != version or at - self._board[1] > _FRESH:
+            with closing(open_workspace().open_cache()) as cache:
+                facts = listed_facts(self.repository, cache)
+            runs = runs_of(with_runs(facts))
+            glances = {name: packet.glance for name, packet in facts.packets.items()}
+            self._board = version, at, Board(facts, list(_cards(facts, glances, runs)))
+        return self._board[2]
+
+    def _past(self, at: str) -> Board:
+        commit = commit_of(self.repository, at)
+        entries = list_tree(self.repository, commit, LOG_FOLDER)
+        contents = read_objects(self.repository, [entry.object_id for entry in entries])
+        logs, _ = read_logs({entry.path: contents[entry.object_id] for entry in entries})
+        glances = {name: glance_at(log, fold(log)) for name, log in logs.items() if name.startswith("WP-")}
+        facts = self._now().facts
+        return Board(facts, list(_cards(facts, glances, {}, past=True)), past=True)
+
+
+def _cards(
+    facts: Facts, glances: Mapping[str, Glance], runs: Mapping[str, tuple[PacketRun, ...]], *, past: bool = False
+) -> Iterator[LiveCard]:
+    signed = facts.policy.actors.present
+    for name, glance in glances.items():
+        packet = None if past else facts.packets[name]
+        lane = glance.lane if packet is None else packet.lane
+        known = facts.policy.lanes.lane(lane)
+        lease = glance.lease
+        # Also after the lease has ended, which the card says: it is the person to ask.
+        holder = lease.holder if lease is not None and lane == "IN_PROGRESS" else ""
+        its = runs.get(name, ())
+        needs = (
+            "moved independently on two branches" if lane == FORKED else known.waits_for if known is not None else ""
+        )
+        if lane == "STUB" and glance.presented:
+            needs = "needs an approval"
+        yield LiveCard(
+            id=name,
+            base=name.rpartition("-v")[0] or name,
+            lane=lane or "no log",
+            title=glance.title or "",
+            holder=holder,
+            claimed=bool(holder) and not (signed and glance.lease_signed),
+            until=(lease.expires_at or "") if lease is not None and holder else "",
+            reason="" if lane == "IN_PROGRESS" else card_note(glance, signed=signed),
+            needs="" if lane == "BLOCKED" else needs,
+            risk=(glance.risk or "").partition(" ")[0],
+            last=glance.last,
+            runs=mark(its),
+            trouble=any(run.state != "live" for run in its),
+        )
+
+
+# ---- commands, in this process -----------------------------------------------------------------------------------
+
+
+def _captured(words: tuple[str, ...]) -> tuple[int, str, str]:
+    """Run a command that only reads; return its exit status, output and notes. No other thread prints."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main([*words])
+    return status, out.getvalue(), err.getvalue()
+
+
+def _answer(words: tuple[str, ...]) -> dict[str, Any]:
+    at = words.index("--") if "--" in words else len(words)
+    status, out, err = _captured((*words[:at], "--json", *words[at:]))
+    return answered(out, err, status)
+
+
+def answered(out: str, err: str, status: int) -> dict[str, Any]:
+    """Return the JSON answer of a command, or one that says how it failed."""
+    try:
+        answer: dict[str, Any] = json.loads(out)
+    except ValueError:
+        said = err.strip() or f"exit status {status}"
+        hint = "repeat it: a command that was interrupted is completed or undone first"
+        problem = {"code": "internal_error", "message": said[-500:], "hint": hint}
+        return {"ok": False, "exit_code": status or exits.INTERNAL, "findings": [problem], "data": {}}
+    return answer
+
+
+class Commands:
+    """Runs commands that write, each in a process of its own, as if typed here."""
+
+    def __init__(self, actor: str) -> None:
+        self._actor = actor
+
+    def words(self, before: list[str], after: list[str]) -> list[str]:
+        own = ["--as", self._actor] if self._actor else []
+        return [*before, *own, "--", *after]
+
+    async def run(self, root: str, before: list[str], after: list[str], *, acting: bool) -> dict[str, Any]:
+        """Run a command to its end, even if no page waits for the answer any more."""
+        own = ["--as", self._actor] if self._actor and acting else []
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "workpacket", *before, *own, "--json", "--", *after, cwd=root,
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        out, err = await process.communicate()
+        return answered(out.decode(errors="replace"), err.decode(errors="replace"), process.returncode or 0)
+
+    async def audit(self, root: str) -> bytes:
+        """Return the page of the audit, the same that `audit --out` writes."""
+        with tempfile.TemporaryDirectory(prefix="workpacket-audit-") as folder:
+            path = os.path.join(folder, "audit.html")
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "workpacket", "audit", "--out", path, cwd=root,
+                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+            _, err = await process.communicate()
+            try:
+                return await asyncio.to_thread(Path(path).read_bytes)
+            except FileNotFoundError:
+                raise WorkpacketError("internal_error", err.decode(errors="replace").strip()[-500:]) from None
