@@ -35,7 +35,8 @@ from workpacket.lifecycle.proofs import Evidence, evidence_of, latest_evidence, 
 from workpacket.lifecycle.starter_documents import STILL_TO_WRITE
 from workpacket.model.events import LogEvent
 from workpacket.problem import Problem
-from workpacket.rules.refinement import anchor_problem, contains_excerpt, contains_token, folded, window_of
+from workpacket.rules.anchors import folded
+from workpacket.rules.refinement import anchor_problem, contains_excerpt, contains_token, window_of
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 
