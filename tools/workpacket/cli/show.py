@@ -113,7 +113,7 @@ def _envelope(data: Mapping[str, Json]) -> str:
 
 def _view(facts: Facts, packet: PacketFacts, status: PacketStatus) -> PacketView:
     state = packet.state
-    # Nobody works on what is over, even if the lease has not ended.
+    # No one works on what is over, even if the lease has not ended.
     over = packet.lane in OVER
     return PacketView(
         id=status.id,

@@ -352,7 +352,7 @@ _SATISFIED: Final[Mapping[Form, str]] = {
     "full": '["VALIDATED", "MERGE_PENDING"]',
 }
 
-# How the sections of the first specification begin until somebody writes them. They require nothing.
+# How the sections of the first specification begin until they are written. They require nothing.
 STILL_TO_WRITE: Final = "State here what is "
 _SPECIFICATION = f"""# Specification
 
