@@ -19,6 +19,8 @@ import sys
 from pathlib import Path
 from workpacket.runtime import RunBlocked, Runtime
 
+pytestmark = pytest.mark.share(4)
+
 def delete(path, depth):
     Path("deleted").write_text(path)
     return path

@@ -31,6 +31,8 @@ import os, signal, sys
 from pathlib import Path
 from workpacket.runtime import Runtime, Settings
 
+pytestmark = pytest.mark.share(5)
+
 def pay():
     raise TimeoutError("no answer")
 
