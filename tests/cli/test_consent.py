@@ -14,12 +14,12 @@ import pytest
 
 from cli.places import CONSOLE, Ended, Place, environment, run_here
 
+pytestmark = pytest.mark.share(4)
+
 DELETE = """
 import sys
 from pathlib import Path
 from workpacket.runtime import RunBlocked, Runtime
-
-pytestmark = pytest.mark.share(4)
 
 def delete(path, depth):
     Path("deleted").write_text(path)

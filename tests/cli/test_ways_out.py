@@ -17,6 +17,8 @@ from workpacket.model.reason_tables.stops import REASONS
 from workpacket.runtime.errors import LeaseHeld, RunBlocked, RuntimeFault, usual_remedy
 from workpacket.runtime.holders import this_process
 
+pytestmark = pytest.mark.share(5)
+
 # A command, a call, a setting, or the start of the program itself.
 LEADS = re.compile(
     r"workpacket (?:runtime|resume|audit) |\b(?:run|runtime|graph|saver)\.\w+\(|\bWORKPACKET_\w+=|\bgit \w+|\bpip \w+"
@@ -30,8 +32,6 @@ PROGRAM = """
 import os, signal, sys
 from pathlib import Path
 from workpacket.runtime import Runtime, Settings
-
-pytestmark = pytest.mark.share(5)
 
 def pay():
     raise TimeoutError("no answer")

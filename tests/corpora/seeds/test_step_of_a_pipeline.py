@@ -36,6 +36,8 @@ from workpacket.runtime.step import (
 )
 from workpacket.runtime.step.pipeline import Pipeline
 
+pytestmark = pytest.mark.share(3)
+
 FIELDS = {
     "mission_id": "str", "run_id": "str", "step_id": "str", "strictness": "Strictness", "scope_refs": "ScopeRef",
     "input_hash": "str", "cursor": "str", "retry_token": "str", "timestamp": "datetime",
@@ -52,8 +54,6 @@ PROGRAM = """
 import os, signal, sys
 from workpacket.runtime.step import CheckpointEmitter, ResumeMiddleware, ScopeRef, StepContext, StepLog, Strictness
 from workpacket.runtime.step.pipeline import Pipeline
-
-pytestmark = pytest.mark.share(3)
 
 month, gate = sys.argv[1:3]
 
