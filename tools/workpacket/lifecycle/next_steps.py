@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from workpacket.lifecycle.activation import activation_unmet
+from workpacket.lifecycle.authorship import coders
 from workpacket.lifecycle.claims import claim_refusal
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import lease_held
 from workpacket.lifecycle.moves import added_unmet
 from workpacket.lifecycle.review import Work, submit_refusal, verdict_refusal
-from workpacket.lifecycle.separation import coders
 from workpacket.lifecycle.transitions import forward_command, forward_transition, lane_retired, move_unmet, transition
 from workpacket.model.lanes import HELD, WAITING
 from workpacket.problem import Problem
@@ -117,7 +117,7 @@ def _is_ready(facts: Facts, packet: PacketFacts, agent: str, done: frozenset[str
 
 
 def _worked(facts: Facts, packet: PacketFacts, agent: str) -> bool:
-    """Whether the agent did the work, or belongs to the person of someone who did, so that another one judges it."""
+    """Whether the agent may not judge the work, because it or another actor of the same person did it."""
     workers = coders(packet.log.events)
     if agent in workers or facts.policy.actor_tables is None:
         return agent in workers
@@ -133,7 +133,7 @@ def _is_standing(packet: PacketFacts) -> bool:
 
 
 def _satisfied(facts: Facts) -> frozenset[str]:
-    """Return the packets that others no longer wait for, and their base ids."""
+    """Return the packets that satisfy dependencies, and their base ids."""
     done = [packet.id for packet in facts.packets.values() if packet.lane in facts.policy.satisfied_by]
     return frozenset(name for wp_id in done for name in (wp_id.text, wp_id.base))
 

@@ -14,8 +14,8 @@ from typing import Final, Literal
 
 from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.lifecycle.authorship import coders, not_apart
 from workpacket.lifecycle.contract import DEMAND, Contract, is_complete, stated
-from workpacket.lifecycle.separation import coders, not_apart
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.model.wording import counted
@@ -55,7 +55,7 @@ def demands_of(packet: PacketFacts) -> Mapping[str, Demand]:
 
 
 def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: bool) -> Iterator[Problem]:
-    """Yield why a row of evidence is not the proof that the contract requires."""
+    """Yield the reasons why a row of evidence is not the proof that the contract requires."""
     if demand is None or not is_complete(demand):
         if required:
             yield Problem("proof_undeclared", "the contract names no proof")
