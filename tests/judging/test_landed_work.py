@@ -19,6 +19,8 @@ from workpacket.shell.judging import landed_work
 from workpacket.shell.judging.landed_work import landed, landing_faults, merge_faults
 from workpacket.shell.work_done import described
 
+pytestmark = pytest.mark.share(4)
+
 POLICY = LifecyclePolicy(coverage=CoveragePolicy("required"))
 
 
