@@ -107,7 +107,7 @@ WORKER = (
           "Start the program again: the run continues after its last checkpoint", aliases=("stalled_timeout",
           "no_progress")),
     _stop("waiting", 90, "program", "with_backoff", "The run waits for a time or a signal",
-          "The process stopped instead of waiting too; nothing is lost.",
+          "The process has ended; nothing is lost.",
           "`runtime runs show` says what it waits for, and until when.",
           "Start the program again at that time; a worker does so automatically",
           "Send the signal: workpacket runtime signal"),
