@@ -130,7 +130,7 @@ WORKER = (
           "To branch on purpose, read the older checkpoint by its id first"),
     _stop("thread_needs_run", 18, "constraint", "never", "Other checkpoints depend on those to be deleted",
           "A channel that LangGraph stores as deltas is rebuilt from the writes of its ancestors.",
-          "The message names the checkpoint and the one that it needs.",
+          "The message names a remaining checkpoint, and the one that it depends on.",
           "Delete the whole thread: saver.delete_thread(ID)",
           "Prune the thread instead, which keeps everything that the last checkpoint needs"),
     _stop("thread_version_invalid", 59, "resource", "never", "A channel version does not start with a number",
