@@ -9,7 +9,7 @@ import pytest
 
 from ledger.stories import LATER, A, B, Story
 from workpacket.ledger.fold import LaneReplay
-from workpacket.lifecycle.fork_checks import (
+from workpacket.lifecycle.change_checks import (
     HOLDER_JUDGED,
     dropped_decisions,
     dropped_verdicts,
@@ -286,6 +286,12 @@ def test_a_revert_does_not_drop_a_signed_refusal_without_the_work_that_was_refus
     refused = [judged] if signed and verdict != "PASS" else []
     assert list(dropped_decisions(story.log(), {judged.id})) == refused
     assert list(dropped_decisions(story.log(), {submitted.id, judged.id})) == []
+
+
+def test_a_revert_drops_a_signed_waiver() -> None:
+    story = Story()
+    story.tell("created", "activated", "claimed", "submitted")
+    assert list(dropped_decisions(story.log(), {story.add("waived", attest=(A,)).id})) == []
 
 
 def test_a_verdict_about_nothing_is_dropped_with_a_revert() -> None:

@@ -45,6 +45,11 @@ _NOT_ASKED = (
     """_NOT_ASKED_AGAIN: Final[Mapping[str, str]] = {'reason': "the event's schema requires one, so an event without """
     """it is refused when the log is read"}"""
 )
+_INSTRUCTIONS = (
+    r"""_INSTRUCTIONS: Final = lazy_pattern('(?:agents|claude|gemini|qwen|skill|copilot-instructions)(?:\\..*)?\\.md|"""
+    r""".*_protocol\\.md', re.IGNORECASE)"""
+)
+_NAMED_LINK = r"""_NAMED_LINK = lazy_pattern('\\[((?:\\\\.|[^\\[\\]\\\\])+)\\](:?)', re.DOTALL)"""
 _WANTED = """wanted = {path: "HEAD's history has it" if path in passed else 'no branch has it'"""
 EQUIVALENT = (
     Equivalent(
@@ -245,6 +250,20 @@ EQUIVALENT = (
         "seen = _Seen([], 0, [], {}, Counter())",
         "seen = _Seen([], 1, [], {}, Counter())",
         "the number is replaced at the end",
+    ),
+    Equivalent(
+        "lifecycle/coverage.py",
+        "",
+        _INSTRUCTIONS,
+        _INSTRUCTIONS.replace("md', re", "md?', re"),
+        "a file that ends in .m is no document anyway",
+    ),
+    Equivalent(
+        "lifecycle/coverage.py",
+        "",
+        _NAMED_LINK,
+        _NAMED_LINK.replace("(:?)", "(:?)?"),
+        "a group that may be empty and one that may be missing are both found as nothing",
     ),
     Equivalent(
         "lifecycle/coverage.py",
@@ -711,42 +730,42 @@ EQUIVALENT = (
         "only a type checker reads the name of the type",
     ),
     Equivalent(
-        "shell/judging/lost_events.py",
+        "shell/judging/append_only.py",
         "",
         "_AT_ONCE = 500",
         "_AT_ONCE = 501",
         "how many commits one command line names; the answer is the same",
     ),
     Equivalent(
-        "shell/judging/lost_events.py",
+        "shell/judging/append_only.py",
         "lost_events",
         _WANTED + " for path in known if path not in here and (path in passed or path not in elsewhere)}",
         _WANTED + " for path in known if path in passed or path not in elsewhere}",
         "what is here is not among the contents that are read, and so not told",
     ),
     Equivalent(
-        "shell/judging/lost_events.py",
+        "shell/judging/append_only.py",
         "_dangling",
         "commits = [row.split(' ')[2] for row in answer.text.splitlines() if row.startswith('unreachable commit ')]",
         "commits = [row.split(' ')[2] for row in answer.text.splitlines()]",
         "git log passes over trees and files that nothing refers to",
     ),
     Equivalent(
-        "shell/judging/lost_events.py",
+        "shell/judging/append_only.py",
         "_names_of_commits",
         "reflog = run_git(repository.root, 'log', '--walk-reflogs', '--all', '--format=%H %gD', check=False)",
         "reflog = run_git(repository.root, 'log', '--walk-reflogs', '--all', '--format=%H %gD', check=True)",
         "git ends with 0 there, with or without a reflog",
     ),
     Equivalent(
-        "shell/judging/lost_events.py",
+        "shell/judging/append_only.py",
         "_names_of_commits",
         "if not name.startswith('refs/stash'):",
         "if not name.startswith('refs/stashx'):",
         "a new file is in the commits of the stash for the index or for untracked files, which no reflog names",
     ),
     Equivalent(
-        "shell/judging/lost_events.py",
+        "shell/judging/append_only.py",
         "_names_of_commits",
         "listed = run_git(repository.root, 'rev-list', '--branches', '--remotes', '--tags', check=False)",
         "listed = run_git(repository.root, 'rev-list', '--branches', '--remotes', '--tags', check=True)",
