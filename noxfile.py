@@ -23,6 +23,7 @@ ROOT = Path(__file__).parent
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 DEVELOPMENT = nox.project.dependency_groups(nox.project.load_toml(ROOT / "pyproject.toml"), "dev")
 FUZZ_SECONDS = 600
+AXE = "axe-core@4.10.3"  # judges whether pages can be used by everyone
 # The versions whose published tests WORKPACKET_SUITES contains, and the packages that those tests need.
 OF_THE_SUITE = (
     "langgraph==1.2.11", "langgraph-checkpoint==4.3.2", "pytest-mock>=3.14", "syrupy>=5,<8", "httpx",
@@ -210,13 +211,19 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def report(session: nox.Session) -> None:
-    """The page of the audit in a real browser, which is installed if it is missing, for root on Debian."""
+    """The pages of audit, approvals and the live board in a real browser, which is installed if it is missing."""
     missing = not any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
     if missing and shutil.which("apt-get") and hasattr(os, "geteuid") and os.geteuid() == 0:
         quietly = {"DEBIAN_FRONTEND": "noninteractive"}
         session.run("apt-get", "update", "-qq", external=True, success_codes=range(256))
         install_it = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium")
         session.run(*install_it, external=True, env=quietly, success_codes=range(256))
+    axe = Path(session.create_tmp()).resolve()
+    if shutil.which("npm"):
+        quiet = ("--silent", "--no-audit", "--no-fund", "--prefix", str(axe))
+        session.run("npm", "install", *quiet, AXE, external=True, success_codes=range(256))
+    script = axe / "node_modules" / "axe-core" / "axe.min.js"
+    session.env["WORKPACKET_AXE"] = str(script) if script.exists() else ""
     run_tests(session, "tests/browser", *session.posargs)
 
 

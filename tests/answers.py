@@ -67,13 +67,13 @@ def forms_of(command: str) -> Mapping[str, Draft202012Validator]:
 
 
 def form_of(answer: Mapping[str, Any]) -> str:
-    """The one form of its command that the object has. Raises AssertionError that says what does not fit."""
+    """The first form of its command that fits the object. Raises AssertionError that says what does not fit."""
     _output().validate(answer)
     command, data = answer["command"], answer["data"]
     assert path_of(command).exists(), missing(command)
-    fitting = [name for name, form in forms_of(command).items() if form.is_valid(data)]
+    fitting = next((name for name, form in forms_of(command).items() if form.is_valid(data)), "")
     assert fitting, f"{path_of(command).relative_to(SCHEMAS.parent)} has no form that fits {json.dumps(data)[:2000]}"
-    return fitting[0]
+    return fitting
 
 
 def own_forms(command: str) -> list[str]:

@@ -14,6 +14,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from architecture.source_tree import nodes
+
 PURE_LAYERS = ("model", "text", "documents", "ledger", "approvals", "evidence", "lifecycle", "rules", "audit")
 
 # fmt: off
@@ -73,19 +75,22 @@ class Impurity:
 def impurities(tree: ast.Module, layer: str) -> list[Impurity]:
     """Everything in the module `tree` that a module of the pure layer `layer` must not contain."""
     names = dict(_imported_names(tree))
-    innocent = set(_parameters_named_like_builtins(tree)) | set(_imports_within(layer, tree, names))
+    innocent = set(_parameters_named_like_builtins(tree, names)) | set(_imports_within(layer, tree, names))
     found = {
-        Impurity(line, what) for node in ast.walk(tree) if node not in innocent for line, what in _in_node(node, names)
+        Impurity(line, what) for node in nodes(tree) if node not in innocent for line, what in _in_node(node, names)
     }
     return sorted(found, key=lambda impurity: (impurity.line, impurity.what))
 
 
-def _parameters_named_like_builtins(tree: ast.Module) -> Iterator[ast.AST]:
+def _parameters_named_like_builtins(tree: ast.Module, names: dict[str, str]) -> Iterator[ast.AST]:
     """Uses of a parameter `open`, which is not the builtin of that name."""
-    for function in ast.walk(tree):
+    for function in nodes(tree):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             spec = function.args
-            parameters = {argument.arg for argument in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+            named = {argument.arg for argument in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+            parameters = {name for name in named if names.get(name, name) in IMPURE_BUILTINS | {DYNAMIC_IMPORT}}
+            if not parameters:
+                continue
             body = function.body if isinstance(function.body, list) else [function.body]
             inside = (node for statement in body for node in ast.walk(statement))
             yield from (node for node in inside if isinstance(node, ast.Name) and node.id in parameters)
@@ -93,7 +98,7 @@ def _parameters_named_like_builtins(tree: ast.Module) -> Iterator[ast.AST]:
 
 def _imports_within(layer: str, tree: ast.Module, names: dict[str, str]) -> Iterator[ast.AST]:
     """The `import_module` of calls whose argument begins with the name of the module's own layer."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Call) and _qualified(node.func, names) == DYNAMIC_IMPORT and node.args:
             argument = node.args[0]
             first = argument.values[0] if isinstance(argument, ast.JoinedStr) and argument.values else argument
@@ -103,7 +108,7 @@ def _imports_within(layer: str, tree: ast.Module, names: dict[str, str]) -> Iter
 
 def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
     """Local name and what it stands for, of every import anywhere in the module."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 name = alias.name if alias.asname else alias.name.partition(".")[0]

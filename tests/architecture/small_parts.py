@@ -17,7 +17,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from architecture.source_tree import PACKAGE, ROOT, parsed, python_files
+from architecture.source_tree import PACKAGE, ROOT, nodes, parsed, python_files
 
 LIST = Path(__file__).with_name("small_parts.txt")
 SMALL_MODULE = 40
@@ -75,7 +75,7 @@ def small_functions(modules: Iterable[ast.Module], tested: set[str]) -> Iterator
 
 def words(module: ast.Module) -> Iterator[str]:
     """Every name that is used, as often as it is; imports are not uses."""
-    for node in ast.walk(module):
+    for node in nodes(module):
         if isinstance(node, ast.Name):
             yield node.id
         elif isinstance(node, ast.Attribute):
@@ -83,7 +83,7 @@ def words(module: ast.Module) -> Iterator[str]:
 
 
 def imported(module: ast.Module) -> Iterator[str]:
-    for node in ast.walk(module):
+    for node in nodes(module):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)

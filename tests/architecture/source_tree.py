@@ -29,5 +29,11 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_bytes(), filename=relative(path), feature_version=(3, 11))
 
 
+@cache
+def nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """Every node of a tree, for the many tests that look at all of them: to walk through takes longer than to look."""
+    return tuple(ast.walk(tree))
+
+
 def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from architecture.source_tree import PACKAGE, parsed, python_files
+from architecture.source_tree import PACKAGE, nodes, parsed, python_files
 
 # How many arguments a call has that passes the lanes as its last one.
 CALLS = {
@@ -41,7 +41,7 @@ CONSTANTS = {"LANES", "SECTIONS", "lane_of_token", "lanes_named"}
 
 
 def forgotten(module: ast.Module) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(module):
+    for node in nodes(module):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS:
             named = {keyword.arg for keyword in node.keywords}
             if len(node.args) < CALLS[node.func.id] and "lanes" not in named:
@@ -49,7 +49,7 @@ def forgotten(module: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def taken_for_granted(module: ast.Module) -> Iterator[str]:
-    for node in ast.walk(module):
+    for node in nodes(module):
         if isinstance(node, ast.ImportFrom) and node.module == "workpacket.model.lanes":
             yield from (name.name for name in node.names if name.name in CONSTANTS)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from architecture.source_tree import PACKAGE, parsed, python_files
+from architecture.source_tree import PACKAGE, nodes, parsed, python_files
 from workpacket.model.layout import ENVELOPE_SUFFIX, GOVERNANCE_FOLDER
 
 LAYOUT = PACKAGE / "model" / "layout.py"
@@ -15,7 +15,7 @@ LAYOUT = PACKAGE / "model" / "layout.py"
 
 def spelled(tree: ast.Module) -> Iterator[str]:
     """The literals that are a path below `.GOV` or end as envelopes do. A sentence that mentions one is no path."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             text = node.value
             path = text == GOVERNANCE_FOLDER or text.startswith(f"{GOVERNANCE_FOLDER}/")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from architecture.source_tree import PACKAGE, parsed, python_files
+from architecture.source_tree import PACKAGE, nodes, parsed, python_files
 
 # What turns replacements into edits, and what applies the edits of findings.
 MAKERS = {"rules/repair.py", "text/edits.py"}
@@ -21,7 +21,7 @@ RULES_AND_READERS = [
 
 
 def makes_edits(module: ast.Module) -> bool:
-    calls = (node.func for node in ast.walk(module) if isinstance(node, ast.Call))
+    calls = (node.func for node in nodes(module) if isinstance(node, ast.Call))
     return any(isinstance(called, ast.Name) and called.id in {"Edit", "Fix"} for called in calls)
 
 

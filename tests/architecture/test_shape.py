@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from architecture.small_parts import listed, small_functions, small_modules, small_parts
-from architecture.source_tree import ROOT, committed_files, parsed, python_files, relative
+from architecture.source_tree import ROOT, committed_files, nodes, parsed, python_files, relative
 
 LONGEST_MODULE = 600
 LONGEST_FUNCTION = 60
@@ -30,7 +30,7 @@ MACHINE_PATHS_ALLOWED = {"tests/architecture/test_shape.py": "names them in orde
 
 def functions(module: ast.Module) -> Iterator[tuple[str, int]]:
     """Name and number of lines of every function in the module, nested ones and methods included."""
-    for node in ast.walk(module):
+    for node in nodes(module):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert node.end_lineno is not None
             yield node.name, node.end_lineno - node.lineno + 1

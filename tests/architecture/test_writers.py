@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from architecture.source_tree import PACKAGE, parsed, python_files
+from architecture.source_tree import PACKAGE, nodes, parsed, python_files
 
 # Module, and what it writes.
 WRITERS = {
@@ -16,7 +16,6 @@ WRITERS = {
     "cli/issues.py": "runs the program of a forge, which prints an issue",
     "cli/live_readings.py": "runs the audit, which writes its page into a temporary folder",
     "cli/main.py": "the null device, when nobody reads the output any more",
-    "cli/registers.py": "the file that git made for it, for what the merge came to",
     "cli/workspace.py": "reports, checkpoints in a foreign form, the page of the board: into the file that was named",
     "cli/runs.py": "exports of runs, into the file that was named",
     "git/index.py": "an index that holds attributes alone, in a temporary folder",
@@ -30,7 +29,7 @@ WRITERS = {
     "shell/event_keys.py": "the folder of event keys, among the person's settings",
     "shell/keys.py": "the person's own key, in their own folder; keys that it tries to sign with, in a temporary one",
     "shell/transactions/locks.py": "the lock, in the git directory",
-    "shell/governing/merge_driver.py": "three versions of a text for git to merge, in a temporary folder",
+    "cli/registers.py": "the file that git made for a merge; three versions for git to merge, in a temporary folder",
     "shell/transactions/storage.py": "what the transaction asks for: the only way to a governed file",
     "shell/transactions/storage_windows.py": "the same on Windows",
     "shell/base.py": "the policy last seen, in the user's own folder, outside of the repository",
@@ -48,7 +47,7 @@ _MODULES = frozenset({"subprocess", "shutil", "sqlite3", "tempfile"})
 
 def writes(module: ast.Module) -> Iterator[str]:
     """What in a module can write to the disk or start a process that does."""
-    for node in ast.walk(module):
+    for node in nodes(module):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in _MODULES)
         elif isinstance(node, ast.ImportFrom) and node.module in _MODULES:

@@ -158,6 +158,7 @@ def shares(said: dict[str, Any]) -> dict[str, tuple[int, int]]:
     return {gap["name"]: (gap["done"], gap["of"]) for gap in said["data"]["gaps"]}
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", FAULTS)
 def test_no_number_says_that_all_is_in_order_beside_an_error_about_the_log_or_evidence(
     audited: Audited, name: str

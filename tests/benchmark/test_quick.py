@@ -53,11 +53,13 @@ def test_a_row_that_takes_twice_as_long_as_landed_fails(repository: Path, capsys
     assert "slower than landed, twice, by more than 30%: work" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_row_that_cannot_be_measured_fails(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(repository, rows=[*ROWS, IMPOSSIBLE]) == 1
     assert "not measured: impossible: the disk is full" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_row_that_fails_when_it_runs_fails(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_package(repository, 0, status=4)
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +39,14 @@ class World:
         self.root = root
 
     def type(self, *words: str, actor: str = "coder", status: int = 0, stdin: str = "") -> str:
-        environment = {**os.environ, "WORKPACKET_ACTOR": actor, "PYTHONPATH": os.pathsep.join(sys.path)}
-        command = [sys.executable, "-m", "workpacket", *words]
-        done = subprocess.run(
-            command, cwd=self.root, env=environment, capture_output=True, text=True, input=stdin, check=False
-        )
-        assert done.returncode == status, (words, done.stdout, done.stderr)
-        return done.stdout + done.stderr
+        out, err = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.chdir(self.root)
+            patch.setenv("WORKPACKET_ACTOR", actor)
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+            found = main(list(words))
+        assert found == status, (words, out.getvalue(), err.getvalue())
+        return out.getvalue() + err.getvalue()
 
     def commit(self, message: str) -> None:
         git(self.root, "add", "-A")

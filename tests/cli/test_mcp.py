@@ -70,6 +70,7 @@ def text_of(result: Any) -> str:
     return str(result.content[0].text)
 
 
+@pytest.mark.long
 def test_a_packet_goes_its_way_through_the_tools(root: Path) -> None:
     async def story(client: Any) -> None:
         shown = await client.call_tool("show", {"id": NAME})
@@ -96,6 +97,7 @@ def test_a_packet_goes_its_way_through_the_tools(root: Path) -> None:
     assert {event["actor"]["id"] for event in events if event["type"] != "created"} == {"coder"}
 
 
+@pytest.mark.long
 def test_the_server_offers_what_it_says(root: Path) -> None:
     async def story(client: Any) -> None:
         tools = (await client.list_tools()).tools

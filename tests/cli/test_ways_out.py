@@ -85,6 +85,7 @@ def typed(place: Place, line: str) -> str:
     return found[1] if found else ""
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("code", BODIES)
 def test_what_an_uncaught_error_says_is_typed_and_the_program_ends(place: Place, code: str) -> None:
     (place.root / "month").write_text("2026-10")

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shlex
 import shutil
-import subprocess
-import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import softkeys
+from cli.commands import Result
 from git.scratch import git
+from workpacket.cli.main import main
 
 USAGES = [json.loads(line) for line in Path(__file__).with_name("wrong_usages.jsonl").read_text("utf-8").splitlines()]
 MADE = (
@@ -37,20 +39,26 @@ TEST = (
 REFINED = ("--refinement", "The name is an argument.")
 
 
-def typed(folder: Path, *words: str, named: bool = True) -> subprocess.CompletedProcess[str]:
+def typed(folder: Path, *words: str, named: bool = True) -> Result:
     # No settings of the person who runs the tests, and no git identity that git would guess.
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("GIT_", "WORKPACKET_ACTOR"))}
     environment |= {"HOME": str(folder.parent), "XDG_CONFIG_HOME": str(folder.parent), "GIT_CONFIG_NOSYSTEM": "1"}
-    environment |= {"PYTHONPATH": os.pathsep.join(sys.path)}
     if named:
         environment |= {"WORKPACKET_ACTOR": "ann"}
-    command = [sys.executable, "-m", "workpacket", *words]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.chdir(folder)
+        for name in os.environ.keys() - environment.keys():
+            patch.delenv(name)
+        for name, text in environment.items():
+            patch.setenv(name, text)
+        status = main([*words])
+    return Result(status, out.getvalue(), err.getvalue())
 
 
 def done(folder: Path, *words: str) -> None:
     result = typed(folder, *words)
-    assert result.returncode == 0, (words, result.stdout, result.stderr)
+    assert result.status == 0, (words, result.out, result.err)
 
 
 def begin(folder: Path) -> None:
@@ -88,19 +96,19 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     begin(unborn)
     done(unborn, "init", "--form", "light")
     done(unborn, "new", "Greet", *MADE, *REFINED)
-    main = made["main"]
-    begin(main)
-    done(main, "init", "--form", "light")
-    commit(main)
-    git(main, "switch", "-q", "-c", "side")
-    done(main, "new", "Aside", *MADE, *REFINED)
-    commit(main)
-    git(main, "switch", "-q", "main")
+    usual = made["main"]
+    begin(usual)
+    done(usual, "init", "--form", "light")
+    commit(usual)
+    git(usual, "switch", "-q", "-c", "side")
+    done(usual, "new", "Aside", *MADE, *REFINED)
+    commit(usual)
+    git(usual, "switch", "-q", "main")
     for title in ("Greet", "Other"):
-        done(main, "new", title, *MADE, *REFINED)
-    commit(main)
+        done(usual, "new", title, *MADE, *REFINED)
+    commit(usual)
     for name in ("main without a git identity", "a detached HEAD", "the branch of another packet"):
-        shutil.copytree(main, made[name])
+        shutil.copytree(usual, made[name])
     git(made["a detached HEAD"], "checkout", "-q", "--detach")
     started = made["the branch of another packet"]
     done(started, "start", "WP-1-Other-v1")
@@ -116,24 +124,24 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     shutil.copytree(review, made["merged work"])
     git(made["merged work"], "switch", "-q", "main")
     git(made["merged work"], "merge", "-q", "--no-edit", "wp/WP-1-Other-v1")
-    shutil.copytree(main, made["a subfolder"])
+    shutil.copytree(usual, made["a subfolder"])
     (made["a subfolder"] / "src").mkdir()
     approved = made["a policy with approvals, and no key"]
-    shutil.copytree(main, approved)
+    shutil.copytree(usual, approved)
     done(approved, "policy", "trust", "--key", str(public_key(top)), "--principal", "ann@example.org")
     commit(approved)
     return made
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("usage", USAGES, ids=lambda usage: f"{usage['where']}: {usage['typed']}")
 def test_the_answer_names_what_to_do(places: dict[str, Path], tmp_path: Path, usage: dict[str, Any]) -> None:
     folder = tmp_path / "here"
     shutil.copytree(places[usage["where"]], folder)
     here = folder / "src" if usage["where"] == "a subfolder" else folder
     result = typed(here, *shlex.split(usage["typed"]), named="identity" not in usage["where"])
-    said = result.stdout + result.stderr
-    assert result.returncode == usage["status"], said
+    said = result.out + result.err
+    assert result.status == usage["status"], said
     for wanted in usage["names"]:
         assert wanted in said
     assert "Traceback" not in said

@@ -24,7 +24,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return World(tmp_path_factory.mktemp("clocks"))
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("by", WRONG.values(), ids=WRONG)
 def test_a_claim_from_a_wrong_clock_stops_nobody_once_it_is_on_the_base(world: World, by: timedelta) -> None:
     with world.clone(ORDINARY) as clone:

@@ -31,7 +31,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return World(tmp_path_factory.mktemp("clones"))
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("name", HERE)
 def test_a_clone_of_this_kind_answers_as_any_other(world: World, name: str) -> None:
     same_answers(world, name)

@@ -22,6 +22,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return World(tmp_path_factory.mktemp("mishaps"))
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", HERE)
 def test_a_command_leads_out_of_this_mishap(world: World, name: str) -> None:
     led_out(world, name)

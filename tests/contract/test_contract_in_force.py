@@ -68,6 +68,7 @@ def test_the_canonical_form_has_the_digest_by_sha256sum(signed: Signed) -> None:
     assert json.loads(answer.stdout) == signed.governed.json("packet", "contract", NAME)["data"]["contract"]
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ from workpacket.lifecycle.contract_drift import (
     covered,
     difference,
     parts,
+    terms_of,
 )
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.model.canonical import Json
@@ -349,3 +351,65 @@ def test_every_difference_of_two_contracts_is_shown(field: str, text: str) -> No
     changed = {name for name, _, _ in difference(before, after)}
     assert bool(changed) == (before.digest != after.digest)
     assert list(difference(before, before)) == []
+
+
+# --- what events repeat of the contract ---
+
+
+def repeated(**terms: Json) -> Told:
+    told = Told()
+    pinned: Json = {"path": "refinement.md", "sha256": "1" * 64}
+    said: dict[str, Json] = {"refinement": pinned, "checklist": [], "contract": SAID, **terms}
+    told.move("activated", "STUB READY_FOR_DEV", said)
+    return told
+
+
+def test_an_event_repeats_the_contract_as_it_is() -> None:
+    assert messages(repeated(**terms_of(contract_of(STUB))), STUB, PACKET) == []
+    assert terms_of(contract_of(STUB)) == {"title": "Read", "dependencies": [], "risk": ""}
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        ({"title": "Write"}, "activated says that the title is 'Write', but the contract says 'Read'"),
+        ({"risk": "LOW"}, "activated says that the risk is 'LOW', but the contract says ''"),
+        (
+            {"dependencies": ["WP-1-A-v1", "WP-1-B-v1"]},
+            "activated says that the dependencies are WP-1-A-v1, WP-1-B-v1, but the contract says none",
+        ),
+    ],
+)
+def test_an_event_that_says_something_else_of_the_contract_is_named(terms: dict[str, Json], message: str) -> None:
+    told = repeated(**terms)
+    (found,) = contract_findings(told.log, STUB, PACKET, None)
+    assert (found.code, found.message, found.path) == ("contract_changed", message, told.events[-1].path)
+    assert messages(told, None, PACKET) == [message], "whichever document there is"
+    assert messages(told) == []
+
+
+def test_the_title_is_the_last_one_that_the_log_names() -> None:
+    told = Told()
+    told.events.clear()
+    told.add("created", {"lane_from": None, "lane_to": "STUB", "base": "WP-1-Parser", "title": "Write"}, after=[])
+    told.activated(SAID)
+    assert messages(told, STUB, PACKET) == ["created says that the title is 'Write', but the contract says 'Read'"]
+    told.events.pop()
+    pinned: Json = {"path": "refinement.md", "sha256": "1" * 64}
+    said: dict[str, Json] = {"refinement": pinned, "checklist": [], "contract": SAID, "title": "Read"}
+    told.move("activated", "STUB READY_FOR_DEV", said)
+    assert messages(told, STUB, PACKET) == []
+
+
+def test_a_long_title_and_risk_are_cut_off_in_events() -> None:
+    long = replace(contract_of(STUB), title="a  b" + "c" * 3000, risk="d" * 300)
+    assert terms_of(long) == {"title": "a b" + "c" * 1997, "dependencies": [], "risk": "d" * 200}
+
+
+def test_terms_are_compared_with_the_contract_that_the_documents_agree_on() -> None:
+    told = repeated(title="Write")
+    other = Stub(Source("stub.md", STUB.source.text.replace("What: Read", "What: Write")))
+    assert [one.partition(",")[0] for one in messages(told, other, PACKET)] == [
+        messages(told, other)[0].partition(",")[0],
+        "activated says that the title is 'Write'",
+    ]

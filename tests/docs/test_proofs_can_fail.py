@@ -174,6 +174,7 @@ def result_of(root: Path, how: str, first_on_path: Path | None = None) -> object
     return proved.row["result"]
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("command", [one for one in every_command() if one not in ALWAYS_FAILS])
 def test_it_fails_when_a_program_of_it_is_broken(command: str, scratch: Path, tmp_path: Path) -> None:
     assert programs(command)

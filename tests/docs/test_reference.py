@@ -34,6 +34,7 @@ def test_no_generated_file_is_left_over() -> None:
     assert set((ROOT / "docs" / "reference").iterdir()) <= set(GENERATED)
 
 
+@pytest.mark.long
 def test_one_run_writes_every_generated_file_and_a_second_run_changes_nothing(tmp_path: Path) -> None:
     for name in ("tools", "schemas", "docs", ".GOV", "AGENTS.md"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy

@@ -63,6 +63,7 @@ def test_a_replay_comes_to_the_same_and_the_policy_can_ask_for_it(governed: Gove
     assert governed("check", "--base", "main").status == 0
 
 
+@pytest.mark.long
 def test_a_replay_of_what_was_never_so_is_told(governed: Governed) -> None:
     at_work(governed, f"PROVED_BY: `{RUN}`", more=REQUIRED + 'replay = "second-party"\n')
     do(governed, "def test_name():\n    assert True\n")

@@ -10,6 +10,7 @@ import pytest
 
 from approvals.gates import envelope
 from judging.repositories import Tree, Written, laid_out
+from ledger.stories import Story
 from workpacket.git.objects import blob_id
 from workpacket.problem import Problem
 from workpacket.shell.judging import append_only
@@ -208,3 +209,17 @@ def test_without_a_commit_what_lies_here_is_compared(past: Past) -> None:
     laid_out(past.folder, OLD)
     found = judge_append_only(past.written.repository, past.landing)
     assert sorted(one.path for one in found) == [GIVEN, LATER]
+
+
+def test_a_signed_decision_is_taken_back_only_with_what_it_decided_about(past: Past) -> None:
+    story = Story("WP-1-A-v1")
+    story.tell("created")
+    activated, amended = story.add("activated"), story.add("amended", attest=("a" * 64,))
+    files: Tree = {event.path: event.encode() for event in story.events}
+    before = past.written.commit(without(files, amended.path), past.first)
+    base = past.written.commit(files, before)
+    gone = [("log_file_deleted", amended.path)]
+    assert past.said(without(files, amended.path), base=base) == gone
+    lone = past.written.commit(without(files, amended.path, activated.path), past.first)
+    whole = past.written.commit(files, lone)
+    assert past.said(without(files, amended.path, activated.path), base=whole) == REVERTED

@@ -357,7 +357,7 @@ def light(kitchen: Kitchen, base: str, **said: Any) -> str:
     story.add("activated", form="light")
     story.add("claimed")
     work = kitchen.commit(WORK, base)
-    story.add("submitted", commit=said.pop("commit", work), changed=["src/b.py"], **said)
+    story.add("submitted", **{"commit": work, "changed": ["src/b.py"], **said})
     return work
 
 
@@ -375,6 +375,15 @@ def test_work_in_the_light_form_is_finished_where_it_landed_as_submitted(kitchen
     assert ended(kitchen, kitchen.commit(WORK)) == frozenset(), "the first commit"
     kitchen.add("noted")
     assert ended(kitchen, kitchen.commit({**WORK, "README.md": "other\n"}, base, work)) == {A}, "a note moves nothing"
+
+
+def test_work_in_the_light_form_is_compared_at_every_path_that_git_finds(kitchen: Kitchen) -> None:
+    base = kitchen.commit(OLD)
+    work = light(kitchen, base, changed=[])
+    assert ended(kitchen, kitchen.commit(WORK, base, work)) == {A}
+    assert ended(kitchen, kitchen.commit({**WORK, "src/b.py": "evil\n"}, base, work)) == frozenset()
+    board = {".GOV/roles_shared/TASK_BOARD.md": "two\n"}
+    assert ended(kitchen, kitchen.commit({**WORK, **board}, base, work)) == {A}, "a document is drawn again"
 
 
 def test_what_was_decided_about_work_in_the_light_form_is_remembered(

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from approvals.gates import key_of
 from git.scratch import git, make_repository
 from ledger.stories import LATER, A, B, Story, rewritten
+from workpacket.approvals.sshsig import EVENT_NAMESPACE
 from workpacket.git.repository import find_repository
 from workpacket.model.event_types import BEFORE_LANDING
+from workpacket.model.events import encode_event, event_id
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.plan import Moment
 from workpacket.shell.judging import log_verification
-from workpacket.shell.judging.log_verification import LogsSeen, digest_here, look_at_logs, verify_log
+from workpacket.shell.judging.log_verification import LogsSeen, Proven, digest_here, look_at_logs, verify_log
 
 KETTLE, TAP = "WP-1-Kettle-v1", "WP-1-Tap-v1"
 SOON = "2026-06-01T00:00:00Z"
@@ -142,6 +147,17 @@ def test_an_event_that_every_policy_gates_needs_people_without_naming_an_approva
     assert (seen.by_people, seen.attested) == (by_people, frozenset())
 
 
+def test_only_packets_that_were_activated_are_named_as_such(tmp_path: Path) -> None:
+    seen = look_at_logs(laid_out(tmp_path, told("created", "activated"), told("created", packet=TAP)), SOON)
+    assert (list(seen.activated), seen.by_clock) == ([KETTLE], False)
+
+
+def test_an_event_that_names_an_approval_needs_people(tmp_path: Path) -> None:
+    story = told("created")
+    story.add("noted", attest=(B,))
+    assert look_at_logs(laid_out(tmp_path, story), SOON).by_people
+
+
 def test_an_approval_of_something_else_attests_no_activation(tmp_path: Path) -> None:
     story = told("created", "activated")
     story.add("noted", attest=(B,))
@@ -246,3 +262,68 @@ def test_an_event_of_another_packet_is_a_fault_of_the_folder_that_has_it(tmp_pat
     assert [(one.code, one.path) for one in found.findings] == [("event_wrong_packet", wrong)]
     name, data = rewritten(event, packet=KETTLE)
     assert verified(tmp_path / "other", more={f"{LOG_FOLDER}/{KETTLE}/{name}": data}).findings == ()
+
+
+def test_what_the_base_has_is_told_where_its_file_would_be(tmp_path: Path) -> None:
+    path = f".GOV/attestations/{A}.dsse.json"
+    story = told("created")
+    verified(tmp_path, story, more={path: b"{}"})
+    git(tmp_path, "add", "--all")
+    git(tmp_path, "commit", "--quiet", "--message", "x")
+    (tmp_path / path).unlink()
+    found = verified(tmp_path, more={f"{LOG_FOLDER}/notes.txt": b"x"}, base="HEAD")
+    assert [one.path for one in found.findings] == [path, f"{LOG_FOLDER}/notes.txt"]
+
+
+@pytest.mark.parametrize(
+    ("packets", "cores", "in_two"), [(2, 2, False), (3, 2, True), (4, 8, True), (3, 1, False), (3, None, False)]
+)
+def test_many_packets_are_read_by_two_processes_where_there_are_two_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packets: int, cores: int | None, in_two: bool
+) -> None:
+    began: list[int] = []
+
+    class Pool:
+        """In place of processes."""
+
+        def __init__(self, processes: int) -> None:
+            began.append(processes)
+
+        def __enter__(self) -> Pool:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        map = staticmethod(map)
+
+    monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(log_verification, "_WORTH_A_PROCESS", 3)
+    monkeypatch.setattr(log_verification, "_PROCESSES", 2)
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    found = verified(tmp_path, *(told("created", packet=f"WP-{number}-Kettle-v1") for number in range(packets)))
+    assert (began, found.events) == ([2] if in_two else [], packets)
+
+
+def test_signatures_are_judged_by_the_policy_of_the_base_that_is_named(tmp_path: Path) -> None:
+    key = key_of("ann")
+    policy = f'[actors.ann]\nkind = "person"\nkeys = ["{key.fingerprint}"]\n'
+    story = told("created")
+    signature = base64.b64encode(key.sign(story.events[0].encode(), namespace=EVENT_NAMESPACE)).decode()
+    value = {**json.loads(story.events[0].encode()), "sig": signature}
+    data = encode_event(value)
+    event = {f"{LOG_FOLDER}/{KETTLE}/{event_id(data)}.json": data}
+    wrong = encode_event({**value, "at": LATER})
+    files = {".GOV/policy/policy.toml": policy.encode(), ".GOV/policy/revoked_keys": b""}
+    verified(tmp_path, more={**files, **event})
+    git(tmp_path, "add", "--all")
+    git(tmp_path, "commit", "--quiet", "--message", "x")
+    repository = find_repository(tmp_path)
+    first = git(tmp_path, "rev-parse", "HEAD")
+    assert verify_log(repository, first, SOON, signatures=True).signatures == Proven(1, 0, 0, 0)
+    laid_out(tmp_path, more={".GOV/policy/revoked_keys": f"{key.public_line}\n".encode()})
+    git(tmp_path, "commit", "--quiet", "--all", "--message", "x")
+    assert verify_log(repository, "", SOON, signatures=True).signatures == Proven(0, 1, 0, 0), "revoked on main"
+    assert verify_log(repository, first, SOON, signatures=True).signatures == Proven(1, 0, 0, 0)
+    (tmp_path / f"{LOG_FOLDER}/{KETTLE}/{event_id(data)}.json").unlink()
+    laid_out(tmp_path, more={f"{LOG_FOLDER}/{KETTLE}/{event_id(wrong)}.json": wrong})
+    assert verify_log(repository, first, SOON, signatures=True).signatures == Proven(0, 0, 0, 1), "signed otherwise"

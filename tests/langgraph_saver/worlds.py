@@ -14,8 +14,7 @@ from langgraph.graph.state import CompiledStateGraph
 from workpacket.runtime.langgraph import WorkpacketSaver
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.runtime import Settings
-from workpacket.runtime.stores.contract import Store
-from workpacket.runtime.stores.health import contents_of
+from workpacket.runtime.stores.contract import Store, contents_of
 
 SETTINGS = Settings(actor="test", redactor=Redactor(values=("very-secret-value",)))
 

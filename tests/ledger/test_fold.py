@@ -463,3 +463,15 @@ def test_a_run_that_is_closed_twice_was_closed_the_first_time() -> None:
     story.add("run.closed", after=(first,), events=10)
     (run,) = fold(story.log()).runs
     assert run.closed == first
+
+
+def test_a_lease_was_given_when_it_was_last_renewed() -> None:
+    story = Story()
+    story.tell("created", "activated")
+    assert fold(story.read()).lease_given == ""
+    story.add("claimed")
+    renewed = story.add("lease.renewed")
+    story.add("noted")
+    assert fold(story.read()).lease_given == renewed.at
+    story.add("released")
+    assert fold(story.read()).lease_given == ""

@@ -331,10 +331,11 @@ class Quiet(Governed):
     """Governed, for fixtures that live longer than one test: what a command says is kept here, not by pytest."""
 
     def __call__(self, *words: str) -> Result:
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.chdir(self.root), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        out, err = io.BytesIO(), io.StringIO()
+        text = io.TextIOWrapper(out, "utf-8", write_through=True)  # `contract --canonical` writes bytes
+        with contextlib.chdir(self.root), contextlib.redirect_stdout(text), contextlib.redirect_stderr(err):
             status = main(list(words))
-        return Result(status, out.getvalue(), err.getvalue())
+        return Result(status, out.getvalue().decode(), err.getvalue())
 
 
 class Now(Clock):

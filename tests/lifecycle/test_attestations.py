@@ -200,6 +200,7 @@ def test_only_what_was_submitted_is_told(signed: Signed, key: Path) -> None:
     assert len(statements(governed, key, NAME)) == 1
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize(
     ("origin", "resource"),
     [

@@ -447,6 +447,7 @@ def test_a_packet_that_is_activated_with_the_work_covers_it(governed: Governed) 
     assert said(governed, "base") == []
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize(
     "scope",
     ["\n  - `src/`", " `src/`", "\n  - `lib/`\n\n  - `src/`", "\n  - `**/*.py`", "\n  - `s?c/`"],

@@ -258,3 +258,16 @@ def test_a_stub_states_every_path_that_it_names() -> None:
 
 def test_a_document_that_cannot_be_approved_states_no_scope() -> None:
     assert packet("- Why: Manners\n", "- Why: Manners\n- Why: Joy\n") == StatedScope((), None)
+
+
+_INSTRUCTIONS = ("AGENTS.md", "claude.local.md", "Skill.md", "copilot-instructions.md", "CODER_PROTOCOL.md", "QWEN.md")
+
+
+@pytest.mark.parametrize("name", _INSTRUCTIONS)
+def test_a_page_of_the_governance_folder_that_agents_follow_needs_a_packet(name: str) -> None:
+    assert answers(Landing(frozenset({f".GOV/x/{name}"}))) == {f".GOV/x/{name}": "change_uncovered"}
+
+
+@pytest.mark.parametrize("name", ["my-agents.md", "agents-report.md", "protocol.md", "AGENTS.md.txt", "agentsxmd.md"])
+def test_a_page_that_only_sounds_like_one_needs_none(name: str) -> None:
+    assert answers(Landing(frozenset({f".GOV/AGENTS.md/{name}"}))) == {}

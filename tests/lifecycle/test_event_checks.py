@@ -474,6 +474,16 @@ CHANGES = {"verdict": "CHANGES", "lane_to": "IN_PROGRESS"}
 FAIL = {"verdict": "FAIL", "lane_to": "FAIL"}
 
 
+@pytest.mark.parametrize("kind", ["evidence.recorded", "noted"])
+def test_nobody_judges_what_they_worked_on_without_holding_it(kind: str) -> None:
+    told, eve = tale("created", "activated", "claimed"), Actor("eve", "agent")
+    told.add(kind, writer=eve)
+    told.add("submitted")
+    told.add("verdict.given", writer=eve)
+    worked = kind != "noted"
+    assert objections(told) == (ungated("eve judged their own work", "verdict.given") if worked else [])
+
+
 def test_nobody_judges_what_they_held() -> None:
     told = verdict(writer=BOB)
     assert objections(told) == ungated("bob judged their own work", "verdict.given")

@@ -11,6 +11,7 @@ from ledger.stories import LATER, A, B, Story
 from workpacket.ledger.fold import LaneReplay
 from workpacket.lifecycle.fork_checks import (
     HOLDER_JUDGED,
+    dropped_decisions,
     dropped_verdicts,
     holder_faults,
     settlement_faults,
@@ -252,3 +253,43 @@ def test_a_lease_lasts_no_longer_than_the_policy_says() -> None:
     assert [one.code for one in holder_faults(fork.story.log(), settled, DAY, LATER)] == ["lease_too_long"]
     waived = fork.story.add("waived", expires_at="2027-01-09T00:00:00Z")
     assert list(holder_faults(fork.story.log(), waived, DAY, LATER)) == []
+
+
+# --- what a revert drops ---
+
+
+def test_a_revert_does_not_drop_a_signed_amendment_without_the_contract_that_it_replaced() -> None:
+    story = Story()
+    story.tell("created")
+    activated = story.add("activated", attest=(A,))
+    first = story.add("amended", attest=(B,))
+    second = story.add("amended", attest=(A, B), previous=B, contract=A)
+    gone = {first.id, second.id}
+    assert list(dropped_decisions(story.log(), gone)) == [first]
+    assert list(dropped_decisions(story.log(), {second.id})) == [second]
+    assert list(dropped_decisions(story.log(), {activated.id, *gone})) == []
+    assert list(dropped_decisions(story.log(), set())) == []
+
+
+def test_a_revert_drops_an_amendment_that_nobody_signed() -> None:
+    story = Story()
+    story.tell("created", "activated")
+    assert list(dropped_decisions(story.log(), {story.add("amended").id})) == []
+
+
+@pytest.mark.parametrize(("verdict", "signed"), [("FAIL", True), ("CHANGES", True), ("PASS", True), ("FAIL", False)])
+def test_a_revert_does_not_drop_a_signed_refusal_without_the_work_that_was_refused(verdict: str, signed: bool) -> None:
+    story = Story()
+    story.tell("created", "activated", "claimed")
+    submitted = story.add("submitted", attest=(A,))
+    judged = story.add("verdict.given", verdict=verdict, attest=(A,) if signed else ())
+    refused = [judged] if signed and verdict != "PASS" else []
+    assert list(dropped_decisions(story.log(), {judged.id})) == refused
+    assert list(dropped_decisions(story.log(), {submitted.id, judged.id})) == []
+
+
+def test_a_verdict_about_nothing_is_dropped_with_a_revert() -> None:
+    story = Story()
+    story.tell("created", "activated")
+    judged = story.add("verdict.given", verdict="FAIL", attest=(A,))
+    assert list(dropped_decisions(story.log(), {judged.id})) == []

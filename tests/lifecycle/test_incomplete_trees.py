@@ -164,7 +164,7 @@ def test_there_are_enough_kinds_and_every_command_is_asked_in_each() -> None:
     assert len(KINDS) > 24
 
 
-@pytest.mark.share(7)
+@pytest.mark.share(13)
 @pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case.kind}-{case.command}")
 def test_a_command_overwrites_nothing_that_is_not_here(case: Case, make: Maker) -> None:
     tree = make(case.kind)
@@ -263,6 +263,7 @@ def test_who_only_looks_is_told_every_time_that_not_all_is_here(
         assert "restore it: git " in result.err or "help: " in result.err
 
 
+@pytest.mark.share(13)
 @pytest.mark.parametrize("kind", HIDDEN)
 @pytest.mark.parametrize("command", JUDGING.values(), ids=JUDGING)
 def test_a_verdict_on_a_part_is_none_and_speaks_of_no_damage(kind: str, command: tuple[str, ...], make: Maker) -> None:

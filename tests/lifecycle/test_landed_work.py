@@ -42,6 +42,7 @@ def lanes(governed: Governed) -> tuple[str, ...]:
     return shown, board, why
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("how", ["merge", "squash"])
 def test_landed_work_is_done_on_the_target_branch_and_nowhere_else(governed: Governed, how: str) -> None:
     judged(governed)

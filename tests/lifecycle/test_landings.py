@@ -22,6 +22,7 @@ def hub(governed: Governed, tmp_path_factory: pytest.TempPathFactory) -> Hub:
     return Hub(governed.root, tmp_path_factory.mktemp("hub"))
 
 
+@pytest.mark.long
 def test_packets_in_flight_land_without_a_conflict_and_are_merged_at_once(hub: Hub, governed: Governed) -> None:
     clone = Quiet(hub.root, None, governed.clock)
     for landed, (name, how) in enumerate(order(SEED, COUNT), 1):
@@ -76,6 +77,7 @@ def requiring(governed: Governed) -> None:
         governed.done("done", name_of(number), "--prove", "1=true", "--commit")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("how", ["merge", "squash", "rebase"])
 def test_two_packets_that_each_add_a_requirement_are_settled_by_one_command(
     governed: Governed, tmp_path_factory: pytest.TempPathFactory, how: How

@@ -123,6 +123,7 @@ def handed_in(governed: Governed) -> None:
     governed.done("done", NAME, "--commit")
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("command", ["show", "why", "log show", "submit --check", "done", "block --reason x"])
 def test_without_an_id_the_packet_of_the_branch_is_meant(governed: Governed, command: str) -> None:
     begun(governed)

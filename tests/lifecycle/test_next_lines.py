@@ -81,6 +81,7 @@ def reads(command: str) -> bool:
     return form(command) in known and not WRITING & {*command.split()}
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("line", READING)
 def test_a_command_that_reads_leaves_the_repository_as_it_was(governed: Governed, line: str) -> None:
     governed.begin()

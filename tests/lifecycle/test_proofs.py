@@ -316,6 +316,7 @@ def test_one_that_ends_well_only_because_it_was_stopped_proves_nothing(at_work: 
     assert (row["exit_code"], row["limit"], row["result"]) == (0, "time", "not_met")
 
 
+@pytest.mark.long
 def test_one_that_ignores_being_asked_is_stopped_as_well(at_work: Governed) -> None:
     allow(at_work, "timeout_seconds = 1")
     assert row_of(at_work, "sh -c 'trap \"\" TERM; while :; do sleep 0.1; done'")["limit"] == "time"
@@ -444,6 +445,7 @@ def test_evidence_counts_when_only_governed_files_were_committed_since(at_work: 
     assert submit(at_work, "2=true").status == 0
 
 
+@pytest.mark.share(3)
 @pytest.mark.usefixtures("heeded")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_it_is_stopped_together_with_the_command_that_runs_it(

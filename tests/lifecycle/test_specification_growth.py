@@ -70,6 +70,14 @@ def test_a_new_section_does_not_say_where_the_links_of_another_one_lead(name: st
     assert adds(SPEC + section, SPEC), "no other section has this link"
 
 
+@pytest.mark.parametrize("name", [r"a\]b", r"\[a\]", r"a\\", "a\\\nb"])
+def test_brackets_in_the_name_of_a_link_hide_no_target(name: str) -> None:
+    linked = SPEC.replace("It sings.", f"It sings [{name}].")
+    section = f"\n## 3 More\n\n[{name}]: https://example.org/\n"
+    assert not adds(linked + section, linked)
+    assert adds(SPEC + section, SPEC)
+
+
 def test_a_new_section_may_have_links_of_its_own_and_those_of_others() -> None:
     assert adds(LINKED + "\n## 3 More\n\nIt sings [the song] and [a tune].\n\n[a tune]: b.md\n", LINKED)
 

@@ -97,7 +97,7 @@ def test_every_page_forbids_what_it_does_not_need(page: str, browser: Browser) -
     assert "unsafe" not in policy
     assert "frame-ancestors 'none'" in policy
     assert reply.header("X-Content-Type-Options") == "nosniff"
-    assert reply.header("Referrer-Policy") == "no-referrer"
+    assert reply.header("Referrer-Policy") == "same-origin"
     assert reply.header("Cache-Control") == "no-store"
     for forbidden in ("<style", " style=", "javascript:", " onclick", " onload"):
         assert forbidden not in reply.text

@@ -210,6 +210,51 @@ EQUIVALENT = (
     ),
     Equivalent(
         "shell/judging/append_only.py",
+        "judge_append_only",
+        "if head is not None and any((each.code == 'log_file_deleted' for each in found)):",
+        "if head is not None:",
+        "where nothing is missing nothing landed later; looking for it takes time",
+    ),
+    Equivalent(
+        "ledger/log.py",
+        "decode_event",
+        "if accepted is not None and isinstance(event, LogEvent):",
+        "if accepted is not None:",
+        "the same bytes at the same path have the same fault, whether remembered or found again",
+    ),
+    Equivalent(
+        "ledger/log.py",
+        "join_events",
+        "if len(beginnings) > 1:",
+        "if len(beginnings) >= 1:",
+        "of one beginning none is renamed; the condition saves time",
+    ),
+    *(
+        Equivalent(
+            "shell/judging/log_verification.py",
+            "",
+            f"{name} = {number}",
+            f"{name} = {number + 1}",
+            "how many packets or processes are read at once changes no answer",
+        )
+        for name, number in (("_BATCH", 200), ("_WORTH_A_PROCESS", 500), ("_PROCESSES", 2))
+    ),
+    Equivalent(
+        "shell/judging/log_verification.py",
+        "_read_batch",
+        "seen = _Seen([], 0, [], {}, Counter())",
+        "seen = _Seen([], 1, [], {}, Counter())",
+        "the number is replaced at the end",
+    ),
+    Equivalent(
+        "lifecycle/coverage.py",
+        "_link_names",
+        "return ((' '.join(name.casefold().split()), colon) for name, colon in _NAMED_LINK.findall(text))",
+        "return ((' x'.join(name.casefold().split()), colon) for name, colon in _NAMED_LINK.findall(text))",
+        "both sides are written so, and two names that differ still differ",
+    ),
+    Equivalent(
+        "shell/judging/append_only.py",
         "",
         "_FEW = 200",
         "_FEW = 201",

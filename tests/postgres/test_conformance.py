@@ -24,3 +24,12 @@ class TestPostgresStore(ServerStoreConformance):
 
     def open_store(self, clock: ManualClock) -> Store:
         return ClockedPostgres(self.url, clock)
+
+    # Folders, files and threads are asked the same in `just test`.
+    @pytest.mark.long
+    def test_processes_hold_a_lease_one_at_a_time(self) -> None:
+        super().test_processes_hold_a_lease_one_at_a_time()
+
+    @pytest.mark.long
+    def test_processes_lose_and_repeat_nothing(self) -> None:
+        super().test_processes_lose_and_repeat_nothing()

@@ -6,13 +6,13 @@ from workpacket.report.runs import (
     CheckRow,
     RunRow,
     TimelineEvent,
-    next_line,
+    painted_next_line,
     render_checks,
     render_facts,
     render_runs,
     render_timeline,
 )
-from workpacket.report.terminal import Style
+from workpacket.report.terminal import PLAIN, Style
 
 ROWS = [RunRow("nightly@00000001", "stopped", "stalled", "2026-11-18"), RunRow("b@00000002", "completed", "", "2026")]
 
@@ -34,7 +34,11 @@ def test_states_are_coloured_when_colours_are_wanted() -> None:
 
 def test_what_a_run_says_cannot_steer_the_terminal() -> None:
     evil = "a\x1b[2J\nb"
-    shown = render_runs([RunRow(evil, "stopped", evil, "")]) + render_facts([("name", evil)]) + next_line(evil)
+    shown = (
+        render_runs([RunRow(evil, "stopped", evil, "")])
+        + render_facts([("name", evil)])
+        + painted_next_line(evil, PLAIN)
+    )
     shown += render_timeline([TimelineEvent(1, "t", "done", evil)]) + render_checks(
         [CheckRow("c", "block", evil, [evil])]
     )

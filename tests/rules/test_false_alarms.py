@@ -30,6 +30,7 @@ def varied(row: dict[str, Any]) -> Case:
     return Case(row["case"], (), {path: text.encode() for path, text in files.items()})
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("row", CASES, ids=[row["case"] for row in CASES])
 def test_what_is_correct_is_left_alone(row: dict[str, Any], tmp_path: Path) -> None:
     found = [one for one in judged(varied(row), tmp_path) if one.code not in row.get("also", ())]

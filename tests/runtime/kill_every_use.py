@@ -25,7 +25,7 @@ from runtime.run_uses import ASYNC_OUTSIDE, ASYNC_USES, OUTSIDE, USES, async_per
 from workpacket.runtime import RunBlocked, Runtime, Settings
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.records.redaction import Redactor
-from workpacket.runtime.stores.health import contents_of
+from workpacket.runtime.stores.contract import contents_of
 from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine
 
 RUN = "all@once"

@@ -90,7 +90,7 @@ class Outcome:
         if self.unkept or "internal_error" in self.codes:
             return False
         if case.expect == "as said":
-            return True
+            return not self.stopped
         refused = not all(self.landings)
         if case.expect == "accepted":
             return not refused
@@ -214,7 +214,8 @@ class World:
 
     def _contract(self, packet: str) -> str:
         """The digest of the contract that the packet says now."""
-        result = self.governed("contract", packet, "--canonical")
+        result = self.governed("packet", "contract", packet, "--canonical")
+        assert result.status == 0, result
         return digest(result.out.encode())
 
     # --- files ---
@@ -280,6 +281,7 @@ class World:
 
     def _do(self, *words: str) -> None:
         result = self.governed(*words)
+        assert result.status != 2, result  # a command that is typed wrongly refuses nothing
         if result.status != 0:
             code = (re.findall(r"\(([a-z_]+)\)$", result.err, re.MULTILINE) or ["command_refused"])[0]
             raise WorkpacketError(code, f"{words}: {result.err}")

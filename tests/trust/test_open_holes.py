@@ -9,7 +9,7 @@ from trust.play import Table, read_cases
 
 CASES = {
     case.id: case
-    for name in ("open_holes", "own_attacks", "first_minutes")
+    for name in ("open_holes", "own_attacks", "first_minutes", "fresh_attacks")
     for case in read_cases(HERE / f"{name}.jsonl")
 }
 REFUSED = {
@@ -29,8 +29,13 @@ REFUSED = {
     "S18": "change_uncovered",
     "T26": "move_without_gate",
     "T27": "move_illegal",
+    "W01": "log_file_deleted",
+    "W12": "contract_changed",
+    "W25": "log_file_deleted",
+    "W33": "change_uncovered",
+    "W53": "move_without_gate",
 }
-KEPT = ("O01-together", "O06-claim", "O06-why", "O08", "O09-first", "O15-control", "O20-root", "S08")
+KEPT = ("O01-together", "O06-claim", "O06-why", "O08", "O09-first", "O15-control", "O20-root", "S08", "W26", "W57")
 
 
 @pytest.fixture(scope="module")

@@ -111,19 +111,23 @@ def test_under_the_strict_profile_old_fashions_are_errors(laid_out: Path) -> Non
     assert milder == Counter()
 
 
-def test_formatting_twice_is_formatting_once(laid_out: Path) -> None:
+@pytest.mark.share(8)
+@pytest.mark.parametrize("part", range(8))
+def test_formatting_twice_is_formatting_once(laid_out: Path, part: int) -> None:
     codes = frozenset(catalogue())
-    for kind, source in documents(laid_out):
+    for kind, source in documents(laid_out)[part::8]:
         once = formatted(source, kind, codes, upgrade=True).source
         # Where nothing is changed, the second time would be the first one again.
         if once.encode() != source.encode():
             assert formatted(once, kind, codes, upgrade=True).source.encode() == once.encode(), source.path
 
 
-def test_repairing_changes_only_what_was_reported_and_only_once(laid_out: Path) -> None:
+@pytest.mark.share(8)
+@pytest.mark.parametrize("part", range(8))
+def test_repairing_changes_only_what_was_reported_and_only_once(laid_out: Path, part: int) -> None:
     """With the safe repairs and with all. Where nothing is repaired, once more would be the same once more."""
     codes = frozenset(catalogue())
-    for kind, source in documents(laid_out):
+    for kind, source in documents(laid_out)[part::8]:
         found = load_findings(source.path, examine_bytes(source.path, kind, source.encode()).findings)
         edits = [edit for finding in found if finding.fix for edit in finding.fix.edits]
         old = read_document(kind, source).root

@@ -251,6 +251,7 @@ def test_a_completed_batch_writes_the_checkpoint_with_every_part_of_it_and_keeps
     assert "  # Metadata\n" in judged.read(CHECKPOINT)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("hook", ["pre-commit", "post-commit"])
 def test_a_batch_has_one_commit_wherever_the_process_is_killed(judged: Scope, hook: str) -> None:
     """git calls the hook, and the command that called git is the parent of both."""

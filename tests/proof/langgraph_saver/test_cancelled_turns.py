@@ -11,8 +11,7 @@ from langgraph.graph import END, START, StateGraph
 
 from langgraph_saver.worlds import State, on, thread
 from proof.share import bounded
-from workpacket.runtime.stores.contract import Store
-from workpacket.runtime.stores.health import stream_problems
+from workpacket.runtime.stores.contract import Store, stream_problems
 
 TURNS = 1000
 BOUNDED_TURNS = 40

@@ -41,6 +41,14 @@ class TestSQLiteStore(StoreConformance):
     def test_a_power_failure_loses_nothing_that_was_acknowledged(self) -> None:
         super().test_a_power_failure_loses_nothing_that_was_acknowledged()
 
+    @pytest.mark.long
+    def test_a_kill_inside_an_append_leaves_all_of_it_or_nothing(self) -> None:
+        super().test_a_kill_inside_an_append_leaves_all_of_it_or_nothing()
+
+    @pytest.mark.long
+    def test_nothing_is_acknowledged_while_syncs_fail(self) -> None:
+        super().test_nothing_is_acknowledged_while_syncs_fail()
+
 
 class TestFolderStore(StoreConformance):
     @pytest.fixture(autouse=True)

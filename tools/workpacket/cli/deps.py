@@ -26,7 +26,7 @@ from workpacket.problem import Location, Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.report.runs import next_line
+from workpacket.report.runs import painted_next_line
 from workpacket.runtime.commit_checkpoint import TRAILER
 
 
@@ -92,7 +92,7 @@ def _answer(arguments: Arguments, changes: DependencyChanges) -> int:
     if refused is None and changes.verdicts:
         sys.stdout.write(f"every change since {against} was allowed\n")
     if then:
-        sys.stdout.write(next_line(then, style_of(arguments)))
+        sys.stdout.write(painted_next_line(then, style_of(arguments)))
     return status
 
 

@@ -32,8 +32,7 @@ from workpacket.runtime.records.jcs import SEALED, value_of
 from workpacket.runtime.records.redaction import Redactor, clean_data
 from workpacket.runtime.records.state import fold
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.stores.contract import Store
-from workpacket.runtime.stores.health import Inspectable, problems_of
+from workpacket.runtime.stores.contract import Inspectable, Store, problems_of
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.place import OUTSIDE_GIT, POSTGRES, require_driver, store_path, store_url, work_tree_of
 from workpacket.runtime.stores.sqlite.files import file_system_of

@@ -20,7 +20,7 @@ from workpacket.model.layout import LOG_FOLDER
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.report.runs import next_line
+from workpacket.report.runs import painted_next_line
 from workpacket.report.terminal import render_failure
 from workpacket.runtime.commit_checkpoint import OWN_FOLDERS, GitObserver
 from workpacket.runtime.errors import RuntimeFault
@@ -177,7 +177,7 @@ def answer(arguments: Arguments, text: str, data: Mapping[str, Json], *, status:
         return status
     sys.stdout.write(text)
     if then:
-        sys.stdout.write(next_line(then, style_of(arguments)))
+        sys.stdout.write(painted_next_line(then, style_of(arguments)))
     return status
 
 

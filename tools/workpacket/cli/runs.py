@@ -43,7 +43,7 @@ from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.state import RunState
 from workpacket.runtime.resume.observe import shown_short
 from workpacket.runtime.runtime import NoValue, Runtime
-from workpacket.runtime.stores.health import problems_of, stream_problems
+from workpacket.runtime.stores.contract import problems_of, stream_problems
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.place import store_path, store_url
 from workpacket.runtime.stores.sqlite.access import code_of

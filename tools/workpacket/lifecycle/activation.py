@@ -14,6 +14,7 @@ from typing import Final
 from workpacket.documents.document import heading_key
 from workpacket.documents.structured import body_of
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.lifecycle.contract_drift import terms_of
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import (
     ACTIVATION_GATE,
@@ -403,11 +404,9 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
 
 def terms_in_event(contract: Contract) -> dict[str, Json]:
     """Return the terms of the contract that the event records, so that lists and boards need not read the documents."""
-    dependencies: list[Json] = [*contract.dependencies]
-    title, risk = " ".join(contract.title.split())[:2000], contract.risk[:200]
     until = standing_until(contract.scope)
     standing: dict[str, Json] = {"standing": until.isoformat()} if until is not None else {}
-    return {"title": title, "dependencies": dependencies, "risk": risk, "contract": contract.digest, **standing}
+    return {**terms_of(contract), "contract": contract.digest, **standing}
 
 
 def light_terms(contract: Contract, packet: PacketFacts) -> dict[str, Json]:

@@ -13,6 +13,7 @@ from typing import Final
 from workpacket.ledger.fold import SETS_CONTRACT, in_force, setting_events, standing
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.transitions import AMENDABLE
+from workpacket.model.canonical import Json
 from workpacket.model.event_types import FULL_FORM
 from workpacket.model.events import LogEvent
 from workpacket.problem import Location, Problem
@@ -54,6 +55,7 @@ def contract_findings(
         yield Problem("contract_changed", message, Location(setting[-1].path), hint)
         return
     yield from _judged_beside(log, setting)
+    agreed: Contract | None = None
     for document in (stub, packet):
         if document is None:
             continue
@@ -64,6 +66,36 @@ def contract_findings(
         elif said.digest != digests[0]:
             message = f"it states the contract {said.digest[:_SHORT]}, but {digests[0][:_SHORT]} was approved"
             yield Problem("contract_changed", message, Location(document.path), hint)
+        else:
+            agreed = said
+    if agreed is not None:
+        yield from _false_terms(log, setting[-1], agreed)
+
+
+def terms_of(contract: Contract) -> dict[str, Json]:
+    """Return the terms that events repeat from the contract, so that lists and boards need not read the documents."""
+    title, dependencies = " ".join(contract.title.split())[:2000], [*contract.dependencies]
+    return {"title": title, "dependencies": dependencies, "risk": contract.risk[:200]}
+
+
+def _false_terms(log: Log, setting: LogEvent, contract: Contract) -> Iterator[Problem]:
+    """Report an event that says something else of the contract than the contract itself: lists, boards and what is
+    ready show what the event says. The title is the last one that an event names.
+    """
+    known = log.ancestry((setting.id,))
+    titles = [event for event in log.events if event.id in known and event.text("title") is not None]
+    for name, said in terms_of(contract).items():
+        event = titles[-1] if name == "title" and titles else setting
+        if name in event.data and event.data[name] != said:
+            message = f"{event.type} says that the {_TERMS[name]} {_shown(event.data[name])}, but the contract says "
+            yield Problem("contract_changed", f"{message}{_shown(said)}", Location(event.path))
+
+
+_TERMS: Final = {"title": "title is", "dependencies": "dependencies are", "risk": "risk is"}
+
+
+def _shown(said: Json) -> str:
+    return ", ".join(map(str, said)) or "none" if isinstance(said, list) else repr(said)
 
 
 def contract_unmet(packet: PacketFacts) -> tuple[Problem, ...]:

@@ -108,13 +108,21 @@ _DOCUMENTS: Final = (
     ".svg", ".png", ".jpg", ".pdf", ".sshsig",
 )  # fmt: skip
 _NAMED: Final = frozenset({"allowed_signers", "revoked_keys", ".gitattributes", ".gitignore", ".gitkeep"})
+# Pages that an agent follows as it would a program: AGENTS.md, CLAUDE.local.md, CODER_PROTOCOL.md.
+_INSTRUCTIONS: Final = lazy_pattern(
+    r"(?:agents|claude|gemini|qwen|skill|copilot-instructions)(?:\..*)?\.md|.*_protocol\.md", re.IGNORECASE
+)
+
+
+def instructs_agents(path: str) -> bool:
+    return _INSTRUCTIONS.fullmatch(path.rpartition("/")[2]) is not None
 
 
 def is_governance(path: str) -> bool:
     """Whether the path is one of the governance documents. Other checks judge them, except the specification."""
     name = path.rpartition("/")[2]
     data = name in _NAMED or name.casefold().endswith(_DOCUMENTS)
-    return path.startswith(f"{GOVERNANCE_FOLDER}/") and data
+    return path.startswith(f"{GOVERNANCE_FOLDER}/") and data and not instructs_agents(path)
 
 
 def uncovered(landing: Landing, covers: Sequence[Cover], exempt: Sequence[str]) -> Iterator[Uncovered]:
@@ -193,7 +201,7 @@ def kind_of(lane: str, lanes: LaneTable) -> Kind:
 _QUOTED = lazy_pattern(r"(?<![`\\])(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
 _HIDING = lazy_pattern(r"<[A-Za-z!/?]|^ {0,3}(?:```|~~~)", re.MULTILINE)
 # A name in brackets; with a colon, the target of the links of this name in the whole document, if it is the first.
-_NAMED_LINK = lazy_pattern(r"\[([^\[\]]+)\](:?)")
+_NAMED_LINK = lazy_pattern(r"\[((?:\\.|[^\[\]\\])+)\](:?)", re.DOTALL)
 
 
 def only_adds(before: Source, after: Source) -> bool:

@@ -23,7 +23,7 @@ from workpacket.lifecycle.fork_checks import (
 from workpacket.lifecycle.gates import CONSUMING, RESOLVE_GATE, covers, unfinished_runs
 from workpacket.lifecycle.proofs import attestation_fault
 from workpacket.lifecycle.review import Report, is_vouched_for, report_of
-from workpacket.lifecycle.separation import not_apart
+from workpacket.lifecycle.separation import coders, not_apart
 from workpacket.lifecycle.submission_checks import SubmittedWork, subject_faults, submission_faults
 from workpacket.lifecycle.transitions import TRANSITIONS, Transition, is_legal, transitions
 from workpacket.model.event_types import LIGHT_FORM
@@ -106,9 +106,9 @@ def judge_change(
     replay = LaneReplay(log)
     longest = timedelta(hours=policy.lease_hours)
     on_base = [event.id for event in log.events if event.id in known and event.moves_lane]
-    holders: set[str | None] = set()
+    workers: set[str] = set()
     for event in log.events:
-        holders.add(event.text("holder"))
+        workers.update(coders((event,)))
         if event.id in known or not _is_judged(event):
             continue
         for unmet in holder_faults(log, event, longest, clock):
@@ -123,7 +123,7 @@ def judge_change(
         if event.moves_lane:
             yield from _illegal(replay, event, policy.lanes)
             yield from _placed_by_hand(log, replay, event, governed=governed)
-            yield from _ungated(_Move(event, holders, digest_of, around, reports))
+            yield from _ungated(_Move(event, workers, digest_of, around, reports))
             yield from _past_runs(log, event, known, around)
             yield from _false_subjects(log, event, around)
 
@@ -228,7 +228,7 @@ class _Move(Value):
     """An event that moves a packet, and what the gates examine."""
 
     event: LogEvent
-    holders: set[str | None]
+    workers: set[str]
     digest_of: DigestOf
     around: Callable[[], Around]
     reports: Sequence[Report]
@@ -301,7 +301,7 @@ def _merge(move: _Move) -> list[Problem]:
 def _verdict(move: _Move) -> list[Problem]:
     event = move.event
     found = []
-    if event.actor.id in move.holders:
+    if event.actor.id in move.workers:
         found.append(Problem("verdict_by_coder", f"{event.actor.id} judged their own work"))
     report = report_of(event)
     if report is not None and not is_vouched_for(report, move.digest_of(report.path), move.reports):

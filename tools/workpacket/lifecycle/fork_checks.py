@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
-from workpacket.ledger.fold import LaneReplay, fold
+from workpacket.ledger.fold import LaneReplay, fold, setting_events
 from workpacket.ledger.log import Log
+from workpacket.lifecycle.coverage import submission_before
 from workpacket.lifecycle.gates import lease_held
 from workpacket.model.event_types import FORKED
 from workpacket.model.events import LogEvent
@@ -85,6 +86,22 @@ def dropped_verdicts(replay: LaneReplay, heads: Iterable[str], lane: str | None)
         if move.type == "verdict.given" and move.attest
     ]
     return list(dict.fromkeys(found))
+
+
+def dropped_decisions(log: Log, removed: Collection[str]) -> Iterator[LogEvent]:
+    """Yield the signed decisions that a revert drops while what they decided about stays: an amendment without the
+    contract that it replaced, which would be in force again, and a verdict other than PASS without its submission.
+    """
+    for event in log.events:
+        if event.id not in removed or not event.attest:
+            continue
+        decided: Iterable[LogEvent | None] = ()
+        if event.type == "amended":
+            decided = setting_events(log, event.parents)
+        elif event.type == "verdict.given" and event.text("verdict") != "PASS":
+            decided = (submission_before(log, event),)
+        if any(each is not None and each.id not in removed for each in decided):
+            yield event
 
 
 # The events that only the holder of a packet may write during the lease.

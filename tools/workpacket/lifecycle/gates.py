@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import date, datetime
 from functools import cache
 from typing import Final, Literal
@@ -496,13 +496,11 @@ def _todo_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
         yield Problem("todo_left", f"{name} is not filled in", Location(path), hint)
 
 
-def verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> tuple[Problem, ...]:
-    return tuple(_verdict_unmet(state, actor, verdict, report=report, reference=reference))
-
-
-def _verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> Iterator[Problem]:
+def verdict_unmet(
+    state: PacketState, workers: Collection[str], actor: str, verdict: str, *, report: bool, reference: str
+) -> Iterator[Problem]:
     packet = state.packet
-    if actor in state.holders:
+    if actor in workers:
         message = f"{actor} worked on {packet}; someone else must judge it"
         yield Problem(
             "verdict_by_coder", message, hint=f"have another person run: workpacket verdict {packet} {verdict}"

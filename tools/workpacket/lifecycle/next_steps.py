@@ -10,6 +10,7 @@ from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import lease_held
 from workpacket.lifecycle.moves import added_unmet
 from workpacket.lifecycle.review import Work, submit_refusal, verdict_refusal
+from workpacket.lifecycle.separation import coders
 from workpacket.lifecycle.transitions import forward_command, forward_transition, lane_retired, move_unmet, transition
 from workpacket.model.lanes import HELD, WAITING
 from workpacket.problem import Problem
@@ -117,9 +118,10 @@ def _is_ready(facts: Facts, packet: PacketFacts, agent: str, done: frozenset[str
 
 def _worked(facts: Facts, packet: PacketFacts, agent: str) -> bool:
     """Whether the agent did the work, or belongs to the person of someone who did, so that another one judges it."""
-    if agent in packet.state.holders or facts.policy.actor_tables is None:
-        return agent in packet.state.holders
-    return any(facts.policy.actors.why_not_apart(agent, holder) for holder in packet.state.holders)
+    workers = coders(packet.log.events)
+    if agent in workers or facts.policy.actor_tables is None:
+        return agent in workers
+    return any(facts.policy.actors.why_not_apart(agent, worker) for worker in workers)
 
 
 def _is_standing(packet: PacketFacts) -> bool:

@@ -32,6 +32,7 @@ from workpacket.lifecycle.gates import (
 from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, finished_unmet, move, whose_branch
 from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.proofs import demands_of, folded, replay_unmet, unlike_demand
+from workpacket.lifecycle.separation import coders, not_apart
 from workpacket.lifecycle.transitions import forward_command, move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import MOST_EVIDENCE
@@ -265,11 +266,12 @@ def verdict_refusal(
     if unmet:
         return unmet
     said = bool(report) or (packet.light and bool(reason))
-    found = verdict_unmet(packet.state, facts.actor.id, choice, report=said, reference=reference)
+    workers = coders(packet.log.events)
+    found = tuple(verdict_unmet(packet.state, workers, facts.actor.id, choice, report=said, reference=reference))
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     given = facts.approvals.get(VERDICT_GATE)
     left += tuple(_not_replayed(facts, packet, choice))
-    apart = tuple(_not_apart(facts, packet, choice)) if facts.actor.id not in packet.state.holders else ()
+    apart = tuple(_not_apart(facts, packet, choice)) if facts.actor.id not in workers else ()
     terms = {"verdict": choice, "report": report}
     asked = approval_unmet(given, packet.id.text, terms) if given is not None else ()
     return (*_other_contract(packet), *left, *apart, *asked, *added_unmet(facts, packet, row))
@@ -288,7 +290,6 @@ def _not_apart(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Probl
     """Report a different name that belongs to the same person; only a policy with actors can tell."""
     if facts.policy.actor_tables is None:
         return
-    from workpacket.lifecycle.separation import not_apart
 
     for reason in not_apart(facts.actor.id, packet.log.events, facts.policy.actors):
         yield Problem(
@@ -300,7 +301,6 @@ def _commissioned(facts: Facts, packet: PacketFacts) -> tuple[str, ...]:
     """Return a note for a person who judges the work of their own agent."""
     if facts.policy.actor_tables is None:
         return ()
-    from workpacket.lifecycle.separation import coders
 
     own = facts.policy.actors.commissioned(facts.actor.id, coders(packet.log.events))
     return ("judged by the operator of the agent that did the work",) if own else ()

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from itertools import islice
 
-from workpacket.approvals.actors import Actors
-from workpacket.model.events import LogEvent
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from workpacket.approvals.actors import Actors
     from workpacket.ledger.fold import PacketState
+    from workpacket.model.events import LogEvent
 
 CODING = frozenset({"claimed", "lease.renewed", "submitted", "evidence.recorded"})
 

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 from workpacket.ledger.fold import PacketState
 from workpacket.model.canonical import Json
+from workpacket.model.wording import next_line
 from workpacket.problem import Problem
 from workpacket.report.escape import escape, escape_lines
 from workpacket.report.terminal import PLAIN, Role, Style, text_width, wrap
@@ -223,9 +224,9 @@ def render_questions(rows: Iterable[QuestionRow], style: Style = PLAIN) -> str:
     return "".join(lines)
 
 
-def next_line(text: str, style: Style = PLAIN) -> str:
-    """Return the line that says what to do now."""
-    return f"{style.paint('next:', 'help')} {escape(text)}\n"
+def painted_next_line(text: str, style: Style) -> str:
+    label, _, rest = next_line(escape(text)).partition(" ")
+    return f"{style.paint(label, 'help')} {rest}\n"
 
 
 class WorkRow(NamedTuple):

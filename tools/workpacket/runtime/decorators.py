@@ -12,7 +12,7 @@ from typing import Any, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from workpacket.runtime.attempts.effects import EffectOptions, Recovery
 from workpacket.runtime.attempts.steps import Retry
-from workpacket.runtime.run import current_run
+from workpacket.runtime.run import carry_out, current_run
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -95,7 +95,6 @@ def effect(
     def call(run: Any, called: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         own = None if key is None else key(*args, **kwargs)
         how = EffectOptions(key=own, recovery=recovery, target=target, probe=None, compensate=None)
-        run = run.using(retry=retry)
-        return run._carry_out(run._effect_plan(called, function, args, kwargs, how), confirm=confirm)
+        return carry_out(run.using(retry=retry), (called, function, args, kwargs), how, confirm=confirm)
 
     return _decorator(call, name) if function is None else _decorator(call, name)(function)

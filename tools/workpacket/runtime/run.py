@@ -137,6 +137,16 @@ class BaseRun:
         return self._session.effect_plan(name, function, args, kwargs, self._options, how)
 
 
+def session_of(run: BaseRun) -> Session:
+    """Return the session of a run, for the modules of the package that build other kinds of runs on it."""
+    return run._session
+
+
+def carry_out(run: Any, plan: tuple[Any, ...], how: EffectOptions, *, confirm: bool) -> Any:
+    """Carry out a call as an effect of a run of either kind; the result of an async run is awaited by the caller."""
+    return run._carry_out(run._effect_plan(*plan, how), confirm=confirm)
+
+
 class Run(BaseRun):
     def __enter__(self) -> Run:
         self._enter()

@@ -22,7 +22,7 @@ from workpacket.runtime.catalog import state_of
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, RunBlocked, RunCancelled, StepFailed
 from workpacket.runtime.holders import is_certainly_dead, process_named, this_process
 from workpacket.runtime.records.state import RunState
-from workpacket.runtime.run import Run
+from workpacket.runtime.run import Run, session_of
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Lease
 
@@ -36,7 +36,7 @@ def handle_of(state: RunState) -> str:
 def start(runtime: Runtime, name: str, **request: Unpack[RunRequest]) -> tuple[RunState, Json]:
     """Begin or continue a run and leave it to its owner; return its state, and the cursor of its last checkpoint."""
     run = runtime.run(name, **request)
-    session = run._session
+    session = session_of(run)
     session.leave()
     point = session.state.latest_checkpoint
     return session.state, None if point is None else cursor_of(session.recorder, point)

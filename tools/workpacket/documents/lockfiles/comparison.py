@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
 from typing import Final, Literal, NamedTuple, cast
 
 from workpacket.documents.lockfiles.dependencies import (
@@ -45,29 +44,26 @@ class LockFormat(NamedTuple):
     name: str
     ecosystem: str
     files: str
-    module: str
     reader: str
     locks: bool
     manifests: tuple[str, ...] = ()
 
 
 FORMATS: Final[tuple[LockFormat, ...]] = (
-    LockFormat("npm", "npm", r"package-lock\.json|npm-shrinkwrap\.json", "javascript", "read_npm", True,
-               ("package.json",)),
-    LockFormat("pnpm", "npm", r"pnpm-lock\.yaml", "javascript", "read_pnpm", True, ("package.json",)),
-    LockFormat("yarn", "npm", r"yarn\.lock", "javascript", "read_yarn", True, ("package.json",)),
-    LockFormat("uv", "pypi", r"uv\.lock", "python", "read_uv", True, ("pyproject.toml",)),
-    LockFormat("poetry", "pypi", r"poetry\.lock", "python", "read_poetry", True, ("pyproject.toml",)),
-    LockFormat("pipenv", "pypi", r"Pipfile\.lock", "python", "read_pipenv", True, ("Pipfile",)),
-    LockFormat("cargo", "cargo", r"Cargo\.lock", "cargo_and_go", "read_cargo", True, ("Cargo.toml",)),
-    LockFormat("go.sum", "go", r"go\.sum", "cargo_and_go", "read_go_sum", True, ("go.mod",)),
-    LockFormat("go.mod", "go", r"go\.mod", "cargo_and_go", "read_go_mod", False),
-    LockFormat("package.json", "npm", r"package\.json", "javascript", "read_package_json", False),
-    LockFormat("pyproject.toml", "pypi", r"pyproject\.toml", "python", "read_pyproject", False),
-    LockFormat("Pipfile", "pypi", r"Pipfile", "python", "read_pipfile", False),
-    LockFormat("requirements", "pypi", r"(?:.+[-_.])?requirements(?:[-_.].+)?\.(?:txt|in)", "python",
-           "read_requirements", False),
-    LockFormat("Cargo.toml", "cargo", r"Cargo\.toml", "cargo_and_go", "read_cargo_manifest", False),
+    LockFormat("npm", "npm", r"package-lock\.json|npm-shrinkwrap\.json", "read_npm", True, ("package.json",)),
+    LockFormat("pnpm", "npm", r"pnpm-lock\.yaml", "read_pnpm", True, ("package.json",)),
+    LockFormat("yarn", "npm", r"yarn\.lock", "read_yarn", True, ("package.json",)),
+    LockFormat("uv", "pypi", r"uv\.lock", "read_uv", True, ("pyproject.toml",)),
+    LockFormat("poetry", "pypi", r"poetry\.lock", "read_poetry", True, ("pyproject.toml",)),
+    LockFormat("pipenv", "pypi", r"Pipfile\.lock", "read_pipenv", True, ("Pipfile",)),
+    LockFormat("cargo", "cargo", r"Cargo\.lock", "read_cargo", True, ("Cargo.toml",)),
+    LockFormat("go.sum", "go", r"go\.sum", "read_go_sum", True, ("go.mod",)),
+    LockFormat("go.mod", "go", r"go\.mod", "read_go_mod", False),
+    LockFormat("package.json", "npm", r"package\.json", "read_package_json", False),
+    LockFormat("pyproject.toml", "pypi", r"pyproject\.toml", "read_pyproject", False),
+    LockFormat("Pipfile", "pypi", r"Pipfile", "read_pipfile", False),
+    LockFormat("requirements", "pypi", r"(?:.+[-_.])?requirements(?:[-_.].+)?\.(?:txt|in)", "read_requirements", False),
+    LockFormat("Cargo.toml", "cargo", r"Cargo\.toml", "read_cargo_manifest", False),
 )  # fmt: skip
 
 # Copies of other people's packages, whose manifests require nothing here.
@@ -88,8 +84,9 @@ def format_of(path: str) -> LockFormat | None:
 
 def read_dependencies(source: Source, known: LockFormat) -> Dependencies:
     """Return the content of the whole file; raise `WorkpacketError` with the place if it is malformed."""
-    module = import_module(f"workpacket.documents.lockfiles.{known.module}")
-    read = cast("Callable[[Source], Dependencies]", getattr(module, known.reader))
+    from workpacket.documents.lockfiles import formats
+
+    read = cast("Callable[[Source], Dependencies]", getattr(formats, known.reader))
     try:
         return read(source)
     except WorkpacketError as error:

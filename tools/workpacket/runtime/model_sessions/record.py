@@ -45,7 +45,7 @@ from workpacket.runtime.records.jcs import jcs_bytes, jcs_hash, kept, stored_tex
 from workpacket.runtime.records.redaction import Redactor, names_a_secret
 from workpacket.runtime.records.state import CheckpointRecord, EffectRecord, RunState
 from workpacket.runtime.resume.observe import HIDDEN, Observations, hashes_by_key, read_state
-from workpacket.runtime.run import Run
+from workpacket.runtime.run import Run, session_of
 from workpacket.runtime.runtime import Choice, Runtime
 from workpacket.runtime.stores.contract import Store
 from workpacket.value import Value
@@ -80,7 +80,7 @@ def artifact_id(body: Mapping[str, Json]) -> str:
 def save_artifact(run: Run, artifact: Artifact, kind: CheckpointKind) -> None:
     """Make the artifact the last checkpoint of the run. It is durable when this returns."""
     cursor, drafts = kept_artifact(artifact)
-    recorder = run._session.recorder
+    recorder = session_of(run).recorder
     if drafts and artifact_step(artifact.id) not in recorder.state.steps:
         # Not through `run.step`, which a cancellation stops: the snapshot of the session is saved regardless.
         recorder.record(*drafts)

@@ -41,7 +41,7 @@ from workpacket.runtime.model_sessions.record import (
     save_artifact,
     stream_of,
 )
-from workpacket.runtime.run import Run
+from workpacket.runtime.run import Run, session_of
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.scripted import program_step
 
@@ -72,7 +72,7 @@ def open_session(
     if report is not None and report.session.status == "BLOCKED":
         raise report.refusal(runtime)
     run = runtime.run("session", packet=packet, key=session_id, inputs={"model": model})
-    run._session.allow_unasked = True  # `restore` continues behind what was said, which is not asked for again
+    session_of(run).allow_unasked = True  # `restore` continues behind what was said, which is not asked for again
     return OpenSession(run, session_id, model, packet, report, every)
 
 
@@ -127,7 +127,7 @@ class OpenSession:
         self._state: Json = None if report is None or report.artifact is None else report.artifact.body.get("state")
         self._model_run: ModelRun | None = None
         # Model runs and programs record when they begin, so there is no need to guess whether a step was in progress.
-        run._session.root.reached_new_work = True
+        session_of(run).root.reached_new_work = True
 
     def __enter__(self) -> OpenSession:
         return self
@@ -145,7 +145,7 @@ class OpenSession:
     @property
     def messages(self) -> tuple[Message, ...]:
         """Return all messages in the log, including those that this program has not reached yet."""
-        return messages_of(self.run._session.recorder.store, self.run.state)
+        return messages_of(session_of(self.run).recorder.store, self.run.state)
 
     def restore(self) -> Restored:
         """Continue after everything that is done, instead of replaying it call by call."""
@@ -169,7 +169,7 @@ class OpenSession:
         if stored is not None:
             return stored
         step = message_step(self._position + 1)
-        session = self.run._session
+        session = session_of(self.run)
         session.boundary.check()
         partial = self._partial()
         if partial is not None and self.report is not None and self.report.partial_accepted:
@@ -189,7 +189,7 @@ class OpenSession:
                 raise RunBlocked(message, code="sequence_gap", hint="begin with `session.restore()`")
             return None
         self._position += 1
-        return message_at(self.run._session.recorder.store, self.run.state, self._position)
+        return message_at(session_of(self.run).recorder.store, self.run.state, self._position)
 
     def _keep(self, role: str, content: str) -> Message:
         cleaned, found = self._clean(content)
@@ -199,7 +199,7 @@ class OpenSession:
         return message
 
     def _clean(self, content: str) -> tuple[str, int]:
-        cleaned, found = self.run._session.recorder.redactor.clean_value(
+        cleaned, found = session_of(self.run).recorder.redactor.clean_value(
             content, json.dumps(content, ensure_ascii=False)
         )
         return str(cleaned), found
@@ -237,14 +237,14 @@ class OpenSession:
 
     def _boundary(self) -> None:
         """Stop here if the session was cancelled. A closed session only returns stored results."""
-        if not self.run._session.replay_only:
-            self.run._session.boundary.check_now()
+        if not session_of(self.run).replay_only:
+            session_of(self.run).boundary.check_now()
 
     def program(self, call_id: str, argv: Sequence[str], *, timeout: float | None = None) -> Relayed:
         """Run a program as a tool, and repeat it if it was interrupted. While it runs, no one else can continue the
         session.
         """
-        return program_step(self.run._session, f"tool-{call_id}", argv, timeout=timeout)[0]
+        return program_step(session_of(self.run), f"tool-{call_id}", argv, timeout=timeout)[0]
 
     # ---- checkpoints ---------------------------------------------------------------------------------------------
 
@@ -252,8 +252,8 @@ class OpenSession:
         """Save a snapshot of the session as an artifact, and return its id. Without a state, the last one is kept."""
         if state is not None:
             self._state = state
-        recorder = self.run._session.recorder
-        if self.run._session.replay_only:
+        recorder = session_of(self.run).recorder
+        if session_of(self.run).replay_only:
             return ""
         arriving = self._model_run
         body: dict[str, Json] = {

@@ -17,8 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from workpacket.runtime.errors import PayloadErased, RuntimeFault
 from workpacket.runtime.records.events import Event, NewEvent, event_hash, index_of
 from workpacket.runtime.records.state import fold
-from workpacket.runtime.stores.contract import Append, Lease, Store
-from workpacket.runtime.stores.health import contents_of
+from workpacket.runtime.stores.contract import Append, Lease, Store, contents_of
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.testing.cases import ManualClock
 

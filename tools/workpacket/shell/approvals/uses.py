@@ -24,7 +24,7 @@ from workpacket.git.run import run_git
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING, STANDING_GATE, gates_of
-from workpacket.lifecycle.separation import coders, workers
+from workpacket.lifecycle.separation import CODING, coders, workers
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, POLICY_FOLDER, REFINEMENTS, envelope_name
 from workpacket.shell.approvals.envelopes import read_file
@@ -213,7 +213,6 @@ def _uncommitted(tree: Tree) -> Iterator[tuple[str, str]]:
 
 
 _AUTHORING = frozenset({"created", "adopted", "refinement.recorded"})
-_CODING = frozenset({"claimed", "lease.renewed", "submitted"})
 # The locations of the approved files: refinements, packets, and the policy.
 _FOLDERS = (REFINEMENTS, PACKETS, POLICY_FOLDER)
 _FEW = 4
@@ -272,7 +271,7 @@ def parties_of(
             written = written.union(*(authors.of(path) for path, _ in matter.files))
         parties["author"] = written
     if "coder" in rules.separation:
-        held = {event.text("holder") or event.actor.id for event in log.events if event.type in _CODING}
+        held = {event.text("holder") or event.actor.id for event in log.events if event.type in CODING}
         held.update(set(workers(log.events, actors)) - set(coders(log.events)))
         parties["coder"] = actors.principals(held)
     if "operator" in rules.separation:

@@ -4,7 +4,8 @@ that added them was reverted as a whole.
 Nothing is ever deleted from the log except by reverting the whole landing that added it: its events, its envelopes and
 its code. The events that a change removes, or restores, identify the landings; the rest of the change is then judged
 against the base without these landings, so a partial revert is just a difference from that base. Rejections and
-revocations among the envelopes stay forever, so that no revert restores a key.
+revocations among the envelopes stay forever, so that no revert restores a key; so does a signed amendment or a signed
+FAIL while what it decided about stays, so that no revert brings back a contract or work that a person refused.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from workpacket.git.merging import TrialMerges, trial_merges
 from workpacket.git.objects import FIRST_PARENTS, blob_id, changed_paths, changes_before, read_blobs, tree_of
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit, is_ancestor, merge_base, resolved
-from workpacket.ledger.log import fault
+from workpacket.ledger.log import fault, read_logs
 from workpacket.ledger.verify import verify_append_only
+from workpacket.lifecycle.fork_checks import dropped_decisions
 from workpacket.model.layout import APPEND_ONLY_FOLDERS, ATTESTATIONS_FOLDER, GOVERNANCE_FOLDER, LOG_FOLDER
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.model.wording import counted
 from workpacket.problem import Location, Problem
+from workpacket.shell.base import tree_at
 from workpacket.shell.governed_files import append_only_paths, committed_ids, read_logged
 from workpacket.value import Value
 
@@ -131,7 +134,7 @@ def _taken_back(repository: Repository, trials: TrialMerges, change: tuple[str, 
     undone, left = trials.differences(before, revert.commit), trials.differences(revert.commit, head)
     removed = {path: undone[path].old for path in undone if path.startswith(_WRITE_ONCE) and not undone[path].new}
     kept = [path for path in undone.keys() & left.keys() if path in removed or not _is_governed(path)]
-    if kept or any(_says_no(repository, removed)):
+    if kept or any(_says_no(repository, removed)) or any(_drops(repository, before, removed)):
         return
     yield from removed
 
@@ -153,6 +156,16 @@ def _says_no(repository: Repository, removed: Mapping[str, str]) -> Iterator[boo
     for name, identity in names.items():
         claim = EnvelopeFile(name, contents[identity]).claim
         yield claim is None or claim.decision != "approve"
+
+
+def _drops(repository: Repository, before: str, removed: Iterable[str]) -> Iterator[bool]:
+    """Yield true for each signed decision among the removed events that would go without what it decided about."""
+    events = {path.rpartition("/")[2].removesuffix(".json") for path in removed if path.startswith(f"{LOG_FOLDER}/")}
+    names = {path.split("/")[2] for path in removed if path.startswith(f"{LOG_FOLDER}/")}
+    there = {path: blob for name in names for path, blob in tree_at(repository, before, f"{LOG_FOLDER}/{name}").items()}
+    contents = read_blobs(repository, there.values())
+    logs, _ = read_logs({path: contents[blob] for path, blob in there.items()})
+    yield from (True for log in logs.values() for _ in dropped_decisions(log, events))
 
 
 def _told(revert: Revert) -> Iterable[Problem]:

@@ -25,6 +25,7 @@ from workpacket.lifecycle.coverage import (
     Landing,
     StatedScope,
     Uncovered,
+    instructs_agents,
     is_governance,
     judging,
     kind_of,
@@ -47,7 +48,6 @@ from workpacket.value import Value, replace
 _FILE = "100644 "
 # A report is for people to read; a program or an agent must not execute any of it.
 _REPORT_ENDINGS = (".md", ".markdown", ".rst")
-_READ_BY_AGENTS = frozenset({"agents.md", "claude.md", "gemini.md", "skill.md"})
 
 
 # Kinds of packets that cover a change; for the others, the reason why they do not is reported.
@@ -397,4 +397,4 @@ def _id(state: str) -> str:
 def _may_be_report(path: str) -> bool:
     parts = path.casefold().split("/")
     hidden = any(part.startswith(".") for part in parts)
-    return not hidden and parts[-1].endswith(_REPORT_ENDINGS) and parts[-1] not in _READ_BY_AGENTS
+    return not hidden and parts[-1].endswith(_REPORT_ENDINGS) and not instructs_agents(path)

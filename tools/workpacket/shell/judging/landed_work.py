@@ -154,6 +154,9 @@ def _as_submitted(repository: Repository, trials: TrialMerges, landing: str, eve
     if resolved(repository, f"{commit}^{{commit}}") is None:
         return is_described(repository, event, landing) is True
     trial, anchors = trials.merge(before, commit), Anchors(trials, before)
+    # The list in the event is what its writer says: all that git finds counts too.
+    work = trials.differences(trials.merge_base(before, commit) or before, commit)
+    changed |= {path for path in work if not is_governance(path)}
     differing = changed & trials.differences(trial.tree, landing).keys()
     return all(path in trial.conflicts and anchors.keeps_all(path, (before, commit), landing) for path in differing)
 

@@ -26,8 +26,7 @@ from psycopg import sql
 
 from workpacket.runtime.errors import LogDamaged, RuntimeFault
 from workpacket.runtime.records.events import Chain, Event, IndexEntry, entry_of, require_intact, require_payload
-from workpacket.runtime.stores.contract import Head, Lease
-from workpacket.runtime.stores.health import StoreCheck, StoreProblem
+from workpacket.runtime.stores.contract import Head, Lease, StoreCheck, StoreProblem
 from workpacket.runtime.stores.postgres.access import Connection, PostgresAccess, address_of_url, is_lent
 from workpacket.runtime.stores.postgres.migrations import SCHEMA_VERSION, prepare_schema, schema_version
 

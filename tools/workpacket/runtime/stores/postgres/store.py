@@ -26,6 +26,7 @@ from workpacket.runtime.stores.contract import (
     Lease,
     OfferedJob,
     QueueItem,
+    StoreCheck,
     events_to_store,
     lease_held,
     name_was_used,
@@ -34,7 +35,6 @@ from workpacket.runtime.stores.contract import (
     require_same_as_stored,
     require_version,
 )
-from workpacket.runtime.stores.health import StoreCheck
 from workpacket.runtime.stores.postgres.access import Connection, Row
 from workpacket.runtime.stores.postgres.reader import News, ReadablePostgres
 

@@ -41,6 +41,8 @@ from workpacket.runtime.stores.contract import (
     Append,
     Appended,
     Lease,
+    StoreProblem,
+    contents_of,
     events_to_store,
     lease_held,
     name_was_used,
@@ -49,7 +51,6 @@ from workpacket.runtime.stores.contract import (
     require_same_as_stored,
     require_version,
 )
-from workpacket.runtime.stores.health import StoreProblem, contents_of
 from workpacket.runtime.stores.sqlite.access import Access, empty_log
 from workpacket.runtime.stores.sqlite.files import Reached, file_system_of, name_digest
 from workpacket.runtime.stores.sqlite.reader import EFFECT_TYPES, EVENT_COLUMNS, ReadableSQLite
