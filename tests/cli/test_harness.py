@@ -12,7 +12,7 @@ import pytest
 import workpacket
 from cli.commands import Commands
 from git.scratch import git
-from workpacket import Condition, Packet, Refused, claim, harness, packets, start, submit, why
+from workpacket import Condition, Refused, WorkPacket, claim, harness, packets, start, submit, why
 from workpacket.errors import WorkpacketError
 
 NAME, OTHER = "WP-1-Greet-v1", "WP-1-Part-v1"
@@ -36,7 +36,7 @@ def root(commands: Commands, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_packet_goes_its_way_through_the_functions(root: Path) -> None:
     assert packets(root) == [
-        Packet(name, name[5:-3], "STUB", f".GOV/task_packets/{name}.md", ()) for name in (NAME, OTHER)
+        WorkPacket(name, name[5:-3], "STUB", f".GOV/task_packets/{name}.md", ()) for name in (NAME, OTHER)
     ]
     assert why(NAME, root) == []
     started = start(NAME, root, actor="coder", commit=True)

@@ -5,10 +5,21 @@ Programs that run agents import what they need from here: see `workpacket.harnes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workpacket.harness import Claim, Condition, Packet, Refused, Submission, claim, packets, start, submit, why
+    from workpacket.harness import (
+        Claimed,
+        Condition,
+        Refused,
+        Submitted,
+        WorkPacket,
+        claim,
+        packets,
+        start,
+        submit,
+        why,
+    )
 
 __version__ = "0.1.0"
-__all__ = ["Claim", "Condition", "Packet", "Refused", "Submission", "claim", "packets", "start", "submit", "why"]
+__all__ = ["Claimed", "Condition", "Refused", "Submitted", "WorkPacket", "claim", "packets", "start", "submit", "why"]
 
 
 def __getattr__(name: str) -> object:

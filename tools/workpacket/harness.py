@@ -18,12 +18,12 @@ from typing import Any, Final, NamedTuple
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 
-__all__ = ["Claim", "Condition", "Packet", "Refused", "Submission", "claim", "packets", "start", "submit", "why"]
+__all__ = ["Claimed", "Condition", "Refused", "Submitted", "WorkPacket", "claim", "packets", "start", "submit", "why"]
 
 Folder = str | os.PathLike[str]
 
 
-class Packet(NamedTuple):
+class WorkPacket(NamedTuple):
     """A packet or stub. `lane` is what the log says, or '' for a document without a log."""
 
     id: str
@@ -43,7 +43,7 @@ class Condition(NamedTuple):
     line: int
 
 
-class Claim(NamedTuple):
+class Claimed(NamedTuple):
     """A claim. `until` is the end of the lease, and `next` says what to do now."""
 
     id: str
@@ -53,8 +53,8 @@ class Claim(NamedTuple):
     next: str
 
 
-class Submission(NamedTuple):
-    """Work that is in review, or done where nobody judges."""
+class Submitted(NamedTuple):
+    """Work that is in review, or done, where no one judges."""
 
     id: str
     commit: str
@@ -70,11 +70,11 @@ class Refused(WorkpacketError):
         self.conditions: Final = tuple(conditions)
 
 
-def packets(root: Folder = ".", *, lane: str = "") -> list[Packet]:
+def packets(root: Folder = ".", *, lane: str = "") -> list[WorkPacket]:
     """Return all packets and stubs, or those in one lane."""
     lanes = _run(root, ["board", "show"])["lanes"]
     found = [
-        Packet(one["id"], one["title"], lanes.get(one["id"], ""), one["path"], tuple(one["depends"]))
+        WorkPacket(one["id"], one["title"], lanes.get(one["id"], ""), one["path"], tuple(one["depends"]))
         for one in _run(root, ["list"])["work"]
         if one["kind"] != "work_package"
     ]
@@ -86,26 +86,26 @@ def why(packet: str, root: Folder = ".") -> list[Condition]:
     return _conditions(_run(root, ["why", "--", packet]))
 
 
-def start(packet: str, root: Folder = ".", *, actor: str, commit: bool = False) -> Claim:
-    """Claim a packet and switch to its branch; a stub or draft whose approval is there is activated first."""
+def start(packet: str, root: Folder = ".", *, actor: str, commit: bool = False) -> Claimed:
+    """Claimed a packet and switch to its branch; a stub or draft whose approval is there is activated first."""
     return _claim(_run(root, ["start", *_as(actor, commit=commit), "--", packet]))
 
 
-def claim(packet: str, root: Folder = ".", *, actor: str, branch: str = "") -> Claim:
-    """Claim a packet that is ready, for work on its prepared branch or on `branch`. Nothing is checked out."""
+def claim(packet: str, root: Folder = ".", *, actor: str, branch: str = "") -> Claimed:
+    """Claimed a packet that is ready, for work on its prepared branch or on `branch`. Nothing is checked out."""
     named = [f"--branch={branch}"] if branch else []
     return _claim(_run(root, ["claim", *_as(actor), *named, "--", packet]))
 
 
 def submit(
     packet: str, root: Folder = ".", *, actor: str, prove: Mapping[int, str] | None = None, commit: bool = False
-) -> Submission:
+) -> Submitted:
     """Run the proofs of a packet, and submit the committed work. `prove` has a command or place for each criterion
     whose proof the contract does not name.
     """
     proofs = [f"--prove={number}={how}" for number, how in sorted((prove or {}).items())]
     data = _run(root, ["done", *_as(actor, commit=commit), *proofs, "--", packet])
-    return Submission(data["id"], data["commit"], data["next"])
+    return Submitted(data["id"], data["commit"], data["next"])
 
 
 def _as(actor: str, *, commit: bool = False) -> list[str]:
@@ -114,8 +114,8 @@ def _as(actor: str, *, commit: bool = False) -> list[str]:
     return [f"--as={actor}", *(["--commit"] if commit else [])]
 
 
-def _claim(data: Mapping[str, Any]) -> Claim:
-    return Claim(data["id"], data["holder"], data["expires_at"], data.get("branch", ""), data["next"])
+def _claim(data: Mapping[str, Any]) -> Claimed:
+    return Claimed(data["id"], data["holder"], data["expires_at"], data.get("branch", ""), data["next"])
 
 
 def _conditions(data: Mapping[str, Any]) -> list[Condition]:
@@ -126,7 +126,7 @@ def _run(root: Folder, words: Sequence[str]) -> dict[str, Any]:
     """Return what a command says; raise Refused or WorkpacketError if it did not do what it was asked."""
     split = words.index("--") if "--" in words else len(words)
     command = [sys.executable, "-m", "workpacket", *words[:split], "--json", *words[split:]]
-    done = subprocess.run(  # noqa: S603  # this program, with arguments that are no options
+    done = subprocess.run(  # noqa: S603  # this program; values cannot become options
         command, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
     try:
