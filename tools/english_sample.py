@@ -33,6 +33,7 @@ _NOT_FOR_PEOPLE = re.compile(
     r"|\b(?:SELECT|INSERT|GRANT|REVOKE|CREATE|ALTER|WHERE)\b"
 )
 _TAKES_NO_PROSE = re.compile(r"(?:pattern|compile|execute|^_kind)$")
+_CODE = re.compile(r"`[^`]*`")
 _SENTENCE_END = re.compile(r"(?<=[a-z`)\]*\"\d][.!?:])\s+(?=[A-Z`*\[\"])")
 _FENCE = re.compile(r"^ *(```|~~~).*?^ *\1", re.MULTILINE | re.DOTALL)
 _LIST_MARK = re.compile(r"^\s*(?:[-*>]|\d+\.|#+)\s+")
@@ -129,9 +130,11 @@ def of_page(path: str, text: str) -> Iterator[tuple[str, Text]]:
     line = 1
     for block in re.split(r"(\n(?=\s*\n|\s*(?:[-*|#]|\d+\.)\s))", text):
         plain = one_line(_LIST_MARK.sub("", block.strip()))
+        # No sentence ends inside code.
+        plain = _CODE.sub(lambda match: match[0].replace(" ", "\0"), plain)
         cells = re.split(r"(?<!\\)\|", plain) if plain.startswith("|") else [plain]
         at = line + block[: len(block) - len(block.lstrip("\n"))].count("\n")
-        for sentence in (part for cell in cells for part in _SENTENCE_END.split(cell.strip())):
+        for sentence in (part.replace("\0", " ") for cell in cells for part in _SENTENCE_END.split(cell.strip())):
             if is_prose(sentence):
                 yield "page", Text(path, at, sentence)
         line += block.count("\n")

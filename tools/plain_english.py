@@ -31,6 +31,12 @@ PHRASES = {
     "of which (whose; relative clause)": r"\bof\s+which\b",
     "nobody (no one; passive; name the missing thing)": r"\bnobody\b",
     "in so many words (explicitly)": r"\bin\s+so\s+many\s+words\b",
+    "somebody, everybody (someone, everyone)": r"\b(?:some|every)body\b",
+    "another ... than (other than; a different ... from)": r"\banother\s+(?!\w+\s+(?:takes|has|is|was)\b)\w+\s+than\b",
+    "also if (even if)": r"\balso\s+if\b",
+    "beforehand (first; in advance)": r"\bbeforehand\b",
+    "legalese (in it, by which)": r"\b(?:hereby|therein|thereof|therewith|whereby|wherein|insofar|amongst|whilst)\b",
+    "git took (git removed)": r"\bgit\s+took\b",
 }
 COMPILED = {advice: re.compile(pattern, re.IGNORECASE) for advice, pattern in PHRASES.items()}
 NOT_PROSE = re.compile(r"^```.*?^```$|`[^`\n]*`|\]\([^)]*\)|<!--.*?-->", re.MULTILINE | re.DOTALL)

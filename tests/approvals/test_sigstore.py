@@ -452,7 +452,7 @@ def test_a_policy_that_cannot_be_read_pins_nothing() -> None:
     rsa_key = rsa.generate_private_key(65537, 2048).public_key().public_bytes(PEM, INFO).decode()
     assert "certificates in [evidence.ci]" in verify_fault(Scene(), certificates=broken)
     assert "log_key in [evidence.ci]" in verify_fault(Scene(), log_key=broken)
-    assert "log_key is not a key of the kind ECDSA" in verify_fault(Scene(), log_key=rsa_key)
+    assert "log_key is not an ECDSA key" in verify_fault(Scene(), log_key=rsa_key)
     assert "[evidence.ci] of the base is invalid: evidence.ci is not a table" in fault_of_table("x")
 
 

@@ -119,7 +119,7 @@ def test_protocols_follow_the_lanes_and_gates_of_the_policy_and_back(governed: G
     usual, policy = {path: governed.read(path) for path, _ in protocols()}, governed.read(POLICY_PATH)
     with_lane(governed)
     assert "| `advance` | QA | MERGE_PENDING | tested | testers try it on" in governed.read(ORCHESTRATOR)
-    assert "| `verdict PASS` | IN_REVIEW | QA | verdict | a validator accepts it |" in governed.read(VALIDATOR)
+    assert "| `verdict PASS` | IN_REVIEW | QA | verdict | a validator accepts the work |" in governed.read(VALIDATOR)
     assert governed.json("init", "--check")["findings"] == []
     governed.write(POLICY_PATH, policy)
     assert "starter_outdated" in governed("init", "--check").out

@@ -123,6 +123,14 @@ def test_what_waits_for_a_person_is_listed(browser: Browser) -> None:
     page = browser.get("/0/waiting").text
     assert "The licence is signed." in page
     assert STUCK in page
+    assert "The runs are not known" not in page
+
+
+def test_no_page_shows_an_error_of_a_command(browser: Browser) -> None:
+    for path in ("/0/", f"/0/packet/{WORKED}", f"/0/packet/{DONE}", f"/0/packet/{WORKED}/why", "/0/waiting", "/0/runs"):
+        page = browser.get(path).text
+        for words in ("unknown command", "unexpected argument", "internal_error", "Traceback"):
+            assert words not in page, path
 
 
 def test_the_audit_is_the_page_that_the_command_writes(browser: Browser, server: Server) -> None:

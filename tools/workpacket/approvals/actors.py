@@ -106,7 +106,7 @@ class Actors(Value):
         return found | {actor.principal for actor in known if actor is not None and actor.principal}
 
     def why_not_apart(self, judge: str, coder: str) -> str:
-        """Return why one may not judge the other's work, as the end of a sentence; '' if they are different people.
+        """Return, as the end of a sentence, why one may not judge the other's work; '' if they are different people.
 
         If the policy leaves the operator out of the separation, a person may judge the work of their own agent; two
         agents of one person may never judge each other.

@@ -260,7 +260,8 @@ def _require_issued(leaf: x509.Certificate, trusted: TrustedCi, signed_at: datet
     except (VerificationError, x509.DuplicateExtension, ValueError) as fault:
         reason = str(fault).partition(" (encountered")[0]
         _refuse(
-            f"the certificate was not issued by an authority in the policy, or was not valid at {signed_at}: {reason}"
+            "the certificate was not issued by an authority that the policy pins, "
+            f"or was not valid at {signed_at}: {reason}"
         )
 
 
@@ -332,12 +333,12 @@ def _log_key(pem: str) -> ec.EllipticCurvePublicKey:
         key = serialization.load_pem_public_key(pem.encode())
     except (ValueError, UnsupportedAlgorithm):
         _refuse("the log_key in [evidence.ci] of the base cannot be read")
-    return key if isinstance(key, ec.EllipticCurvePublicKey) else _refuse("log_key is not a key of the kind ECDSA")
+    return key if isinstance(key, ec.EllipticCurvePublicKey) else _refuse("log_key is not an ECDSA key")
 
 
 def _require_signature(key: object, signature: bytes, message: bytes, what: str) -> None:
     if not isinstance(key, ec.EllipticCurvePublicKey):
-        _refuse("the key of the certificate is not of the kind ECDSA")
+        _refuse("the key of the certificate is not an ECDSA key")
     try:
         key.verify(signature, message, ec.ECDSA(hashes.SHA256()))
     except InvalidSignature:

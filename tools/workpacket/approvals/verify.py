@@ -87,8 +87,8 @@ class AnswerFacts(Value):
 
 
 def judge_answer(file: EnvelopeFile, answer: AnswerFacts, gate: GatePolicy, trusted: Trusted) -> Judged:
-    """Judge the envelope of an answer. It counts for this answer only, and the question is part of what was signed, so
-    nothing else can have moved.
+    """Judge the envelope of an answer. It counts for this answer only. The signature covers the question, so there is
+    nothing else to compare.
     """
     parts = file.parts
     if isinstance(parts, Problem):

@@ -1,3 +1,1 @@
-"""Answer an auditor's questions about a repository from facts: who signed, what depends on what, what is no longer
-valid.
-"""
+"""Answer an auditor's questions about a repository: who signed, what depends on what, what is no longer valid."""

@@ -74,7 +74,7 @@ class CheckpointState(ABC, Generic[V]):
         self.version = record.version
 
     def compared(self, stated: V | None, differences: Callable[[V, V], list[str]]) -> tuple[tuple[str, ...], bool]:
-        """Return how the file (None if missing) differs from the log, and whether it is only late."""
+        """Return how the file (None if missing) differs from the log, and whether it is only behind the log."""
         if not self.version:
             return (), False
         if stated is None:

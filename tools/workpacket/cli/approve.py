@@ -385,7 +385,7 @@ def run(arguments: Arguments) -> int:
 
 
 KEY_OPTION = Option("key", "the key to sign with: a private key, or a .pub file of an agent or token", value="PATH")
-BROWSER_OPTION = Option("browser", "ask on a page served on this machine; touching a security key or passkey signs")
+BROWSER_OPTION = Option("browser", "approve on a page that this machine serves, by touching a security key or passkey")
 BASE_OPTION = Option("base", "the revision whose policy is in force", value="REV")
 
 COMMAND = Command(

@@ -324,7 +324,7 @@ spec-kitty mission, any other file is a Markdown list of tasks, or the text of o
         Option("next", "the next revision of this base", value="BASE_WP_ID"),
         Option(
             "from",
-            "the stub or issue that it is made from; without an id, make packets from all open issues",
+            "make the packet from this stub or issue; without an id, make packets from all open issues",
             value="WP_ID|FILE",
         ),
         Option("what", "what to do, on one line", value="TEXT"),

@@ -132,7 +132,7 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
         elif os.path.lexists(os.path.join(workspace.root, path)):
             others.append(word)
         else:
-            hint = f"give a path from {os.getcwd()}, or no path to check everything"
+            hint = f"give a path relative to {os.getcwd()}, or no path to check everything"
             raise WorkpacketError("path_not_found", f"{word} does not exist", hint=hint)
     if others:
         _say_what_is_not_checked(others, alone=not chosen)

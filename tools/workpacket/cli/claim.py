@@ -398,7 +398,7 @@ def _team(policy: LifecyclePolicy) -> _Team | None:
 @contextmanager
 def _decided_by_remote(arguments: Arguments, decide: Decide, policy: LifecyclePolicy) -> Iterator[Decide]:
     """Have the remote decide about the claims that `decide` plans, if the command line or the policy says so. A claim
-    that does not reach the log is given back.
+    that does not reach the log is released.
     """
     if not arguments.flag("remote") and policy.claims != "remote":
         yield decide

@@ -83,7 +83,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("trace trailers", "trace", "print the trailers of a packet for a commit or a pull request"),
             ("log", "log", "verify the log, or sign a checkpoint of it"),
             ("log show", "history", "show what happened to a packet"),
-            ("log recover", "log", "bring back events that git took away, or finish an interrupted command"),
+            ("log recover", "log", "restore events that git removed, or finish an interrupted command"),
             ("log import", "foreign_forms", "import checkpoints in a foreign format into the log"),
             ("log export", "foreign_forms", "export checkpoints from the log in a foreign format"),
             ("approvals", "approvals", "list and verify approvals"),

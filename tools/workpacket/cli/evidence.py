@@ -170,7 +170,7 @@ def _state(folder: str, packet: PacketFacts, differences: Sequence[str]) -> None
 
 
 def attest(arguments: Arguments) -> int:
-    """Write the attestation file for a bundle. It needs neither a repository nor any part of the change."""
+    """Write the attestation file for a bundle. This requires neither a repository nor any part of the change."""
     from workpacket.approvals.sigstore import attestation_file
 
     target = arguments.value("out")

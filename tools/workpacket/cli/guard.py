@@ -121,7 +121,7 @@ def _run(arguments: Arguments) -> int:
         return _as_hook(arguments)
     ways = [name for name in ("staged", "base", "watch") if arguments.flag(name)]
     if len(ways) + bool(arguments.words) != 1:
-        raise usage(arguments.command, "missing_argument", "it needs a PATH, or one of --staged, --base and --watch")
+        raise usage(arguments.command, "missing_argument", "expected a PATH, or one of --staged, --base and --watch")
     if ways == ["watch"]:
         return _watch(arguments)
     decisions = _changes(arguments) if ways else _named(arguments.words, os.getcwd(), arguments.value("as"))

@@ -372,7 +372,7 @@ updates what was not edited; everything else is left alone. For packets without 
 Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane names and a work package template;
 `plain` adds nothing. By default, the dialect is detected from the repository, else handshake.""",
     options=(
-        Option("dialect", "which files are written, and for which conventions", choices=DIALECTS),
+        Option("dialect", "the conventions for which files are written", choices=DIALECTS),
         Option("form", "the form of new packets (default: light, unless there are packets)", choices=("light", "full")),
         Option("check", "write nothing; fail if something is missing or out of date"),
         Option("skills", "also write skills for agents, below .agents/skills and .claude/skills"),

@@ -126,7 +126,7 @@ def _rename(arguments: Arguments) -> int:
     from workpacket.shell.governed_files import packet_called
 
     repository = here()
-    words = words_of(arguments, 2, "the WP_ID and the new one")
+    words = words_of(arguments, 2, "the WP_ID and the new id")
     name = packet_called(str(repository.root), words[0]).text
     try:
         to = WorkPacketId.parse(words[1])
@@ -266,7 +266,7 @@ _ALL: Final = (
         _move,
         arguments="WP_ID",
         options=(REASON, *ACTING),
-        examples=('workpacket packet release WP-1-Parser-v1 --reason "needs somebody who knows CommonMark"',),
+        examples=('workpacket packet release WP-1-Parser-v1 --reason "needs someone who knows CommonMark"',),
     ),
     Command(
         "handover",
@@ -311,7 +311,7 @@ have their own commands.""",
         "block",
         _move,
         arguments="[WP_ID]",
-        options=(Option("waits-for", "what would unblock it", value="TEXT"), REASON, *ACTING),
+        options=(Option("waits-for", "what would unblock the work", value="TEXT"), REASON, *ACTING),
         examples=('workpacket packet block WP-1-Parser-v1 --reason "no test data" --waits-for "the samples arrive"',),
     ),
     Command(

@@ -33,7 +33,7 @@ class Listener:
         roots = dict.fromkeys(_root(folder) for folder in folders)
         self._sockets = _bound(port)
         self.port: int = self._sockets[0].getsockname()[1]
-        name = _actor(next(iter(roots)), actor) if write else ""
+        name = _actor(next(iter(roots)), actor, needed=write)
         self._live = Live(list(roots), self.port, write=write, actor=actor, name=name)
         self.address = f"http://localhost:{self.port}/?token={self._live.token()}"
         self.names = [each.name for each in self._live.served]
@@ -129,10 +129,16 @@ def _root(folder: str) -> str:
     return str(find_repository(Path(folder).resolve()).root)
 
 
-def _actor(root: str, actor: str) -> str:
+def _actor(root: str, actor: str, *, needed: bool) -> str:
+    """Return who acts, or who looks, which may be unknown."""
     from pathlib import Path
 
-    return acting(find_repository(Path(root)), actor).id
+    try:
+        return acting(find_repository(Path(root)), actor).id
+    except WorkpacketError:
+        if needed:
+            raise
+        return ""
 
 
 def _bound(port: int) -> list[socket.socket]:

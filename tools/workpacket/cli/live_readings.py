@@ -34,7 +34,6 @@ from workpacket.git.revisions import commit_of
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import read_logs
 from workpacket.lifecycle.facts import Facts
-from workpacket.lifecycle.gates import lease_held
 from workpacket.lifecycle.glance import Glance, glance_at
 from workpacket.model import exits
 from workpacket.model.event_types import FORKED
@@ -157,20 +156,22 @@ class Served:
 
         return await self.read(lanes)
 
-    async def needs(self) -> dict[str, Any]:
-        """Return what `report waiting` says."""
+    async def needs(self, me: str) -> dict[str, Any]:
+        """Return what `report waiting` says, with titles, and whether it waits for someone other than `me`."""
 
         def needs() -> dict[str, Any]:
             facts = self._now().facts
-            return {
-                "waiting": [
-                    {"id": one.id, "for": one.need, "since": one.since, "detail": one.detail}
-                    for one in waiting_packets(facts)
-                ],
-                "leases": [
-                    {"id": name, "holder": holder, "ends": at} for name, holder, at in leases_ending(facts, _SOON)
-                ],
-            }
+            titles = {name: packet.glance.title or "" for name, packet in facts.packets.items()}
+            waiting = [
+                {"id": one.id, "title": titles[one.id], "for": one.need, "since": one.since, "detail": one.detail,
+                 "others": bool(me) and one.by == me}
+                for one in waiting_packets(facts)
+            ]  # fmt: skip
+            leases = [
+                {"id": name, "title": titles[name], "holder": holder, "ends": at, "others": bool(me) and holder != me}
+                for name, holder, at in leases_ending(facts, _SOON)
+            ]
+            return {"waiting": waiting, "leases": leases}
 
         return await self.read(needs)
 
@@ -211,13 +212,14 @@ class Served:
 def _cards(
     facts: Facts, glances: Mapping[str, Glance], runs: Mapping[str, tuple[PacketRun, ...]], *, past: bool = False
 ) -> Iterator[LiveCard]:
-    signed, now = facts.policy.actors.present, facts.moment.now
+    signed = facts.policy.actors.present
     for name, glance in glances.items():
         packet = None if past else facts.packets[name]
         lane = glance.lane if packet is None else packet.lane
         known = facts.policy.lanes.lane(lane)
         lease = glance.lease
-        holder = lease.holder if lease is not None and lease_held(glance, now) and lane == "IN_PROGRESS" else ""
+        # Also after the lease has ended, which the card says: it is the person to ask.
+        holder = lease.holder if lease is not None and lane == "IN_PROGRESS" else ""
         its = runs.get(name, ())
         needs = (
             "moved independently on two branches" if lane == FORKED else known.waits_for if known is not None else ""

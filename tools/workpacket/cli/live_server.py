@@ -298,12 +298,12 @@ class Live:
         show = await served.answer("show", "--full", "--", name)
         if not show["ok"]:
             return self._failure(site, show)
-        history = await served.answer("history", "--", name)
-        contract = await served.answer("contract", "--", name)
+        history = await served.answer("log", "show", "--", name)
+        contract = await served.answer("packet", "contract", "--", name)
         approvals = await served.answer("approvals", "list", "--", name)
         changes: list[str] = []
         if show["data"]["contract_changed"]:
-            told = await served.text("contract", "--color", "never", "--", name)
+            told = await served.text("packet", "contract", "--color", "never", "--", name)
             changes = told[told.find("\n--- ") + 1 :].splitlines()
         lanes, table = await served.lanes()
         forge = web_address(served.repository.settings.get("remote.origin.url", ""))
@@ -322,14 +322,14 @@ class Live:
 
     async def _waiting(self, request: Request) -> Response:
         served = self._at(request)
-        questions = await served.answer("questions")
+        questions = await served.answer("runtime", "questions")
         site = self._site(request, served, "waiting")
-        content = waiting_content(site, await served.needs(), questions["data"], _problem(questions))
+        content = waiting_content(site, await served.needs(self._name), questions["data"], _problem(questions))
         return _html(live_page.page(site, "Waiting", content))
 
     async def _runs(self, request: Request) -> Response:
         served = self._at(request)
-        runs = await served.answer("runs", "list")
+        runs = await served.answer("runtime", "runs", "list")
         site = self._site(request, served, "runs")
         return _html(live_page.page(site, "Runs", runs_content(site, runs["data"], _problem(runs))))
 
@@ -338,16 +338,16 @@ class Live:
         site = self._site(request, served, "runs")
         if name not in await self._run_names(served):
             raise _Refusal(404, "there is no such run")
-        shown = await served.answer("runs", "show", "--", name)
+        shown = await served.answer("runtime", "runs", "show", "--", name)
         if not shown["ok"]:
             return self._failure(site, shown)
         plan = await served.answer("resume", "--plan", "--", name)
-        asked = await served.answer("questions", "--", name)
+        asked = await served.answer("runtime", "questions", "--", name)
         forms = list(run_forms(shown["data"], asked["data"].get("questions", [])))
         return _html(live_page.page(site, name, run_content(site, shown["data"], plan["data"], forms)))
 
     async def _run_names(self, served: Served) -> list[str]:
-        runs = await served.answer("runs", "list")
+        runs = await served.answer("runtime", "runs", "list")
         return [str(one["run"]) for one in runs["data"].get("runs", ())]
 
     async def _audit(self, request: Request) -> Response:
@@ -358,7 +358,9 @@ class Live:
             version = served.version
             if self._audits.get(number, (0,))[0] != version:
                 self._audits[number] = version, await self._commands.audit(served.root)
-        return Response(self._audits[number][1], media_type="text/html; charset=utf-8", headers={"X-Own-Policy": "1"})
+        head = f'<header>\n<p><a href="/{number}/">Board</a></p>\n'.encode()
+        page = self._audits[number][1].replace(b"<header>\n", head, 1)
+        return Response(page, media_type="text/html; charset=utf-8", headers={"X-Own-Policy": "1"})
 
     async def _changes(self, request: Request) -> Response:
         served = self._at(request)

@@ -1,7 +1,7 @@
 """`workpacket log`: verify the log, and sign checkpoints of it.
 
-`workpacket log recover`: complete or undo an interrupted change of several files, and bring back events that git took
-away.
+`workpacket log recover`: complete or undo an interrupted change of several files, and restore events that git
+removed.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ key must be in allowed_signers for workpacket-checkpoint@v1, and its owner must 
         Option(
             "signatures", "verify: also verify the signature of every event, with the keys in the policy of the base"
         ),
-        Option("key", "the key to sign a checkpoint with; a .pub file if it is in an agent", value="PATH"),
+        Option("key", "the key to sign a checkpoint with; a .pub file if the key is in an SSH agent", value="PATH"),
         *ACTING,
     ),
     examples=(
@@ -202,7 +202,7 @@ def _recover(arguments: Arguments) -> int:
 
 
 def _recover_events(arguments: Arguments, repository: Repository) -> int:
-    """Show the events that git took away, and with --write bring them back."""
+    """Show the events that git removed, and restore them with --write."""
     lost = lost_events(repository, arguments.words)
     for name in {*arguments.words} - {each.path.split("/")[2] for each in lost}:
         packet_called(str(repository.root), name)  # an unknown id is an error
@@ -261,7 +261,7 @@ Files that were changed after an interruption are saved before --forward or --ba
     options=(
         Option("forward", "finish an interrupted command"),
         Option("back", "undo an interrupted command"),
-        Option("write", "bring the missing events back"),
+        Option("write", "restore the missing events"),
     ),
     examples=("workpacket log recover", "workpacket log recover --write", "workpacket log recover --forward"),
 )

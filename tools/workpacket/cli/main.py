@@ -115,7 +115,7 @@ def _columns() -> int | None:
 
 
 def _say_what_is_typed_now(spelling: list[str], own: Sequence[str]) -> None:
-    """Tell a person who typed an old spelling what the current one is."""
+    """Tell a person who used an old spelling what the current one is."""
     spelled = " ".join(spelling)
     if spelled in FORMER and spelled not in SILENT and "--json" not in own:
         sys.stderr.write(f"note: `workpacket {spelled}` is now `workpacket {FORMER[spelled]}`\n")

@@ -4,8 +4,8 @@ Each call runs one command in a process of its own, with the key of the account 
 name, chosen when the server starts. The caller's values are positional arguments or values of options, never options.
 There is no tool that approves, waives, overrides or answers a question of a run.
 
-An answer has the command's JSON object as structured content, and one page of it as text. What documents say is in that
-text, so it is marked as data.
+An answer has the command's JSON object as structured content, and one page of it as text. That text quotes documents,
+so it is marked as data.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _VERDICTS: Final = ("PASS", "FAIL", "CHANGES", "OUTDATED_ONLY")
 
 
 class Tool(NamedTuple):
-    """One tool. `words` makes the command line of its arguments; those of a `writing` one name the actor."""
+    """One tool. `words` turns its arguments into a command line, which names the actor if the tool is `writing`."""
 
     description: str
     properties: Mapping[str, Any]
@@ -189,11 +189,11 @@ COMMAND = Command(
     _run,
     description="""
 Serves eight tools on standard input and output, for agents that have no shell: next, show, why, search, start, note,
-done and verdict. No tool can approve, waive, override, answer a question of a run, or act under another name than the
-server's. Where only an approval is missing, a client that can show pages is asked to show one to a person.
+done and verdict. No tool can approve, waive, override, answer a question of a run, or act under a name other than the
+server's. If only an approval is missing, the client is asked to show a page for it to a person, if it can.
 
-With --http, it serves the same on this machine only, to those who send the token that it prints, or that the variable
-WORKPACKET_MCP_TOKEN holds. Needs the extra workpacket[mcp].""",
+With --http, it serves the same tools over HTTP, on this machine only, to clients that send the token that it prints, or
+the one in WORKPACKET_MCP_TOKEN. Needs the extra workpacket[mcp].""",
     options=(
         Option("http", "serve streamable HTTP on this port of 127.0.0.1; 0 for any free port", value="PORT"),
         COMMIT,

@@ -29,7 +29,7 @@ from workpacket.report.tool_text import page_of
 _INSTRUCTIONS: Final = (
     "Packets govern the work. Start with `next`; if you are refused, do what each condition says. A command in an "
     "answer, `workpacket NAME ...`, is the tool NAME; `packet note` is the tool note, `claim` is start, `submit` is "
-    "done. Ask a person to type any other command of workpacket."
+    "done. Ask a person to run any other workpacket command."
 )
 
 # What `--json` prints; `data` is described by the schema of the command.

@@ -119,7 +119,7 @@ def _alike(first: str, rest: Sequence[str]) -> list[str]:
     alike = [word for word in _numbers_of(first) if word in spellings or resolve([word])[0]]
     if alike:
         return [alike[0], *rest]
-    # A name is what somebody types who has forgotten the first word.
+    # People who forget the first word type the name.
     near = get_close_matches(first, [*COMMANDS, *map(typed_as, COMMANDS), *spellings, *FORMER], n=1, cutoff=_ALIKE)
     return typed_as(near[0]).split() if near else []
 

@@ -126,7 +126,7 @@ def card_note(glance: Glance, *, signed: bool) -> str:
 
 
 def _claimed(glance: Glance, *, signed: bool) -> str:
-    """Say that the holder is not proven. A list does not verify signatures: it says which are missing."""
+    """Return the note that the holder is not proven. Lists do not verify signatures; they only report missing ones."""
     return "" if signed and glance.lease_signed else f" ({CLAIMED})"
 
 
@@ -445,7 +445,7 @@ def _held(facts: Facts) -> dict[str, str]:
 
 
 def _next(facts: Facts, counts: Counter[str], *, edited: bool, work: bool) -> str:
-    """Return what to look at next: who only looks is not told to write."""
+    """Return the next read-only command to suggest: a command that only reads never suggests writing."""
     if not facts.packets:
         return "workpacket help new"
     if counts["no log"]:

@@ -179,7 +179,7 @@ def conclude(
     afterwards: Callable[[], str] | None = None,
 ) -> int:
     """Report the result and return the exit status. A refusal names the packet. `hands_over` are the paths that must be
-    committed before the next step, which someone else takes, perhaps in another clone. `afterwards` is called when
+    committed before the next step, because someone else takes it, perhaps in another clone. `afterwards` is called when
     everything is written and committed; what it returns is reported too.
     """
     answer = carried.answer
@@ -222,7 +222,7 @@ def _committed_first(problem: Problem, packet: str, commit: str) -> Problem:
 
 
 def _told(carried: Carried, answer: Planned) -> Planned:
-    """Tell people what they are needed for, if the policy or the environment says so."""
+    """Notify the people who are needed, if the policy or the environment says how."""
     if not answer.plan.events or not (carried.webhook or "WORKPACKET_NOTIFY" in os.environ):
         return answer
     from workpacket.shell.notify import needs_of, tell

@@ -1,5 +1,5 @@
 """`prime`: what an agent needs to know when it begins, and after its context was cut. It stays below 2,000 tokens,
-however large the repository is. What documents say is quoted, so that it cannot pass for the tool's own words.
+however large the repository is. Text from documents is quoted, so that it cannot pass for the tool's own words.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def question_named(arguments: Arguments, run: str, questions: tuple[OpenQuestion
 
 
 def _signing(arguments: Arguments, runtime: Runtime, questions: Sequence[OpenQuestion]) -> Sign | None:
-    """Return what signs the answer, if the policy of the base requires that; show the questions to who is to sign."""
+    """Return what signs the answer, if the policy of the base requires that; show the questions to the signer."""
     verifier = runtime.settings.verifier
     if not isinstance(verifier, CommandVerifier) or not verifier.answers.required:
         return None
@@ -43,7 +43,7 @@ def _signing(arguments: Arguments, runtime: Runtime, questions: Sequence[OpenQue
         raise WorkpacketError(
             "approval_needs_terminal",
             "the policy requires a signed answer: a person must read the question, but this is not a terminal",
-            hint="type it at a terminal",
+            hint="run it in a terminal",
         )
     sys.stderr.write(render_questions(map(row_of, questions), style_of(arguments)))
     return verifier.answers.signing(find_key(arguments.value("key")))

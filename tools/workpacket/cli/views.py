@@ -148,7 +148,7 @@ _ASKING = ("WORKPACKET_ACTOR", "WORKPACKET_ACTOR_KIND", "CI", "HOME", "XDG_CONFI
 
 
 def _who_asks() -> tuple[str, ...] | None:
-    """Return what the environment says about the actor, who may not be allowed to judge the packet."""
+    """Return what the environment says about the actor, which decides whether they may judge the packet."""
     if "GIT_CONFIG_COUNT" in os.environ or "GIT_CONFIG_PARAMETERS" in os.environ:
         return None
     return tuple(f"{name}={os.environ.get(name)}" for name in _ASKING)

@@ -421,7 +421,7 @@ class BatchValidation(BatchDocument):
     kind = "batch_validation"
 
     def is_text(self, path: NodePath) -> bool:
-        """Whether the value is always text; an area that was scanned may have the name of a text field."""
+        """Whether the value is always text. An area may have the same name as a text field."""
         return super().is_text(path) and path[0] != "ambiguity_scan"
 
     def summary(self) -> Mapping[str, object]:

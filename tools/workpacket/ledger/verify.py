@@ -108,7 +108,7 @@ def checkpoint_faults(checkpoints: Iterable[Checkpoint]) -> list[Problem]:
 
 
 def named_heads(checkpoints: Iterable[Checkpoint]) -> dict[str, tuple[NamedHeads, ...]]:
-    """Return what the checkpoints that count name of each packet, in log order."""
+    """Return the heads that valid checkpoints name, by packet, in log order."""
     named: dict[str, tuple[NamedHeads, ...]] = {}
     for each in checkpoints:
         if each.by:

@@ -2,7 +2,7 @@
 scope. After the verdict, only the judged work is covered: at every path, the landed content must be what git makes of
 the judged commit and the base. A standing packet covers its scope until its last day, without a claim or a verdict for
 each change. The documents of the governance folder need no packet, except those that change what the specification in
-force says. All facts from git are gathered beforehand; this module only decides.
+force says. All facts from git are gathered in advance; this module only decides.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def _misleads(section: str, linked: Set[str]) -> bool:
 
 
 def _link_names(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the names in brackets as Markdown compares them, each with the colon of a target."""
+    """Yield link labels as Markdown compares them, with the colon if they define a target."""
     return ((" ".join(name.casefold().split()), colon) for name, colon in _NAMED_LINK.findall(text))
 
 

@@ -165,9 +165,7 @@ def _illegal(replay: LaneReplay, event: LogEvent, lanes: LaneTable) -> Iterator[
 
 
 def _between(event: LogEvent, lanes: LaneTable) -> str:
-    """Describe a lane that a move skips although the base's policy adds it, or a lane that the policy does
-    not define.
-    """
+    """Describe a lane that the base's policy adds and the move skips, or a lane that the policy does not define."""
     unknown = [token for token in (event.lane_from, event.lane_to) if token and lanes.lane(token) is None]
     if unknown:
         return f": the policy of the base does not define the lane {unknown[0]}"

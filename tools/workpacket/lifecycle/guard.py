@@ -97,7 +97,7 @@ def _protected(path: str) -> PathDecision | None:
     if any(plain_name(part) in _GIT_NAMES for part in parts):
         return _no(path, "", "path_protected", "git's own files decide what its commands do", "git config --help")
     if plain_name(parts[0]) == GOVERNANCE_FOLDER.casefold() and parts[0] != GOVERNANCE_FOLDER:
-        message = f"other systems take {parts[0]} for {GOVERNANCE_FOLDER}"
+        message = f"other systems treat {parts[0]} as {GOVERNANCE_FOLDER}"
         return _no(path, "", "path_protected", message, f"use {GOVERNANCE_FOLDER}")
     if "/".join(map(plain_name, parts[:2])) in map(str.casefold, APPEND_ONLY_FOLDERS):
         message = "only workpacket's commands write it, and a changed file is an error for everyone"

@@ -377,7 +377,7 @@ def _counts(file: StarterFile, seen: ExistingFiles, wanted: Collection[Group]) -
         return False  # the pointer names a different file
     if file.path == JUSTFILE and any(path in seen.files for path in OTHER_JUSTFILES):
         return False
-    # A file of that name that does not mention us is somebody's own.
+    # A file of that name that does not mention us belongs to someone else.
     return not file.group or file.group in wanted or b"workpacket" in (seen.files.get(file.path) or b"")
 
 

@@ -117,7 +117,7 @@ def _is_ready(facts: Facts, packet: PacketFacts, agent: str, done: frozenset[str
 
 
 def _worked(facts: Facts, packet: PacketFacts, agent: str) -> bool:
-    """Whether the agent did the work, or belongs to the person of someone who did, so that another one judges it."""
+    """Whether the agent may not judge the work, because it or another actor of the same person did it."""
     workers = coders(packet.log.events)
     if agent in workers or facts.policy.actor_tables is None:
         return agent in workers
@@ -133,7 +133,7 @@ def _is_standing(packet: PacketFacts) -> bool:
 
 
 def _satisfied(facts: Facts) -> frozenset[str]:
-    """Return the packets that others no longer wait for, and their base ids."""
+    """Return the packets that satisfy dependencies, and their base ids."""
     done = [packet.id for packet in facts.packets.values() if packet.lane in facts.policy.satisfied_by]
     return frozenset(name for wp_id in done for name in (wp_id.text, wp_id.base))
 

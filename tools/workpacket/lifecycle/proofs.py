@@ -55,7 +55,7 @@ def demands_of(packet: PacketFacts) -> Mapping[str, Demand]:
 
 
 def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: bool) -> Iterator[Problem]:
-    """Yield why a row of evidence is not the proof that the contract requires."""
+    """Yield the reasons why a row of evidence is not the proof that the contract requires."""
     if demand is None or not is_complete(demand):
         if required:
             yield Problem("proof_undeclared", "the contract names no proof")

@@ -65,7 +65,7 @@ _FOLDERS = (
     ("`task_packets/`", "the packets"),
     ("`refinements/`", "findings from before a packet was activated, and the user's decision"),
     ("`roles_shared/`", "task board and traceability registry, generated from the log"),
-    ("`log/`", "what happened, one file per event; never edited"),
+    ("`log/`", "the log: one file per event, never edited"),
     ("`policy/`", "the settings of this repository"),
     ("`roles/`", "how to work here"),
 )

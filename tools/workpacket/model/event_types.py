@@ -142,7 +142,8 @@ _EVIDENCE = record(
         "milliseconds": integer("the duration in milliseconds", least=0),
         "log_tail": text("only in older events: the last lines of its log", longest=4000, shortest=0),
         "limit": choice(
-            "the limit that was reached: the time limit stops it, the output limit truncates it", ("time", "output")
+            "the limit that was reached: the time limit stops the command, the output limit truncates its output",
+            ("time", "output"),
         ),
         "proof": array("path:line", text("path:line", longest=300), most=50),
         "reason": REASON,
@@ -280,7 +281,7 @@ DATA: Final[Mapping[str, Shape]] = {
         {"assignee": NAME, "branch": NAME, "base_commit": COMMIT},
         {"worktree": NAME, "base_packet": PACKET_ID},
     ),
-    "claimed": _move("someone took it", _LEASE, {"branch": NAME, "worktree": NAME, "declared": _DECLARED}),
+    "claimed": _move("someone claimed it", _LEASE, {"branch": NAME, "worktree": NAME, "declared": _DECLARED}),
     "lease.renewed": record("the holder extended the lease", _LEASE),
     "released": _move("the holder released it", {"reason": REASON}, {"holder": NAME}),
     "handed_over": _move("the holder handed it over", {"reason": REASON, "to": NAME}, {"holder": NAME}),
@@ -318,26 +319,31 @@ DATA: Final[Mapping[str, Shape]] = {
             "commit": COMMIT,
             "target": NAME,
             "target_commit": COMMIT,
-            "proof": choice("how it was found there", ("commit", "patch_id", "tree")),
+            "proof": choice("how the work was found there", ("commit", "patch_id", "tree")),
         },
     ),
-    "advanced": _move("it moved on from a lane that the policy adds", {}, {"reason": REASON}),
+    "advanced": _move("the packet moved on from a lane that the policy adds", {}, {"reason": REASON}),
     "reopened": _move("work was resumed", {"reason": REASON}),
-    "blocked": _move("it cannot continue", {"reason": REASON, "until": text("what would unblock it", longest=500)}),
-    "unblocked": _move("it can continue", {}, {"reason": REASON}),
-    "superseded": _move(
-        "another packet replaced it",
-        {"by": PACKET_ID},
-        {"reason": REASON, "renamed": choice("set if it was given this id before it landed", (BEFORE_LANDING,))},
+    "blocked": _move(
+        "the work cannot continue", {"reason": REASON, "until": text("what would unblock the work", longest=500)}
     ),
-    "abandoned": _move("it was abandoned", {"reason": REASON}),
+    "unblocked": _move("the work can continue", {}, {"reason": REASON}),
+    "superseded": _move(
+        "another packet replaced this one",
+        {"by": PACKET_ID},
+        {
+            "reason": REASON,
+            "renamed": choice("set if the packet was renamed to this id before it landed", (BEFORE_LANDING,)),
+        },
+    ),
+    "abandoned": _move("the packet was abandoned", {"reason": REASON}),
     "overridden": record(
         "the result of a gate was overridden", {"rule": NAME, "reason": REASON, "expires_at": EXPIRY}, {"target": NAME}
     ),
     "waived": record("a rule was waived", {"rule": NAME, "reason": REASON, "expires_at": EXPIRY}, {"target": NAME}),
     "refinement.recorded": record("a refinement was written or changed", {"refinement": _FILE}, {"spec": _FILE}),
     "refinement.presented": record(
-        "its technical block was shown to the user", {"refinement": _FILE, "block_sha256": DIGEST}
+        "the technical block of the refinement was shown to the user", {"refinement": _FILE, "block_sha256": DIGEST}
     ),
     "approval.recorded": record(
         "a decision was made at a gate",
@@ -354,7 +360,7 @@ DATA: Final[Mapping[str, Shape]] = {
         {
             "run": NAME,
             "outcome": choice(
-                "how it ended; lost means that a person declared it lost with its store",
+                "how the run ended; lost means that a person declared it lost with its store",
                 ("completed", "stopped", "cancelled", "superseded", "abandoned", "not_begun", "lost"),
             ),
         },
@@ -369,7 +375,7 @@ DATA: Final[Mapping[str, Shape]] = {
     "fork.resolved": record(
         "a person settled conflicting moves",
         {
-            "lane_from": choice("the state it ends", (FORKED,)),
+            "lane_from": choice("the forked state, which this event ends", (FORKED,)),
             "lane_to": LANE,
             "moves": array("the moves that contradicted each other", DIGEST, most=50, least=2, ordered_set=True),
             "reason": REASON,

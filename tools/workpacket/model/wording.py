@@ -6,7 +6,7 @@ from __future__ import annotations
 
 _PLURALS = {"info": "info", "piece of evidence": "pieces of evidence", "entry": "entries", "criterion": "criteria"}
 
-# Commands that had a first word of their own: what was typed, and what is typed now. The old spelling goes on working
+# Commands that had a first word of their own: what was typed, and what is typed now. The old spelling still works
 # and its first word is the name of the command in JSON answers, schemas and the log.
 FORMER: dict[str, str] = {
     "activate": "packet activate",

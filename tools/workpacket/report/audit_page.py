@@ -240,8 +240,9 @@ def _progress(audit: Audit) -> Iterator[str]:
     yield "</ul>\n<figure>"
     yield board_chart(audit.history, audit.lane_order)
     yield f"<figcaption>The board over time</figcaption>{_history_table(audit)}</figure>\n"
-    yield f'{_wide("Gaps")}<table class="gaps"><caption>Gaps. What belongs to a packet with an error in its approvals, '
-    yield 'log or evidence counts as not done.</caption><thead><tr><th scope="col">What</th><th scope="col">Done</th>'
+    yield f'{_wide("Gaps")}<table class="gaps"><caption>Gaps. A packet with an error in its approvals, '
+    yield 'log or evidence does not count as done.</caption><thead><tr><th scope="col">What</th>'
+    yield '<th scope="col">Done</th>'
     yield '<th scope="col">Of</th><th scope="col">Share</th></tr></thead><tbody>'
     for gap in audit.gaps:
         yield f'<tr><th scope="row">{gap.name}</th><td>{gap.done}</td><td>{gap.of}</td><td>{_share(gap)}</td></tr>'

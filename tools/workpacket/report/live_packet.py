@@ -28,6 +28,7 @@ from workpacket.report.live_page import (
 
 Answer: TypeAlias = Mapping[str, object]
 _EVENTS: Final = 200
+_FINE: Final = frozenset({"pass", "not_applicable"})
 _SAID: Final = ("holder", "to", "by", "verdict", "reason", "branch", "commit", "until", "rule", "target", "text", "run")
 
 
@@ -218,21 +219,11 @@ def _forms(site: Site, forms: Sequence[Form]) -> Iterator[str]:
 
 
 def waiting_content(site: Site, report: Answer, questions: Answer, unknown: str) -> Iterator[str]:
-    """Yield what waits for a person; `unknown` is why the runs are not known."""
+    """Yield what waits for the person who looks, then for others; `unknown` is why the runs are not known."""
     waiting, leases, asked = _rows(report, "waiting"), _rows(report, "leases"), _rows(questions, "questions")
     yield "<h1>What waits for a person</h1>\n"
     if not (waiting or leases or asked or unknown):
         yield "<p>Nothing waits.</p>\n"
-    needs = dict.fromkeys(str(one.get("for", "")) for one in waiting)
-    for number, need in enumerate(needs):
-        yield f'<section aria-labelledby="need-{number}"><h2 id="need-{number}">{t(need.capitalize())}</h2>\n'
-        yield '<ul class="plain">\n'
-        for one in waiting:
-            if one.get("for") == need:
-                detail = f"<div>{t(one['detail'], 500)}</div>" if one.get("detail") else ""
-                since = moment(str(one.get("since", "")))
-                yield f"<li>{packet_link(site, str(one.get('id', '')))} since {since}{detail}</li>\n"
-        yield "</ul></section>\n"
     if asked:
         yield '<section aria-labelledby="asked"><h2 id="asked">Questions of runs</h2>\n<ul class="plain">\n'
         for one in asked:
@@ -241,14 +232,35 @@ def waiting_content(site: Site, report: Answer, questions: Answer, unknown: str)
             yield f"<li>{run_link(site, str(one.get('run', '')))}: {question} ({t(answers)})</li>\n"
         yield "</ul></section>\n"
     if unknown:
-        yield f"<p>Runs: {t(unknown, 500)}</p>\n"
+        yield f"<p>The runs are not known: {t(unknown, 500)}</p>\n"
+    for others in (False, True):
+        yield from _needs(site, [one for one in waiting if bool(one.get("others")) == others], others=others)
     if leases:
         yield '<section aria-labelledby="leases"><h2 id="leases">Leases that end soon</h2>\n<ul class="plain">\n'
-        for one in leases:
+        for one in sorted(leases, key=lambda one: bool(one.get("others"))):
             until = ends(str(one.get("ends", "")))
-            holder = t(one.get("holder", ""), 100)
-            yield f"<li>{packet_link(site, str(one.get('id', '')))} held by {holder}, {until}</li>\n"
+            yield f"<li>{_titled(site, one)}<div>held by {t(one.get('holder', ''), 100)}, {until}</div></li>\n"
         yield "</ul></section>\n"
+
+
+def _needs(site: Site, waiting: Sequence[Answer], *, others: bool) -> Iterator[str]:
+    needs = dict.fromkeys(str(one.get("for", "")) for one in waiting)
+    for number, need in enumerate(needs):
+        name, title = f"need-{number}{'-others' if others else ''}", need.capitalize()
+        title = f"{title} from someone else" if others else title
+        yield f'<section aria-labelledby="{name}"><h2 id="{name}">{t(title)}</h2>\n<ul class="plain">\n'
+        for one in waiting:
+            if one.get("for") == need:
+                detail = f"; {t(one['detail'], 500)}" if one.get("detail") else ""
+                since = moment(str(one.get("since", "")))
+                yield f'<li>{_titled(site, one)}<div class="said">since {since}{detail}</div></li>\n'
+        yield "</ul></section>\n"
+
+
+def _titled(site: Site, one: Answer) -> str:
+    name = str(one.get("id", ""))
+    title = f" {t(one['title'], 200)}" if one.get("title") else ""
+    return f"{packet_link(site, name)}{title}"
 
 
 # ---- runs --------------------------------------------------------------------------------------------------------
@@ -314,15 +326,24 @@ def _decision(plan: Answer) -> Iterator[str]:
     code = f" ({t(decision['code'])})" if decision.get("code") else ""
     title = f"Resume: {t(decision.get('action', ''))}{code}"
     yield f'<section aria-labelledby="plan-title"><h2 id="plan-title">{title}</h2>\n'
-    yield '<ul class="plain">\n'
-    for check in _rows(decision, "checks"):
-        result = str(check.get("result", ""))
-        details = "; ".join(_words(check, "details"))
-        yield f'<li><span class="result {t(result)}">{t(result)}</span> '
-        yield f"{t(check.get('check', ''))} {t(details, 500)}</li>\n"
-    yield "</ul>\n"
+    checks = _rows(decision, "checks")
+    stopping = [check for check in checks if check.get("result") not in _FINE]
+    yield from _checks(stopping)
+    yield f"<details><summary>{counted(len(checks) - len(stopping), 'check')} passed or not applicable</summary>\n"
+    yield from _checks([check for check in checks if check.get("result") in _FINE])
+    yield "</details>\n"
     yield f"<p>Next: {command(str(plan['next']))}</p>\n" if plan.get("next") else ""
     yield "</section>\n"
+
+
+def _checks(checks: Sequence[Answer]) -> Iterator[str]:
+    yield '<ul class="plain">\n' if checks else ""
+    for check in checks:
+        result = str(check.get("result", ""))
+        details = "; ".join(_words(check, "details"))
+        yield f'<li><span class="result {t(result)}">{t(result.replace("_", " "))}</span> '
+        yield f"{t(check.get('check', ''))} {t(details, 500)}</li>\n"
+    yield "</ul>\n" if checks else ""
 
 
 _WIDTH: Final = 720

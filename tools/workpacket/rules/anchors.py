@@ -48,7 +48,7 @@ _ANY_PLACE = lazy_pattern(r"[\d\u00a7#\"`\u201c]")
 class AnchorVague(WorkRule):
     """Anchor without a place in the specification
 
-    It names neither the number nor the heading of a section, so people look for the requirement in different places.
+    It names neither the number nor the heading of a section, so the requirement is hard to find.
 
     Remedy: write the number or, in quotes, the heading of the section.
     """

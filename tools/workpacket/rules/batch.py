@@ -84,7 +84,7 @@ class BatchLabelText(CheckpointRule):
     Labels are text here, so `2a` is as valid as `2`. But tools that count batches stop at the first label that is not a
     number.
 
-    Remedy: nothing, if all readers of the checkpoint treat labels as text; otherwise, use numbers.
+    Remedy: none needed if all readers of the checkpoint treat labels as text; otherwise, use numbers.
     """
 
     severity = "info"

@@ -118,7 +118,7 @@ class LaneRetired(RepositoryRule):
 
     Packets passed through it in the past. Only older versions of the policy define it.
 
-    Remedy: nothing; `git log -- .GOV/policy/policy.toml` shows when the lane was removed.
+    Remedy: none needed; `git log -- .GOV/policy/policy.toml` shows when the lane was removed.
     """
 
     severity = "info"

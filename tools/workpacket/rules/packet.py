@@ -234,7 +234,7 @@ class FieldContradicts(PacketRule):
 
 
 def _may_have_one_value(document: Packet, section: Section) -> bool:
-    """Whether all words of such a field are in the section: to read its fields takes much longer."""
+    """Whether all words of such a field are in the section. Reading its fields would take much longer."""
     text = document.source.text[section.start : section.end].casefold()
     return any(all(word in text for word in name.split("_")) for name in _ONE_VALUE)
 
@@ -242,7 +242,7 @@ def _may_have_one_value(document: Packet, section: Section) -> bool:
 class ScopeContradicts(PacketRule):
     """Path that is both in scope and out of scope
 
-    Whether the work may change it is left to the reader.
+    It is unclear whether the work may change it.
 
     Remedy: delete it from one of the two lists.
     """

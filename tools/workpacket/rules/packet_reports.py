@@ -99,7 +99,7 @@ _NAME = lazy_pattern(r"[A-Z][A-Z_]{2,}")
 
 
 class ReportContradicts(ReportRule):
-    """Report that misses what the packet contains
+    """Report that calls something missing that the packet contains
 
     Either the report was copied from another packet, or the packet was completed later and not judged again.
 
@@ -135,7 +135,7 @@ _UNFINISHED = lazy_pattern(r"(?i)\b(?:in progress|ready for|awaiting|pending|not
 
 
 class HandoffContradicts(ReportRule):
-    """Handoff that says that finished work goes on
+    """Handoff that describes finished work as unfinished
 
     The next session reads the handoff first, and would do the work again.
 
@@ -193,7 +193,7 @@ _EMPTY_FIELDS = lazy_pattern(
 class ManifestIncomplete(ReportRule):
     """Manifest with empty fields in finished work
 
-    Who made the change, and what was run afterwards, can no longer be told.
+    It is no longer known who made the change, and what was run afterwards.
 
     Remedy: fill in the fields.
     """
@@ -219,7 +219,7 @@ _ANSWERED = lazy_pattern(r"(?i)\b(?:answer\w*|resol\w+|decided|decision:|none|n/
 class OpenQuestions(ReportRule):
     """Open question in finished work
 
-    The work was accepted without an answer, so the answer is whatever the code does.
+    The work was accepted without an answer, so only the code shows how the question was decided.
 
     Remedy: write the answer below the question.
     """

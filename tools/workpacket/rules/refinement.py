@@ -128,7 +128,7 @@ class AnchorNotFound(SpecificationRule):
 class AnchorChapterUnknown(SpecificationRule):
     """Anchor in a chapter that the specification does not have
 
-    The lines may be right by chance; readers who look for the chapter find nothing.
+    Even if the lines are right, readers who look for the chapter find nothing.
 
     Remedy: write the number of the chapter that contains the lines.
     """

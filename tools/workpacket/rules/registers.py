@@ -292,7 +292,7 @@ class RegistryActiveOtherBase(RegistryRule):
 
 
 class RegistryBoardMalformed(RegistryRule):
-    """Task Board cell without a place on the board
+    """Task Board cell that does not name a place on the board
 
     Readers must search the whole board for the packet, and an outdated cell goes unnoticed.
 

@@ -167,11 +167,11 @@ class RoleIdentityMismatch(RoleRule):
 
 
 class RoleFeatureMalformed(RoleRule):
-    """Feature that is a title and not a short name
+    """Feature that is a title instead of a short name
 
     Files of one feature are found by its name, so this file is not found with the others.
 
-    Remedy: write the name that the other files use, in small letters with hyphens.
+    Remedy: write the name that the other files use, in lower-case letters with hyphens.
     """
 
     severity = "info"

@@ -36,7 +36,7 @@ class PathLeavesRepository(DocumentRule[Packet | BatchTasks | BatchCheckpoint]):
 class ScopeTooWide(DocumentRule[Packet | WorkPackage]):
     """Scope that contains the whole repository
 
-    No change is outside of it, so it does not limit the work, and every other packet conflicts with it.
+    Such a scope does not limit the work, and conflicts with every other packet.
 
     Remedy: list the files and folders that the work may change.
     """

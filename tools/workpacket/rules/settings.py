@@ -153,7 +153,7 @@ SourceLine: TypeAlias = Callable[[str, int], "str | None"]
 
 
 class KnownPlace(NamedTuple):
-    """The identity of a known finding. `line` is the digest of the line's text, or '' for a finding about the file."""
+    """What identifies a known finding. `line` is the digest of the line's text, or '' for a finding about the file."""
 
     path: str
     code: str

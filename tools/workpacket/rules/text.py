@@ -310,7 +310,7 @@ _LOST = lazy_pattern(
 class CharactersLost(TextRule):
     """Question marks or letters in place of characters that a program could not write
 
-    What was there, such as an arrow, a dash or a section sign, is lost.
+    The original character, such as an arrow, a dash or a section sign, is lost.
 
     Remedy: write the intended characters.
     """

@@ -158,7 +158,7 @@ def _why_no_path(path: str) -> str:
 class PackageLaneContradicts(WorkPackageRule):
     """Lane that differs from the last entry of the history
 
-    Whether the package is done depends on which of the two is read.
+    The two disagree about whether the package is done.
 
     Remedy: correct the lane, or add the missing entry to the history.
     """

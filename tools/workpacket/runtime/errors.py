@@ -27,7 +27,9 @@ class RuntimeFault(WorkpacketError):
 
     @property
     def way_out(self) -> str:
-        """Return the command or call that leads out: the hint, or else the usual remedy of the code, for this run."""
+        """Return the command or call that resolves the problem: the hint, or else the usual remedy of the code, for
+        this run.
+        """
         return self.hint or usual_remedy(self.code, self.run)
 
     @property
@@ -126,7 +128,7 @@ class WouldBeAltered(RedactionFailed):
 
 
 class PayloadSealed(RuntimeFault):
-    """A payload is encrypted, and its key is missing, invalid, or another one."""
+    """A payload is encrypted, and its key is missing, invalid or not the right one."""
 
     default_code = "payload_sealed"
 
@@ -138,7 +140,7 @@ class RunBlocked(RuntimeFault):
 
 
 class LeaseHeld(RunBlocked):
-    """Another process is working on the run, or on what else the lease is for."""
+    """Another process has the lease of the run, or of other work."""
 
     default_code = "run_busy"
 

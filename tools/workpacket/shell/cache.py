@@ -392,7 +392,7 @@ _WORTH_A_FORK = 2000
 
 
 def _looked_at(top: str, names: Sequence[str], known: Mapping[str, str]) -> list[_Look]:
-    """Look at all folders, at half of them in a copy of this process where that is possible."""
+    """Look at all folders; if possible, half of them in a copy of this process."""
     if len(names) < _WORTH_A_FORK or not hasattr(os, "fork") or (os.cpu_count() or 1) < 2:
         return _look(top, names, known)
     import json

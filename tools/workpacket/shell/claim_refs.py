@@ -210,8 +210,8 @@ def _read(repository: Repository, packet: str, ref: str) -> RemoteClaim:
 
 
 def _claim(repository: Repository, packet: str, commit: str, message: str) -> RemoteClaim:
-    """Return the claim that a commit describes. Anyone who may push can write anything there: a claim that cannot be
-    read is one without an end.
+    """Return the claim that a commit describes. Anyone who may push can write anything there, so an unreadable claim
+    counts as one without an end.
     """
     try:
         said = json.loads(message.partition("\n\n")[2])

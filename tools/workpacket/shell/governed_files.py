@@ -288,7 +288,7 @@ _RECENT = 100
 
 
 def removed_lately(repository: Repository, packet: str) -> Problem | None:
-    """Return why the log of the packet is not whole, if one of the last commits removed an event of it."""
+    """Return why the log of the packet is incomplete, if one of the last commits removed an event of it."""
     head = head_commit(repository)
     if head is None:
         return None
@@ -303,7 +303,8 @@ def removed_lately(repository: Repository, packet: str) -> Problem | None:
         missing = [path for path in gone if not (repository.root / path).exists()]
         if missing:
             message = (
-                f"the log of {packet} is not whole: HEAD's history has {len(missing)} of its events, which are not here"
+                f"the log of {packet} is incomplete: "
+                f"HEAD's history has {len(missing)} of its events that are missing here"
             )
             return Problem("log_event_missing", message, hint=f"workpacket log recover {packet}")
     return None

@@ -75,7 +75,7 @@ class ListedPacket(PacketFacts):
             return self._of.document(self._of.refinements, self.id.text)
 
     def dependencies(self) -> Sequence[str]:
-        """Return those that the contract in force names; only a log that names none leaves it to the documents."""
+        """Return those that the contract in force names, or, if the log names none, those in the documents."""
         named = self.glance.dependencies
         if named is not None:
             return [name for name in named if name.startswith("WP-")]
@@ -94,7 +94,7 @@ class ListedPacket(PacketFacts):
         return [source.path for source in sources if any(one != self.id.text for one in _ids_in(source.text))]
 
     def unsaid(self) -> Iterator[str]:
-        """Yield the documents that say what the log does not, while the packet waits for others."""
+        """Yield the documents to read for what the log does not say, while the packet waits for others."""
         if self.glance.lane in WAITING and self.glance.dependencies is None:
             yield from self._mentioning
         if self.glance.lane in WAITING and self.glance.risk is None and self.id.text in self._of.packets:

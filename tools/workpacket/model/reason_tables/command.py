@@ -67,7 +67,7 @@ USAGE = _usage("""
 
 ENVIRONMENT = _environment("""
     extra_missing: A package that the command needs is not installed
-        The command belongs to an extra, so that other commands stay small.
+        The command needs optional dependencies, which a plain installation does not include.
         Remedy: Install the extra that the message names, with `pip install 'workpacket[NAME]'`.
 
     port_taken: The port is in use

@@ -22,7 +22,7 @@ LOG = (
     *_integrity(f"""
     event_edited: Edited event file
         The name of an event file is the SHA-256 of its bytes; if they do not match, the file was changed later.
-        Remedy: `workpacket log recover` finds the event as it was written, and brings it back.
+        Remedy: `workpacket log recover` finds the event as it was written, and restores it.
 
     event_line_ends: Event file with changed line endings
         A tool turned LF into CRLF, so the bytes no longer match the name although the text looks the same.
@@ -55,7 +55,7 @@ LOG = (
 
     log_event_missing: Event with a missing parent
         The parent was deleted, or changed and stored under its new digest, so later events prove nothing.
-        Remedy: `workpacket log recover` finds it in any branch, reflog or stash, and brings it back.
+        Remedy: `workpacket log recover` finds it in any branch, reflog or stash, and restores it.
 
     log_second_genesis: More than one first event
         Two branches created the same id independently, or someone restarted the history.
@@ -63,7 +63,7 @@ LOG = (
 
     log_no_genesis: The log has no first event
         A history that starts in the middle proves nothing.
-        Remedy: `workpacket log recover` finds it in any branch, reflog or stash, and brings it back.
+        Remedy: `workpacket log recover` finds it in any branch, reflog or stash, and restores it.
 
     log_false_clock: Wrong clock in an event
         The event's parents determine its clock, which orders the replay; a wrong clock would move the event to another
@@ -93,7 +93,7 @@ LOG = (
 
     log_truncated: Events named by a signed checkpoint are missing
         The end of the history was cut off or replaced after the protected branch had seen it.
-        Remedy: `workpacket log recover` finds them in any branch, reflog or stash, and brings them back.
+        Remedy: `workpacket log recover` finds them in any branch, reflog or stash, and restores them.
 
     log_checkpoint_unsigned: Unsigned checkpoint
         Without a signature by the CI of the protected branch, a checkpoint is only a claim.
@@ -120,7 +120,7 @@ LOG = (
 
     log_checkpoint_missing: Signature without its checkpoint
         The checkpoint was removed from the log, or the file is not the signature of a checkpoint.
-        Remedy: `workpacket log recover` finds it in any branch, reflog or stash, and brings it back.
+        Remedy: `workpacket log recover` finds it in any branch, reflog or stash, and restores it.
     """),
     *_integrity_warning("""
     log_foreign_file: File in the log that is not an event

@@ -369,7 +369,7 @@ class Effects:
             raise self.no_receipt(plan)
 
     def _receipt(self, plan: EffectPlan, value: Any) -> tuple[dict[str, Json], bytes | None]:
-        """Return the parts of the result to store: its bytes and metadata, or the reason why there are none."""
+        """Return what to store of the result: its bytes and metadata, or the reason why there are none."""
         try:
             payload, result_hash, redactions = encoded(value, plan.options.codec, self.recorder, plan.step)
         except Exception as error:

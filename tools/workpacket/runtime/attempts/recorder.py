@@ -102,7 +102,7 @@ class FinishedSteps(MutableMapping[str, StepRecord]):
         self._lock = threading.RLock()
 
     def opened(self, last: Event) -> None:
-        """Say which event is the last one of the log as it was opened."""
+        """Record which event was the last one when the log was opened."""
         self._end = last
 
     @property
@@ -221,7 +221,7 @@ def asked_for(steps: Mapping[str, StepRecord], key: str) -> StepRecord | None:
 
 
 class RecordDraft(NamedTuple):
-    """A record before redaction; its payload has been redacted already.
+    """A record before redaction; its payload is redacted already.
 
     This type differs from `NewEvent` so that nothing reaches a store without having been searched for secrets. `own`
     means that the data contain no float and nothing that others can change, so reading them back would yield the same.

@@ -318,7 +318,7 @@ class RunStarter:
             raise
 
     def _read(self, stream: str, seen: Observations) -> tuple[RunState, Observations]:
-        """Return the state, from its outline if there is one: what a program asks for is verified when it asks."""
+        """Return the state, from its outline if there is one; steps are then verified as the program asks for them."""
         verifier = self.settings.verifier
         outlined = outlined_state(self.store, stream, verifier)
         return read_state(self.store, stream, seen, verifier) if outlined is None else (outlined, seen)

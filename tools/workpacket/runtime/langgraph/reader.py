@@ -264,7 +264,7 @@ class StateCleaner(NamedTuple):
 
 @dataclass(slots=True)
 class _TakenApart:
-    """A value in MessagePack, taken apart and put together without secrets. `found`: there was one."""
+    """A value in MessagePack, rebuilt without secrets. `found` says whether there was one."""
 
     redactor: Redactor
     found: bool = False

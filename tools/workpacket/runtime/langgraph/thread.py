@@ -88,7 +88,7 @@ def thread_of(stream: str) -> str:
 
 
 def run_mark(run_id: object) -> str:
-    """Return the mark by which the checkpoints of a run are found; the id itself is in the metadata, which can be
+    """Return the marker by which the checkpoints of a run are found; the id itself is in the metadata, which can be
     erased.
     """
     return hashlib.sha256(str(run_id).encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -336,7 +336,7 @@ class Pen:
     ids: Ids
 
     def nonce(self) -> str:
-        """Return bytes that make a payload unique."""
+        """Return random bytes that make a payload unique."""
         return self.ids()[:16]
 
     def new(self, type_: str, data: Mapping[str, Json], payload: bytes | None = None) -> NewEvent:

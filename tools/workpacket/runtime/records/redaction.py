@@ -259,7 +259,7 @@ _NAMES = ("name", "key", "header", "variable")
 
 
 def _can_be_searched(value: str) -> bool:
-    """Whether a value of the environment is long enough, or odd enough, not to occur in other texts by chance."""
+    """Whether a value of the environment is so long or unusual that it does not occur in other texts by chance."""
     mixed = any(one.isdigit() for one in value) and any(one.isalpha() for one in value)
     return len(value) >= (_SHORTEST_MIXED if mixed else SHORTEST_VALUE)
 

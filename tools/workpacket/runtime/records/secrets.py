@@ -394,7 +394,7 @@ def is_secret_value(value: str, likely: Likely) -> bool:
 
 
 def _looks_secret(text: str, at_least: int) -> bool:
-    """Whether a text has what a word, a number, a date or code does not have: digits among letters, or signs."""
+    """Whether a text has digits among letters, or special characters, which words, numbers, dates and code lack."""
     if len(text) < at_least or is_prose(text) or _DATE.fullmatch(text):
         return False
     letters = sum(character.isalpha() for character in text)

@@ -276,7 +276,7 @@ class RunState:
         return place in self.waits.begun or place in self.effect_steps or self._is_begun(place)
 
     def _is_begun(self, step: str) -> bool:
-        """Whether something is known about the step that its end changes."""
+        """Whether the state has an entry for the step that is removed when the step ends."""
         return step in self.running or step in self.in_flight or step in self.tries or step in self.failures
 
     @property

@@ -90,7 +90,7 @@ def _registered(scheme: str) -> Callable[..., Store]:
     (((_, name), entry),) = found.items()
     try:
         opened: Callable[..., Store] = entry.load()
-    except Exception as error:  # the package of somebody else
+    except Exception as error:  # a third-party package
         raise StoreUnavailable(
             f"{name}, which opens {scheme}:// stores, cannot be imported: {error!r}", code="storage_unsuitable",
             hint=f"reinstall {name}",

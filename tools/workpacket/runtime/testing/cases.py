@@ -125,7 +125,7 @@ def tell(text: str) -> None:
 
 
 def turns() -> Iterator[int]:
-    """Say that the store is open, wait for the others, and count for a moment."""
+    """Report that the store is open, wait for the other processes, then count for a moment."""
     tell("ready")
     sys.stdin.readline()
     started = time.monotonic()
@@ -156,7 +156,7 @@ def take_turns(store: Store) -> None:
 
 
 def patiently(ask: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Ask until the store, or the lease, is free; for at most a minute."""
+    """Retry until the store or the lease is free, for at most a minute."""
     started = time.monotonic()
     while True:
         try:
@@ -188,7 +188,7 @@ MOVING = Writer("mover", MOVED).request("run.started", "checkpoint", "run.comple
 
 
 def acts() -> list[Act]:
-    """What is done to an empty store, in order: appends, the erasure of a payload, the import of a stream."""
+    """The acts on an empty store, in order: appends, the erasure of a payload, the import of a stream."""
     writer = Writer("recorded")
     first = writer.request("run.started", "checkpoint", "step.completed", key="k")
     doomed = writer.request("effect.started")
@@ -214,7 +214,7 @@ def do(store: Store, act: Act) -> None:
 
 
 def do_all_acts(store: Store) -> None:
-    """Do everything and tell when each act is acknowledged. After an error, ask again through a new handle."""
+    """Do everything, and print when each act is acknowledged. After an error, repeat the act through a new handle."""
     for number, act in enumerate(acts()):
         tell(f"begin {number}")
         try:

@@ -49,7 +49,7 @@ _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 class Operation(NamedTuple):
     """What happened to a file: create, write, truncate, sync, sync_folder, rename (from the name in `data`), delete. Or
-    `told`, what the program wrote to its output.
+    `told`: the output of the program.
 
     `call` is the storage call and `number` says how often the program had made it by then.
     """
@@ -188,7 +188,7 @@ _OF_NAMES = frozenset({"create", "rename", "delete"})
 
 @dataclass
 class Disk:
-    """What is on the disk for certain, and the changes since then in order."""
+    """What is certainly on the disk, and the later changes in order."""
 
     names: dict[str, int] = field(default_factory=dict)
     contents: dict[int, bytes] = field(default_factory=dict)
@@ -378,13 +378,13 @@ class Crashes(StoreTestCase):
         for operation in recording.operations:
             disk.apply(operation)
         assert self.lasting(disk.after_a_kill()) == self.lasting(files_in(os.fspath(self.folder))), (
-            "the recorded calls do not yield the files of the store: "
+            "the recorded calls do not explain the files of the store: "
             "name those that it maps into memory and does not need in `volatile`"
         )
         yield from recording.operations
 
     def run_traced(self, program: str, *injected: str) -> tuple[str, Recording]:
-        """Run a program on a new store, with calls that fail; return what it told, and the recording."""
+        """Run a program on a new store, with calls that fail; return its output and the recording."""
         assert self.folder, "define `folder`, which contains all files of the store and nothing else"
         assert shutil.which("strace"), "strace is required to see what the store does to its files"
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -423,7 +423,7 @@ class Crashes(StoreTestCase):
             self.keeps_its_word(told, f"after {told} acknowledged acts")
 
     def keeps_its_word(self, told: int, when: str) -> None:
-        """Require what was acknowledged, nothing in part, and that the next act can be repeated."""
+        """Require that everything acknowledged is there, nothing partial, and that the next act can be repeated."""
         try:
             store = self.open_store(ManualClock())
         except RuntimeFault as fault:
@@ -448,7 +448,7 @@ class Crashes(StoreTestCase):
 
 
 def judge(store: Store, told: int) -> None:
-    """Require that the acts that were told are there, the next one as a whole or not at all, and no other."""
+    """Require that the store has all acknowledged acts, the next one completely or not at all, and no others."""
     least, most = expected_after(told), expected_after(told + 1)
     events, moved = list(store.read(STREAM)), list(store.read(MOVED))
     assert len(events) in {len(least.events), len(most.events)}, (
@@ -488,7 +488,7 @@ def payload_or_none(store: Store, event: Event) -> bytes | None:
 
 
 class Bytes(StoreTestCase):
-    """What lies in the files of `folder`."""
+    """The contents of the files in `folder`."""
 
     folder: str | os.PathLike[str] = ""
     volatile: tuple[str, ...] = ()

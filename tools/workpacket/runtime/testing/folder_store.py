@@ -1,4 +1,4 @@
-"""A small store in a folder: a template for stores of your own, written to be copied.
+"""A small store in a folder: a template for your own stores.
 
 One file, the journal, holds everything; each line is one record with a CRC, and appending it is the transaction. The
 state in memory is what the records add up to, and each call first reads what other handles have written since. Erasing
@@ -79,7 +79,7 @@ class FolderStore:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep out other threads and processes, and read what they have written. Every call is one such block."""
+        """Keep other threads and processes out, and read what they have written. Every call runs in such a block."""
         with self.threads:
             fcntl.flock(self.processes, fcntl.LOCK_EX)
             try:
@@ -118,12 +118,12 @@ class FolderStore:
                 self.end += len(line) + 1
 
     def write(self, record: Record) -> None:
-        """Write a record, after what is left of one that was cut off; then it counts."""
+        """Write a record, after removing the rest of one that was cut off. Once this returns, the record counts."""
         line = line_of(record)
         try:
             self.cut()
             if os.pwrite(self.journal, line, self.end) < len(line):
-                raise OSError("the disk took only a part of the record")
+                raise OSError("only a part of the record was written")
             self.sync(self.journal)
         except OSError as error:
             with suppress(OSError):
@@ -138,7 +138,7 @@ class FolderStore:
             os.ftruncate(self.journal, self.end)
 
     def rewrite(self) -> None:
-        """Replace the journal with one that has only the present state, because bytes have to go."""
+        """Rewrite the journal with only the present state, so that erased bytes disappear."""
         path = self._path("journal")
         try:
             new = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -171,7 +171,7 @@ class FolderStore:
             yield record_of(events, {event.payload: self.payloads[event.payload] for event in events if event.payload})
 
     def apply(self, record: Record) -> None:
-        """Add a record to the state."""
+        """Apply a record to the state."""
         self.name = record.get("name", self.name)
         if "lease" in record:
             stream, *held = record["lease"]

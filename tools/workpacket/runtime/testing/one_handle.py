@@ -1,4 +1,4 @@
-"""The contract as one handle in one thread can show it."""
+"""The tests that need only one handle and one thread."""
 
 from __future__ import annotations
 

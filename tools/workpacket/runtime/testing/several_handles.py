@@ -1,7 +1,7 @@
 """The contract between several handles, threads and processes.
 
-A test of threads lets Python switch between them at any line of the store, so that a missing lock shows. Processes
-work side by side for a moment; each says what was acknowledged to it.
+A test of threads lets Python switch between them at any line of the store, so that a missing lock shows. Processes work
+side by side for a moment; each prints what was acknowledged.
 """
 
 from __future__ import annotations

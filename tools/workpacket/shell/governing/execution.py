@@ -221,9 +221,9 @@ _READ_BY_ALL: Final = (POLICY_PATH, BOARD_PATH, REGISTRY_PATH, SPEC_POINTER)
 
 
 class Carried(Value):
-    """The answer, the written paths, and what an earlier command had left unfinished. `commit` means that commands
-    commit what they write, according to the policy; `webhook` is its address, and `approvals` whether light packets
-    need one.
+    """The answer, the written paths, and what an earlier command had left unfinished. `commit`, `webhook` and
+    `approvals` are settings of the policy: whether commands commit what they write, the address for messages, and
+    whether light packets need an approval.
     """
 
     answer: Answer
@@ -355,7 +355,9 @@ def _log_with(repository: Repository, packet: PacketFacts, there: Mapping[str, s
 
 
 def _is_merged(repository: Repository, commit: str) -> bool:
-    """Whether the checked out commit contains another one. Events of that one that are missing were removed since."""
+    """Whether the checked out commit contains another one. Events of that commit that are missing here were then
+    removed later.
+    """
     head = head_commit(repository)
     return head is not None and is_ancestor(repository, commit, head)
 

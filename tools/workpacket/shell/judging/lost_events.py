@@ -1,4 +1,4 @@
-"""Events that git took away, and where git still has them.
+"""Events that git removed, and where git still has them.
 
 A revert, a merge with `-s ours` or `git rm` removes events that HEAD's history has; a rebase, a reset or a deleted
 branch leaves events on no branch at all. Their files are in commits that a branch, the reflog, the stash or nothing
@@ -142,7 +142,7 @@ def _parents(data: bytes) -> Iterator[str]:
 
 
 def _names_of_commits(repository: Repository) -> dict[str, str]:
-    """Return for each commit that a branch, the stash or the reflog leads to a name to show."""
+    """Return a name to show for each commit that a branch, the stash or the reflog leads to."""
     names: dict[str, str] = {}
     for options in (("--all", "--reflog"), ("refs/stash",)):
         answer = run_git(repository.root, "rev-list", *options, check=False)

@@ -178,7 +178,7 @@ JOBS = (
                 END IF;
             END IF;
             SELECT * INTO taken FROM take_lease(p_project, j.stream, p_holder, p_seconds, NULL, '');
-            IF taken.outcome <> 'taken' THEN  -- somebody works on the run without the queue
+            IF taken.outcome <> 'taken' THEN  -- someone works on the run without the queue
                 passed := passed || j.id; CONTINUE;
             END IF;
             UPDATE jobs SET state = 'claimed', token = taken.number, tries = tries + 1 WHERE id = j.id;

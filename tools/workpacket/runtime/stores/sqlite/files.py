@@ -209,7 +209,7 @@ class _Turn(threading.Thread):
 
 
 class Reached(NamedTuple):
-    """How far a stream had come, and the hash of its name."""
+    """The progress of a stream, and the hash of its name."""
 
     version: int
     name: bytes
@@ -291,7 +291,7 @@ class SideFile:
         os.pwrite(self._descriptor, checked, _FIRST_SLOT + stream * _SLOT + place)
 
     def reached(self) -> dict[int, Reached]:
-        """Return how far each stream had come, by number; streams without a complete record are left out."""
+        """Return the progress of each stream, by number; streams without a complete record are left out."""
         found: dict[int, Reached] = {}
         slots = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, _FIRST_SLOT)
         for number, place in enumerate(range(0, len(slots), _SLOT)):

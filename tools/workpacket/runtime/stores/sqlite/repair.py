@@ -1,4 +1,4 @@
-"""Rebuild a damaged file from what it stores: everything that is derived is made again, the rest is copied.
+"""Rebuild a damaged file: copy its data, and recompute everything that is derived.
 
 Derived are the index, the secondary indexes of SQLite, the number of streams, and the leases, which only say who is at
 work. Events and payloads that can be read are copied as they are; their hashes are compared when they are read, as
@@ -43,7 +43,7 @@ _LEAP = 1 << 20
 
 
 class Rebuilt(NamedTuple):
-    """The result: where the old file is kept, how many runs are whole, and what the others lack."""
+    """The result: the path of the old file, the number of complete runs, and what the others lack."""
 
     kept: Path
     whole: int
