@@ -59,7 +59,7 @@ SHARED_RULES = {"structured", "identity", "scope_paths"}
 # A kind may be in these lists, with its reason. What a JSON Schema alone says, and what only points to another file.
 WITHOUT_RULES = {"spec_pointer", "batch_dependencies", "batch_validation"}
 # Nothing else in the repository needs to know what they hold.
-WITHOUT_SUMMARY = {"policy", "commit_sidecar"}
+WITHOUT_SUMMARY = {"policy"}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

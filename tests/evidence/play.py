@@ -13,10 +13,10 @@ from git.scratch import git, make_repository
 from ledger.stories import Story
 from workpacket.documents.policy import PolicyDocument
 from workpacket.git.repository import Repository
+from workpacket.lifecycle.change_checks import SubmittedWork, submission_faults
 from workpacket.lifecycle.contract import Demand, is_complete
 from workpacket.lifecycle.policy import EvidencePolicy, evidence_policy
 from workpacket.lifecycle.proofs import folded
-from workpacket.lifecycle.submission_checks import SubmittedWork, submission_faults
 from workpacket.model.events import LogEvent
 from workpacket.shell.governing.contract_proofs import ContractProver, asked_of
 from workpacket.shell.governing.proof_process import Account

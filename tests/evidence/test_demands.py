@@ -9,10 +9,10 @@ import pytest
 from ledger.stories import COMMIT, TX, Story
 from workpacket.approvals.actors import Actors, read_actors
 from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
+from workpacket.lifecycle.authorship import not_apart
 from workpacket.lifecycle.contract import Demand, is_complete
 from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.lifecycle.proofs import PROOF_CODES, replay_unmet, unlike_demand
-from workpacket.lifecycle.separation import not_apart
 from workpacket.model.events import Actor
 
 RUN = "pytest tests"

@@ -13,8 +13,8 @@ from git.scratch import git
 from judging.repositories import Tree, Written, laid_out
 from judging.test_coverage_of_changes import page, place
 from ledger.stories import Story
+from workpacket.lifecycle.change_checks import SubmittedWork
 from workpacket.lifecycle.facts import PacketFacts
-from workpacket.lifecycle.submission_checks import SubmittedWork
 from workpacket.model.events import LogEvent
 from workpacket.model.ids import WorkPacketId
 from workpacket.shell.governed_files import GovernedFiles

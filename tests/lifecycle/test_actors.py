@@ -21,7 +21,7 @@ from workpacket.approvals.actors import Actors, read_actors
 from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.approvals.policy import GatePolicy
 from workpacket.ledger.log import join_events
-from workpacket.lifecycle.separation import CLAIMED, not_apart
+from workpacket.lifecycle.authorship import CLAIMED, not_apart
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
 from workpacket.shell import event_keys

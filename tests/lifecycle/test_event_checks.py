@@ -19,6 +19,7 @@ from workpacket.approvals.actors import Actors, KnownActor
 from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.approvals.sshsig import EVENT_NAMESPACE
 from workpacket.ledger.log import Log, join_events
+from workpacket.lifecycle.change_checks import SubmittedWork
 from workpacket.lifecycle.event_checks import (
     Around,
     EventObjection,
@@ -28,7 +29,6 @@ from workpacket.lifecycle.event_checks import (
 )
 from workpacket.lifecycle.policy import EvidencePolicy, LifecyclePolicy
 from workpacket.lifecycle.review import Report
-from workpacket.lifecycle.submission_checks import SubmittedWork
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import BEFORE_LANDING
 from workpacket.model.events import Actor, ChangedFile, LogEvent

@@ -9,7 +9,7 @@ import pytest
 
 from ledger.stories import LATER, A, B, Story
 from workpacket.ledger.fold import LaneReplay
-from workpacket.lifecycle.fork_checks import (
+from workpacket.lifecycle.change_checks import (
     HOLDER_JUDGED,
     dropped_decisions,
     dropped_verdicts,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ledger.stories import Story
+from workpacket.lifecycle.change_checks import SubmittedWork, submission_faults
 from workpacket.lifecycle.contract import Demand
-from workpacket.lifecycle.submission_checks import SubmittedWork, submission_faults
 from workpacket.value import replace
 
 COMMIT = "c" * 40

@@ -8,7 +8,7 @@ import pytest
 
 from ledger.stories import PACKET, Story
 from lifecycle.world import packet_text
-from workpacket.lifecycle.submission_checks import subject_faults
+from workpacket.lifecycle.change_checks import subject_faults
 from workpacket.model.events import ChangedFile
 
 PATH = f".GOV/task_packets/{PACKET}.md"

@@ -71,7 +71,7 @@ GROUPS = (
         ),
     ),
     Group(
-        ("lifecycle/fork_checks.py", "lifecycle/submission_checks.py"),
+        ("lifecycle/change_checks.py",),
         ("lifecycle/test_fork_checks.py", "lifecycle/test_submissions.py", "lifecycle/test_submitted_files.py"),
     ),
     Group(
@@ -91,6 +91,7 @@ GROUPS = (
         ("shell/judging/append_only.py",),
         (
             "judging/test_append_only.py",
+            "judging/test_lost_events.py",
             "judging/test_coverage_of_changes.py::test_a_landing_is_taken_back_as_a_whole",
             "judging/test_coverage_of_changes.py::test_a_landing_that_was_taken_back_comes_back_as_a_whole",
         ),
@@ -118,7 +119,6 @@ GROUPS = (
             ),
         ),
     ),
-    Group(("shell/judging/lost_events.py",), ("judging/test_lost_events.py",)),
     Group(
         ("shell/judging/change.py",),
         (

@@ -1,8 +1,8 @@
 """Correct documents that look like faulty ones: nothing is reported, even under the profile `strict`.
 
-`false_alarms.jsonl` has one case a line: what it is, and, for each file of `sound_repository.txt`, what is replaced by
-what, once or (`everywhere`) wherever it occurs; a file that does not exist is added. `also` are the codes that the
-variant deserves: line ends of Windows are reported, and nothing that follows from them.
+`false_alarms.jsonl` has one case a line: what it is, and, for each file of `sound_repository.txt` (or the one that `in`
+names), what is replaced by what, once or (`everywhere`) wherever it occurs; a file that does not exist is added. `also`
+are the codes that the variant deserves: line ends of Windows are reported, and nothing that follows from them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from rules.archive import Case
-from rules.test_planted_defects import HERE, SOUND, judged
+from rules.test_planted_defects import HERE, HOSTS, judged
 
 CASES: list[dict[str, Any]] = [
     json.loads(line) for line in (HERE / "false_alarms.jsonl").read_text("utf-8").splitlines()
@@ -22,7 +22,7 @@ CASES: list[dict[str, Any]] = [
 
 
 def varied(row: dict[str, Any]) -> Case:
-    files = {path: data.decode() for path, data in SOUND.files.items()}
+    files = {path: data.decode() for path, data in HOSTS[row.get("in", "sound_repository")].files.items()}
     for path, edits in row["changes"]:
         for old, new in edits:
             assert old in files.get(path, ""), row

@@ -20,6 +20,7 @@ from rules.test_planted_defects import HERE, changed, judged, planted
 from workpacket.documents import batch, gate_logs, role_progress
 from workpacket.documents.reading import KINDS
 from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN
+from workpacket.rules.batch import SEVERITIES
 from workpacket.rules.engine import all_rules
 from workpacket.rules.rule import DocumentRule, ReferenceRule
 from workpacket.text.schema import SchemaSet
@@ -61,6 +62,8 @@ CHOICES: dict[str, tuple[str, Collection[str]]] = {
     "role_phase_foreign": ("is not one of", role_progress.PHASES),
     "validator_gate_unknown": ("unknown gate", gate_logs.GATES),
     "gate_value_unknown": ("unknown verdict", gate_logs.VERDICTS),
+    "verdict_unknown": ("the verdict is", gate_logs.VERDICTS),
+    "batch_severity_unknown": ("the severity is", SEVERITIES),
 }
 # Codes about names that authors choose.
 OPEN = {

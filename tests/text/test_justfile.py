@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workpacket.cli.lint_justfile import pasted_parameters
+from workpacket.cli.audits import pasted_parameters
 from workpacket.text.source import Source
 
 ROOT = Path(__file__).parents[2]

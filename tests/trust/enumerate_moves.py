@@ -16,9 +16,9 @@ from typing import Any
 from trust.docs_model import Event, History
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import EventWriter, NewLogEvent, join_events, next_event, read_log
+from workpacket.lifecycle.change_checks import SubmittedWork
 from workpacket.lifecycle.event_checks import Around, judge_change
 from workpacket.lifecycle.policy import LifecyclePolicy
-from workpacket.lifecycle.submission_checks import SubmittedWork
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor, LogEvent
 

@@ -19,7 +19,7 @@ from workpacket.approvals.actors import Actors, read_actors
 from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.approvals.sshsig import EVENT_NAMESPACE
 from workpacket.ledger.log import read_log
-from workpacket.lifecycle.separation import not_apart
+from workpacket.lifecycle.authorship import not_apart
 from workpacket.model.events import LogEvent, encode_event, event_id, event_of
 from workpacket.value import replace
 

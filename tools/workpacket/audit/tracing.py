@@ -34,7 +34,8 @@ from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.proofs import Evidence, evidence_of, latest_evidence, proofs_named, same
 from workpacket.model.events import LogEvent
 from workpacket.problem import Problem
-from workpacket.rules.refinement import anchor_problem, contains_excerpt, contains_token, folded, window_of
+from workpacket.rules.anchors import folded
+from workpacket.rules.refinement import anchor_problem, contains_excerpt, contains_token, window_of
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 

@@ -72,8 +72,8 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("check", "check", "find everything that is wrong in the governance documents"),
             ("fmt", "fmt", "rewrite documents in their canonical form"),
             ("audit", "trace", "verify the whole repository, and report what is wrong, since when, and who must act"),
-            ("audit deps", "deps", "find dependencies that changed without permission"),
-            ("audit justfile", "lint_justfile", "find parameters that a justfile inserts into a command line unquoted"),
+            ("audit deps", "audits", "find dependencies that changed without permission"),
+            ("audit justfile", "audits", "find parameters that a justfile inserts into a command line unquoted"),
             (
                 "trace",
                 "trace",
@@ -130,8 +130,8 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("runtime worker", "run_command", "execute the runs offered in a queue"),
             ("runtime store", "doctor", "create or upgrade the tables of runs on a server, and grant access to roles"),
             ("runtime doctor", "doctor", "check the store of runs and its location"),
-            ("runtime batch", "batch", "take tasks through tests, implementation and review in batches"),
-            ("runtime progress", "progress_command", "record or list the progress of roles in features"),
+            ("runtime batch", "progress", "take tasks through tests, implementation and review in batches"),
+            ("runtime progress", "progress", "record or list the progress of roles in features"),
         ),
     ),
     (

@@ -19,10 +19,10 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, has_references, main_remote
 from workpacket.ledger.fold import PacketState
 from workpacket.ledger.log import Log, read_log
+from workpacket.lifecycle.authorship import CLAIMED, proven_events
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.next_steps import PacketStatus, why
 from workpacket.lifecycle.review import Work
-from workpacket.lifecycle.separation import CLAIMED, proven_events
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent

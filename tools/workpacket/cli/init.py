@@ -14,7 +14,7 @@ from workpacket.cli.commands import SUMMARIES, resolve
 from workpacket.cli.guard import AGENTS
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import COMMIT, conclude
-from workpacket.cli.progress_command import MILESTONES as PROGRESS
+from workpacket.cli.progress import MILESTONES as PROGRESS
 from workpacket.lifecycle.activation import ITEMS
 from workpacket.lifecycle.init import (
     AgentHook,

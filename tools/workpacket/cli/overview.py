@@ -23,12 +23,12 @@ from workpacket.cli.workspace import AGE, Output
 from workpacket.documents.register_table import entry_line
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import PacketState, fold
+from workpacket.lifecycle.authorship import CLAIMED
 from workpacket.lifecycle.board_sync import hand_edits
 from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.gates import ends_unjudged, lease_held
 from workpacket.lifecycle.glance import Glance, glance_at
 from workpacket.lifecycle.next_steps import Ready, ready
-from workpacket.lifecycle.separation import CLAIMED
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import FORKED

@@ -20,16 +20,15 @@ from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.ledger.fold import fold
+from workpacket.lifecycle.authorship import proven_events
 from workpacket.lifecycle.contract import Contract, stated
 from workpacket.lifecycle.contract_drift import covered, difference
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.separation import proven_events
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.report.escape import escape
-from workpacket.report.packet import TaskView
-from workpacket.report.pull_request import PacketChange, Signed, render_pull_request, verdict
+from workpacket.report.packet import PacketChange, Signed, TaskView, render_pull_request, verdict
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.facts import open_approvals
 from workpacket.shell.audit import decisions

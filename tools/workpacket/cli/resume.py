@@ -30,12 +30,10 @@ from workpacket.bridges.resumable import (
 from workpacket.bridges.role_acts import RESUMED, reach
 from workpacket.bridges.role_facts import RoleKey, changes
 from workpacket.bridges.run_links import disagreements, packet_stop
-from workpacket.cli.batch import caller_of
 from workpacket.cli.checking import style_of
 from workpacket.cli.open_store import CommandLinks, answer, open_runtime, refusing, run_named
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.cli.progress_command import caller_of as role_caller
-from workpacket.cli.progress_command import desk_of, roles_here
+from workpacket.cli.progress import batch_caller, desk_of, role_caller, roles_here
 from workpacket.cli.questions import answered, command_of, question_named, row_of
 from workpacket.cli.runs import ASKING, choice_about
 from workpacket.errors import WorkpacketError
@@ -228,7 +226,7 @@ def carry_on(arguments: Arguments) -> int:
         found = scan(
             runtime,
             arguments.value("team"),
-            lambda agent: role_caller(arguments, agent) if agent else caller_of(arguments),
+            lambda agent: role_caller(arguments, agent) if agent else batch_caller(arguments),
         )
     if arguments.words:
         found = [_work_named(found, arguments.words[0])]
@@ -318,7 +316,7 @@ def _do(arguments: Arguments, one: Resumable) -> list[str]:
             reach(role, RESUMED)
             return role.said
         folder = one.id.partition("/")[2]
-        batch = BatchDesk(runtime, transaction, caller_of(arguments), repository, folder)
+        batch = BatchDesk(runtime, transaction, batch_caller(arguments), repository, folder)
         if one.task:
             begin(batch)
         else:

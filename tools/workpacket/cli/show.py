@@ -14,13 +14,13 @@ from workpacket.cli.views import compares_work_tree
 from workpacket.cli.workspace import Output
 from workpacket.documents.spec_pointer import specification_places
 from workpacket.ledger.fold import PacketState, fold
+from workpacket.lifecycle.authorship import lease_claimed, lease_events, proven_events
 from workpacket.lifecycle.contract import stated
 from workpacket.lifecycle.contract_drift import contract_unmet, covered
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import ACTIVATION_GATE, approval_asked
 from workpacket.lifecycle.next_steps import PacketStatus
 from workpacket.lifecycle.proofs import evidence_of, latest_evidence, same
-from workpacket.lifecycle.separation import lease_claimed, lease_events, proven_events
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent

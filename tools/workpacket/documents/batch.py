@@ -270,6 +270,7 @@ class BatchTasks(BatchDocument):
 
 # The keys of dependencies.yaml below which tasks and their dependencies are.
 _FORMS = ("edges", "nodes", "tasks", "dependencies", "phases", "batches")
+_LISTS = ("phases", "batches")
 # Other known keys; a value below any other key is a task if the file has none of the forms.
 _ABOUT_THE_FILE = frozenset(
     {"scope", "spec", "code", "name", "version", "created", "revised", "updated", "meta", "phase_policy"}
@@ -286,7 +287,9 @@ class BatchDependencies(BatchDocument):
 
     def is_text(self, path: NodePath) -> bool:
         """Whether the value is always text, such as the task ids below the key of a task."""
-        last = path[-1] if path else ""
+        if not path:
+            return super().is_text(path)
+        last = path[-1]
         return super().is_text(path) or not isinstance(last, str) or path[0] not in (*_FORMS, *_ABOUT_THE_FILE)
 
     @cached_property
@@ -324,7 +327,7 @@ class BatchDependencies(BatchDocument):
         if root is None or not root.keys or set(root.mapping) <= _ABOUT_THE_FILE:
             return ()
         if self._forms:
-            return tuple(Text(name, *root.keys[name]) for name in self._forms if not _is_form(name, root.mapping[name]))
+            return tuple(_unread(name, root) for name in self._forms if not _is_form(name, root.mapping[name]))
         named = [name for name in root.mapping if name not in _ABOUT_THE_FILE]
         return tuple(Text(name, *root.keys[name]) for name in named if not _is_task(root.mapping[name]))
 
@@ -399,8 +402,15 @@ def _entries_of(holder: Node) -> Iterator[TaskEntry]:
         yield TaskEntry(Text(name, *(holder.keys or {})[name]), None, (), files)
 
 
+def _unread(name: str, root: Node) -> Text:
+    """Return the first task below this key whose value is in an unknown form, or else the key."""
+    value, keys = root.mapping[name], root.mapping[name].keys or {}
+    odd = [task for task, needs in value.mapping.items() if not _is_task(needs)] if name not in _LISTS else []
+    return Text(odd[0], *keys[odd[0]]) if odd and odd[0] in keys else Text(name, *(root.keys or {})[name])
+
+
 def _is_form(name: str, value: Node) -> bool:
-    if name in ("phases", "batches"):
+    if name in _LISTS:
         return all(item.mapping for item in value.items) and isinstance(value.value, list)
     if isinstance(value.value, list):
         return all(item.get("id") or (item.get("from") and item.get("to")) for item in value.items)

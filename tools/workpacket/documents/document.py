@@ -13,7 +13,7 @@ reference pages all use it, so they always agree about a heading.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import ClassVar, Literal, TypeVar, cast, overload
 
@@ -120,6 +120,14 @@ class Document:
 
     def dates(self) -> Iterable[tuple[str, Text]]:
         """Return the fields that contain a time, by their names in the document."""
+        return ()
+
+    def days(self) -> Iterable[tuple[str, Text]]:
+        """Return the other dates, with or without a time of day, by what they are dates of."""
+        return ()
+
+    def sequences(self) -> Iterable[Sequence[tuple[str, Text]]]:
+        """Return lists of dates, each in the order in which the dates must rise."""
         return ()
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from workpacket.documents.document import Document, Text, as_text
 from workpacket.documents.summary import GateSummary
+from workpacket.text.formats import date_time
 from workpacket.text.json_strict import load_json
 from workpacket.text.source import REGISTER, Node, Source
 
@@ -42,6 +43,11 @@ class GateDocument(Document):
     def summary(self) -> GateSummary:
         stated = [(packet, what, self.mention(text)) for packet, what, text in self.stated()]
         return {"packets": [self.mention(text) for text in self.packet_texts()], "stated": stated}
+
+    def days(self) -> Iterator[tuple[str, Text]]:
+        times = (event.time for history in self.histories for event in history)
+        # The schema judges their form.
+        yield from (("the event", time) for time in times if time is not None and not date_time(time.value))
 
     def stated(self) -> Iterable[tuple[str, str, Text]]:
         """Return the verdicts and signatures in force: the packet, `verdict` or `signature`, and the value."""

@@ -12,7 +12,7 @@ has no status, because only the log has its lane. Therefore its file changes onl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, TextAt, TextsAt, fields
@@ -35,7 +35,7 @@ METADATA_FIELDS = (
 
 SECTIONS = (
     SectionSpec("metadata", "METADATA", "fields", required=True, fields=METADATA_FIELDS),
-    SectionSpec("sub_agent_delegation", "SUB_AGENT_DELEGATION", "fields"),
+    SectionSpec("sub_agent_delegation", "SUB_AGENT_DELEGATION", "fields", fields=(FieldSpec("SUB_AGENT_DELEGATION"),)),
     SectionSpec(
         "technical_refinement", "TECHNICAL_REFINEMENT (MASTER SPEC)", "fields", fields=(FieldSpec("REFINEMENT_FILE"),)
     ),
@@ -150,6 +150,9 @@ def scope_pieces(entry: str) -> list[str]:
     return quoted if len(quoted) > 1 else [entry]
 
 
+# The date of a report in its heading, and that of a manifest.
+_DAY = lazy_pattern(r"\d{4}-\d{2}-\d{2}(?=\D|\Z)")
+_MADE = lazy_pattern(r"(?m)(?:^|(?<=\r))[ \t>*+-]*Timestamp[*_`]*[ \t]*:[*_` \t]*(?P<day>\d{4}-\d{2}-\d{2})")
 # A verdict, however it is written, and the signs of an examination in a report.
 _VERDICT = lazy_pattern(r"(?i)\bverdict\b[^\r\n]{0,80}\b(?:PASS|FAIL|OUTDATED)")
 _EXAMINATION = lazy_pattern(r"(?i)\bevidence\b|\btests?\b|`[^`\r\n]+`|[\w/.-]{1,200}\.\w+:[0-9]")
@@ -202,6 +205,11 @@ class Packet(WorkDocument):
         placed = self.placed_section("refinement") if self.light else None
         match = _ANCHOR.search(body_of(self.source, placed.section)) if placed is not None else None
         return SpecAnchor(match["heading"], match["path"], match["sha256"]) if match is not None else None
+
+    @property
+    def anchor_file(self) -> Text | None:
+        match = _ANCHOR.search(self.source.text) if self.light and self.anchor is not None else None
+        return Text(match["path"], *match.span("path")) if match is not None else None
 
     task_id = TextAt("metadata", "task_id")
     created_at = TextAt("metadata", "date")
@@ -256,6 +264,23 @@ class Packet(WorkDocument):
             or (self.text_at("scope", "risk_tier") if self.light else None)
         )
 
+    def days(self) -> Iterator[tuple[str, Text]]:
+        for placed in self.placed:
+            if placed.spec.key == "validation_reports":
+                for section in placed.section.walk():
+                    match = _DAY.match(section.title.strip())
+                    if match is not None:
+                        start = section.title_span[0] + section.title.index(match[0])
+                        yield "the report", Text(match[0], start, start + len(match[0]))
+        for match in _MADE.finditer(self.source.text) if "Timestamp" in self.source.text else ():
+            yield "Timestamp", Text(match["day"], *match.span("day"))
+
+    def sequences(self) -> Iterator[list[tuple[str, Text]]]:
+        """Return each date of a report or manifest after the date of the packet."""
+        made = self.text_at("metadata", "date")
+        if made is not None:
+            yield from ([("DATE", made), day] for day in self.days())
+
     def id_text(self) -> Text | None:
         return self.wp_id or self.task_id
 
@@ -268,6 +293,9 @@ class Packet(WorkDocument):
     def spec_texts(self) -> Iterable[Text]:
         baseline = self.text_at("authority", "spec_baseline")
         return (*([baseline] if baseline is not None else []), *self.texts_at("authority", "spec_anchor"))
+
+    def anchor_texts(self) -> Iterable[Text]:
+        return self.texts_at("authority", "spec_anchor")
 
     def dependency_texts(self) -> Iterable[Text]:
         """Return the values of the fields with this name, in any section."""

@@ -26,7 +26,9 @@ class DocumentKind(NamedTuple):
 
 
 # The rules for every document that has a layout.
-_STRUCTURED = ("structured", "identity", "anchors")
+_STRUCTURED = ("structured", "identity", "dates", "anchors", "sentences")
+# The rules for every document with keys and dates.
+_KEYED = ("dates", "keys")
 
 KINDS: tuple[DocumentKind, ...] = (
     DocumentKind("stub", "work packet stub", "Stub", MARKDOWN, (*_STRUCTURED, "stub")),
@@ -34,24 +36,49 @@ KINDS: tuple[DocumentKind, ...] = (
     DocumentKind(
         "packet", "task packet", "Packet", MARKDOWN, (*_STRUCTURED, "packet", "packet_reports", "scope_paths")
     ),
-    DocumentKind("task_board", "task board", "TaskBoard", REGISTER, ("task_board",)),
+    DocumentKind("task_board", "task board", "TaskBoard", REGISTER, ("dates", "task_board")),
     DocumentKind("registry", "traceability registry", "TraceabilityRegistry", REGISTER, ("registers",)),
     DocumentKind("signature_audit", "signature audit", "SignatureAudit", REGISTER, ("registers",), "registry"),
     DocumentKind(
-        "orchestrator_gates", "orchestrator gate log", "OrchestratorGates", REGISTER, ("registers",), "gate_logs"
+        "orchestrator_gates",
+        "orchestrator gate log",
+        "OrchestratorGates",
+        REGISTER,
+        (*_KEYED, "registers"),
+        "gate_logs",
     ),
-    DocumentKind("validator_gates", "validator gate sessions", "ValidatorGates", DATA, ("registers",), "gate_logs"),
+    DocumentKind(
+        "validator_gates",
+        "validator gate sessions",
+        "ValidatorGates",
+        DATA,
+        (*_KEYED, "registers"),
+        "gate_logs",
+    ),
     DocumentKind("spec_pointer", "pointer to the specification in force", "SpecPointer", MARKDOWN, ("refinement",)),
     DocumentKind("policy", "policy", "PolicyDocument", DATA, ("policy",)),
-    DocumentKind("work_package", "spec-kitty work package", "WorkPackage", MARKDOWN, ("scope_paths", "work_package")),
     DocumentKind(
-        "batch_checkpoint", "batch checkpoint", "BatchCheckpoint", DATA, ("identity", "scope_paths", "batch"), "batch"
+        "work_package",
+        "spec-kitty work package",
+        "WorkPackage",
+        MARKDOWN,
+        (*_KEYED, "scope_paths", "work_package"),
     ),
-    DocumentKind("batch_tasks", "tasks of a batch scope", "BatchTasks", DATA, ("scope_paths", "batch"), "batch"),
+    DocumentKind(
+        "batch_checkpoint",
+        "batch checkpoint",
+        "BatchCheckpoint",
+        DATA,
+        (*_KEYED, "scope_paths", "batch"),
+        "batch",
+    ),
+    DocumentKind(
+        "batch_tasks", "tasks of a batch scope", "BatchTasks", DATA, ("keys", "scope_paths", "batch"), "batch"
+    ),
     DocumentKind("batch_dependencies", "dependencies of a batch scope", "BatchDependencies", DATA, ("batch",), "batch"),
     DocumentKind("batch_validation", "validation of a batch scope", "BatchValidation", DATA, ("batch",), "batch"),
-    DocumentKind("role_progress", "role progress", "RoleProgress", MARKDOWN, ("identity", "role_progress")),
-    DocumentKind("commit_sidecar", "commit checkpoint sidecar", "CommitSidecar", DATA, ("commit_sidecar",)),
+    DocumentKind("role_progress", "role progress", "RoleProgress", MARKDOWN, (*_KEYED, "role_progress")),
+    DocumentKind("commit_sidecar", "commit checkpoint sidecar", "CommitSidecar", DATA, (*_KEYED, "commit_sidecar")),
 )
 
 _BY_NAME = {kind.name: kind for kind in KINDS}

@@ -25,7 +25,7 @@ from workpacket.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.documents.spec_pointer import Passage
-    from workpacket.documents.summary import AnchorSummary, RefinementSummary
+    from workpacket.documents.summary import AnchorSummary, Place, RefinementSummary
 
 _FENCE_LINE = lazy_pattern(r"(?:^|(?<=\r)) *(`{3,}|~{3,})[^\r\n]*", re.MULTILINE)
 _NOT_PASSED = lazy_pattern(r"\[ *\]|(?:\[[xX]\] *)?(?:FAIL|NO)\b", re.IGNORECASE)
@@ -211,12 +211,18 @@ class Refinement(StructuredDocument):
     def _anchor_summary(self, anchor: Node) -> AnchorSummary:
         return {
             "place": self.source.line_and_column(anchor.start),
+            "name_place": self._place_in(anchor, "spec_anchor"),
+            "end_place": self._place_in(anchor, "context_end_line"),
             "name": anchor.string_at("spec_anchor"),
             "start": anchor.string_at("context_start_line"),
             "end": anchor.string_at("context_end_line"),
             "token": anchor.string_at("context_token"),
             "excerpt": anchor.string_at("excerpt_ascii_escaped"),
         }
+
+    def _place_in(self, anchor: Node, key: str) -> Place:
+        field = anchor.get(key)
+        return self.source.line_and_column(field.start if field is not None else anchor.start)
 
 
 def _proposed(body: str) -> str:

@@ -103,6 +103,11 @@ class RoleProgress(FrontMatterDocument):
         if self.is_checkpoint and self.updated is not None:
             yield "updated", without_quotes(self.source, self.updated)
 
+    def days(self) -> Iterator[tuple[str, Text]]:
+        completed = self.text_at("completed")
+        if self.note == "summary" and completed is not None:
+            yield "completed", without_quotes(self.source, completed)
+
     def summary(self) -> Mapping[str, object]:
         summary: RoleSummary = {
             "feature": value_of(self.feature),

@@ -252,6 +252,15 @@ class WorkDocument(StructuredDocument):
         """Return the texts that name the version of the specification on which the work is based."""
         return ()
 
+    @property
+    def anchor_file(self) -> Text | None:
+        """Return the specification that the anchor of a light packet names."""
+        return None
+
+    def anchor_texts(self) -> Iterable[Text]:
+        """Return the texts that name sections of the specification."""
+        return ()
+
     def dependency_texts(self) -> Iterable[Text]:
         """Return texts in which every work packet id counts as a dependency."""
         return ()
@@ -289,6 +298,8 @@ class WorkDocument(StructuredDocument):
             "signature": self.mention(self.user_signature),
             "refinement": self.mention(self.refinement_file),
             "spec_versions": [self.mention(text) for text in self.spec_texts()],
+            "anchors": [self.mention(text) for text in self.anchor_texts()],
+            "light_spec": self.mention(self.anchor_file),
             "spec_target": self.mention(self.text_at("metadata", "spec_target")),
             "evidence": [self._evidence_summary(block) for block in self.evidence_blocks],
             "form": self.form,
@@ -302,6 +313,8 @@ class WorkDocument(StructuredDocument):
             "log": self.mention(block.fields.get("LOG_PATH")),
             "sha256": self.mention(block.fields.get("LOG_SHA256")),
             "proof": block.proof[:_LONGEST_PROOF],
+            "proof_place": self.place(block.fields.get("PROOF_LINES")),
+            "command": block.value("COMMAND")[:_LONGEST_PROOF],
         }
 
     def mentions(self, texts: Iterable[Text], own_id: str) -> list[Mention]:

@@ -109,6 +109,9 @@ class Stub(WorkDocument):
             return Text(field.value, *field.value_span) if field is not None else self.text_at("metadata", "status")
         return self.text_at("metadata", "stub_status")
 
+    def anchor_texts(self) -> Iterable[Text]:
+        return self.spec_anchor_candidates
+
     def dependency_texts(self) -> Iterable[Text]:
         placed = self.placed_section("dependencies")
         return awaited(items_of_section(self.source, placed.section)) if placed is not None else ()

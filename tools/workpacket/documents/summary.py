@@ -21,6 +21,8 @@ class EvidenceSummary(TypedDict):
     log: Mention
     sha256: Mention
     proof: str
+    proof_place: Place
+    command: str
 
 
 class DescribedWork(TypedDict):
@@ -47,6 +49,10 @@ class WorkSummary(DescribedWork):
     # The specification that a stub names, and the versions that a packet names.
     spec_target: Mention
     spec_versions: list[Mention]
+    # The sections of the specification that the work is based on, as written.
+    anchors: list[Mention]
+    # The specification that the anchor of a light packet names.
+    light_spec: Mention
     # The evidence in a packet.
     evidence: list[EvidenceSummary]
     # The form of a packet; '' for a stub.
@@ -104,6 +110,8 @@ class AnchorSummary(TypedDict):
     """One place in the specification on which a refinement is based, as written."""
 
     place: Place
+    name_place: Place
+    end_place: Place
     name: str
     start: str
     end: str
@@ -161,6 +169,16 @@ class RoleSummary(TypedDict):
     status_place: Place
     agent_place: Place
     finishes: str
+
+
+class SidecarSummary(TypedDict):
+    """A checkpoint commit of a run: the number of its milestone, -1 if it has none, and its time."""
+
+    run: str
+    milestone: int
+    created: str
+    milestone_place: Place
+    created_place: Place
 
 
 class BatchSummary(TypedDict):

@@ -31,6 +31,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneSection, LaneTable
 from workpacket.text.blocks import heading_words
+from workpacket.text.formats import date
 from workpacket.text.source import Node, Source
 
 Span = tuple[int, int]
@@ -323,6 +324,10 @@ class TaskBoard(Document):
             sections.append(Node(members, *heading.title_span))
         whole = (0, len(self.source.text))
         return Node({"sections": Node(sections, *whole)}, *whole, {"sections": (0, 0)})
+
+    def days(self) -> Iterator[tuple[str, Text]]:
+        synced = (entry.details().get("last_sync") for entry in self.entries if entry.lane_token == ACTIVE_TOKEN)
+        yield from (("last_sync", text) for text in synced if text is not None and not date(text.value))
 
     def summary(self) -> Mapping[str, object]:
         summary: BoardSummary = {

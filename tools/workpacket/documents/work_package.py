@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from workpacket.documents.document import Text, TextAt, TextsAt, value_of
+from workpacket.documents.document import Text, TextAt, TextsAt, as_text, value_of, without_quotes
 from workpacket.documents.front_matter_document import FrontMatterDocument
 from workpacket.documents.structured import items_of_section, walk_items
 from workpacket.documents.summary import PackageSummary
@@ -225,6 +225,18 @@ class WorkPackage(FrontMatterDocument):
             if "definition_of_done" in section.name:
                 items = walk_items(items_of_section(self.source, section))
                 yield from (item for item in items if item.ticked is not None)
+
+    @cached_property
+    def _history(self) -> list[tuple[str, Text]]:
+        entries = self.items_at("history")
+        stated = (as_text(entry.get("timestamp")) or as_text(entry.get("at")) for entry in entries if entry.mapping)
+        return [("the entry", without_quotes(self.source, text)) for text in stated if text is not None]
+
+    def days(self) -> Iterator[tuple[str, Text]]:
+        yield from self._history
+
+    def sequences(self) -> Iterator[list[tuple[str, Text]]]:
+        yield self._history
 
     def summary(self) -> Mapping[str, object]:
         lane, title = self.lane, self.title

@@ -28,7 +28,7 @@ from workpacket.approvals.fields import encode_base64
 from workpacket.approvals.statement import STATEMENT_TYPE, TEST_RESULT
 from workpacket.errors import WorkpacketError
 from workpacket.ledger.fold import PacketState
-from workpacket.lifecycle.submission_checks import evidence_rows
+from workpacket.lifecycle.change_checks import evidence_rows
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER, envelope_path

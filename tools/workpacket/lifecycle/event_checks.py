@@ -13,18 +13,20 @@ from typing import Final, TypeAlias
 from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.ledger.fold import SETS_CONTRACT, LaneReplay, fold
 from workpacket.ledger.log import Log, is_renaming
-from workpacket.lifecycle.fork_checks import (
+from workpacket.lifecycle.authorship import coders, not_apart
+from workpacket.lifecycle.change_checks import (
     HOLDER_JUDGED,
+    SubmittedWork,
     dropped_verdicts,
     holder_faults,
     settlement_faults,
+    subject_faults,
+    submission_faults,
     unseen_moves,
 )
 from workpacket.lifecycle.gates import CONSUMING, RESOLVE_GATE, covers, unfinished_runs
 from workpacket.lifecycle.proofs import attestation_fault
 from workpacket.lifecycle.review import Report, is_vouched_for, report_of
-from workpacket.lifecycle.separation import coders, not_apart
-from workpacket.lifecycle.submission_checks import SubmittedWork, subject_faults, submission_faults
 from workpacket.lifecycle.transitions import TRANSITIONS, Transition, is_legal, transitions
 from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.events import LogEvent

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from workpacket.lifecycle.activation import activation_unmet
+from workpacket.lifecycle.authorship import coders
 from workpacket.lifecycle.claims import claim_refusal
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import lease_held
 from workpacket.lifecycle.moves import added_unmet
 from workpacket.lifecycle.review import Work, submit_refusal, verdict_refusal
-from workpacket.lifecycle.separation import coders
 from workpacket.lifecycle.transitions import forward_command, forward_transition, lane_retired, move_unmet, transition
 from workpacket.model.lanes import HELD, WAITING
 from workpacket.problem import Problem

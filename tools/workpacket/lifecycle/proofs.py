@@ -14,8 +14,8 @@ from typing import Final, Literal
 
 from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.lifecycle.authorship import coders, not_apart
 from workpacket.lifecycle.contract import DEMAND, Contract, is_complete, stated
-from workpacket.lifecycle.separation import coders, not_apart
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.model.wording import counted

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from workpacket.errors import WorkpacketError
 from workpacket.evidence.runners import EXIT_CODE
 from workpacket.ledger.log import Log
+from workpacket.lifecycle.authorship import coders, not_apart
 from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import (
@@ -32,7 +33,6 @@ from workpacket.lifecycle.gates import (
 from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, finished_unmet, move, whose_branch
 from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.proofs import demands_of, folded, replay_unmet, unlike_demand
-from workpacket.lifecycle.separation import coders, not_apart
 from workpacket.lifecycle.transitions import forward_command, move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import MOST_EVIDENCE

@@ -15,10 +15,10 @@ from workpacket.approvals.facts import Verdict
 from workpacket.ledger.fold import LaneReplay, in_force
 from workpacket.ledger.log import join_events
 from workpacket.lifecycle.activation import terms_in_event
+from workpacket.lifecycle.change_checks import dropped_verdicts
 from workpacket.lifecycle.claims import close_all
 from workpacket.lifecycle.contract import Contract, demands_unmet, stated
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.fork_checks import dropped_verdicts
 from workpacket.lifecycle.gates import (
     AMENDMENT_GATE,
     CONSUMING,

@@ -14,10 +14,9 @@ from workpacket.documents.summary import Mention, circles
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.layout import refinement_paths
 from workpacket.problem import Problem
-from workpacket.rules.identity import PLACEHOLDER
 from workpacket.rules.repository import RepositorySummaries, WorkFile, WorkIndex, base_of, is_open
 from workpacket.rules.rule import RepositoryRule, repeated
-from workpacket.rules.structured import says_something
+from workpacket.rules.structured import PLACEHOLDER, says_something
 from workpacket.text.formats import legacy_signature
 
 # For a longer cycle, the message names this many packets at the beginning, and one at the end.

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 from workpacket.documents.document import Text, as_text
+from workpacket.documents.packet import Packet
+from workpacket.documents.spec_pointer import candidates
 from workpacket.documents.structured import StructuredDocument, WorkDocument
+from workpacket.documents.summary import Mention, WorkSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
-from workpacket.rules.identity import PLACEHOLDER, WorkRule
-from workpacket.rules.structured import StructuredRule, says_something
+from workpacket.rules.identity import WorkRule
+from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
+from workpacket.rules.structured import PLACEHOLDER, StructuredRule, says_something
+from workpacket.text.source import PATH_LENGTH, Source
 
 _LONG_PATH = 400
+_ESCAPE = lazy_pattern(r"\\u([0-9a-fA-F]{4})")
+HEADING = lazy_pattern(r"(#{1,6})[ \t]+(\S.*)")
+_CHAPTER = lazy_pattern(r"(?:\u00a7 ?)?(\d+(?:\.\d+)*)\.?(?=\s|\Z)")
 # The name of a file with a version: `Spec_v1.2.md`.
 _VERSIONED = lazy_pattern(r"`?(?:[^\s`]*/)?([\w-]*?_?)(v\d+(?:\.\d+)*)(?=\.md\b|[\s`]|\Z)", re.IGNORECASE)
 # The fields that name the version of the specification.
 _PINS = (("metadata", "spec_target_resolved"), ("authority", "spec_baseline"), ("authority", "spec_target"))
+_VERSION_TO_OPEN = lazy_pattern(r"(?<![\w/-])(?P<stem>[A-Za-z][\w-]{0,60}?_)(?P<version>v\d+(?:\.\d+)+)\.md\b")
+# An anchor that names only the version: `7.6.3 (v02.63)`.
+_BARE_VERSION = lazy_pattern(r"\((v\d+(?:\.\d+)+)\)")
 
 
 class AnchorOtherVersion(StructuredRule):
@@ -40,8 +52,48 @@ class AnchorOtherVersion(StructuredRule):
             if text is not None and named is not None and versions and named[2].casefold() not in versions:
                 message = f"the anchor is in {named[1]}{named[2]}, but {named[1]}{versions[-1]} is pinned"
                 yield self.fault(text.span, message)
+        yield from self._to_open(document, pinned)
+        if not isinstance(document, WorkDocument) or len({version for _, version in pinned}) != 1:
+            return
+        for name, text in _anchors(document):
+            bare = _BARE_VERSION.search(text.value) if ".md" not in text.value else None
+            if bare is not None and bare[1].casefold() != pinned[0][1]:
+                yield self.fault(text.span, f"{name} is in {bare[1]}, but {pinned[0][0]}{pinned[0][1]} is pinned")
+
+    def _to_open(self, document: StructuredDocument, pinned: list[tuple[str, str]]) -> Iterator[Problem]:
+        """Report the first file to open that is another version of the specification."""
+        placed = document.placed_section("bootstrap")
+        versions = dict(pinned)
+        span = (placed.section.start, placed.section.end) if placed is not None and versions else (0, 0)
+        for match in _VERSION_TO_OPEN.finditer(document.source.text, *span):
+            wanted = versions.get(match["stem"].casefold())
+            if wanted is not None and match["version"].casefold() != wanted:
+                yield self.fault(match.span(), f"this is {match['version']}, but {match['stem']}{wanted} is pinned")
+                return
 
 
+_LIGHT_ANCHOR = lazy_pattern(r"(?m)(?:^|(?<=\r))- SPEC_ANCHOR:[ \t]*(?P<said>[^\r\n]*)")
+
+
+class LightAnchorMalformed(DocumentRule[Packet]):
+    """Anchor of a light packet that cannot be read
+
+    Without its heading, path and digest, the section of the specification cannot be looked up or compared.
+
+    Remedy: `workpacket refine <WP_ID> --anchor HEADING` writes it.
+    """
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        placed = document.placed_section("refinement") if document.light else None
+        if placed is None or document.anchor is not None:
+            return
+        for match in _LIGHT_ANCHOR.finditer(document.source.text, placed.section.start, placed.section.end):
+            if match["said"] and not PLACEHOLDER.match(match["said"]):
+                message = "the anchor does not have the form `HEADING` in PATH, sha256 DIGEST"
+                yield self.fault(match.span("said"), message)
+
+
+_FILE_NAME = lazy_pattern(r"[\w./-]*\.md\b(?!:?[#\d])")
 _ANY_PLACE = lazy_pattern(r"[\d\u00a7#\"`\u201c]")
 
 
@@ -57,7 +109,8 @@ class AnchorVague(WorkRule):
 
     def check(self, document: WorkDocument) -> Iterator[Problem]:
         for name, text in _anchors(document):
-            vague = not _ANY_PLACE.search(text.value) and not PLACEHOLDER.match(text.value)
+            place = _FILE_NAME.sub("", text.value)  # its digits are those of a version
+            vague = not _ANY_PLACE.search(place) and not PLACEHOLDER.match(text.value)
             if vague and says_something(text.value) and not text.value.casefold().startswith("none"):
                 yield self.fault(text.span, f"{name} {text.value[:60]!r} names no section")
 
@@ -74,6 +127,10 @@ class AnchorNamesRoadmap(WorkRule):
 
     def check(self, document: WorkDocument) -> Iterator[Problem]:
         anchors = [(name, text, _SECTION_NUMBER.findall(text.value)) for name, text in _anchors(document)]
+        outside = list(_outside_of_main_body(self, document, anchors))
+        yield from outside
+        starts = {one.start for one in outside}
+        anchors = [one for one in anchors if one[1].start not in starts]
         own = {document.source.line_and_column(text.start)[0] for _, text, _ in anchors}
         plans: dict[str, int] = {}
         # A number that is named once is that of the anchor itself.
@@ -89,12 +146,43 @@ class AnchorNamesRoadmap(WorkRule):
                 plans.update((number, line) for number in _SECTION_NUMBER.findall(document.source.text, at, end))
             at = lowered.find("roadmap", at + 1 if pointer else max(end, at + 1))
         for name, text, numbers in anchors:
+            if _DELIVERY.search(text.value):
+                yield self.fault(text.span, f"{name} {text.value[:60]!r} says what a phase delivers, as roadmaps do")
+                continue
             for number in numbers:
                 if number in plans:
                     yield self.fault(text.span, f"{name} names {number}, the roadmap according to line {plans[number]}")
                     break
 
 
+# `Main Body (§1-6, §9-11)` says which chapters are not the roadmap; `Main Body (§7.6.3)` then contradicts it.
+_MAIN_BODY = lazy_pattern(r"(?i)main body\*{0,2} \((?P<named>[^()\r\n]{1,200})\)")
+_CHAPTERS = lazy_pattern(r"(?<![\d.])(\d{1,3})-(?:[^\d\s]{0,2})(\d{1,3})(?![\d.])")
+_FIRST_OF_NUMBER = lazy_pattern(r"(?<![\w.])(\d{1,3})(?:\.\d{1,3})+")
+
+
+def _outside_of_main_body(
+    rule: DocumentRule[WorkDocument], document: WorkDocument, anchors: Sequence[tuple[str, Text, list[str]]]
+) -> Iterator[Problem]:
+    """Report sections that are not in the chapters which the document calls the main body."""
+    stated = list(_MAIN_BODY.finditer(document.source.text)) if "ain Body" in document.source.text else []
+    ranges = [(int(low), int(high)) for match in stated for low, high in _CHAPTERS.findall(match["named"])]
+    if not ranges:
+        return
+    shown = ", ".join(f"{low}-{high}" for low, high in ranges)
+    for match in stated:
+        for number in _FIRST_OF_NUMBER.finditer(match["named"]) if not _CHAPTERS.search(match["named"]) else ():
+            if not any(low <= int(number[1]) <= high for low, high in ranges):
+                start = match.start("named")
+                span = (start + number.start(), start + number.end())
+                yield rule.fault(span, f"{number[0]} is called main body, which is chapters {shown}")
+    for name, text, _ in anchors:
+        first = _FIRST_OF_NUMBER.search(text.value) if ".md" not in text.value else None
+        if first is not None and not any(low <= int(first[1]) <= high for low, high in ranges):
+            yield rule.fault(text.span, f"{name} is {first[0]}, but the main body is chapters {shown}")
+
+
+_DELIVERY = lazy_pattern(r"\bPhase \d+ MUST deliver\b")
 _NO_ROADMAP = lazy_pattern(r"(?i)not (?:just )?(?:the )?roadmap")
 _SECTION_NUMBER = lazy_pattern(r"(?:\u00a7 ?|(?<=[\s(]))(\d+(?:\.\d+){1,6})(?![\w.]*\.md)(?=[\s,;)\]]|\Z)")
 
@@ -108,3 +196,63 @@ def _anchors(document: WorkDocument) -> Iterator[tuple[str, Text]]:
                     yield field.key.partition("(")[0].strip(), Text(field.value, *field.value_span)
                 for item in field.children:
                     yield field.key.partition("(")[0].strip(), Text(item.text, *item.span)
+
+
+def folded(text: str) -> str:
+    """Return the text with escapes decoded and white space folded."""
+    return " ".join(_ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), text).split())
+
+
+def chapters(source: Source) -> dict[str, str]:
+    """Return the headings of a specification, by the number of the chapter."""
+    found = (HEADING.match(source.line(number)) for number in range(1, source.line_count + 1))
+    return {match[1]: heading[2].strip() for heading in found if heading and (match := _CHAPTER.match(heading[2]))}
+
+
+def is_unknown_chapter(chapter: str, numbers: Mapping[str, str]) -> bool:
+    """Whether a specification with numbered chapters has neither this chapter nor the one that contains it."""
+    parts = chapter.split(".")
+    # A part of a chapter need not have a heading of its own.
+    return len(numbers) > 1 and all(".".join(parts[:count]) not in numbers for count in range(len(parts), 0, -1))
+
+
+_PATH_AND_CHAPTER = lazy_pattern(
+    r"`?(?P<path>[\w./-]{1,200}\.md)`?[ :#-]*(?:\u00a7 ?|section |chapter )?"
+    r"(?P<chapter>\d{1,4}(?:\.\d{1,4}){0,8})(?=[\s:,.]|\Z)"
+)
+
+
+class AnchorElsewhere(ReferenceRule):
+    """Anchor of a stub or packet that leads nowhere, or to a roadmap
+
+    The specification, or the chapter in it, does not exist, or is only a plan. Readers do not find the requirement.
+
+    Remedy: name the chapter in the main body that states the requirement.
+    """
+
+    kinds = ("stub", "packet")
+    severity = "warning"
+
+    def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
+        for _, _, path in self._named(summary):
+            yield from ((candidate, True) for candidate in candidates(path))
+        yield from ((candidate, False) for candidate in candidates(cast("WorkSummary", summary)["light_spec"][0]))
+
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
+        light, *place = cast("WorkSummary", summary)["light_spec"]
+        if light and not any(map(files.exists, candidates(light))):
+            yield self.finding(path, place, f"specification {light} not found")
+        for mention, chapter, named in self._named(summary):
+            source = next((files[each].source for each in candidates(named) if files[each].source is not None), None)
+            numbers = chapters(source) if source is not None else {}
+            if source is not None and is_unknown_chapter(chapter, numbers):
+                yield self.finding(path, mention[1:], f"{source.path} has no chapter {chapter}")
+            elif "roadmap" in numbers.get(chapter, "").casefold():
+                yield self.finding(path, mention[1:], f"chapter {chapter} of {named} is {numbers[chapter]!r}")
+
+    def _named(self, summary: Mapping[str, object]) -> Iterator[tuple[Mention, str, str]]:
+        """Yield the anchors that name a chapter: the anchor, the chapter, and the specification."""
+        for mention in cast("WorkSummary", summary)["anchors"]:
+            match = _PATH_AND_CHAPTER.match(folded(mention[0][:PATH_LENGTH]))
+            if match is not None:
+                yield mention, match["chapter"], match["path"]

@@ -37,9 +37,10 @@ ACROSS = (
     "across_board",
     "drift",
     "across_packets",
-    "work_package",
-    "batch",
+    "missions",
+    "batch_scopes",
     "role_progress",
+    "commit_sidecar",
 )
 
 # The rules used so far: the reason of a finding is looked up here, without importing other rules.

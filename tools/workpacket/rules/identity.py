@@ -1,11 +1,11 @@
-"""Rules about what a document says about itself: its id, base, dates and signature."""
+"""Rules about what a document says about itself: its id, base and signature."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from workpacket.documents.document import Document, Text
+from workpacket.documents.document import Text
 from workpacket.documents.structured import (
     PlacedSection,
     StructuredDocument,
@@ -16,9 +16,11 @@ from workpacket.documents.structured import (
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids, is_packet_id, leading_id, leading_word
 from workpacket.problem import Problem
+from workpacket.rules.dates import FIRST_YEAR, LAST_YEAR
 from workpacket.rules.rule import DocumentRule, repeated
 from workpacket.rules.structured import (
     INVISIBLE,
+    PLACEHOLDER,
     StructuredRule,
     content_of,
     disguised_headings,
@@ -26,19 +28,8 @@ from workpacket.rules.structured import (
     says_something,
 )
 from workpacket.text.blocks import LISTS, Field, normal_key, read_items, walk
-from workpacket.text.formats import date, date_time, legacy_signature
+from workpacket.text.formats import legacy_signature
 
-# `<not applicable>` is an answer, but a comment is not. `PASS | FAIL` is a choice that the template leaves open.
-PLACEHOLDER = lazy_pattern(
-    r"<(?!!--|(?i:not applicable|n/?a|none|unclaimed|unassigned)\b)[^<>\n]*>|(?:PENDING|TBD|TODO|FIXME)\b"
-    r"|[A-Z_]{2,}(?:[ \t]*\|[ \t]*[A-Z_]{2,})+|(?:YES[ \t]*/[ \t]*NO|PASS[ \t]*/[ \t]*FAIL)\b"
-    r"|(?i:to be (?:determined|defined|decided|written|done)(?:[ ,]+(?:later|soon|yet))?[. ]*(?=\n|\Z))"
-    r"|(?i:(?:see|same as|as) above[. ]*(?=\n|\Z))|(?i:lorem ipsum dolor\b[^\n]*)"
-)
-_LIKE_A_DATE = lazy_pattern(r"\d{4}-\d{2}-\d{2}\Z")
-# With dots, the day comes first everywhere; with slashes, the order is unknown.
-_WITH_DOTS = lazy_pattern(r"(?a)(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})\Z")
-_NOT_APPLICABLE = lazy_pattern(r"(?i:n/?a|none|not applicable)\b")
 _BEHIND_COMMIT = lazy_pattern(r"\A[0-9a-f]{40,64}(?P<rest>[ \t]+[(<].*)\Z")
 # Text in parentheses or angle brackets, and those parts of it that templates use to explain a field.
 _ENCLOSED = lazy_pattern(r"[ \t]*(?:\((?:[^()]|\([^()]*\))*\)|<[^<>]*>)\Z")
@@ -56,9 +47,9 @@ _WORDS_OF_TEMPLATES = {
     "placeholder", "required", "revision", "sha", "stable", "template", "the", "this", "time", "to", "vn", "with",
     "without", "wp_id",
 }  # fmt: skip
-# The earliest and latest plausible years: work packets are not older, and plans do not reach further.
-_FIRST_YEAR, _LAST_YEAR = 1990, 2050
 _TEMPLATE_ROW = lazy_pattern(r"`?\[[^\[\]]{1,60}\]`?\s*(?:->|\u2192)\s*`?\[[^\[\]]{1,60}\]`?")
+# `[Requirement]`
+_TEMPLATE_WORD = lazy_pattern(r"\[[A-Z][a-z]+(?:[ /][A-Za-z]+){0,6}\]")
 # `# ...task-specific commands...`
 _ELLIPSIS_LINE = lazy_pattern(
     r"(?m)(?:^|(?<=\r))[ \t]*(?:#|//)?[ \t]*(?P<text>\.\.\.[a-z][^.\r\n]{3,60}\.\.\.)[ \t]*(?=[\r\n]|\Z)"
@@ -326,62 +317,6 @@ _MIDDLE = lazy_pattern(r"[/,;)\]] +\w")
 _BEHIND_BULLET = lazy_pattern(r"[/,;)\]](?<=[-*+] .) ")
 
 
-class DatedRule(DocumentRule[Document]):
-    """A rule about documents whose reader lists the fields that contain a date or time."""
-
-    @classmethod
-    def applies_to(cls, reader: type[Document]) -> bool:
-        return reader.dates is not Document.dates
-
-
-class DateOnly(DatedRule):
-    """Date without a time of day
-
-    Two events on the same day cannot be ordered.
-
-    Remedy: write it as RFC 3339 with time and zone, such as 2026-01-31T00:00:00Z.
-    """
-
-    severity = "warning"
-    fix = "unsafe"
-
-    def check(self, document: Document) -> Iterator[Problem]:
-        for name, text in document.dates():
-            if not date(text.value):
-                run = document.run(text)
-                edits = [run.followed_by("T00:00:00Z")] if run is not None else []
-                message = f"{name} has no time of day"
-                yield self.fault(text.span, message, hint=f"{text.value}T00:00:00Z", edits=edits)
-
-
-class DateMalformed(DatedRule):
-    """Date that does not exist or is not RFC 3339
-
-    Sorting, expiry and audits that use this date go wrong.
-
-    Remedy: write it as RFC 3339 with time and zone, such as 2026-01-31T00:00:00Z.
-    """
-
-    def check(self, document: Document) -> Iterator[Problem]:
-        for name, text in document.dates():
-            value = text.value
-            # A field for something that happens only in some packets may say that it did not happen.
-            if name == "ORCHESTRATION_STARTED_AT_UTC" and _NOT_APPLICABLE.match(value):
-                continue
-            if value and date(value) and date_time(value) and not PLACEHOLDER.match(value):
-                why = date(value) if _LIKE_A_DATE.match(value) else date_time(value)
-                message = f"{name} {value!r} {why}"
-                yield self.fault(text.span, message, hint=_how_to_write(value))
-
-
-def _how_to_write(value: str) -> str:
-    match = _WITH_DOTS.match(value)
-    day = f"{match['year']}-{match['month']:0>2}-{match['day']:0>2}" if match else ""
-    if day and not date(day):
-        return f"write it as {day}T00:00:00Z"
-    return "write the intended date, in the form 2026-01-31T00:00:00Z"
-
-
 class SignatureMalformed(StructuredRule):
     """Invalid signature token
 
@@ -397,7 +332,7 @@ class SignatureMalformed(StructuredRule):
         if text is None or not text.value or PLACEHOLDER.match(text.value):
             return
         problem = legacy_signature(text.value)
-        if not problem and not _FIRST_YEAR <= int(text.value[-8:-4]) <= _LAST_YEAR:
+        if not problem and not FIRST_YEAR <= int(text.value[-8:-4]) <= LAST_YEAR:
             problem = f"is dated in the year {text.value[-8:-4]}"
         if problem:
             message = f"USER_SIGNATURE {text.value!r} {problem}"
@@ -441,9 +376,8 @@ class PlaceholderLeft(StructuredRule):
     def _in_lists(self, document: StructuredDocument, placed: PlacedSection) -> Iterator[Problem]:
         # In a list, angle brackets may be part of the text; but an item with nothing else was not filled in.
         for item in walk_items(items_of_section(document.source, placed.section)):
-            if PLACEHOLDER.fullmatch(item.text):
+            if PLACEHOLDER.fullmatch(item.text) or (item.text.startswith("[") and _TEMPLATE_WORD.fullmatch(item.text)):
                 yield self.fault(item.span, f"{placed.spec.heading} still contains the placeholder {item.text}")
-            # A glued heading moves the row of the template to the section before it.
             elif item.text.startswith(("[", "`[")) and _TEMPLATE_ROW.fullmatch(item.text):
                 yield self.fault(item.span, f"{placed.spec.heading} still contains the template's row {item.text}")
 
@@ -500,20 +434,3 @@ class LookAlikeCharacter(StructuredRule):
     def _names_the_document(self, document: StructuredDocument, start: int) -> bool:
         """Whether this is an id of the document itself, which `IdMalformed` reports."""
         return any(text.start <= start < text.end for _, text in id_fields(document))
-
-
-class DateImplausible(DatedRule):
-    """Implausible year in a date
-
-    The year is probably a typo, and the date sorts before or after all others.
-
-    Remedy: correct the year.
-    """
-
-    severity = "warning"
-
-    def check(self, document: Document) -> Iterator[Problem]:
-        for name, text in document.dates():
-            year = text.value[:4]
-            if year.isdigit() and text.value[4:5] == "-" and not _FIRST_YEAR <= int(year) <= _LAST_YEAR:
-                yield self.fault(text.span, f"{name} is in the year {int(year)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Final, cast
 
 from workpacket.documents.packet import Packet
@@ -12,17 +13,20 @@ from workpacket.documents.summary import EvidenceSummary, WorkSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import find_ids
 from workpacket.problem import Problem
-from workpacket.rules.identity import PLACEHOLDER, is_hollow
+from workpacket.rules.identity import is_hollow
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
-from workpacket.rules.structured import elsewhere, says_something
+from workpacket.rules.structured import PLACEHOLDER, elsewhere, says_something
 from workpacket.text.blocks import Field, Item, Section, read_fields, walk
+from workpacket.text.formats import legacy_signature
 from workpacket.text.source import PATH_LENGTH
 
 _EVIDENCE_PLACE = lazy_pattern(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d+)?`?")
 # How templates say what to write.
 _EVIDENCE_FORM = "path/to/file:line"
 _TODO = lazy_pattern(r"\bTODO\b")
+_SIGNATURES = frozenset({"signature", "user_signature_locked"})
 _ONE_VALUE = frozenset({"risk_tier", "user_signature", "merge_base_sha"})
+_SOME_FAILED = lazy_pattern(r"(?i)(?<![0-9.])[1-9][0-9]* (?:tests? )?(?:failed|failing|failures)\b")
 _FAILED = lazy_pattern(r"-?0*[1-9][0-9]*")
 
 PacketRule = DocumentRule[Packet]
@@ -82,14 +86,14 @@ class CriterionTicked(PacketRule):
         lanes = document.lanes.named(document.status.value) if document.status is not None else ()
         if not lanes or not all(lane.in_work and lane.waits for lane in lanes):
             return
-        boxes = [item for item in _criteria(document) if item.ticked is not None]
+        boxes = [item for item in criteria_of(document) if item.ticked is not None]
         # Single ticks may record what was there before the work.
         if boxes and all(item.ticked for item in boxes):
             what = "all criteria are" if len(boxes) > 1 else "the criterion is"
             yield self.fault(boxes[0].span, f"{what} ticked, but the packet is {lanes[0].token}")
 
 
-def _criteria(document: Packet) -> Iterator[Item]:
+def criteria_of(document: Packet) -> Iterator[Item]:
     for placed in document.placed:
         for field in placed.fields:
             if field.name == "done_means":
@@ -130,6 +134,7 @@ _CONTENT: Final = (
     ("date", "metadata", ("date", "created_at", "created"), ""),
     ("refinement file", "technical_refinement", ("refinement_file",), ""),
 )
+_NEAR: Final = 0.85
 # Limits the text of a field that is repeated without end.
 _ENOUGH: Final = 20
 _ALWAYS_THERE: Final = frozenset({"metadata", "scope", "quality_gate", "authority"})
@@ -182,9 +187,21 @@ class PacketContentMissing(PacketRule):
             elif placed is not None or home not in _ALWAYS_THERE:  # another rule reports a missing required section
                 place = placed or document.placed_section("metadata")
                 span = place.section.title_span if place is not None else (0, 0)
+                near = _nearly(document, keys)
+                if near is not None:
+                    message = f"the heading {near.title!r} is not {keys[0].upper()}, so {name} is missing"
+                    yield self.fault(near.title_span, message)
+                    continue
                 absent.setdefault(span, []).append(f"{name} is missing{elsewhere(document, *keys)}")
         for span, missing in absent.items():
             yield self.fault(span, f"{'; '.join(missing)}, but the packet is {lanes[0].token}")
+
+
+def _nearly(document: Packet, keys: tuple[str, ...]) -> Section | None:
+    """Return the section whose heading differs from that of a field in one letter or two."""
+    sections = (section for section in document.outline.walk() if section.heading is not None)
+    names = [key for key in keys if "_" in key]
+    return next((section for section in sections if get_close_matches(section.name, names, 1, _NEAR)), None)
 
 
 def _all_fields(document: Packet) -> Iterator[Field]:
@@ -225,9 +242,12 @@ class FieldContradicts(PacketRule):
         sections = [section for section in document.outline.walk() if _may_have_one_value(document, section)]
         for field in (field for section in sections for field in read_fields(document.source, section.blocks)):
             value = field.bare.strip("`* ")
-            if field.name not in _ONE_VALUE or not value or PLACEHOLDER.match(value):
+            # A field `Signature` may be that of a validator, and that of an envelope.
+            signed = field.name in _SIGNATURES and not legacy_signature(value)
+            name = "user_signature" if signed else field.name
+            if name not in _ONE_VALUE or not value or PLACEHOLDER.match(value):
                 continue
-            earlier = said.setdefault(field.name, field)
+            earlier = said.setdefault(name, field)
             if earlier.bare.strip("`* ").casefold().split()[:1] != value.casefold().split()[:1]:
                 line = document.source.line_and_column(earlier.key_span[0])[0]
                 yield self.fault(field.key_span, f"{field.key} is {value!r} here, but {earlier.bare!r} on line {line}")
@@ -236,7 +256,7 @@ class FieldContradicts(PacketRule):
 def _may_have_one_value(document: Packet, section: Section) -> bool:
     """Whether all words of such a field are in the section. Reading its fields would take much longer."""
     text = document.source.text[section.start : section.end].casefold()
-    return any(all(word in text for word in name.split("_")) for name in _ONE_VALUE)
+    return "signature" in text or any(all(word in text for word in name.split("_")) for name in _ONE_VALUE)
 
 
 class ScopeContradicts(PacketRule):
@@ -296,6 +316,42 @@ class EvidencePlaceMissing(PacketRule):
             shown = field.value.strip("`") == _EVIDENCE_FORM
             if field.name == "evidence" and not field.owned and not shown and not _EVIDENCE_PLACE.search(field.value):
                 yield self.fault(field.key_span, "the evidence does not name a `path:line`")
+        stated = [field for field in _evidence_fields(document) if field.name in {"requirement", "evidence"}]
+        stated = sorted({field.key_span: field for field in stated}.values(), key=lambda field: field.key_span)
+        names = [field.name for field in stated]
+        for field, following in zip(stated, [*names[1:], "requirement"], strict=False):
+            if field.name == following == "requirement" and "evidence" in names and not PLACEHOLDER.match(field.value):
+                yield self.fault(field.key_span, f"no evidence is given for {field.value.strip('`')[:60]!r}")
+
+
+class CriterionUnmapped(PacketRule):
+    """Criterion of finished work that the evidence does not name
+
+    The evidence quotes the other criteria, but no one seems to have looked at this one.
+
+    Remedy: add its REQUIREMENT and EVIDENCE to EVIDENCE_MAPPING, or correct the quotation.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        lanes = document.lanes.named(document.status.value) if document.status is not None else ()
+        if not lanes or not all(lane.satisfies for lane in lanes):
+            return
+        criteria = {_quoted(item.text): item for item in criteria_of(document)}
+        mapped = {_quoted(field.value): field for field in _evidence_fields(document) if field.name == "requirement"}
+        if criteria.keys().isdisjoint(mapped):
+            return  # the requirements are told in other words
+        for said, item in criteria.items():
+            if said not in mapped and says_something(item.text):
+                yield self.fault(item.span, "EVIDENCE_MAPPING quotes other criteria, but not this one")
+        for said, field in mapped.items():
+            if said and said not in criteria and says_something(field.value):
+                yield self.fault(field.key_span, "EVIDENCE_MAPPING quotes a requirement that is not a criterion")
+
+
+def _quoted(text: str) -> str:
+    return " ".join(text.strip("`\"'* .").casefold().split())
 
 
 def _evidence_fields(document: Packet) -> Iterator[Field]:
@@ -385,6 +441,10 @@ class EvidenceFailed(DocumentRule[Packet]):
             if code is not None and _FAILED.fullmatch(code.value):
                 message = f"the packet is {lanes[0].token}, but the command ended with exit code {code.value}"
                 yield self.fault(code.span, message)
+                continue
+            proof, failed = block.fields.get("PROOF_LINES"), _SOME_FAILED.search(block.proof)
+            if proof is not None and failed is not None:
+                yield self.fault(proof.span, f"the packet is {lanes[0].token}, but the log says {failed[0]!r}")
 
 
 class EvidenceRule(ReferenceRule):
@@ -436,6 +496,30 @@ class EvidenceLogDiffers(EvidenceRule):
                 yield self.finding(path, evidence["sha256"][1:], message)
 
 
+_COUNTED = lazy_pattern(r"(?i)(?<![0-9.])[0-9]+ (?:tests? )?(?:passed|passing|failed|failing|skipped)\b")
+
+
+class EvidenceProofAbsent(EvidenceRule):
+    """Quoted result that is not in its log
+
+    The log is the one that was recorded, so the quotation was changed, or belongs to another run.
+
+    Remedy: quote the log, or run the command again and record the result.
+    """
+
+    severity = "warning"
+
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
+        for evidence in logs_of(summary):
+            source = files[evidence["log"][0]].source
+            if source is None or (evidence["sha256"][0].lower() or source.digest) != source.digest:
+                continue
+            log = " ".join(source.text.split()).casefold()
+            absent = [said for said in _COUNTED.findall(evidence["proof"]) if said.casefold() not in log]
+            if absent and _COUNTED.search(source.text):
+                yield self.finding(path, evidence["proof_place"], f"{evidence['log'][0]} does not say {absent[0]!r}")
+
+
 class EvidenceRanNothing(EvidenceRule):
     """Evidence of a test run without tests
 
@@ -447,10 +531,20 @@ class EvidenceRanNothing(EvidenceRule):
     def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         for evidence in cast("WorkSummary", summary)["evidence"]:
             source = files[evidence["log"][0]].source if is_inside(evidence["log"][0]) else None
+            place = evidence["proof_place"] if ran_nothing(evidence["proof"]) else evidence["place"]
             for text in (evidence["proof"], source.text if source is not None else ""):
                 if nothing := ran_nothing(text):
-                    yield self.finding(path, evidence["place"], f"the log says {nothing!r}")
+                    yield self.finding(path, place, f"the log says {nothing!r}")
                     break
+            else:
+                if evidence["command"] and _is_trivial(evidence["command"]):
+                    yield self.finding(path, evidence["place"], f"{evidence['command']!r} proves nothing")
+
+
+def _is_trivial(command: str) -> bool:
+    """Whether a command ends with 0 whatever the work is like."""
+    words = command.split()
+    return bool(words) and (words[0] in {"true", ":"} or words[:2] == ["exit", "0"])
 
 
 def is_inside(path: str) -> bool:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from workpacket.documents.gate_logs import VERDICTS
 from workpacket.documents.packet import NOT_YET, Packet
 from workpacket.documents.structured import body_of
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.ids import WorkPacketId, find_ids
 from workpacket.model.lanes import HOLDER
 from workpacket.problem import Problem
-from workpacket.rules.identity import PLACEHOLDER
+from workpacket.rules.packet import criteria_of
 from workpacket.rules.rule import DocumentRule
-from workpacket.rules.structured import says_something
-from workpacket.text.blocks import normal_key, read_fields
+from workpacket.rules.structured import PLACEHOLDER, says_something
+from workpacket.text.blocks import Section, normal_key, read_fields
 
 _VERDICT = lazy_pattern(
     r"(?:^|(?<=\r))[ \t]*(?:[-*+][ \t]+)?"
@@ -28,7 +30,8 @@ ReportRule = DocumentRule[Packet]
 def verdicts(document: Packet) -> list[re.Match[str]]:
     """Return the verdicts of the reports in a packet, in text order. A report may have a heading of its own."""
     reports = [placed.section for placed in document.placed if placed.spec.key == "validation_reports"]
-    reports += [section for section in document.unknown if _REPORT.search(section.title)]
+    others = (*document.unknown, *document.sections_at((1,)))
+    reports += [section for section in others if _REPORT.search(section.title)]
     matches = (_VERDICT.finditer(document.source.text, part.start, part.end) for part in reports)
     found = {match.start(): match for part in matches for match in part}
     return [found[start] for start in sorted(found)]
@@ -39,6 +42,25 @@ def _is_finished(document: Packet) -> bool:
     lanes = document.lanes.named(document.status.value) if document.status is not None else ()
     said = verdicts(document)
     return bool(lanes and all(lane.satisfies for lane in lanes)) or bool(said and said[-1]["verdict"].upper() == "PASS")
+
+
+class CriterionOpen(ReportRule):
+    """Criteria without a tick in finished work
+
+    The work was accepted, but its criteria look as if no one had compared them with it.
+
+    Remedy: tick what is met; the verdict says which criteria are.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        if document.light or "[ ]" not in document.source.text or not _is_finished(document):
+            return
+        boxes = [item for item in criteria_of(document) if item.ticked is not None]
+        if len(boxes) > 1 and not any(item.ticked for item in boxes):
+            yield self.fault(boxes[0].span, f"none of the {len(boxes)} criteria is ticked, but the work is done")
 
 
 class PacketStatusOldForm(ReportRule):
@@ -92,6 +114,36 @@ class VerdictContradicts(ReportRule):
             yield self.fault(last.span("line"), message)
 
 
+_SAID = lazy_pattern(
+    r"(?m)(?:^|(?<=\r))[ \t]*(?:[-*+][ \t]+)?[*_`]*verdict[*_`]*[ \t]*:[*_`]*[ \t]*[*_`]*(?P<said>[A-Za-z][^\r\n]*)",
+    re.IGNORECASE,
+)
+_A_VERDICT = lazy_pattern(r"(?i)(?:PASS|FAIL|OUTDATED(?:[_ ]ONLY)?|PENDING|N/?A|none|TODO|see|NOT)(?:\b|_)(?!ED|ING)")
+
+
+class VerdictUnknown(ReportRule):
+    """Report with a verdict that is not one
+
+    Gates and boards know PASS, FAIL and OUTDATED_ONLY, so they see no verdict here.
+
+    Remedy: write one of the three.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        reports = [placed.section for placed in document.placed if placed.spec.key == "validation_reports"]
+        for match in (one for part in reports for one in _SAID.finditer(document.source.text, part.start, part.end)):
+            if not _A_VERDICT.match(match["said"]) and not match["said"].startswith("<"):
+                hint = f"write one of {', '.join(VERDICTS)}"
+                yield self.fault(match.span("said"), f"the verdict is {match['said'][:40]!r}", hint=hint)
+
+
+_REPORTED_ON = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[ \t]*[-*+][ \t]+[*_`]*task packet[*_`]*[ \t]*:[*_` \t]*(?P<said>[^\r\n]+)"
+)
+
+
 _MISSES = lazy_pattern(
     r"(?i)\bmissing (?:required )?(?:fields?|sections?)[^()\r\n]{0,20}\((?P<names>[^()\r\n]{3,200})\)"
 )
@@ -99,9 +151,10 @@ _NAME = lazy_pattern(r"[A-Z][A-Z_]{2,}")
 
 
 class ReportContradicts(ReportRule):
-    """Report that calls something missing that the packet contains
+    """Report that does not fit the packet
 
-    Either the report was copied from another packet, or the packet was completed later and not judged again.
+    It names another packet, or misses what this one contains: it was copied from another packet, or the packet was
+    completed later and not judged again.
 
     Remedy: judge the packet again, and append a report.
     """
@@ -110,6 +163,14 @@ class ReportContradicts(ReportRule):
     strict_severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Problem]:
+        own = WorkPacketId.try_parse(document.own_id)
+        reports = [placed.section for placed in document.placed if placed.spec.key == "validation_reports"]
+        spans = ((part.start, part.end) for part in reports if own is not None)
+        for match in (one for span in spans for one in _REPORTED_ON.finditer(document.source.text, *span)):
+            named = [name for name, *_ in find_ids(match["said"])]
+            if named and own is not None and all(name.base != own.base for name in named):
+                yield self.fault(match.span("said"), f"the report is about {named[0]}, but this is {own}")
+        yield from self._other_versions(document, reports)
         for match in _MISSES.finditer(document.source.text) if "issing" in document.source.text else ():
             there = {
                 key: line
@@ -127,17 +188,36 @@ class ReportContradicts(ReportRule):
                 shown = ", ".join(f"{name} (line {line})" for name, line in present.items())
                 yield self.fault(match.span(), f"this is said to be missing, but the packet has it: {shown}")
 
+    def _other_versions(self, document: Packet, reports: list[Section]) -> Iterator[Problem]:
+        """Report a verdict that was based on another version of the specification than the packet."""
+        baseline = document.text_at("authority", "spec_baseline")
+        wanted = dict(_VERSIONED.findall(baseline.value)) if baseline is not None and reports else {}
+        for match in _REPORTED_SPEC.finditer(document.source.text, *_span_of(reports[-1])) if wanted else ():
+            for stem, version in _VERSIONED.findall(match["said"]):
+                if wanted.get(stem, version) != version:
+                    message = f"the report is based on {stem}{version}, but SPEC_BASELINE is {stem}{wanted[stem]}"
+                    yield self.fault(match.span("said"), message)
 
+
+_REPORTED_SPEC = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[ \t]*[-*+][ \t]+[*_`]*(?:master )?spec(?:ification)?[*_`]*[ \t]*:[*_` \t]*(?P<said>[^\r\n]+)"
+)
+
+
+_VERSIONED = lazy_pattern(r"([A-Za-z][\w-]{0,60}?_)(v\d+(?:\.\d+)*)(?=\.md\b)")
 _HANDOFF = lazy_pattern(
     r"(?m)(?:^|(?<=\r))[ \t>*+-]*[*_`]*(?:Current )?WP_STATUS[*_`]*[ \t]*:[*_ \t]*(?P<said>\S[^\r\n]*)"
 )
 _UNFINISHED = lazy_pattern(r"(?i)\b(?:in progress|ready for|awaiting|pending|not started|blocked)\b")
 
 
-class HandoffContradicts(ReportRule):
-    """Handoff that describes finished work as unfinished
+_ENDED = lazy_pattern(r"(?i)(?:done|validated|merged|closed)\b(?! when| once| if| after)")
 
-    The next session reads the handoff first, and would do the work again.
+
+class HandoffContradicts(ReportRule):
+    """Handoff that contradicts the status
+
+    The next session reads the handoff first, and would do the work again, or leave it out.
 
     Remedy: update WP_STATUS in STATUS_HANDOFF.
     """
@@ -152,6 +232,11 @@ class HandoffContradicts(ReportRule):
         if last is not None and _UNFINISHED.search(last["said"]) and _is_finished(document):
             what = "the status" if document.status is not None and not verdicts(document) else "the last verdict"
             yield self.fault(last.span("said"), f"WP_STATUS is {last['said'][:60]!r}, but {what} says that it is done")
+        lanes = document.lanes.named(document.status.value) if document.status is not None else ()
+        at_work = bool(lanes) and all(lane.in_work and (lane.waits or lane.acts == HOLDER) for lane in lanes)
+        if last is not None and at_work and _ENDED.match(last["said"]) and not verdicts(document):
+            message = f"WP_STATUS is {last['said'][:60]!r}, but the status is {lanes[0].title}"
+            yield self.fault(last.span("said"), message)
 
 
 _MANIFEST = lazy_pattern(
@@ -184,29 +269,104 @@ class ManifestUnchanged(ReportRule):
             values.clear()
 
 
+_WINDOW = lazy_pattern(
+    r"(?m)(?:^|(?<=\r))[ \t>*+-]*(?P<key>Target File|Start|End|Line Delta|Pre-SHA1|Post-SHA1)[*_`]*[ \t]*:[*_` \t]*"
+    r"(?P<value>[^\r\n`*]*)"
+)
+_EMPTY_BLOB = "da39a3ee5e6b4b0d3255bfef95601890afd80709"
+_FORTY = lazy_pattern(r"[0-9a-fA-F]{40}")
+_WHOLE = lazy_pattern(r"[+-]?\d{1,7}")
+
+
+class ManifestContradicts(ReportRule):
+    """Manifest whose numbers contradict each other
+
+    The lines that were changed cannot be found by these numbers, so the manifest proves nothing.
+
+    Remedy: correct the numbers: the lines from Start to End in the new file, and how many lines it has more.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        if "Line Delta" not in document.source.text:
+            return
+        for values in _manifests(document):
+            numbers = {
+                key: int(one["value"].strip()) for key, one in values.items() if _WHOLE.fullmatch(one["value"].strip())
+            }
+            first, last, more = (numbers.get(key) for key in ("Start", "End", "Line Delta"))
+            if first is not None and last is not None and last < first and last + first > 0:
+                yield self.fault(values["End"].span("key"), f"End is {last}, but Start is {first}")
+            new = "Pre-SHA1" in values and values["Pre-SHA1"]["value"].strip() == _EMPTY_BLOB
+            if new and first == 1 and last is not None and more is not None and more > last:
+                message = f"Line Delta is {more}, but the new file ends at line {last}"
+                yield self.fault(values["Line Delta"].span("key"), message)
+
+
+def _manifests(document: Packet) -> Iterator[dict[str, re.Match[str]]]:
+    """Yield the fields of each manifest in the section VALIDATION."""
+    values: dict[str, re.Match[str]] = {}
+    for match in _WINDOW.finditer(document.source.text, *_span_of(_validation(document))):
+        if match["key"] == "Target File" and values:
+            yield values
+            values = {}
+        values.setdefault(match["key"], match)
+    if values:
+        yield values
+
+
+def _validation(document: Packet) -> Section | None:
+    placed = document.placed_section("validation")
+    return placed.section if placed is not None else None
+
+
+def _span_of(section: Section | None) -> tuple[int, int]:
+    return (section.start, section.end) if section is not None else (0, 0)
+
+
 _EMPTY_FIELDS = lazy_pattern(
     r"(?m)(?:(?:^|(?<=\r))[ \t>*+-]*[*_`]*(?:Lint Results|Artifacts|Timestamp|Operator|Notes)"
     r"[*_`]*[ \t]*:[*_ \t]*(?:\r\n|\n|\r)){2,}"
 )
 
 
+# The gates of a manifest have names of several words: `current_file_matches_preimage`.
+_OPEN_GATE = lazy_pattern(r"(?m)(?:^|(?<=\r))(?:[ \t]+|-[ \t]+)[-*+] \[ \] (?P<name>[a-z0-9]+(?:_[a-z0-9]+)+)\b")
+
+
 class ManifestIncomplete(ReportRule):
-    """Manifest with empty fields in finished work
+    """Incomplete manifest in finished work
 
-    It is no longer known who made the change, and what was run afterwards.
+    What was changed, by whom, and what was run afterwards, can no longer be told.
 
-    Remedy: fill in the fields.
+    Remedy: fill in the fields, and tick the gates that were passed.
     """
 
     severity = "info"
     strict_severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Problem]:
+        gates = list(_OPEN_GATE.finditer(document.source.text, *_span_of(_validation(document))))
+        if gates and _is_finished(document):
+            more = f", nor {len(gates) - 1} more" if len(gates) > 1 else ""
+            yield self.fault(
+                gates[0].span("name"), f"the gate {gates[0]['name']} is not ticked{more}, but the work is done"
+            )
         if "Lint Results" not in document.source.text or not _is_finished(document):
             return
         for match in _EMPTY_FIELDS.finditer(document.source.text):
             count = len(match[0].splitlines())
             yield self.fault((match.start(), match.start() + 1), f"{count} fields of the manifest are empty")
+        for values in _manifests(document):
+            digests = [values[key] for key in ("Pre-SHA1", "Post-SHA1") if key in values]
+            # A file that was deleted or is new may have words in place of one of them.
+            known = [match for match in digests if _FORTY.fullmatch(match["value"].strip())]
+            for match in digests if known and "Target File" in values else ():
+                value = match["value"].strip()
+                if match not in known and not any(map(str.isspace, value)) and "/" not in value:
+                    shown = f"is {value!r}" if value else "is empty"
+                    yield self.fault(match.span("key"), f"{match['key']} {shown}, not a digest of 40 digits")
 
 
 _QUESTIONS = lazy_pattern(

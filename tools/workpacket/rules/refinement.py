@@ -17,8 +17,9 @@ from workpacket.documents.spec_pointer import candidates, names_passage
 from workpacket.documents.summary import AnchorSummary, Place, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
-from workpacket.rules.identity import PLACEHOLDER
+from workpacket.rules.anchors import HEADING, chapters, folded, is_unknown_chapter
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, first_lines, repeated
+from workpacket.rules.structured import PLACEHOLDER, says_something
 from workpacket.text.blocks import normal_key
 from workpacket.text.formats import date, legacy_signature
 from workpacket.text.source import Source
@@ -26,13 +27,10 @@ from workpacket.text.source import Source
 # Python refuses to convert a number of thousands of digits, and no file has so many lines.
 _LINE_NUMBER = lazy_pattern(r"[0-9]{1,9}\Z")
 
-_ESCAPE = lazy_pattern(r"\\u([0-9a-fA-F]{4})")
 _ELLIPSIS = lazy_pattern(r"\s*(?:\[?\.\.\.\]?)\s*\Z")
 
-_HEADING = lazy_pattern(r"(#{1,6})[ \t]+(\S.*)")
 _NO_LEVEL = 7
-# The number of a chapter: in its heading, and in an anchor behind the name of the specification.
-_CHAPTER = lazy_pattern(r"(?:\u00a7 ?)?(\d+(?:\.\d+)*)\.?(?=\s|\Z)")
+# The number of a chapter in an anchor, behind the name of the specification.
 _NAMED_CHAPTER = lazy_pattern(
     r"[\w./-]+\.md`?[ :#-]*(?:\u00a7 ?|section |chapter )?(\d{1,4}(?:\.\d{1,4}){0,8})(?=[\s:,.]|\Z)"
 )
@@ -122,7 +120,8 @@ class AnchorNotFound(SpecificationRule):
         for anchor in refinement["anchors"]:
             problem = anchor_problem(anchor, source)
             if problem:
-                yield self.finding(path, anchor["place"], problem)
+                past = problem.startswith("the window ends")
+                yield self.finding(path, anchor["end_place"] if past else anchor["place"], problem)
 
 
 class AnchorChapterUnknown(SpecificationRule):
@@ -140,15 +139,11 @@ class AnchorChapterUnknown(SpecificationRule):
         source = specification(refinement, files)
         if source is None or not _pinned(refinement, source):
             return
-        headings = (_HEADING.match(source.line(number)) for number in range(1, source.line_count + 1))
-        numbers = {match[1] for heading in headings if heading and (match := _CHAPTER.match(heading[2]))}
+        numbers = chapters(source)
         for anchor in refinement["anchors"]:
             named = _NAMED_CHAPTER.match(folded(anchor["name"]))
-            parts = named[1].split(".") if named is not None else []
-            # A part of a chapter need not have a heading of its own.
-            known = any(".".join(parts[:count]) in numbers for count in range(len(parts), 0, -1))
-            if len(numbers) > 1 and named is not None and not known:
-                yield self.finding(path, anchor["place"], f"{source.path} has no chapter {named[1]}")
+            if named is not None and is_unknown_chapter(named[1], numbers):
+                yield self.finding(path, anchor["name_place"], f"{source.path} has no chapter {named[1]}")
 
 
 class AnchorInRoadmap(SpecificationRule):
@@ -179,7 +174,7 @@ def _roadmap_above(source: Source, line: int) -> str:
     """Return the heading of a roadmap that contains the line; '' if none does."""
     level = _NO_LEVEL
     for number in range(min(line, source.line_count), 0, -1):
-        match = _HEADING.match(source.line(number))
+        match = HEADING.match(source.line(number))
         if match is not None and len(match[1]) < level:
             level = len(match[1])
             if "roadmap" in match[2].casefold():
@@ -247,11 +242,6 @@ def contains_excerpt(lines: Sequence[str], excerpt: str) -> bool:
             return False
         position = found
     return True
-
-
-def folded(text: str) -> str:
-    """Return the text with escapes decoded and white space folded."""
-    return " ".join(_ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), text).split())
 
 
 class ApprovedUnsigned(RefinementRule):
@@ -352,6 +342,10 @@ class SignatureBeforeDocument(RefinementRule):
             yield self.fault(created.span, message)
 
 
+# The section may say in a few words that there is nothing to propose.
+_SHORT_ANSWER = 60
+
+
 class VerdictContradiction(RefinementRule):
     """Verdict and enrichment contradict each other
 
@@ -363,10 +357,21 @@ class VerdictContradiction(RefinementRule):
 
     def check(self, document: Refinement) -> Iterator[Problem]:
         verdict, enrichment = _word(document.verdict), _word(document.enrichment_needed)
+        placed = document.placed_section("proposed_spec_enrichment") if enrichment == "NO" else None
+        proposed = document.proposed_enrichment if enrichment == "NO" else ""
+        said = len(proposed) > _SHORT_ANSWER or proposed.startswith("#")
+        if said and "SPEC_ANCHOR" not in proposed and document.enrichment_needed is not None:
+            span = placed.section.title_span if placed is not None else document.enrichment_needed.span
+            yield self.fault(span, "ENRICHMENT_NEEDED is NO, but PROPOSED_SPEC_ENRICHMENT has a text")
         if document.enrichment_needed is None or (verdict, enrichment) not in {("PASS", "YES"), ("FAIL", "NO")}:
             return
         message = f"CLEARLY_COVERS_VERDICT is {verdict}, but ENRICHMENT_NEEDED is {enrichment}"
         yield self.fault(document.enrichment_needed.span, message)
+
+
+_AMBIGUITY = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[ \t]*[-*+][ \t]+(?P<said>(?:potential |open )?ambiguity)[ \t]*:(?![ \t]*(?:none|n/?a)\b)"
+)
 
 
 class AmbiguityContradiction(RefinementRule):
@@ -381,6 +386,12 @@ class AmbiguityContradiction(RefinementRule):
         found = document.ambiguity_found
         if found is not None and _word(found) == "YES" and _word(document.verdict) == "PASS":
             yield self.fault(found.span, "AMBIGUITY_FOUND is YES, but CLEARLY_COVERS_VERDICT is PASS")
+        gaps = document.placed_section("gaps_identified") if found is not None and _word(found) == "NO" else None
+        span = (gaps.section.start, gaps.section.end) if gaps is not None else (0, 0)
+        named = _AMBIGUITY.search(document.source.text, *span)
+        if named is not None:
+            line = document.source.line_and_column(found.start)[0] if found is not None else 0
+            yield self.fault(named.span("said"), f"this is an ambiguity, but AMBIGUITY_FOUND is NO (line {line})")
 
 
 class EnrichmentReasonMissing(RefinementRule):
@@ -393,8 +404,12 @@ class EnrichmentReasonMissing(RefinementRule):
 
     def check(self, document: Refinement) -> Iterator[Problem]:
         needed, reason = document.enrichment_needed, document.reason_no_enrichment
-        if needed is not None and _word(needed) == "NO" and (reason is None or not reason.value):
+        if needed is None or _word(needed) != "NO":
+            return
+        if reason is None or not reason.value:
             yield self.fault(needed.span, "ENRICHMENT_NEEDED is NO, but REASON_NO_ENRICHMENT is empty")
+        elif not says_something(reason.value) and not reason.value.startswith("<"):
+            yield self.fault(reason.span, f"ENRICHMENT_NEEDED is NO, but REASON_NO_ENRICHMENT is {reason.value!r}")
 
 
 class EnrichmentTextMissing(RefinementRule):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date
 
-from workpacket.documents.document import Text
+from workpacket.documents.document import Text, as_text
 from workpacket.documents.gate_logs import GATE_TYPES, GATES, VERDICTS, GateDocument, OrchestratorGates, ValidatorGates
 from workpacket.documents.places import kind_of
 from workpacket.documents.register_table import RegisterDocument, Table
@@ -190,6 +190,8 @@ class AuditDateContradicts(AuditRule):
         for row in document.rows:
             token, when = row.signature, row.date_time
             day = _DAY.search(when.value) if when is not None else None
+            if when is not None and when.value and day is None and not _ANY_DAY.search(when.value):
+                yield self.fault(when.span, f"the row has no date, but {when.value!r}")
             if token is None or when is None or day is None or legacy_signature(token.value):
                 continue
             signed = f"{_moment(token):012}"
@@ -205,6 +207,7 @@ def _moment(token: Text) -> int:
     return int(digits[4:8] + digits[2:4] + digits[:2] + digits[8:])
 
 
+_ANY_DAY = lazy_pattern(r"\d{2}")
 _DAY = lazy_pattern(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 _WORK_KINDS = frozenset({"packet", "stub"})
 _NO_WORDS = lazy_pattern(r"[\W_]+")
@@ -466,6 +469,10 @@ class GateValueUnknown(GateRule):
                 if event.name is not None and event.name.value.upper() not in GATE_TYPES:
                     message = f"unknown gate {event.name.value!r}"
                     yield self.fault(event.name.span, message, hint=f"one of {', '.join(GATE_TYPES)}")
+        for session in document.sessions if isinstance(document, ValidatorGates) else ():
+            status = as_text(session.get("status"))
+            if status is not None and status.value == "COMMITTED" and not session.string_at("verdict"):
+                yield self.fault(status.span, "the session is COMMITTED, but has no verdict")
         for _, what, text in document.stated():
             if what == "verdict" and text.value.upper() not in VERDICTS:
                 message = f"unknown verdict {text.value!r}"

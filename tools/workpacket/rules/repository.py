@@ -25,6 +25,7 @@ from workpacket.documents.summary import (
     RegistrySummary,
     RoleSummary,
     RowSummary,
+    SidecarSummary,
     SignatureSummary,
     WorkSummary,
 )
@@ -282,6 +283,7 @@ class RepositorySummaries:
     refinements = _OfKind[RefinementSummary]("refinement")
     signature_audits = _OfKind[SignatureSummary]("signature_audit")
     roles = _OfKind[RoleSummary]("role_progress")
+    sidecars = _OfKind[SidecarSummary]("commit_sidecar")
 
     def __init__(
         self,

@@ -9,12 +9,14 @@ from typing import cast
 
 from workpacket.documents.document import without_quotes
 from workpacket.documents.role_progress import KEYS, PHASES, STATUSES, RoleProgress, closing_of, is_open
+from workpacket.documents.structured import items_of_section
 from workpacket.documents.summary import RoleSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, RepositoryRule, repeated
 from workpacket.rules.settings import SETTINGS, phases_of
+from workpacket.rules.structured import says_something
 from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
 
@@ -38,7 +40,7 @@ class RoleKeyMissing(RoleRule):
         if not document.is_checkpoint or document.root is None:
             return
         stated = document.root.mapping
-        missing = [key for key in KEYS if key not in stated or stated[key].value in (None, "")]
+        missing = [key for key in KEYS if key not in stated or stated[key].value in (None, "", "TODO", "TBD")]
         if missing:
             keys = document.root.keys or {}
             empty = [keys[key] for key in missing if key in keys]
@@ -201,6 +203,32 @@ class RoleNoteTime(RoleRule):
         if without:
             more = f", nor do {len(without) - 1} more" if len(without) > 1 else ""
             yield self.fault(without[0].span, f"this note does not begin with [HH:MM]{more}")
+
+
+_LEFT = frozenset({"remaining_work", "remaining_tasks", "remaining_steps", "not_done_yet", "still_to_do", "todo"})
+
+
+class RoleWorkLeft(RoleRule):
+    """Complete checkpoint with a list of remaining work
+
+    The role is not resumed, so the rest is never done.
+
+    Remedy: set the status to in_progress, or delete what is done from the list.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: RoleProgress) -> Iterator[Problem]:
+        status = document.status
+        if status is None or status.value not in {"complete", "completed", "done"}:
+            return
+        for section in document.sections():
+            left = [item for item in items_of_section(document.source, section) if not item.ticked]
+            left = [item for item in left if says_something(item.text)]
+            if section.name in _LEFT and left:
+                count = f"{len(left)} items" if len(left) > 1 else "one item"
+                yield self.fault(section.title_span, f"the status is {status.value}, but {count} remain")
 
 
 class RoleZombie(RepositoryRule):

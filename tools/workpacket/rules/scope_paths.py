@@ -8,10 +8,12 @@ from workpacket.documents.batch import BatchCheckpoint, BatchTasks
 from workpacket.documents.document import Text
 from workpacket.documents.packet import Packet
 from workpacket.documents.work_package import WorkPackage
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.gates import pattern_of
 from workpacket.problem import Problem
 from workpacket.rules.packet import is_too_wide
 from workpacket.rules.rule import DocumentRule
+from workpacket.rules.structured import PLACEHOLDER, says_something
 from workpacket.text.formats import repository_path
 
 
@@ -49,6 +51,28 @@ class ScopeTooWide(DocumentRule[Packet | WorkPackage]):
         for entry in entries:
             if is_too_wide(entry.value):
                 yield self.fault(entry.span, f"the scope {entry.value!r} contains the whole repository")
+
+
+class ScopeWithoutPath(DocumentRule[Packet]):
+    """Scope that names no path
+
+    No change can be compared with it, so everything counts as outside of it, or nothing.
+
+    Remedy: list the files and folders that the work may change.
+    """
+
+    kinds = ("packet",)
+    severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        said = [entry for entry in document.in_scope_paths if says_something(entry.value)]
+        said = [entry for entry in said if not PLACEHOLDER.match(entry.value) and not is_too_wide(entry.value)]
+        if said and not any(_LIKE_A_PATH.search(entry.value) for entry in said):
+            yield self.fault(said[0].span, f"the scope {said[0].value[:60]!r} names no path")
+
+
+# A folder, an ending, a pattern, or a name in backticks or on its own.
+_LIKE_A_PATH = lazy_pattern(r"[/\\*`]|\w\.\w|\A\.?\w[\w-]*\Z")
 
 
 def _paths(document: Packet | BatchTasks | BatchCheckpoint) -> Iterator[tuple[Text, str]]:

@@ -18,12 +18,22 @@ from workpacket.text.edits import TextRun
 INVISIBLE: Final = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 _FIELD_LINE = lazy_pattern(r"[\s>*+-]*[*_`]*(?P<key>\w[^:\uff1a\r\n]{0,60}?)[*_`]*[ \t]*[:\uff1a]")
 
+# `<not applicable>` is an answer, but a comment is not. `PASS | FAIL` is a choice that the template leaves open.
+PLACEHOLDER = lazy_pattern(
+    r"<(?!!--|(?i:not applicable|n/?a|none|unclaimed|unassigned)\b)[^<>\n]*>|(?:PENDING|TBD|TODO|FIXME)\b"
+    r"|[A-Z_]{2,}(?:[ \t]*\|[ \t]*[A-Z_]{2,})+|(?:YES[ \t]*/[ \t]*NO|PASS[ \t]*/[ \t]*FAIL)\b"
+    r"|(?i:to be (?:determined|defined|decided|written|done)(?:[ ,]+(?:later|soon|yet))?[. ]*(?=\n|\Z))"
+    r"|(?i:(?:see|same as|as) above[. ]*(?=\n|\Z))|(?i:lorem ipsum dolor\b[^\n]*)"
+    r"|(?:\{\{? ?[a-z][a-z_ ]*\}?\}|\?{2,}|\.{3})[ \t]*(?=\n|\Z)"
+)
+
 # A rule about every document that is read with a layout.
 StructuredRule = DocumentRule[StructuredDocument]
 
 _ASIDES = lazy_pattern(r"\([^()\n]*\)|\[[^\[\]\n]*\]")
 _HEADING = lazy_pattern(r"[ \t]*+(#{1,6})[ \t]++([^\r\n]*)")
 _GLUED = lazy_pattern(r"\\n#{1,6} (?P<title>[A-Za-z][^\\\r\n]{0,100})")
+_ON_A_LINE = lazy_pattern(r"(?m)(?<=[^\s#>*+-]) #{2,4} (?P<title>[A-Z][^\r\n#]{2,100}?)[ \t]*(?=[\r\n]|\Z)")
 # The list mark, box or quotation mark before the text.
 _DRESS = lazy_pattern(r"[\s>*+_`~-]*(?:\d+[.)]\s+)?(?:\[[ xX]?\](?=\s|\Z)\s*)?[*_`\"']*")
 _NOTHING_SAID = lazy_pattern(
@@ -35,6 +45,7 @@ _NOTHING_SAID = lazy_pattern(
 # Marks before a heading that Markdown does not read as one: of a quotation, a list, emphasis, and the heading itself.
 _LIKE_A_HEADING = lazy_pattern(r"(?P<marks>[\s>*+_#\\-]*)(?P<title>\w[^\n]*?)[\s*_#]*")
 _LONGEST_HEADING = 120
+_IN_CAPITALS = lazy_pattern(r"(?m)(?:^|(?<=\r))([A-Z][A-Z_ ]{4,40})[ \t]*(?=[\r\n])")
 
 # Letters of other scripts that look like Latin ones, and the Latin letters that they look like.
 _ALIKE: Final = str.maketrans(
@@ -226,6 +237,17 @@ def hidden_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec,
             yield spec, (start, end), None
 
 
+def _bare_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec, tuple[int, int]]]:
+    """Yield the lines that consist of the name of an optional section in capitals, between paragraphs."""
+    present = {placed.spec.key for placed in document.placed}
+    optional = {spec.heading: spec for spec in document.layout.sections if not spec.required}
+    optional = {name: spec for name, spec in optional.items() if name.isupper() and spec.key not in present}
+    for match in _IN_CAPITALS.finditer(document.source.text) if optional else ():
+        spec = optional.get(match[1])
+        if spec is not None and not _is_code(document, match.start()):
+            yield spec, match.span(1)
+
+
 def _named_by(document: StructuredDocument, line: str) -> SectionSpec | None:
     """Return the section that a line names, if it consists of nothing else: in bold, in a quotation, after an escaped
     mark, or without the space after its marks.
@@ -275,6 +297,10 @@ class HeadingHidden(StructuredRule):
             what = "comment or HTML" if block.kind == "html" else "code block"
             message = f"the section {spec.heading} is inside the {what} that begins on line {block.line}"
             yield self.fault(span, message, hint=f"end it before this line; it now ends on line {block.end_line}")
+        for spec, span in _bare_headings(document):
+            message = f"this line names the section {spec.heading}, but Markdown does not read it as a heading"
+            yield self.fault(span, message, hint=f"write `{'#' * document.layout.levels[0]} {spec.heading}`")
+        yield from self._hidden_fields(document)
         if " ##" not in document.source.text:
             return
         known = {spec.key for spec, *_ in hidden_headings(document)}
@@ -288,13 +314,29 @@ class HeadingHidden(StructuredRule):
                         span = (first.start, first.spans[-1][1])
                         yield self.fault(span, f"the heading {title[:60]!r} is inside a list item")
 
+    def _hidden_fields(self, document: StructuredDocument) -> Iterator[Problem]:
+        """Report headings of fields, such as `### DONE_MEANS`, that a code block swallows."""
+        if document.source.text.count("```") < 2:
+            return
+        given = {field.name for placed in document.placed for field in placed.fields}
+        given |= {placed.spec.key for placed in document.placed}
+        wanted = {spec.key: spec for placed in document.placed for spec in placed.spec.fields if spec.key not in given}
+        for block in (block for section in document.outline.walk() for block in walk(section.blocks)):
+            for start, end in block.spans if block.kind == "fence" and wanted else ():
+                match = _HEADING.match(document.source.text[start:end])
+                spec = wanted.pop(normal_key(match[2].rstrip(" \t#")), None) if match else None
+                if match and spec is not None:
+                    message = f"{spec.label} is inside the code block that begins on line {block.line}"
+                    hint = f"end the code block before this line; it now ends on line {block.end_line}"
+                    yield self.fault((start + match.start(1), start + match.end(2)), message, hint=hint)
+
 
 class HeadingGlued(StructuredRule):
     """Heading joined to the line before it
 
-    A program wrote the two characters `\\n` instead of a line feed, so the heading is in the middle of a line.
+    The line feed before it was lost, or a program wrote the two characters `\\n` instead, so the section is not read.
 
-    Remedy: replace each `\n` with a line feed.
+    Remedy: begin a new line before the heading, and replace each `\\n` with a line feed.
     """
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
@@ -308,6 +350,10 @@ class HeadingGlued(StructuredRule):
                 (match.start(), match.start("title") + 1),
                 "a heading begins in the middle of this line, after a literal \\n",
             )
+        for match in _ON_A_LINE.finditer(document.source.text) if " ##" in document.source.text else ():
+            spec = document.layout.section(match["title"])
+            if spec is not None and spec.key not in present and not _is_code(document, match.start()):
+                yield self.fault(match.span("title"), f"the heading {spec.heading} is in the middle of this line")
 
 
 def _is_code(document: StructuredDocument, position: int) -> bool:
@@ -395,7 +441,8 @@ class OldHeading(StructuredRule):
                 continue
             section = placed.section
             start, end = section.title_span
-            name = section.title.partition("(")[0].partition("[")[0].partition(":")[0].rstrip()
+            name, colon, value = section.title.partition("(")[0].partition("[")[0].rstrip().partition(":")
+            name = f"{name}:" if colon and not value and not section.subsections else name.rstrip()
             wanted = placed.spec.heading.partition("(")[0].rstrip()
             if name != wanted:
                 run = TextRun.quoting(document.source.text, start, name)

@@ -463,6 +463,25 @@ class BoardActiveIncomplete(BoardRule):
                 yield self.fault(entry.token.span, message, hint=hint)
 
 
+class BoardBranchOfAnother(BoardRule):
+    """Active entry with the branch of another packet
+
+    People who look for the work of this packet find that of the other.
+
+    Remedy: correct the branch, or the id of the entry.
+    """
+
+    severity = "warning"
+
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
+        for entry in document.entries:
+            branch = entry.details().get("branch") if entry.lane_token == ACTIVE_TOKEN else None
+            own = WorkPacketId.try_parse(entry.wp_id.value)
+            named = find_ids(branch.value.replace("/", " ")) if branch is not None else []
+            if branch is not None and own is not None and named and all(name.base != own.base for name, *_ in named):
+                yield self.fault(branch.span, f"the branch is that of {named[0][0]}, but the entry is {own}")
+
+
 class BoardSyncDate(BoardRule):
     """Invalid date in last_sync
 

@@ -13,7 +13,10 @@ from workpacket.text.edits import TextRun, fix_of
 from workpacket.text.source import Source
 
 _LONE_SURROGATES = lazy_pattern("[\udc80-\udcff]+")
-_CONTROLS = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]+")
+# Also characters without a width that no script needs; joiners are part of words and emoji.
+_CONTROLS = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u200b\u2060\ufeff]+")
+_WITHOUT_WIDTH = frozenset("\u200b\u2060\ufeff")
+_WITH_NAMES = frozenset({"stub", "packet", "refinement"})
 # PowerShell reads a backtick with a letter as an escape; old code pages draw symbols for control characters.
 _MEANT_BY_CONTROLS = {
     "\x00": "`0",
@@ -33,6 +36,10 @@ _BIDI = lazy_pattern("[\u202a-\u202e\u2066-\u2069]+")
 _CONFLICT = lazy_pattern(r"(?:^|(?<=\r))(?:(<{7}|>{7}|\|{7})(?=[ \r]|$)|={7}(?=\r|$))", re.MULTILINE)
 _HOME = lazy_pattern(
     r"(?:(?<=file://)|(?<![\w/.~-]))(/home/[^/\s`'\")]+|/Users/[^/\s`'\")]+|/root(?=/)|[A-Za-z]:\\Users\\[^\\\s`'\")]+)"
+)
+_DRIVE = lazy_pattern(
+    r"(?<![\w:/.])(?:sqlite:///)?[A-Za-z]:[\\/](?!/)(?:Projects|work|dev|src|code|repos?|git)[\\/][^\s`'\")]+",
+    re.IGNORECASE,
 )
 _HOME_STARTS = ("/home/", "/Users/", "/root/", ":\\Users\\")
 # Generic names that identify no one.
@@ -189,12 +196,23 @@ class ControlCharacter(TextRule):
         garbled = [match.span() for match in mojibake(document.source.text)]
         alike: dict[str, list[re.Match[str]]] = {}
         for match in _CONTROLS.finditer(document.source.text):
-            if not any(start <= match.start() < end for start, end in garbled):
-                alike.setdefault(match[0], []).append(match)
+            if any(start <= match.start() < end for start, end in garbled) or _is_in_a_name(document, match):
+                continue
+            alike.setdefault(match[0], []).append(match)
         for characters, found in alike.items():
             names = ", ".join(f"U+{ord(character):04X}" for character in characters[:4])
             message = f"control character {names}{_repeated(document, found)}"
             yield self.fault(found[0].span(), message, hint=_what_was_meant(found[0]))
+
+
+def _is_in_a_name(document: Document, match: re.Match[str]) -> bool:
+    """Whether a character without a width is in an id, a key or a heading, where `look_alike_character` reports it."""
+    if match[0] not in _WITHOUT_WIDTH or document.kind not in _WITH_NAMES:
+        return False
+    start, end = document.source.line_span(document.source.line_and_column(match.start())[0])
+    line, at = document.source.text[start:end], match.start() - start
+    word = line[line.rfind(" ", 0, at) + 1 :].split(" ", 1)[0]
+    return line.startswith("#") or ":" in line[at:].split(" ", 1)[0] or "WP" in word
 
 
 def _repeated(document: Document, found: Sequence[re.Match[str]]) -> str:
@@ -256,9 +274,9 @@ class ConflictMarker(TextRule):
 
 
 class HomePath(TextRule):
-    """Absolute path into a home folder
+    """Absolute path of one machine
 
-    The path reveals a user name, and does not exist on other machines.
+    The path into a home folder, or on a drive, may reveal a name, and does not exist on other machines.
 
     Remedy: write the path relative to the repository.
     """
@@ -268,6 +286,10 @@ class HomePath(TextRule):
 
     def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
+        drives = list(_DRIVE.finditer(text)) if ":\\" in text or ":/" in text else []
+        if drives:
+            shown = f"an absolute path: {drives[0][0][:80]}{_repeated(document, drives)}"
+            yield self.fault(drives[0].span(), shown, hint="write it relative to the repository")
         if not any(start in text for start in _HOME_STARTS):
             return
         for match in _HOME.finditer(text):
@@ -303,12 +325,12 @@ class Mojibake(TextRule):
 
 _LOST = lazy_pattern(
     r"(?m)(?:(?<=[\w)] )|(?<=[\r\n]# )|(?<=[\r\n]## ))\?{3,}(?= [\w`(])|(?<=\w)\?{3}(?=\w)"
-    r"|(?:^|(?<=[\r\n]))[ \t]*[-*][ \t]+(?=\?\. )"
+    r"|(?:^|(?<=[\r\n]))[ \t]*[-*][ \t]+(?=\?\. )|\ufffd+"
 )
 
 
 class CharactersLost(TextRule):
-    """Question marks or letters in place of characters that a program could not write
+    """Question marks, U+FFFD or letters in place of characters that a program could not write
 
     The original character, such as an arrow, a dash or a section sign, is lost.
 
@@ -317,7 +339,16 @@ class CharactersLost(TextRule):
 
     severity = "warning"
     confidence = "likely"
-    kinds = ("stub", "packet", "refinement", "task_board", "registry", "signature_audit", "role_progress")
+    kinds = (
+        "stub",
+        "packet",
+        "refinement",
+        "task_board",
+        "registry",
+        "signature_audit",
+        "role_progress",
+        "work_package",
+    )
 
     def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
@@ -329,13 +360,25 @@ class CharactersLost(TextRule):
                 f"{signs[0][0]!r} is probably a section number whose \u00a7 became an A{_repeated(document, signs)}"
             )
             yield self.fault(signs[0].span(), message, hint=f"write \u00a7{signs[0][0][1:]}")
-        found = list(_LOST.finditer(text)) if "?" in text and ("???" in text or " ?. " in text) else []
+        asked = "?" in text and ("???" in text or " ?. " in text)
+        for match in _LOST_FENCE.finditer(text):
+            yield self.fault(
+                match.span("mark"),
+                "a mark of the fence was lost",
+                hint="write ```bash" if "ash" in match["name"] else f"write ```{match['name']}",
+            )
+        found = list(_LOST.finditer(text)) if asked or "\ufffd" in text else []
         if found:
-            message = f"question marks where other characters were{_repeated(document, found)}"
-            start = found[0].start() if found[0][0].startswith("?") else found[0].end()
+            what = "U+FFFD" if found[0][0].startswith("\ufffd") else "question marks"
+            message = f"{what} where other characters were{_repeated(document, found)}"
+            start = found[0].start() if found[0][0].startswith(("?", "\ufffd")) else found[0].end()
             yield self.fault((start, max(start + 1, found[0].end())), message)
 
 
+# A shell read the escape in "```bash" as a character, which was lost later.
+_LOST_FENCE = lazy_pattern(
+    r"(?m)(?:^|(?<=[\r\n]))[ \t]*(?P<mark>``?)(?=(?:b?ash|sh|text)[ \t]*(?:[\r\n]|\Z))b?(?P<name>[a-z]+)"
+)
 # A section number after an A, and words that are used on the same line as section numbers.
 _LOST_SIGN = lazy_pattern(r"A(?<![\w.-]A)\d{1,2}(?:(?:\.\d{1,3})+|\.\d{1,2}\.x|-\d{1,2})(?![\w-])")
 _ABOUT_SECTIONS = lazy_pattern(r"(?i)\b(?:main body|roadmap|spec_anchor|master spec)|_spec_v\d")

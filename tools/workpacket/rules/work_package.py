@@ -1,24 +1,18 @@
-"""Rules about work packages of spec-kitty: single ones, and all of a mission (their ids, dependencies and claims).
-
-An id such as WP07 is meaningful only within its mission, so every rule about several handles one mission at a time.
-Summaries have scoped ids (`<mission>--WP07`), which distinguish them from packages of other missions.
-"""
+"""Rules about single work packages of spec-kitty. `missions` compares those of a mission."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from itertools import pairwise
 
 from workpacket.documents.document import as_text, without_quotes
 from workpacket.documents.structured import items_of_section, walk_items
-from workpacket.documents.summary import Mention, PackageSummary, circles
-from workpacket.documents.work_package import OLDER_LANES, Stated, WorkPackage, mission_of
+from workpacket.documents.work_package import OLDER_LANES, Stated, WorkPackage
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId
 from workpacket.problem import Problem
-from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import DocumentRule, RepositoryRule, first_lines, repeated
+from workpacket.rules.rule import DocumentRule, first_lines
 from workpacket.text.blocks import walk
 from workpacket.text.edits import TextRun
 
@@ -152,6 +146,8 @@ def _why_no_path(path: str) -> str:
         return "has a bracket that is not closed"
     if path.startswith("/") or ".." in path.split("/"):
         return "leaves the repository"
+    if path.endswith((",", ";")):
+        return "ends with a comma" if path.endswith(",") else "ends with a semicolon"
     return "ends with a dot" if path.endswith(".") and not path.endswith("/.") and path != "." else ""
 
 
@@ -295,13 +291,16 @@ class PackageDoneUnticked(WorkPackageRule):
         if not boxes and not finished:
             items = (walk_items(items_of_section(document.source, section)) for section in document.sections())
             boxes = list({item.span: item for part in items for item in part if item.ticked is not None}.values())
-        if boxes and not any(box.ticked for box in boxes):
-            count = f"none of the {len(boxes)} boxes is ticked" if len(boxes) > 1 else "the box is not ticked"
+        open_boxes = [box for box in boxes if not box.ticked]
+        if open_boxes:
+            some = f"{len(open_boxes)} of the {len(boxes)} boxes {'is' if len(open_boxes) == 1 else 'are'} not ticked"
+            count = some if len(open_boxes) < len(boxes) else f"none of the {len(boxes)} boxes is ticked"
+            count = count if len(boxes) > 1 else "the box is not ticked"
             why = f"the lane is {lane.value}" if finished and lane is not None else ""
             if not why and passed is not None:
                 line = document.source.line_and_column(passed.start("passed"))[0]
                 why = f"the log says {passed['passed']!r} (line {line})"
-            yield self.fault(boxes[0].span, f"{why}, but {count}")
+            yield self.fault(open_boxes[0].span, f"{why}, but {count}")
 
 
 # What the activity log says about the package: it was accepted, or went back to work.
@@ -312,7 +311,7 @@ _MOVED = lazy_pattern(
 )
 _LOGGED = lazy_pattern(
     r"(?im)(?:^|(?<=\r))[-*] \d{4}-\S+ [\u2013-] (?P<agent>[^\r\n\u2013]{1,80}?) [\u2013-] "
-    r"(?:shell_pid=\d+ [\u2013-] )?"
+    r"(?:shell_pid=\d+ [\u2013-] )?(?:lane=\w+ [\u2013-] )?"
     r"(?P<what>started implementation|assigned agent|review passed)"
 )
 
@@ -329,6 +328,10 @@ class PackageReviewedByAuthor(WorkPackageRule):
     strict_severity = "warning"
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
+        reviewer, author = document.text_at("reviewed_by"), document.text_at("assignee")
+        if reviewer is not None and author is not None and reviewer.value and reviewer.value == author.value:
+            yield self.fault(reviewer.span, f"{reviewer.value} reviewed its own work")
+            return
         authors: set[str] = set()
         for match in _LOGGED.finditer(document.source.text, document.body):
             agent = match["agent"].strip()
@@ -339,6 +342,18 @@ class PackageReviewedByAuthor(WorkPackageRule):
                 return
 
 
+_VARIABLE = lazy_pattern(r"\{\{|\}\}")
+# The line of a template above the entries that replace it, and the agent of an entry.
+_LOG_TO_FILL = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[-*] (?P<text>\((?:populated|to be filled|filled in)[^()\r\n]{0,60}\))[ \t]*(?:\r\n|\n|\r)"
+    r"(?=[-*] \d{4}-)"
+)
+_NO_AGENT = lazy_pattern(r"(?m)(?:^|(?<=\r))[-*] \d{4}-\S+ [\u2013-] (?P<text>__[A-Z_]+__)(?= )")
+# What a template asks its author to write, alone on a line.
+_INSTRUCTION = lazy_pattern(
+    r"(?m)(?:^|(?<=\r))(?P<text>\[(?:Describe|Insert|Fill in|Explain|Your|Brief|List|Summarize|Specify|Provide)\b"
+    r"[^\[\]\r\n]{0,200}\])[ \t]*(?=[\r\n]|\Z)"
+)
 _BRACES = lazy_pattern(r"(?<![`{$])\{\{ ?[a-z_]+ ?\}\}(?![`}])")
 
 
@@ -354,6 +369,13 @@ class PackagePlaceholderLeft(WorkPackageRule):
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         text = document.source.text
+        title = document.title
+        if title is not None and _VARIABLE.search(title.value):
+            yield self.fault(title.span, f"the title is {title.value!r}")
+        for match in (*_LOG_TO_FILL.finditer(text, document.body), *_NO_AGENT.finditer(text, document.body)):
+            yield self.fault(match.span("text"), f"the template's text {match['text']!r} was not replaced")
+        for match in _INSTRUCTION.finditer(text, document.body):
+            yield self.fault(match.span("text"), f"the template's text {match['text'][:60]!r} was not replaced")
         sections = document.sections() if "{{" in text else ()
         blocks = (block for section in sections for block in walk(section.blocks))
         spans = (span for block in blocks if block.kind == "paragraph" for span in block.spans)
@@ -370,230 +392,125 @@ def _before(document: WorkPackage, position: int) -> tuple[int, int]:
     return document.source.line_starts[document.source.line_and_column(position)[0] - 1], position
 
 
-_NUMBER = lazy_pattern(r"WP([0-9]{1,9})\Z")
+_REQUIREMENT = lazy_pattern(r"\((?P<id>(?:FR|NFR|C)-\d{3})\)")
+
+
+class PackageRequirementUnlisted(WorkPackageRule):
+    """Subtask for a requirement that the front matter does not list
+
+    Coverage of requirements is computed from the list, so this one seems to have no work package.
+
+    Remedy: add it to `requirement_refs`, or correct the heading.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        listed = {text.value for text in document.texts_at("requirement_refs")}
+        for section in document.sections() if listed else ():
+            match = _REQUIREMENT.search(section.title) if section.title[:1] in {"T", "S"} else None
+            if match is not None and match["id"] not in listed and match["id"][:2] in {each[:2] for each in listed}:
+                start = section.title_span[0] + match.start("id")
+                yield self.fault((start, start + len(match["id"])), f"{match['id']} is not in requirement_refs")
+
+
+_FILES_LINE = lazy_pattern(r"(?m)(?:^|(?<=\r))[ \t]*[-*+][ \t]+\*\*Files?\*\*: (?P<said>[^\r\n]+)")
+_FILE = lazy_pattern(r"`(?P<path>[\w.-]+/[\w./-]+\.\w+)`")
+_MOST_FILES = 200
+
+
+class PackageFileUnowned(WorkPackageRule):
+    """File of a subtask that the package does not own
+
+    Other packages may change it at the same time, because only owned files are compared.
+
+    Remedy: add it to `owned_files`, or correct the path.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        owned = [text.value.removeprefix("./").rstrip("/") for text in document.owned_files]
+        folders = tuple(f"{pattern.removesuffix('/**').removesuffix('/*')}/" for pattern in owned)
+        lines = _FILES_LINE.finditer(document.source.text, document.body) if owned else ()
+        named = [match for line in lines for match in _FILE.finditer(document.source.text, *line.span("said"))]
+        outside = [match for match in named[:_MOST_FILES] if not match["path"].startswith(folders)]
+        outside = [match for match in outside if not any(fnmatchcase(match["path"], one) for one in owned)]
+        # A package may read some files that it names; one that owns none of them owns the wrong ones.
+        if outside and len({match["path"] for match in outside}) == len({match["path"] for match in named}):
+            more = f", nor {len(outside) - 1} more" if len(outside) > 1 else ""
+            yield self.fault(outside[0].span("path"), f"owned_files does not contain {outside[0]['path']}{more}")
+
+
+_FIELD_ABOVE = lazy_pattern(r"`(?P<name>[a-z]+(?:_[a-z]+)+)` field (?:above|in the front ?matter)")
+
+
+class PackageFieldAbsent(WorkPackageRule):
+    """Text that refers to a field that the front matter lacks
+
+    The reader is told to act on a value that is not there.
+
+    Remedy: add the field, or delete the instruction.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        known = document.root.mapping if document.root is not None else {}
+        for match in _FIELD_ABOVE.finditer(document.source.text, document.body):
+            if known and match["name"] not in known:
+                yield self.fault(match.span("name"), f"the front matter has no field {match['name']}")
+
+
 _FEW = 2
-_PACKAGE_ID = lazy_pattern(r"WP[0-9]{2,}\Z")
+_ENTRY = lazy_pattern(r"(?m)(?:^|(?<=\r))[-*] (?P<at>\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z) [\u2013-] ")
 
 
-class WorkPackageFile(NamedTuple):
-    """The file of one work package."""
+class PackageLogBackwards(WorkPackageRule):
+    """Entry of the activity log that is older than the one before it
 
-    path: str
-    summary: PackageSummary
+    The log is append-only. An entry out of order was inserted later, or its time was made up.
 
-    @property
-    def short(self) -> str:
-        return self.summary["id"].rpartition("--")[2]
-
-
-class Mission:
-    """The packages of one mission, in file order; of several with the same id, the first one counts."""
-
-    def __init__(self, packages: list[WorkPackageFile]) -> None:
-        self.packages = packages
-        self.by_id: dict[str, WorkPackageFile] = {}
-        self._needed: dict[str, frozenset[str] | None] = {}
-        for package in packages:
-            self.by_id.setdefault(package.summary["id"], package)
-
-    @cached_property
-    def highest(self) -> int:
-        """Return the highest package number."""
-        return max((_number(package.short) for package in self.packages), default=0)
-
-    def independent(self, first: int, second: int) -> bool:
-        """Whether neither of two packages depends on the other. That is unknown if a file in between is missing."""
-        names = self.packages[first].summary["id"], self.packages[second].summary["id"]
-        needs = self._needs(names[0]), self._needs(names[1])
-        if needs[0] is None or needs[1] is None or names[0] == names[1]:
-            return False
-        return names[0] not in needs[1] and names[1] not in needs[0]
-
-    def _needs(self, name: str) -> frozenset[str] | None:
-        """Return all direct and indirect dependencies of a package; None if a file in between is missing."""
-        if name not in self._needed:
-            found: set[str] = set()
-            waiting = [name]
-            while waiting:
-                package = self.by_id.get(waiting.pop())
-                new = {mention[0] for mention in package.summary["depends"]} - found if package is not None else set()
-                found |= new
-                waiting += new
-            self._needed[name] = frozenset(found) if found <= self.by_id.keys() else None
-        return self._needed[name]
-
-
-def missions(repository: RepositorySummaries) -> Iterator[Mission]:
-    """Yield every mission that has packages."""
-    found: dict[str, list[WorkPackageFile]] = {}
-    for path, summary in sorted(repository.work_packages.items()):
-        found.setdefault(path.rpartition("/")[0], []).append(WorkPackageFile(path, summary))
-    yield from map(Mission, found.values())
-
-
-def _number(short: str) -> int:
-    match = _NUMBER.match(short)
-    return int(match.group(1)) if match else 0
-
-
-class PackageIdTwice(RepositoryRule):
-    """Two files for one work package
-
-    People may edit one file while tools read the other.
-
-    Remedy: change the id of one of them, or delete it.
+    Remedy: find out which is the case, but do not sort the log, because it is evidence.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
-        for mission in missions(repository):
-            for package, first in repeated(mission.packages, lambda package: package.summary["id"]):
-                message = f"{package.short} already has a file: {first.path}"
-                yield self.finding(package.path, package.summary["place"], message)
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        log = next((one for one in document.sections() if one.name == "activity_log"), None)
+        entries = list(_ENTRY.finditer(document.source.text, log.start, log.end)) if log is not None else []
+        times = [match["at"] for match in entries]
+        if len(times) > _FEW and times == sorted(times, reverse=True):
+            return  # the newest entry comes first
+        for before, after in pairwise(entries):
+            if after["at"] < before["at"]:
+                yield self.fault(after.span("at"), f"{after['at']} is before {before['at']}, the entry above")
+                return
 
 
-class PackageDependencyUnknown(RepositoryRule):
-    """Dependency on an unknown work package
+_INNER = lazy_pattern(r"[ \t]*```[a-z]+[ \t]*")
 
-    The package waits for work that will never be done.
 
-    Remedy: correct the id, or delete the dependency.
+class FenceInFence(WorkPackageRule):
+    """Code fence inside a fence of the same marks
+
+    The inner fence ends the outer one, so the rest of the example is read as text of the document.
+
+    Remedy: write the outer fence with one mark more.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
-        for package, mention, missing in _missing_dependencies(repository):
-            if not missing:
-                name = mention[0].rpartition("--")[2]
-                yield self.finding(
-                    package.path, mention[1:], f"this package depends on {name}, which is not in the mission"
-                )
+    severity = "info"
+    strict_severity = "warning"
 
-
-class PackageFileMissing(RepositoryRule):
-    """Dependency on a work package whose file is missing
-
-    The numbering of the mission shows that the package existed. Without its file, it is unknown whether it is done.
-
-    Remedy: restore the file, or correct the dependency.
-    """
-
-    severity = "warning"
-
-    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
-        for package, mention, missing in _missing_dependencies(repository):
-            if missing:
-                name = mention[0].rpartition("--")[2]
-                message = f"this package depends on {name}, whose file is missing"
-                yield self.finding(package.path, mention[1:], message)
-
-
-def _missing_dependencies(repository: RepositorySummaries) -> Iterator[tuple[WorkPackageFile, Mention, bool]]:
-    """Yield dependencies without a file; the last value says whether the number is a gap in the mission's numbering.
-
-    A dependency on another mission is looked up there, if the repository has that mission.
-    """
-    everywhere = {mission.packages[0].summary["mission"]: mission for mission in missions(repository)}
-    for mission in everywhere.values():
-        for package in mission.packages:
-            for mention in package.summary["depends"]:
-                home = everywhere.get(mission_of(mention[0]))
-                short = mention[0].rpartition("--")[2]
-                if home is not None and mention[0] not in home.by_id and _PACKAGE_ID.match(short):
-                    yield package, mention, 0 < _number(short) < home.highest
-
-
-class PackageDependencyCycle(RepositoryRule):
-    """Circular dependency between work packages
-
-    None of the packages can ever start.
-
-    Remedy: delete one of the dependencies, or split a package.
-    """
-
-    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
-        for mission in missions(repository):
-            edges: dict[str, dict[str, Mention]] = {name: {} for name in mission.by_id}
-            for name, package in mission.by_id.items():
-                for mention in package.summary["depends"]:
-                    edges[name].setdefault(mention[0], mention)
-            for circle in circles(edges, edges):
-                place = edges[circle[-2]][circle[-1]][1:]
-                message = f"circular dependency: {' -> '.join(mission.by_id[name].short for name in circle)}"
-                yield self.finding(mission.by_id[circle[-2]].path, place, message)
-
-
-class PackageSubtaskTwice(RepositoryRule):
-    """Subtask claimed by two work packages
-
-    The subtask may be done twice, or each package may leave it to the other.
-
-    Remedy: remove the id from one of them.
-    """
-
-    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
-        for mission in missions(repository):
-            claimed: dict[str, tuple[WorkPackageFile, int]] = {}
-            by_path = {package.path: package for package in mission.packages}
-            apart = _numbered_apart(mission)
-            for package in mission.packages:
-                known = {} if package in apart else claimed
-                shared: dict[str, list[tuple[str, int, int, int]]] = {}
-                for name, line, column in package.summary["subtasks"]:
-                    first, at = known.setdefault(name, (package, line))
-                    if first is not package:
-                        shared.setdefault(first.path, []).append((name, at, line, column))
-                    elif at != line:
-                        message = f"the subtask {name} is already on line {at}"
-                        yield self.finding(package.path, (line, column), message)
-                for path, claims in shared.items():  # both packages may be numbered from one
-                    _, at, line, column = claims[0]
-                    names = ", ".join(name for name, *_ in claims)
-                    subtasks = "the subtask" if len(claims) == 1 else "the subtasks"
-                    message = f"{by_path[path].short} also claims {subtasks} {names} ({path}, line {at})"
-                    yield self.finding(package.path, (line, column), message)
-
-
-def _numbered_apart(mission: Mission) -> list[WorkPackageFile]:
-    """Return the packages whose subtasks are numbered from one, if that is how the mission numbers them."""
-    with_subtasks = [package for package in mission.packages if package.summary["subtasks"]]
-    numbers = [[int(name[1:]) for name, *_ in one.summary["subtasks"] if name[1:].isdigit()] for one in with_subtasks]
-    counted = [found == [*range(1, len(found) + 1)] for found in numbers]
-    apart = [package for package, from_one in zip(with_subtasks, counted, strict=True) if from_one]
-    usual = len(apart) == len(with_subtasks) or 2 * len(apart) > len(with_subtasks) > _FEW
-    return apart if usual and len(apart) > 1 else []
-
-
-class PackageOwnedFilesShared(RepositoryRule):
-    """File owned by two independent work packages
-
-    Neither waits for the other, so both may be done at once: one overwrites the other, or the merge fails.
-
-    Remedy: let only one of them own the file, or make one depend on the other.
-    """
-
-    severity = "warning"
-
-    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
-        for mission in missions(repository):
-            for (first, second), shared in _shared_files(mission).items():
-                owner, package = mission.packages[first], mission.packages[second]
-                more = f" and {len(shared) - 1} more" if len(shared) > 1 else ""
-                message = f"{shared[0][0]}{more} also belongs to {owner.short}, and neither depends on the other"
-                yield self.finding(package.path, shared[0][1:], message)
-
-
-def _shared_files(mission: Mission) -> Mapping[tuple[int, int], list[Mention]]:
-    """Return the files that two independent packages both own. A file with many owners is compared with only one
-    earlier owner.
-    """
-    owners: dict[str, list[int]] = {}
-    shared: dict[tuple[int, int], list[Mention]] = {}
-    for index, package in enumerate(mission.packages):
-        own = {mention[0].removeprefix("./").rstrip("/"): mention for mention in package.summary["owned_files"]}
-        own.pop("", None)
-        for name, mention in own.items():
-            before = owners.setdefault(name, [])
-            owner = next((earlier for earlier in before if mission.independent(earlier, index)), None)
-            if owner is not None:
-                shared.setdefault((owner, index), []).append(mention)
-            before.append(index)
-    return shared
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        for block in (block for section in document.sections() for block in walk(section.blocks)):
+            if block.kind == "fence" and block.marker == "```" and block.info.partition(" ")[0] in {"markdown", "md"}:
+                for start, end in block.spans:
+                    if _INNER.fullmatch(document.source.text[start:end]):
+                        message = f"this fence is inside the one of line {block.line}, which has the same marks"
+                        yield self.fault((start, end), message)
+                        return

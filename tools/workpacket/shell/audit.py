@@ -26,12 +26,12 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import default_branch, head_commit, tip_of, without_remote
 from workpacket.git.run import run_git
 from workpacket.ledger.fold import in_force
+from workpacket.lifecycle.authorship import proven_events
 from workpacket.lifecycle.contract import Contract, stated
 from workpacket.lifecycle.contract_drift import difference
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import CONSUMING
 from workpacket.lifecycle.proofs import evidence_rows
-from workpacket.lifecycle.separation import proven_events
 from workpacket.model.events import Actor, LogEvent
 from workpacket.model.layout import GOVERNANCE_FOLDER, LARGEST_SPECIFICATION
 from workpacket.model.plan import Moment

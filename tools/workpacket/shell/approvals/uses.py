@@ -23,8 +23,8 @@ from workpacket.git.revisions import head_commit
 from workpacket.git.run import run_git
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
+from workpacket.lifecycle.authorship import CODING, coders, workers
 from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING, STANDING_GATE, gates_of
-from workpacket.lifecycle.separation import CODING, coders, workers
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, POLICY_FOLDER, REFINEMENTS, envelope_name
 from workpacket.shell.approvals.envelopes import read_file

@@ -11,11 +11,11 @@ from contextlib import suppress
 from workpacket.git.objects import changed_paths, changes_before, object_names, read_blobs, read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit, is_ancestor, merge_base, resolved
+from workpacket.lifecycle.change_checks import SubmittedWork, evidence_rows
 from workpacket.lifecycle.contract import provable
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.proofs import demands_of
-from workpacket.lifecycle.submission_checks import SubmittedWork, evidence_rows
 from workpacket.model.events import LogEvent
 from workpacket.model.ids import WorkPacketId
 from workpacket.shell.governed_files import GovernedFiles

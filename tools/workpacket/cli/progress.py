@@ -1,33 +1,214 @@
-"""`workpacket runtime batch`: take batches of tasks through their three phases, with a checkpoint after each."""
+"""`workpacket runtime batch` and `workpacket runtime progress`: batches of tasks in three phases, and the progress of
+roles in features.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from workpacket.bridges.batch_acts import BatchDesk, begin, complete, end_stages, planned, proposed
 from workpacket.bridges.batch_facts import ASPECTS, BatchFacts, folder_named, gather, reader_of
 from workpacket.bridges.batch_state import Phase, outcome_named, phase_named
 from workpacket.bridges.desk import view_conflict
+from workpacket.bridges.resumable import UnfinishedRole, unfinished_roles
+from workpacket.bridges.role_acts import CLOSED, RoleDesk, adopt, notes_in, open_roles, reach, restore
+from workpacket.bridges.role_facts import ArtifactChange, RoleFacts, RoleKey, changes, notes_here, scan_roles
 from workpacket.cli.open_store import answer, open_runtime, owner_of, refusing
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.cli.packet_command import words_of
 from workpacket.errors import WorkpacketError
+from workpacket.git.repository import Repository
 from workpacket.model.canonical import Json
 from workpacket.report.escape import escape, escape_lines
-from workpacket.runtime.holders import Caller, caller_with
+from workpacket.runtime.holders import Caller, caller_named, caller_with
+from workpacket.runtime.runtime import Runtime
+from workpacket.shell.configuration import read_settings
 from workpacket.shell.governing.execution import here
-from workpacket.shell.transactions.transaction import writing
+from workpacket.shell.judging.log_verification import look_at_logs
+from workpacket.shell.transactions.transaction import Transaction, writing
+
+_INSTANCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
+
+
+@refusing
+def run_progress(arguments: Arguments) -> int:
+    action = subcommand(arguments, PROGRESS_ACTIONS)
+    if action == "list":
+        return _list(arguments)
+    if action == "close":
+        return _close(arguments, _words(arguments, "FEATURE")[0])
+    return _write(arguments, action)
+
+
+def _words(arguments: Arguments, *names: str, optional: int = 0) -> list[str]:
+    most = len(names) + optional
+    if not len(names) <= len(arguments.words) <= most:
+        code = "missing_argument" if len(arguments.words) < len(names) else "unexpected_argument"
+        raise usage(arguments.command, code, f"it takes {' '.join(names)}{' [TEXT]' if optional else ''}")
+    return arguments.words
+
+
+def _write(arguments: Arguments, action: str) -> int:
+    optional = 0 if action in {"adopt", "restore"} else 1
+    words = _words(arguments, "FEATURE", "AGENT", optional=optional)
+    key = RoleKey(words[0], words[1], arguments.value("team"))
+    repository = here()
+    with writing(repository, "progress") as transaction, open_runtime(create=True) as runtime:
+        desk = desk_of(arguments, repository, runtime, transaction, key)
+        if action == "adopt":
+            adopt(desk)
+        elif action == "restore":
+            restore(desk)
+        else:
+            artifacts = arguments.all_of("artifact")
+            reach(desk, action, text="".join(words[2:]), phase=arguments.value("phase"), artifacts=artifacts)
+        facts = desk.facts
+    data: dict[str, Json] = {**_as_json(facts), "said": list(desk.said)}
+    return answer(arguments, _line(facts, desk.said), data)
+
+
+def desk_of(
+    arguments: Arguments, repository: Repository, runtime: Runtime, transaction: Transaction, key: RoleKey
+) -> RoleDesk:
+    phases = read_settings(str(repository.root)).phases
+    lanes = lanes_for(str(repository.root), (key.feature,))
+    return RoleDesk(runtime, transaction, role_caller(arguments, key.agent), str(repository.root), key, lanes, phases)
+
+
+def lanes_for(root: str, features: tuple[str, ...]) -> Mapping[str, str]:
+    """Return the lanes of packets. The logs are read only if a feature could be a packet id, which saves time."""
+    return look_at_logs(root).lanes if any(feature.casefold().startswith("wp") for feature in features) else {}
+
+
+def role_caller(arguments: Arguments, agent: str) -> Caller:
+    """Return the writer: agent#instance if an instance is given, otherwise the calling processes, whose end can be
+    observed.
+    """
+    instance = arguments.value("instance") or os.environ.get("WORKPACKET_INSTANCE", "")
+    if instance:
+        if not _INSTANCE.match(instance):
+            raise usage(arguments.command, "invalid_value", f"invalid instance name {instance!r}")
+        return caller_named(f"{agent}#{instance}")
+    return caller_with(owner_of(arguments))
+
+
+def _close(arguments: Arguments, feature: str) -> int:
+    """Complete every open checkpoint of the feature that is not in use; report the others."""
+    repository = here()
+    closed: list[str] = []
+    left: list[str] = []
+    with writing(repository, "progress") as transaction, open_runtime(create=True) as runtime:
+        tree = transaction.workspace.work_tree
+        for path, names in open_roles(notes_in(tree, feature), feature).items():
+            try:
+                desk = desk_of(arguments, repository, runtime, transaction, RoleKey(*names))
+                reach(desk, CLOSED)
+            except WorkpacketError as error:
+                left.append(error.message if path in error.message else f"{path}: {error.message}")
+            else:
+                closed.append(path)
+    text = f"{feature}: {len(closed)} closed{''.join(f'; {one}' for one in left)}\n"
+    data: dict[str, Json] = {"feature": feature, "closed": list(closed), "left": list(left)}
+    return answer(arguments, escape(text.rstrip()) + "\n", data)
+
+
+def roles_here(repository: Repository, runtime: Runtime) -> tuple[list[RoleFacts], list[tuple[str, str]]]:
+    """Return every role in the repository, without a lock, for read-only commands."""
+    root = str(repository.root)
+    notes = notes_here(root)
+    features = tuple(note.feature.value for note in notes.values() if note.is_checkpoint and note.feature is not None)
+    return scan_roles(runtime, notes, lanes_for(root, features))
+
+
+def _list(arguments: Arguments) -> int:
+    _words(arguments)
+    repository = here()
+    with open_runtime() as runtime:
+        scanned, unread = roles_here(repository, runtime)
+    team = arguments.value("team")
+    roles = unfinished_roles(scanned, team)
+    changed = {role.path: changes(str(repository.root), role.artifacts) for role in roles}
+    text = (
+        "".join(f"{escape(_listed(role, changed[role.path]))}\n" for role in roles) or "no role has unfinished work\n"
+    )
+    text += "".join(f"{escape(path)}: cannot be read ({code})\n" for path, code in unread)
+    rows: list[Json] = [
+        {
+            "path": role.path,
+            **role.fields._asdict(),
+            "blocked_by": list(role.blocked_by),
+            "changed_artifacts": [one.path for one in changed[role.path]],
+        }
+        for role in roles
+    ]
+    stray: list[Json] = [{"path": path, "code": code} for path, code in unread]
+    return answer(arguments, text, {"team": team, "roles": rows, "unread": stray})
+
+
+def _listed(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> str:
+    stops = f" [{', '.join(role.blocked_by)}]" if role.blocked_by else ""
+    stops += "".join(f"; {one.message}" for one in changed)
+    fields = role.fields
+    where = f"{fields.phase}, {fields.status}, {fields.last_action}"
+    return f"{fields.feature} {fields.agent} ({fields.team}): {where}{stops}"
+
+
+def _line(facts: RoleFacts, said: list[str]) -> str:
+    fields = facts.fields
+    line = f"{fields.feature} {fields.agent}: {fields.phase}, {fields.status}: {fields.last_action}"
+    return "".join(f"{escape(one)}\n" for one in said) + f"{escape(line)}\n"
+
+
+def _as_json(facts: RoleFacts) -> dict[str, Json]:
+    artifacts: list[Json] = list(facts.state.artifacts)
+    return {"path": facts.path, **facts.fields._asdict(), "version": facts.state.version, "artifacts": artifacts}
+
+
+MILESTONES = ("claimed", "drafted", "review-requested", "review-approved", "blocked", "done", "note")
+PROGRESS_ACTIONS = (*MILESTONES, "list", "close", "adopt", "restore")
+
+
+_PROGRESS = Command(
+    "progress",
+    run_progress,
+    arguments="MILESTONE FEATURE AGENT [TEXT] | list | close FEATURE | adopt FEATURE AGENT | restore FEATURE AGENT",
+    description="""
+A milestone is claimed, drafted, review-requested, review-approved, blocked, done or note. It is written to the log and
+to docs/progress/FEATURE-AGENT.md: phase, status, last action, time, and one note. One writer holds a file until the
+role is done, an hour has passed since its last milestone, or its process has ended. The digests of files named by path
+in the text, and of each --artifact, are stored; `resume` shows which have changed since. `list` shows the roles that
+are not done. `close` completes those of a finished feature. `adopt` accepts a file that contradicts the log, `restore`
+rewrites its fields from the log.""",
+    options=(
+        Option("team", "the team of the role; list: show only this team", value="TEAM"),
+        Option("phase", "the current phase of the work (default: unchanged)", value="PHASE"),
+        Option("artifact", "a file that the role created, if the text does not name it", value="PATH", many=True),
+        Option("instance", "the writer, if several have this role (default: the calling process)", value="NAME"),
+        Option("owner", "the process that does the work (default: the caller)", value="PID"),
+    ),
+    examples=(
+        "workpacket runtime progress claimed auth backend-eng --team build --phase implementation",
+        'workpacket runtime progress blocked auth backend-eng "The schema of sessions is not decided"',
+        "workpacket runtime progress drafted auth backend-eng --artifact docs/specs/auth.md",
+        "workpacket runtime progress list --team build",
+        "workpacket runtime progress close auth",
+    ),
+)
+
 
 DEFERRABLE = ("medium", "minor", "low", "info", "note")
 
 
 @refusing
-def run(arguments: Arguments) -> int:
-    action = subcommand(arguments, ACTIONS)
+def run_batch(arguments: Arguments) -> int:
+    action = subcommand(arguments, BATCH_ACTIONS)
     word = words_of(arguments, 1, "SPEC")[0]
     if action in {"next", "status"}:
         return _look(arguments, action, word)
-    return _write(arguments, action, word)
+    return _write_batch(arguments, action, word)
 
 
 def _look(arguments: Arguments, action: str, word: str) -> int:
@@ -37,27 +218,27 @@ def _look(arguments: Arguments, action: str, word: str) -> int:
     with open_runtime() as runtime:
         facts = gather(repository, runtime, read, folder_named(word, read))
     if action == "status":
-        return answer(arguments, escape_lines(_progress(facts)), _as_json(facts), then=_then(facts))
+        return answer(arguments, escape_lines(_progress(facts)), _batch_as_json(facts), then=_then(facts))
     if facts.contradictions:
         raise view_conflict("batch", facts)
     following = proposed(facts, planned(facts.scope)) if facts.state.batch is None else facts.state.view.next
     if following is None:
-        return answer(arguments, "nothing left to start\n", {**_as_json(facts), "batch": None})
+        return answer(arguments, "nothing left to start\n", {**_batch_as_json(facts), "batch": None})
     text = f"batch {following.label}{', in parallel' if following.parallel else ''}: {', '.join(following.tasks)}\n"
     data: dict[str, Json] = {
         "label": following.label, "tasks": list(following.tasks), "parallel": following.parallel,
     }  # fmt: skip
-    return answer(arguments, escape_lines(text), {**_as_json(facts), "batch": data}, then=_then(facts))
+    return answer(arguments, escape_lines(text), {**_batch_as_json(facts), "batch": data}, then=_then(facts))
 
 
-def _write(arguments: Arguments, action: str, word: str) -> int:
+def _write_batch(arguments: Arguments, action: str, word: str) -> int:
     repository = here()
     accept = arguments.values("accept")
     if stray := [aspect for aspect in accept if aspect not in ASPECTS]:
         raise usage(arguments.command, "invalid_value", f"invalid --accept {stray[0]!r}: expected {', '.join(ASPECTS)}")
     # The lock of the clone is held until log and files are written, so only one command at a time changes a scope.
     with writing(repository, "batch") as transaction, open_runtime(create=True) as runtime:
-        desk = BatchDesk(runtime, transaction, caller_of(arguments), repository, word)
+        desk = BatchDesk(runtime, transaction, batch_caller(arguments), repository, word)
         if action == "adopt":
             desk.take_over(adopted=True)
         elif action == "restore":
@@ -74,7 +255,7 @@ def _write(arguments: Arguments, action: str, word: str) -> int:
         facts = desk.facts
     said: list[Json] = list(desk.said)
     text = "".join(f"{escape(line)}\n" for line in desk.said) + escape_lines(_progress(facts))
-    return answer(arguments, text, {**_as_json(facts), "said": said}, then=_then(facts))
+    return answer(arguments, text, {**_batch_as_json(facts), "said": said}, then=_then(facts))
 
 
 def _end(arguments: Arguments, desk: BatchDesk, accept: Sequence[str]) -> None:
@@ -88,7 +269,7 @@ def _end(arguments: Arguments, desk: BatchDesk, accept: Sequence[str]) -> None:
     end_stages(desk, phase, units, outcome, tasks=about, note=arguments.value("note"), accept=accept)
 
 
-def caller_of(arguments: Arguments) -> Caller:
+def batch_caller(arguments: Arguments) -> Caller:
     """Return the actor for whom the work is started."""
     return caller_with(owner_of(arguments))
 
@@ -168,7 +349,7 @@ def _then(facts: BatchFacts) -> str:
     )
 
 
-def _as_json(facts: BatchFacts) -> dict[str, Json]:
+def _batch_as_json(facts: BatchFacts) -> dict[str, Json]:
     batch = facts.state.batch
     stale: list[Json] = [
         {"aspect": one.aspect, "code": one.code, "message": one.message, "blocks": one.blocks} for one in facts.stale
@@ -185,12 +366,12 @@ def _as_json(facts: BatchFacts) -> dict[str, Json]:
     }
 
 
-ACTIONS = ("next", "begin", "complete", "status", "adopt", "restore")
+BATCH_ACTIONS = ("next", "begin", "complete", "status", "adopt", "restore")
 
 
-COMMAND = Command(
+_BATCH = Command(
     "batch",
-    run,
+    run_batch,
     arguments="next SPEC | begin SPEC | complete SPEC | status SPEC | adopt SPEC | restore SPEC",
     description="""
 `begin` records what comes next before anyone works on it: the next batch with its testers, then the implementers, then
@@ -223,3 +404,6 @@ updates tasks.yaml, writes checkpoint.yaml and commits both with the staged chan
         'workpacket runtime batch complete auth-system --defer "medium: names could be clearer @ src/auth.py:45"',
     ),
 )  # fmt: skip
+
+
+DECLARED: Final = {command.name: command for command in (_PROGRESS, _BATCH)}
