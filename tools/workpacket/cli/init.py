@@ -84,12 +84,12 @@ class Skill(Value):
 
 _SECTION = (
     Step("At the beginning, and after your context was cut", "prime"),
+    Step("Where everything is", "status"),
     Step("What is ready", "next"),
     Step("Read the task, its criteria and what proves them", "show WP_ID"),
     Step("Claim it and switch to its branch, before you change a file", "start WP_ID"),
     Step("Ask whether you may write a file", "guard PATH"),
     Step("When the work is committed", "done WP_ID"),
-    Step("The same, for a criterion whose proof the packet does not name", "done WP_ID --prove N=COMMAND"),
     Step("See what a packet is waiting for, and the commands that supply it", "why WP_ID"),
     Step("After an interruption", "resume"),
     Step("When you cannot continue", "packet block WP_ID --reason TEXT --waits-for TEXT"),
