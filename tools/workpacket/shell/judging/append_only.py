@@ -181,8 +181,8 @@ def _says_no(repository: Repository, removed: Mapping[str, str]) -> Iterator[boo
 
 def _drops(repository: Repository, before: str, removed: Iterable[str]) -> Iterator[bool]:
     """Yield true for each signed decision among the removed events that would go without what it decided about."""
-    events = {path.rpartition("/")[2].removesuffix(".json") for path in removed if path.startswith(f"{LOG_FOLDER}/")}
-    names = {path.split("/")[2] for path in removed if path.startswith(f"{LOG_FOLDER}/")}
+    events = {path.rpartition("/")[2].removesuffix(".json") for path in removed}
+    names = {path.split("/")[2] for path in removed}
     there = {path: blob for name in names for path, blob in tree_at(repository, before, f"{LOG_FOLDER}/{name}").items()}
     contents = read_blobs(repository, there.values())
     logs, _ = read_logs({path: contents[blob] for path, blob in there.items()})
