@@ -239,6 +239,7 @@ class FieldContradicts(PacketRule):
 
     def check(self, document: Packet) -> Iterator[Problem]:
         said: dict[str, Field] = {}
+        reported: set[str] = set()
         sections = [section for section in document.outline.walk() if _may_have_one_value(document, section)]
         for field in (field for section in sections for field in read_fields(document.source, section.blocks)):
             value = field.bare.strip("`* ")
@@ -248,7 +249,9 @@ class FieldContradicts(PacketRule):
             if name not in _ONE_VALUE or not value or PLACEHOLDER.match(value):
                 continue
             earlier = said.setdefault(name, field)
-            if earlier.bare.strip("`* ").casefold().split()[:1] != value.casefold().split()[:1]:
+            other = earlier.bare.strip("`* ").casefold().split()[:1] != value.casefold().split()[:1]
+            if other and value not in reported:
+                reported.add(value)
                 line = document.source.line_and_column(earlier.key_span[0])[0]
                 yield self.fault(field.key_span, f"{field.key} is {value!r} here, but {earlier.bare!r} on line {line}")
 
