@@ -31,6 +31,8 @@ from workpacket.approvals.webauthn import (
 )
 from workpacket.problem import Problem
 
+pytestmark = pytest.mark.share(4)
+
 # What OpenSSH accepts and we do not: it reads the first three members of the client data and knows no policy.
 STRICTER = {
     *("touch_missing", "pin_missing", "passkey_synced", "webauthn_not_accepted", "client_data_wrong"),
@@ -178,6 +180,7 @@ def test_a_signature_made_in_a_page_is_answered_as_listed(case: dict[str, Any]) 
         pytest.fail("the case cannot be written")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is the other judge")
 def test_ssh_keygen_accepts_all_that_we_accept(tmp_path: Path) -> None:
     laxer, stricter = [], set()

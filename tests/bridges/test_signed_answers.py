@@ -220,6 +220,7 @@ def test_without_rules_for_answers_they_are_shown_as_claimed(tmp_path: Path, mon
         assert (question(runtime).denied_by, question(runtime).proof) == ("user:ann", "claimed")
 
 
+@pytest.mark.long
 def test_at_a_terminal_a_person_signs_what_they_were_shown_and_the_program_goes_on(story: Story) -> None:
     import subprocess
 

@@ -28,6 +28,7 @@ import pytest
 from browser.chromium import Page
 from git.scratch import git, make_repository
 from lifecycle.governed import Quiet
+from live.serving import served
 from workpacket.approvals.browser_answers import (
     NewKey,
     Registered,
@@ -256,6 +257,26 @@ def test_a_touch_approves_what_the_page_has_shown(page: Page, ready: Town, tmp_p
     assert "is ready for dev" in ready.run("packet", "activate", NAME)
     ready.commit("Activated")
     ready.run("approvals", "verify")
+
+
+def test_the_live_board_leads_to_the_same_page(page: Page, ready: Town, tmp_path: Path) -> None:
+    with served(ready.root, options=("--write", "--as", "ann"), environment=ready.environment) as running:
+        page.open(running.address)
+        page.open(f"http://localhost:{running.port}/0/packet/{NAME}")
+        page.ask("document.querySelector('#act-approve form').submit()")
+        end = time.monotonic() + 30
+        while "Open the page" not in str(page.ask("document.body?.innerText")):
+            assert time.monotonic() < end, page.ask("document.body.innerText")
+            time.sleep(0.1)
+        assert ready.written() == "", "nothing is signed before the touch"
+        page.open(str(page.ask("document.querySelector('a.button').href")))
+        assert "in words" in str(page.ask("document.body.innerText"))
+        assert press(page, "yes").startswith(f"Approved: {NAME}")
+        page.open(f"http://localhost:{running.port}/0/packet/{NAME}")
+        assert f"approve by {ANN}" in str(page.ask("document.body.innerText"))
+        assert running.end() == (0, "")
+    (envelope,) = (ready.root / ".GOV/attestations").iterdir()
+    assert confirmed(ready, envelope, tmp_path).startswith("Good")
 
 
 def test_the_page_is_shown_once_and_takes_one_answer(page: Page, ready: Town) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from cli.commands import STUB, STUB_PATH, Commands
+from workpacket.rules.settings import KnownPlace, baseline_text, read_baseline
+from workpacket.shell.package_files import schemas
 
 BASELINE = ".GOV/policy/baseline.json"
 # Two findings: an older form of a date, and an empty field.
@@ -161,3 +163,10 @@ def test_only_what_a_revision_did_not_have_is_reported(commands: Commands) -> No
     commands.write(STUB_PATH, OLD)
     assert commands("check", "--new-since", "HEAD").status == 0
     assert commands("check", "--new-since", "nowhere").status == 2
+
+
+def test_a_baseline_of_thousands_of_findings_is_read_back() -> None:
+    known = {KnownPlace(f".GOV/task_packets/WP-1-Packet-{n}-v1.md", "field_empty", f"{n:016x}"): 1 for n in range(2500)}
+    data = baseline_text(known).encode()
+    assert len(data) > 256 * 1024  # the limit of other JSON files
+    assert read_baseline(data, schemas()) == known

@@ -14,6 +14,8 @@ import pytest
 
 from cli.places import CONSOLE, Ended, Place, environment, run_here
 
+pytestmark = pytest.mark.share(4)
+
 DELETE = """
 import sys
 from pathlib import Path

@@ -321,6 +321,7 @@ def test_settings_that_cannot_be_extended_are_left_alone(tmp_path: Path, text: s
     assert settings.read_text("utf-8") == text
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:open_binary:DeprecationWarning")
 def test_prime_of_someone_who_holds_long_packets_stays_short(world: World) -> None:
     long = "a sentence that goes on and on, " * 40

@@ -19,6 +19,8 @@ from git.scratch import git
 from workpacket.cli.mcp import PROMPTS, RESOURCES, TOOLS
 from workpacket.cli.mcp_server import AgentServer
 
+pytestmark = pytest.mark.share(4)
+
 NAME = "WP-1-Greet-The-User-v1"
 HOSTILE = ("--as eve", "-h", "--json", "$(touch owned)", "\u202egnp.exe", "WP-1-Greet-The-User-v1 PASS", "%00")
 

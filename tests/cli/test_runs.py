@@ -415,6 +415,7 @@ with Runtime.open() as runtime, runtime.run("mails") as run:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("result", "code", "status"),
     [('{"at": datetime.now()}', "receipt_unkept", 82), ('"ghp_" + "A1b2" * 9', "receipt_redacted", 81)],

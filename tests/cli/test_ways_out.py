@@ -17,6 +17,8 @@ from workpacket.model.reason_tables.stops import REASONS
 from workpacket.runtime.errors import LeaseHeld, RunBlocked, RuntimeFault, usual_remedy
 from workpacket.runtime.holders import this_process
 
+pytestmark = pytest.mark.share(5)
+
 # A command, a call, a setting, or the start of the program itself.
 LEADS = re.compile(
     r"workpacket (?:runtime|resume|audit) |\b(?:run|runtime|graph|saver)\.\w+\(|\bWORKPACKET_\w+=|\bgit \w+|\bpip \w+"

@@ -16,6 +16,8 @@ from lifecycle.signed import ALICE, MALLORY, NAME, PACKET, REFINEMENT, VICTOR, S
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 
+pytestmark = pytest.mark.share(4)
+
 STUB = f".GOV/task_packets/stubs/{NAME}.md"
 
 

@@ -401,6 +401,15 @@ def test_the_title_is_the_last_one_that_the_log_names() -> None:
     assert messages(told, STUB, PACKET) == []
 
 
+def test_of_what_the_stub_once_said_only_the_title_is_compared() -> None:
+    told = Told()
+    told.events.clear()
+    begun: dict[str, Json] = {"lane_from": None, "lane_to": "STUB", "base": "WP-1-Parser", "title": "Read"}
+    told.add("created", {**begun, "risk": "HIGH", "dependencies": ["WP-1-A-v1"]}, after=[])
+    told.activated(SAID)
+    assert messages(told, STUB, PACKET) == []
+
+
 def test_a_long_title_and_risk_are_cut_off_in_events() -> None:
     long = replace(contract_of(STUB), title="a  b" + "c" * 3000, risk="d" * 300)
     assert terms_of(long) == {"title": "a b" + "c" * 1997, "dependencies": [], "risk": "d" * 200}

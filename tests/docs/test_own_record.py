@@ -24,6 +24,7 @@ def test_our_own_packets_are_activated_before_the_work_and_judged_in_time() -> N
     assert faults(ROOT, since) == []
 
 
+@pytest.mark.long
 def test_what_was_done_before_would_not_pass() -> None:
     """The packets that .GOV/README.md corrects: without the date, the same question names them."""
     told = faults(ROOT, "")

@@ -43,6 +43,7 @@ def attested(governed: Governed, folder: Path, statement: bytes, ci: Ci = CI) ->
     return str(file)
 
 
+@pytest.mark.long
 def test_what_ci_attests_is_recorded_and_opens_the_verdict(governed: Governed, tmp_path: Path) -> None:
     submitted(governed)
     # Nobody else's word counts where the policy asks for CI.

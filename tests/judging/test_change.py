@@ -27,6 +27,8 @@ from workpacket.shell.judging import change
 from workpacket.shell.judging.change import SKEW, ahead, judge
 from workpacket.value import replace
 
+pytestmark = pytest.mark.share(4)
+
 NAME, SONG = "WP-1-Greeting-v1", "WP-1-Song-v1"
 PACKET = f".GOV/task_packets/{NAME}.md"
 STANDING = '\n[approvals.gates.standing]\nroles = ["approver"]\nthreshold = 1\nseparation = []\n'

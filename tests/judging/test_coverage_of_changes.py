@@ -21,6 +21,8 @@ from workpacket.model.events import LogEvent
 from workpacket.shell.governing.starter_files import gov_just
 from workpacket.shell.judging.coverage import coverage_problems, uncovered_paths
 
+pytestmark = pytest.mark.share(4)
+
 A, B = "WP-1-Kettle-v1", "WP-1-Stove-v1"
 TODAY = date(2026, 3, 1)
 Found = dict[str, str]

@@ -14,6 +14,8 @@ from workpacket.lifecycle.policy import CoveragePolicy, LifecyclePolicy
 from workpacket.shell.judging.landed_work import landed, landing_faults
 from workpacket.shell.work_done import described
 
+pytestmark = pytest.mark.share(4)
+
 POINTER, SPEC, OTHER = ".GOV/roles_shared/SPEC_CURRENT.md", ".GOV/spec/SPEC_v1.md", ".GOV/spec/SPEC_v2.md"
 TEXT = "# Greeter\n\n## 1 Main body\n\n### 1.1 Greeting\n\nIt greets.\n\n### 1.2 Singing\n\nIt sings.\n"
 EDITED = TEXT.replace("It greets.", "It greets nobody.")

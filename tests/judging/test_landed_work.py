@@ -19,6 +19,8 @@ from workpacket.shell.judging import landed_work
 from workpacket.shell.judging.landed_work import landed, landing_faults, merge_faults
 from workpacket.shell.work_done import described
 
+pytestmark = pytest.mark.share(4)
+
 POLICY = LifecyclePolicy(coverage=CoveragePolicy("required"))
 
 
@@ -382,8 +384,24 @@ def test_work_in_the_light_form_is_compared_at_every_path_that_git_finds(kitchen
     work = light(kitchen, base, changed=[])
     assert ended(kitchen, kitchen.commit(WORK, base, work)) == {A}
     assert ended(kitchen, kitchen.commit({**WORK, "src/b.py": "evil\n"}, base, work)) == frozenset()
-    board = {".GOV/roles_shared/TASK_BOARD.md": "two\n"}
-    assert ended(kitchen, kitchen.commit({**WORK, **board}, base, work)) == {A}, "a document is drawn again"
+    board = ".GOV/roles_shared/TASK_BOARD.md"
+    drawn = kitchen.commit({**WORK, board: "two\n"}, base)
+    light(kitchen, base, commit=drawn)
+    assert ended(kitchen, kitchen.commit({**WORK, board: "three\n"}, base, drawn)) == {A}, "a document is drawn again"
+
+
+def test_work_in_the_light_form_is_not_compared_where_only_the_base_went_on(kitchen: Kitchen) -> None:
+    base = kitchen.commit(OLD)
+    later = kitchen.commit({**OLD, "README.md": "later\n"}, base)
+    work = light(kitchen, base)
+    assert ended(kitchen, kitchen.commit({**WORK, "README.md": "of others\n"}, later, work)) == {A}
+
+
+def test_work_in_the_light_form_with_a_history_of_its_own_is_compared_as_a_whole(kitchen: Kitchen) -> None:
+    base, alone = kitchen.commit(OLD), kitchen.commit({"src/b.py": "b\n"})
+    light(kitchen, base, commit=alone, changed=[])
+    assert ended(kitchen, kitchen.commit({**OLD, "src/b.py": "b\n"}, base, alone)) == {A}
+    assert ended(kitchen, kitchen.commit({**OLD, "src/b.py": "evil\n"}, base, alone)) == frozenset()
 
 
 def test_what_was_decided_about_work_in_the_light_form_is_remembered(

@@ -19,6 +19,8 @@ from workpacket.model.plan import Moment, Plan
 from workpacket.shell.judging import append_only as subject
 from workpacket.shell.judging.append_only import LostEvent, bring_back, lost_events
 
+pytestmark = pytest.mark.share(4)
+
 KETTLE, TAP = "WP-1-Kettle-v1", "WP-1-Tap-v1"
 PASSED, NOWHERE, FOLLOWED = "HEAD's history has it", "no branch has it", "an event here follows it"
 NOW = Moment("2026-06-01T00:00:00Z", TX, "")

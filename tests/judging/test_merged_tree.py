@@ -11,6 +11,8 @@ from git.scratch import make_repository
 from judging.repositories import LINK, PROGRAM, SUBMODULE, Tree, committed, laid_out
 from workpacket.shell.judging.merged_tree import HeadDigests, judge_merged
 
+pytestmark = pytest.mark.share(4)
+
 BOARD, POLICY, EVENT = ".GOV/roles_shared/TASK_BOARD.md", ".GOV/policy/policy.toml", ".GOV/log/WP-1-A-v1/a.json"
 BASE: Tree = {BOARD: "board\n", POLICY: "policy\n", EVENT: "{}\n", "src/a.py": "a\n"}
 COMMIT = "c" * 40

@@ -33,6 +33,8 @@ from workpacket.shell.keys import find_key, signers_line
 from workpacket.text.toml_strict import plain_toml
 from workpacket.value import replace
 
+pytestmark = pytest.mark.share(4)
+
 
 @pytest.fixture
 def fingerprints(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:

@@ -31,6 +31,8 @@ from workpacket.lifecycle.attestations import (
 from workpacket.model.canonical import Json
 from workpacket.value import replace
 
+pytestmark = pytest.mark.share(4)
+
 Private = Ed25519PrivateKey | ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 

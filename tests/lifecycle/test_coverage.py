@@ -18,6 +18,8 @@ from workpacket.git.merging import trial_merges
 from workpacket.git.repository import find_repository
 from workpacket.model import exits
 
+pytestmark = pytest.mark.share(4)
+
 NAME, OTHER = "WP-1-Greeting-v1", "WP-1-Song-v1"
 PACKET = f".GOV/task_packets/{NAME}.md"
 REQUIRED = '[coverage]\nmode = "required"\n'

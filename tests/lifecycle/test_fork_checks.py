@@ -288,6 +288,12 @@ def test_a_revert_does_not_drop_a_signed_refusal_without_the_work_that_was_refus
     assert list(dropped_decisions(story.log(), {submitted.id, judged.id})) == []
 
 
+def test_a_revert_drops_a_signed_waiver() -> None:
+    story = Story()
+    story.tell("created", "activated", "claimed", "submitted")
+    assert list(dropped_decisions(story.log(), {story.add("waived", attest=(A,)).id})) == []
+
+
 def test_a_verdict_about_nothing_is_dropped_with_a_revert() -> None:
     story = Story()
     story.tell("created", "activated")

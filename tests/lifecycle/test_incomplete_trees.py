@@ -21,6 +21,8 @@ from workpacket.git.repository import find_repository
 from workpacket.model.reason_tables import integrity
 from workpacket.shell import actor
 
+pytestmark = pytest.mark.share(13)
+
 CASES = Path(__file__).with_name("incomplete_trees.txt")
 DONE = "done"
 # The superuser reads every folder unless this capability is taken away.

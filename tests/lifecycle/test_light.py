@@ -17,6 +17,8 @@ from workpacket.lifecycle.forms import id_for, slug_of
 from workpacket.lifecycle.policy import packets_policy
 from workpacket.text.source import Source
 
+pytestmark = pytest.mark.share(4)
+
 NAME = "WP-1-Greet-The-User-v1"
 DOCUMENT = f".GOV/task_packets/{NAME}.md"
 PROVE = "python3 -m unittest discover -s tests"

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from cli.commands import STUB, STUB_PATH
 from lifecycle.governed import Governed
 from lifecycle.world import packet_text
 
@@ -50,6 +51,17 @@ def test_what_was_preferred_in_vain_is_not_proposed_again(governed: Governed, st
     assert f"next: {board}\n" in again
     governed.done("adopt", "--prefer", "board")
     assert governed.state(NAME).lane == "IN_PROGRESS"
+
+
+def test_what_has_only_a_stub_is_not_adopted_as_work(governed: Governed) -> None:
+    governed.done("init")
+    governed.write(STUB_PATH, STUB)
+    governed.replace(BOARD, "## In Progress\n", "## In Progress\n- **[WP-1-Parser-v1]** - [VALIDATED]\n")
+    said = governed.done("adopt", "--prefer", "board").out
+    assert "0 packets adopted, 1 contradict themselves" in said
+    assert "next: workpacket adopt --prefer packet\n" in said
+    governed.done("adopt", "--prefer", "packet")
+    assert governed.state("WP-1-Parser-v1").lane == "STUB"
 
 
 @pytest.mark.parametrize(("board", "lane"), [("FAIL", "FAIL"), ("VALIDATED", "VALIDATED")])

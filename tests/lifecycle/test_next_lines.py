@@ -12,6 +12,8 @@ from lifecycle.signed import NAME, OTHER
 from workpacket.cli.commands import resolve
 from workpacket.cli.main import load
 
+pytestmark = pytest.mark.share(5)
+
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
 # They write nothing, whatever the state of the repository.
 READING = (

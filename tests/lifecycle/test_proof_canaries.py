@@ -53,6 +53,7 @@ def every_object(root: Path) -> bytes:
     return subprocess.run(command, capture_output=True, check=True).stdout
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="the proofs are written for a POSIX shell")
 def test_a_hundred_canaries_in_environment_and_output_get_into_no_git_object(
     governed: Governed, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory

@@ -13,6 +13,8 @@ import pytest
 from workpacket.errors import WorkpacketError
 from workpacket.shell.governing.proof_process import proof_words
 
+pytestmark = pytest.mark.share(5)
+
 CASES = Path(__file__).with_name("proofs") / "operator_forms.txt"
 ROWS: list[tuple[str, str | list[str]]] = [
     tuple(json.loads(line)) for line in CASES.read_text("utf-8").splitlines() if not line.startswith("#")

@@ -8,6 +8,8 @@ from lifecycle.governed import forge
 from lifecycle.signed import ALICE, NAME, PACKET, VICTOR, Signed, codes_of
 from workpacket.model.canonical import Json
 
+pytestmark = pytest.mark.share(4)
+
 
 def landed(signed: Signed) -> str:
     """The packet was activated on the base; the digest of the envelope."""

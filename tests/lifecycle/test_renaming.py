@@ -10,6 +10,8 @@ import pytest
 from lifecycle.governed import Governed
 from lifecycle.signed import Signed
 
+pytestmark = pytest.mark.share(4)
+
 OLD, NEW = "WP-1-Greet-v1", "WP-1-Greet-2-v1"
 DOCUMENT, MOVED = f".GOV/task_packets/{OLD}.md", f".GOV/task_packets/{NEW}.md"
 BRANCH = f"wp/{OLD}"

@@ -63,7 +63,7 @@ def test_no_other_command_imports_what_serves() -> None:
     script = """
 import importlib, pkgutil, sys, workpacket
 for found in pkgutil.walk_packages(workpacket.__path__, "workpacket."):
-    if not found.name.startswith(("workpacket.cli.live_", "workpacket.cli.mcp_server", "workpacket.__main__",
+    if not found.name.startswith(("workpacket.cli.live_", "workpacket.cli.mcp_", "workpacket.__main__",
                                   "workpacket.shell.governing.probe")):
         importlib.import_module(found.name)
 loaded = {"starlette", "uvicorn", "h11", "anyio"} & sys.modules.keys()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workpacket.errors import WorkpacketError
-from workpacket.problem import NOWHERE, Edit, Fix, Location, Problem
+from workpacket.problem import NOWHERE, Edit, Fix, Location, Problem, by_remedy
 from workpacket.text.source import Source
 
 FIX = Fix((Edit(6, 9, "two"),), safe=True)
@@ -53,3 +53,14 @@ def test_what_was_thrown_is_told_with_its_place_or_with_none() -> None:
     assert refused.problem == Problem("key_weak", "the key is weak")
     assert refused.problem.at("signers", 3) == Problem("key_weak", "the key is weak", Location("signers", 3))
     assert str(refused) == "the key is weak"
+
+
+def test_problems_that_one_action_settles_are_one_group_in_the_order_of_the_first() -> None:
+    unsigned = Problem("user_signature_missing", "not signed", Location("r.md", 3), "workpacket approve X")
+    open_one = Problem("refinement_incomplete", "A is open", Location("r.md", 7), "edit r.md:7")
+    lane = Problem("wrong_lane", "it is in review")
+    asked = Problem("approval_missing", "needs 1 approval", hint="workpacket approve X")
+    other = Problem("refinement_incomplete", "B is open", Location("r.md", 9), "edit r.md:9")
+    lane_too = Problem("packet_superseded", "it is superseded")
+    grouped = by_remedy([unsigned, open_one, lane, asked, other, lane_too])
+    assert grouped == [[unsigned, asked], [open_one, other], [lane], [lane_too]]

@@ -45,6 +45,11 @@ _NOT_ASKED = (
     """_NOT_ASKED_AGAIN: Final[Mapping[str, str]] = {'reason': "the event's schema requires one, so an event without """
     """it is refused when the log is read"}"""
 )
+_INSTRUCTIONS = (
+    r"""_INSTRUCTIONS: Final = lazy_pattern('(?:agents|claude|gemini|qwen|skill|copilot-instructions)(?:\\..*)?\\.md|"""
+    r""".*_protocol\\.md', re.IGNORECASE)"""
+)
+_NAMED_LINK = r"""_NAMED_LINK = lazy_pattern('\\[((?:\\\\.|[^\\[\\]\\\\])+)\\](:?)', re.DOTALL)"""
 _WANTED = """wanted = {path: "HEAD's history has it" if path in passed else 'no branch has it'"""
 EQUIVALENT = (
     Equivalent(
@@ -245,6 +250,20 @@ EQUIVALENT = (
         "seen = _Seen([], 0, [], {}, Counter())",
         "seen = _Seen([], 1, [], {}, Counter())",
         "the number is replaced at the end",
+    ),
+    Equivalent(
+        "lifecycle/coverage.py",
+        "",
+        _INSTRUCTIONS,
+        _INSTRUCTIONS.replace("md', re", "md?', re"),
+        "a file that ends in .m is no document anyway",
+    ),
+    Equivalent(
+        "lifecycle/coverage.py",
+        "",
+        _NAMED_LINK,
+        _NAMED_LINK.replace("(:?)", "(:?)?"),
+        "a group that may be empty and one that may be missing are both found as nothing",
     ),
     Equivalent(
         "lifecycle/coverage.py",

@@ -12,6 +12,8 @@ from postgres.server import Server
 from runtime.test_effect_receipts import *  # noqa: F403  # all of them
 from runtime.worlds import World
 
+pytestmark = pytest.mark.share(7)
+
 _NUMBERS = count(1)
 
 

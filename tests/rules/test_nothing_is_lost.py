@@ -13,6 +13,8 @@ from workpacket.rules.repair import RepairRefused
 from workpacket.shell.checking import examine_bytes, load_findings
 from workpacket.text.source import Source
 
+pytestmark = pytest.mark.share(6)
+
 CODES = frozenset(catalogue())
 # What `fmt --upgrade` writes in another way, and what nobody said and it may therefore not say.
 REWRITTEN = (

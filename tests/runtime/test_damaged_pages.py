@@ -20,6 +20,8 @@ from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.stores.sqlite.repair import rebuild
 from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine
 
+pytestmark = pytest.mark.share(6)
+
 CASES = [json.loads(line) for line in (Path(__file__).parent / "damaged_pages.jsonl").read_text().splitlines()]
 RUNS = [f"job{number:02d}@00000001" for number in range(20)]
 ON_ONE_PAGE = 3  # the most runs whose events are on one page

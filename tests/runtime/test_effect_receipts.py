@@ -30,6 +30,8 @@ from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.sqlite.store import SQLiteStore
 from workpacket.runtime.stores.transfer import export_lines, import_lines
 
+pytestmark = pytest.mark.share(5)
+
 SECRET = "ghp_" + "A1b2" * 9
 RUN = "mail@00000001"
 

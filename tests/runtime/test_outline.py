@@ -273,6 +273,7 @@ def test_an_outline_of_another_log_is_not_used(runtime: Runtime, tmp_path: Path)
         assert outlined_state(other.store, "long@one") is None
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_finished_steps(runtime: Runtime) -> None:
     def after(steps: int) -> int:
         attempt(runtime, loads(steps))

@@ -17,6 +17,8 @@ from workpacket.runtime.run import Run
 from workpacket.runtime.scripted import program_step
 from workpacket.runtime.stores.transfer import cloudevent_lines, export_lines
 
+pytestmark = pytest.mark.share(5)
+
 TOKEN = "gh" + "p_" + "a1B2" * 9
 RUN = "work@"
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from architecture.source_tree import ROOT
 from git.scratch import make_repository
 
@@ -15,6 +17,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.long
 def test_a_repository_that_a_hook_of_git_names_is_left_alone(tmp_path: Path) -> None:
     place = make_repository(tmp_path / "of the hook").root
     before = contents(place)

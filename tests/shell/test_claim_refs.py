@@ -44,7 +44,10 @@ class Hub(NamedTuple):
         return git(self.folder / "hub.git", "log", "-1", "--format=%an", self.pattern.replace("{id}", NAME))
 
 
-@pytest.fixture(params=["a reference of its own", "a branch", pytest.param("over HTTP", marks=pytest.mark.long)])
+OTHERS = (pytest.param(name, marks=pytest.mark.long) for name in ("a branch", "over HTTP"))
+
+
+@pytest.fixture(params=["a reference of its own", *OTHERS])
 def hub(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Hub]:
     make_repository(tmp_path / "first")
     (tmp_path / "first" / "file").write_text("text")

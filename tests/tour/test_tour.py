@@ -52,7 +52,7 @@ def test_it_shows_the_whole_life_of_a_packet(played: Played) -> None:
     lines = re.findall(r"^\$ workpacket (.+)", played.screen, re.MULTILINE)
     typed = [resolve(line.split())[0] for line in lines]
     assert tuple(dict.fromkeys(typed))[: len(LIFE)] == LIFE
-    for words in ("5 conditions are not met", "signature_invalid", "board_drift", "inputs_changed", "verdict_by_coder"):
+    for words in ("3 conditions are not met", "signature_invalid", "board_drift", "inputs_changed", "verdict_by_coder"):
         assert words in played.screen
     # A rewritten criterion, a file without a packet, a second name as judge.
     for refused in ("contract_changed", "change_uncovered", "event_key_missing"):

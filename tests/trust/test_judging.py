@@ -8,6 +8,8 @@ from trust.measure import HERE, LISTS
 from trust.play import Case, Table, read_cases
 from workpacket.shell.judging.merged_tree import folded
 
+pytestmark = pytest.mark.share(5)
+
 CASES = {case.id: case for name in LISTS for case in read_cases(HERE / f"{name}.jsonl")}
 REFUSED = {
     "K2-G17": "not_committed",

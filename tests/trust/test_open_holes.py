@@ -7,6 +7,8 @@ import pytest
 from trust.measure import HERE
 from trust.play import Table, read_cases
 
+pytestmark = pytest.mark.share(5)
+
 CASES = {
     case.id: case
     for name in ("open_holes", "own_attacks", "first_minutes", "fresh_attacks")

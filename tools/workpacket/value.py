@@ -13,11 +13,11 @@ lifecycle command needs a hundred such classes before it can begin.
 from __future__ import annotations
 
 import copyreg
-from collections.abc import Mapping
 from types import MappingProxyType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any, ClassVar, Final, TypeVar, dataclass_transform
 
     V = TypeVar("V", bound="Value")

@@ -13,6 +13,8 @@ import yaml
 from corpora.seeds.governed import Prepared
 from corpora.seeds.user import PATIENCE, Repository, new_repository, ran
 
+pytestmark = pytest.mark.share(3)
+
 FOLDER = "specs/active/auth"
 CHECKPOINT, TASKS, DEPENDENCIES = (f"{FOLDER}/{name}.yaml" for name in ("checkpoint", "tasks", "dependencies"))
 THE_TASKS = """\

@@ -28,6 +28,8 @@ from mounts import folder_on_disk
 from workpacket.runtime import step
 from workpacket.runtime.step.pipeline import Pipeline
 
+pytestmark = pytest.mark.share(6)
+
 LITERALS: list[dict[str, str]] = tomllib.loads(Path(__file__).with_name("literals.toml").read_text("utf-8"))["kept"]
 
 

@@ -144,6 +144,7 @@ def test_resume_without_words_finds_every_incomplete_checkpoint_and_no_complete_
     assert "role/auth" not in of_team
 
 
+@pytest.mark.long
 def test_two_sessions_never_write_one_checkpoint_at_once(roles: Roles) -> None:
     roles.done(*CLAIM)
     before = roles.read(FILE)

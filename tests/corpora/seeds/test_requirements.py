@@ -65,6 +65,7 @@ def test_each_test_was_seen_failing_when_its_behaviour_was_taken_out() -> None:
     assert all(one["taken_out"] and one["commit"] for one in rows("taken_out.toml"))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("module", trees())
 def test_nothing_here_imports_more_of_the_product_than_users_are_told_to(module: str) -> None:
     """Programs that the tests hand to Python count too."""

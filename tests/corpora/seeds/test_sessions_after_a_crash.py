@@ -32,6 +32,8 @@ from corpora.seeds.governed import (
 )
 from corpora.seeds.user import ROOT, Repository, Said, python, ran
 
+pytestmark = pytest.mark.share(3)
+
 Governed = Callable[[str], Repository]
 PROTOCOL = ".GOV/roles/orchestrator/ORCHESTRATOR_PROTOCOL.md"
 NEXT_WP = "WP-1-Greeting-v2"
@@ -159,6 +161,7 @@ def test_activation_moves_the_entry_of_the_board_from_stub_to_ready_for_dev(gove
     assert "**Status:** Ready for Dev" in repository.read(PACKET)
 
 
+@pytest.mark.long
 def test_a_packet_goes_from_its_claim_to_validated_by_the_recipes_of_the_founders(governed: Governed) -> None:
     repository = governed("ready")
 
@@ -338,6 +341,7 @@ def test_an_interrupted_session_is_detected_and_resumes_or_fails_with_state_and_
     assert status == "PAUSED" or "RunBlocked" in again.err
 
 
+@pytest.mark.long
 def test_recovery_does_nothing_twice_unless_an_operator_says_so(sessions: Killed) -> None:
     one = sessions("after-effect")
     assert one.live().status == 1
@@ -348,6 +352,7 @@ def test_recovery_does_nothing_twice_unless_an_operator_says_so(sessions: Killed
         assert one.outbox() == [ANSWER]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("where", "chunks", "sent"), [("cancel", 4, []), ("cancel-in-tool", 6, [ANSWER])], ids=["stream", "tool"]
 )
@@ -363,6 +368,7 @@ def test_a_session_is_cancelled_between_chunks_and_after_a_tool_but_never_inside
     assert one.outbox() == sent
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("where", "pending"), [("mid-stream", "repeatable"), ("mid-tool", "unknown")])
 def test_a_crash_mid_stream_or_mid_tool_leaves_a_checkpoint_and_each_open_call_with_its_class(
     sessions: Killed, where: str, pending: str

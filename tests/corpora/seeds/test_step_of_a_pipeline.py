@@ -36,6 +36,8 @@ from workpacket.runtime.step import (
 )
 from workpacket.runtime.step.pipeline import Pipeline
 
+pytestmark = pytest.mark.share(3)
+
 FIELDS = {
     "mission_id": "str", "run_id": "str", "step_id": "str", "strictness": "Strictness", "scope_refs": "ScopeRef",
     "input_hash": "str", "cursor": "str", "retry_token": "str", "timestamp": "datetime",
@@ -235,6 +237,7 @@ def test_another_session_recovers_the_step_from_nothing_but_the_log(left: Path, 
     assert session(elsewhere, "2026-11", "open").out.startswith("extracted\n")
 
 
+@pytest.mark.long
 def test_changed_inputs_ask_the_person_at_a_terminal_and_stop_a_session_without_one(left: Path) -> None:
     alone = session(left, "2026-11", "open")
     assert (alone.status, alone.out) == (1, "")
@@ -443,6 +446,7 @@ def test_a_new_run_of_the_same_step_is_told_about_the_checkpoint_of_the_old_one(
     assert ResumeMiddleware(log, ask=None).process(other).notes == []
 
 
+@pytest.mark.long
 def test_a_denied_confirmation_is_shown_with_who_denied_it_and_can_be_taken_back(left: Path) -> None:
     Repository(left).git("init", "--quiet")
     environ = environment(WORKPACKET_ACTOR="ann")
@@ -484,6 +488,7 @@ while not os.path.exists("end"):
 """
 
 
+@pytest.mark.long
 def test_one_of_several_sessions_wins_the_token(left: Path) -> None:
     command = [sys.executable, "-c", RESUMING]
     sessions = [subprocess.Popen(command, cwd=left, env=environment()) for _ in range(3)]

@@ -46,6 +46,10 @@ class TestSQLiteStore(StoreConformance):
         super().test_a_kill_inside_an_append_leaves_all_of_it_or_nothing()
 
     @pytest.mark.long
+    def test_processes_hold_a_lease_one_at_a_time(self) -> None:
+        super().test_processes_hold_a_lease_one_at_a_time()
+
+    @pytest.mark.long
     def test_nothing_is_acknowledged_while_syncs_fail(self) -> None:
         super().test_nothing_is_acknowledged_while_syncs_fail()
 

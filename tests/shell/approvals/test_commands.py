@@ -45,6 +45,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_field_of_the_contract_speaks_for_the_tool(story: Story, text: str) -> None:
     parts = {

@@ -31,6 +31,8 @@ from workpacket.shell.approvals.shown import (
 from workpacket.shell.approvals.subject import ApprovalSubject
 from workpacket.text.source import Source
 
+pytestmark = pytest.mark.share(4)
+
 PACKET, GATE, PATH = "WP-1-Kettle-v1", "activation", "the refinement.md"
 LOST = "f" * 40
 

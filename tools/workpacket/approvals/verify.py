@@ -53,14 +53,11 @@ class Judged(Value):
 
 def judge_envelope(file: EnvelopeFile, facts: GateFacts, gate: GatePolicy, trusted: Trusted) -> Judged:
     """Judge one envelope without looking at the others."""
-    parts = file.parts
-    if isinstance(parts, Problem):
-        return Judged(file.name, None, (parts,))
-    signature, statement = parts.signature, parts.statement
-    if isinstance(signature, Problem) or isinstance(statement, Problem):
-        return Judged(file.name, None, _of(file.name, parts.unreadable))
-    opened = Opened(parts.envelope, statement, signature, trusted.signers.by_key.get(signature.key.blob))
-    refusals = list(_not_authentic(opened, parts.broken, trusted))
+    opened, broken = _opened(file, trusted)
+    if opened is None:
+        return Judged(file.name, None, _of(file.name, broken))
+    statement = opened.statement
+    refusals = list(_not_authentic(opened, broken, trusted))
     if statement.decision == "revoke":
         refusals += _other_repository(statement, facts, trusted)
     else:
@@ -90,39 +87,49 @@ def judge_answer(file: EnvelopeFile, answer: AnswerFacts, gate: GatePolicy, trus
     """Judge the envelope of an answer. It counts for this answer only. The signature covers the question, so there is
     nothing else to compare.
     """
-    parts = file.parts
-    if isinstance(parts, Problem):
-        return Judged(file.name, None, (parts,))
-    signature, statement = parts.signature, parts.statement
-    if isinstance(signature, Problem) or isinstance(statement, Problem):
-        return Judged(file.name, None, _of(file.name, parts.unreadable))
-    opened = Opened(parts.envelope, statement, signature, trusted.signers.by_key.get(signature.key.blob))
+    opened, broken = _opened(file, trusted)
+    if opened is None:
+        return Judged(file.name, None, _of(file.name, broken))
+    statement = opened.statement
     facts = GateFacts(
         now=answer.at, packet=RUNS, gate=ANSWER_GATE, subjects=(answer.subject,), root_commit=answer.root_commit,
         base_history=frozenset(), spec=None, scope=answer.scope, parties={}, log=PacketLog({}, frozenset()),
         policy=PolicyFiles(None, None), envelopes=(file,), consumptions={},
     )  # fmt: skip
-    refusals = [*_not_authentic(opened, parts.broken, trusted), *_not_fitting(statement, facts, gate, trusted)]
+    refusals = [*_not_authentic(opened, broken, trusted), *_not_fitting(statement, facts, gate, trusted)]
     if statement.decision != answer.decision or statement.scope != answer.scope:
         refusals.append(Problem("subject_mismatch", "the statement is about another answer"))
     refusals += _out_of_time(statement, facts, gate)
     if opened.signer is not None:
         refusals += _key_out_of_time(opened.signer, statement, facts)
-    refusals += _too_soft(signature, gate)
+    refusals += _too_soft(opened.signature, gate)
     return Judged(file.name, opened, _of(file.name, refusals))
+
+
+def _opened(file: EnvelopeFile, trusted: Trusted) -> tuple[Opened | None, tuple[Problem, ...]]:
+    """Return the statement with its signature, and what is wrong with the signature; no statement, and what is wrong
+    with the file, if it cannot be read.
+    """
+    parts = file.parts
+    if isinstance(parts, Problem):
+        return None, (parts,)
+    signature, statement = parts.signature, parts.statement
+    if isinstance(signature, Problem) or isinstance(statement, Problem):
+        return None, parts.unreadable
+    opened = Opened(parts.envelope, statement, signature, trusted.signers.by_key.get(signature.key.blob))
+    return opened, (parts.broken,) if parts.broken is not None else ()
 
 
 def _of(name: str, refusals: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(refusal.at(name) for refusal in refusals)
 
 
-def _not_authentic(opened: Opened, broken: Problem | None, trusted: Trusted) -> Iterator[Problem]:
+def _not_authentic(opened: Opened, broken: Iterable[Problem], trusted: Trusted) -> Iterator[Problem]:
     key = opened.signature.key
     # The key id is a hint for other tools and is not signed; the key is part of the signature.
     if opened.envelope.key_id != key.fingerprint:
         yield Problem("key_id_wrong", f"the envelope names {opened.envelope.key_id}, but {key.fingerprint} signed")
-    if broken is not None:
-        yield broken
+    yield from broken
     if key.blob in trusted.revoked:
         yield Problem("key_revoked", f"the key {key.fingerprint} is revoked")
     # An event key need not have a passphrase, so any program of its owner could open the gate with it.

@@ -32,6 +32,7 @@ from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.proofs import Evidence, evidence_of, latest_evidence, proofs_named, same
+from workpacket.lifecycle.starter_documents import STILL_TO_WRITE
 from workpacket.model.events import LogEvent
 from workpacket.problem import Problem
 from workpacket.rules.anchors import folded
@@ -237,7 +238,7 @@ def _sections(specification: Source, roadmap_headings: Sequence[str]) -> list[_S
             planned = any(word in title.casefold() for word in roadmap_headings) or any(one.planned for one in above)
             found.append(_Section(level, title, line.number, line.number, planned))
             above.append(found[-1])
-        elif found and line.text.strip():
+        elif found and line.text.strip() and not line.text.startswith(STILL_TO_WRITE):
             section = found[-1]
             section.last = line.number
             section.has_text = True

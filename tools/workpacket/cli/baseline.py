@@ -31,7 +31,7 @@ from workpacket.shell.governing.execution import here
 from workpacket.shell.package_files import schemas
 from workpacket.shell.transactions.transaction import writing
 from workpacket.shell.tree import find_documents, read_bytes, refusal
-from workpacket.text.source import DATA
+from workpacket.text.source import BASELINE
 from workpacket.value import replace
 
 
@@ -113,6 +113,9 @@ def write_baseline(
         if left:
             said += f"\n{counted(left, 'finding')} cannot be recorded, and will be reported"
     after = baseline_text(kept).encode()
+    unread = _known(after)
+    if isinstance(unread, Problem):  # nothing is recorded that a later check would refuse to read
+        raise WorkpacketError.of(unread)
     if after == before or (before is None and not kept):
         return Output(f"{said}\nnothing to write\n", exits.OK, RestsOn(unnamed=True))
     old = digest(before) if before is not None else None
@@ -138,7 +141,7 @@ def _data_in_force(arguments: Arguments, workspace: Workspace) -> bytes | None:
 
 def _data_here(workspace: Workspace) -> bytes | None:
     try:
-        return read_bytes(workspace.root, BASELINE_PATH, DATA.size)
+        return read_bytes(workspace.root, BASELINE_PATH, BASELINE.size)
     except FileNotFoundError:
         return None
     except OSError as error:

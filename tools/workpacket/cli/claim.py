@@ -196,7 +196,7 @@ def _run_start(arguments: Arguments) -> int:
             return refuse(arguments, name, unmet)
         facts = gather(repository, [name], actor)
     packet = facts.packets[name]
-    branch = packet.state.assignment.branch or arguments.value("branch") or facts.policy.branch_of(name)
+    branch = _branch_for(arguments, facts, packet)
     unmet = _starting(facts, packet, branch) or _elsewhere(repository, facts, branch)
     if unmet:
         return refuse(arguments, name, unmet)
@@ -221,6 +221,10 @@ def _run_start(arguments: Arguments) -> int:
     return sync_team_claim(arguments, conclude(arguments, carried, name))
 
 
+def _branch_for(arguments: Arguments, facts: Facts, packet: PacketFacts) -> str:
+    return packet.state.assignment.branch or arguments.value("branch") or facts.policy.branch_of(packet.id.text)
+
+
 def _approved(arguments: Arguments, repository: Repository, name: str, actor: Actor) -> int:
     """With --sign, have a person approve what can be started; return the exit status of that."""
     if not arguments.flag("sign"):
@@ -229,7 +233,7 @@ def _approved(arguments: Arguments, repository: Repository, name: str, actor: Ac
     packet = facts.packets[name]
     if packet.state.lane != "STUB":
         return exits.OK  # what was activated is approved
-    unmet = _elsewhere(repository, facts, packet.state.assignment.branch or facts.policy.branch_of(name))
+    unmet = _elsewhere(repository, facts, _branch_for(arguments, facts, packet))
     return refuse(arguments, name, unmet) if unmet else signed_first(arguments, name)
 
 

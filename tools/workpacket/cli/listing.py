@@ -57,6 +57,9 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
         data: dict[str, Json] = {"work": [_as_json(entry) for entry in shown], "unreadable": [*unread], "more": more}
         return Output(render_envelope("list", exits.OK, [], data), exits.OK, rests_on)
     note = f"not listed, because unreadable: {', '.join(map(escape, unread))}\n" if unread else ""
+    if entries and arguments.words and not chosen:
+        words = escape(" ".join(arguments.words))
+        note += f"no id that the options select matches {words}; `workpacket search {words}` looks into the texts\n"
     return Output(_as_text(shown, style_of(arguments), more) + note, exits.OK, rests_on)
 
 

@@ -98,6 +98,7 @@ ACTS: Final[Mapping[str, Act]] = {
         lambda given: (
             ["resume", f"--{given['answer']}", *_options(given, "confirm")], [given["id"], given["question"]]
         ),
+        acting=False,
         about="run",
     ),
 }  # fmt: skip

@@ -278,10 +278,6 @@ class Commands:
     def __init__(self, actor: str) -> None:
         self._actor = actor
 
-    def words(self, before: list[str], after: list[str]) -> list[str]:
-        own = ["--as", self._actor] if self._actor else []
-        return [*before, *own, "--", *after]
-
     async def run(self, root: str, before: list[str], after: list[str], *, acting: bool) -> dict[str, Any]:
         """Run a command to its end, even if no page waits for the answer any more."""
         own = ["--as", self._actor] if self._actor and acting else []

@@ -430,7 +430,7 @@ class Live:
         site = self._site(request, served)
         environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "workpacket", *self._commands.words(before, after), cwd=served.root, env=environment,
+            sys.executable, "-m", "workpacket", *before, "--", *after, cwd=served.root, env=environment,
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip
         assert process.stdout is not None

@@ -128,8 +128,6 @@ def load(name: str) -> Command:
         from workpacket.cli.meant import unknown_command
 
         raise unknown_command([name])
-    from importlib import import_module
-
-    found = import_module(f"workpacket.cli.{module}")
+    found = __import__(f"workpacket.cli.{module}", fromlist=["COMMAND"])
     command: Command = found.DECLARED[name] if hasattr(found, "DECLARED") else found.COMMAND
     return command

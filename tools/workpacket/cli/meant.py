@@ -121,7 +121,7 @@ def _alike(first: str, rest: Sequence[str]) -> list[str]:
         return [alike[0], *rest]
     # People who forget the first word type the name.
     near = get_close_matches(first, [*COMMANDS, *map(typed_as, COMMANDS), *spellings, *FORMER], n=1, cutoff=_ALIKE)
-    return typed_as(near[0]).split() if near else []
+    return [*typed_as(near[0]).split(), *(rest if _is_id(rest[:1]) else ())] if near else []
 
 
 def _second_meant(first: str, rest: list[str]) -> str:

@@ -152,7 +152,7 @@ def require_packet(packet: str) -> None:
         raise WorkpacketError(
             "packet_not_active",
             f"{packet} is only a stub" if stub else f"packet {packet} not found",
-            hint=f"just create-task-packet {packet}" if stub else "workpacket list",
+            hint=f"workpacket packet activate {packet}" if stub else "workpacket list",
         )
 
 

@@ -24,6 +24,7 @@ from workpacket.lifecycle.proofs import evidence_of, latest_evidence, same
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
+from workpacket.model.lanes import OVER
 from workpacket.model.wording import next_line
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
@@ -112,10 +113,12 @@ def _envelope(data: Mapping[str, Json]) -> str:
 
 def _view(facts: Facts, packet: PacketFacts, status: PacketStatus) -> PacketView:
     state = packet.state
+    # No one works on what is over, even if the lease has not ended.
+    over = packet.lane in OVER
     return PacketView(
         id=status.id,
         lane=status.lane,
-        holder=_holder(state, proven_events(facts.policy.actors, lease_events(state))),
+        holder="" if over else _holder(state, proven_events(facts.policy.actors, lease_events(state))),
         task=task_of(packet),
         rows=tuple(_rows(facts, packet)),
         recent=_recent(state.history),
@@ -181,6 +184,9 @@ def _rows(facts: Facts, packet: PacketFacts) -> Iterator[tuple[str, str]]:
     unasked = approval_words(facts, packet)
     if unasked:
         yield "approval", unasked
+    named = [f"{event.type} names {digest[:12]}" for event in packet.log.events for digest in event.attest]
+    if named:
+        yield "signed", f"{', '.join(named)} (workpacket approvals list {packet.id} verifies)"
     yield from (("changed", f"{one.message} (contract_changed)") for one in contract_unmet(packet))
     files = _files(packet)
     if files:

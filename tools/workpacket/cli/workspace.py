@@ -13,7 +13,6 @@ import gc
 import os
 import sys
 import time
-from importlib import import_module
 
 from workpacket.cli.options import terminal
 from workpacket.documents.places import ROOTS
@@ -273,7 +272,8 @@ def run_cached(arguments: Arguments, module: str, deciding: Callable[[], tuple[s
 
     def compute() -> Output:
         with GarbageCollectionOff():
-            output: Output = import_module(f"workpacket.cli.{module}").compute(arguments, cache)
+            # importlib would be imported in every call, also where nothing is computed.
+            output: Output = __import__(f"workpacket.cli.{module}", fromlist=["compute"]).compute(arguments, cache)
             return output
 
     try:

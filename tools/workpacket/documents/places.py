@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from workpacket.model.layout import (
     ATTESTATIONS_FOLDER,
     AUDIT_PATH,
@@ -101,11 +99,24 @@ def is_near_miss(name: str, names: tuple[NamePattern, ...]) -> bool:
     return False
 
 
-@lru_cache(maxsize=256)
+_MOST_FOLDERS = 256
+# What `names_in` found. Every command asks, and functools would take as long to import as all of this module.
+_KNOWN_NAMES: dict[str, tuple[NamePattern, ...]] = {}
+
+
 def names_in(folder: str) -> tuple[NamePattern, ...]:
     """Return the patterns of document names in `folder`, computed once per folder, which may contain ten thousand
     files.
     """
+    known = _KNOWN_NAMES.get(folder)
+    if known is None:
+        if len(_KNOWN_NAMES) >= _MOST_FOLDERS:
+            _KNOWN_NAMES.clear()
+        known = _KNOWN_NAMES[folder] = _names_in(folder)
+    return known
+
+
+def _names_in(folder: str) -> tuple[NamePattern, ...]:
     segments = folder.split("/")
     patterns: list[NamePattern] = []
     for place, kind in PLACES:

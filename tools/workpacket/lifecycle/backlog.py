@@ -238,7 +238,7 @@ def present(facts: Facts, packet: PacketFacts) -> Answer:
         draft.edit(packet.stub.source, ticking(packet.stub, (1, 2) if in_main_body else (2,)))
     then = (
         f"ask the user to read it and to run, in a terminal: workpacket approve {name} --gate "
-        f"{ACTIVATION_GATE}, then: just create-task-packet {name}"
+        f"{ACTIVATION_GATE}, then: workpacket packet activate {name}"
     )
     block = presented_block(refinement)
     said = f"the refinement of {name} was shown"

@@ -116,7 +116,7 @@ def claim(
     where = packet.state.assignment.branch or branch
     lease = record_claim(draft, packet, branch=where, worktree=worktree, declared=declared)
     project(draft, {name: "IN_PROGRESS"})
-    said = f"{facts.actor.id} holds {name} until {lease['expires_at']}"
+    said = f"{facts.actor.id} holds {name} until {lease['expires_at']}" + (f", on {branch}" if switched else "")
     tree = worktree or packet.state.assignment.worktree
     enter = _into(tree, facts.target_branch) if tree else f"git switch {shlex.quote(where)}"
     steps = [] if switched else [enter]

@@ -82,8 +82,7 @@ def _false_terms(log: Log, setting: LogEvent, contract: Contract) -> Iterator[Pr
     """Report an event that says something else of the contract than the contract itself: lists, boards and what is
     ready show what the event says. The title is the last one that an event names.
     """
-    known = log.ancestry((setting.id,))
-    titles = [event for event in log.events if event.id in known and event.text("title") is not None]
+    titles = [event for event in log.events if event.text("title") is not None]
     for name, said in terms_of(contract).items():
         event = titles[-1] if name == "title" and titles else setting
         if name in event.data and event.data[name] != said:

@@ -261,7 +261,7 @@ def link_unmet(state: PacketState) -> tuple[Problem, ...]:
     by = f" by {state.superseded_by}" if state.superseded_by else ""
     message, command = f"{packet} is {lane}{by}", f"workpacket show {packet}"
     if lane == "STUB":
-        message, command = f"{packet} is only a stub", f"just create-task-packet {packet}"
+        message, command = f"{packet} is only a stub", f"workpacket packet activate {packet}"
     elif known.unfinished or known.reclaimable:
         command = forward_command(packet, lane, BUILT_IN)
     return (Problem("packet_not_active", message, hint=command),)

@@ -352,15 +352,17 @@ _SATISFIED: Final[Mapping[Form, str]] = {
     "full": '["VALIDATED", "MERGE_PENDING"]',
 }
 
-_SPECIFICATION = """# Specification
+# How the sections of the first specification begin until they are written. They require nothing.
+STILL_TO_WRITE: Final = "State here what is "
+_SPECIFICATION = f"""# Specification
 
 ## 1 Main body
 
-State here what is required. Refinements anchor their requirement in these lines.
+{STILL_TO_WRITE}required. Refinements anchor their requirement in these lines.
 
 ## 2 Roadmap
 
-State here what is planned. Nothing in this section is required yet.
+{STILL_TO_WRITE}planned. Nothing in this section is required yet.
 """
 
 # Branches that move different packets change adjacent lines, whose meaning is in the logs of both sides. The bytes of

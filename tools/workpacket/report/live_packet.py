@@ -74,6 +74,8 @@ class PacketPage:
         if show.get("holder"):
             yield f" held by {t(show['holder'], 100)}, lease {ends(str(show.get('until') or ''))}"
         yield "</p>\n"
+        name = t(self.show.get("id", ""))
+        yield f'<p class="said"><a href="{site.at}/audit#{name}">Trace and evidence</a>, in the audit</p>\n'
         yield from self._missing()
         yield from _forms(site, forms)
         yield from self._task(site)

@@ -23,7 +23,7 @@ from workpacket.problem import Location, Problem
 from workpacket.rules.engine import rules_in
 from workpacket.text.json_strict import load_json
 from workpacket.text.schema import SchemaSet
-from workpacket.text.source import DATA, Node, Source
+from workpacket.text.source import BASELINE, Node, Source
 from workpacket.value import NOTHING, Value
 
 Profile = Literal["adopt", "strict"]
@@ -178,10 +178,10 @@ def read_baseline(data: bytes | None, schemas: SchemaSet) -> Baseline | Problem:
     """Return the baseline in a file, empty without one; a problem if the file is not a baseline."""
     if data is None:
         return {}
-    if len(data) > DATA.size:
-        return _unread(f"it is larger than {DATA.size:,} bytes")
+    if len(data) > BASELINE.size:
+        return _unread(f"it is larger than {BASELINE.size:,} bytes")
     source = Source.from_bytes(BASELINE_PATH, data)
-    loaded = load_json(source)
+    loaded = load_json(source, BASELINE)
     if loaded.root is None:
         return _unread(loaded.faults[0].message)
     violation = next(iter(schemas.violations("baseline", loaded.root.plain())), None)

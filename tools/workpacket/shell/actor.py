@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from datetime import UTC, datetime
 
 from workpacket.errors import WorkpacketError
 from workpacket.model.plan import Moment
@@ -48,7 +47,7 @@ def moment() -> Moment:
 
 def read_clock() -> Moment:
     nanoseconds = time.time_ns()
-    now = datetime.fromtimestamp(nanoseconds // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(nanoseconds // 10**9))
     return Moment(now, _uuid7(nanoseconds // 10**6, os.urandom(10)), os.urandom(16).hex())
 
 

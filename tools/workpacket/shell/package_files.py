@@ -7,7 +7,6 @@ are imported only when they are needed.
 from __future__ import annotations
 
 import os
-from functools import cache
 
 from workpacket import __version__
 
@@ -62,9 +61,13 @@ def _files(folder: str) -> list[tuple[str, os.stat_result]]:
     return found
 
 
-@cache
+_OPENED: list[SchemaSet] = []
+
+
 def schemas() -> SchemaSet:
     """Return the schemas of the package, each read when it is first needed."""
+    if _OPENED:
+        return _OPENED[0]
     from workpacket.text.schema import SchemaSet
 
     folder = schema_folder()
@@ -73,7 +76,8 @@ def schemas() -> SchemaSet:
         with open(os.path.join(folder, f"{name}.schema.json"), "rb") as stream:
             return stream.read()
 
-    return SchemaSet(read)
+    _OPENED.append(SchemaSet(read))
+    return _OPENED[0]
 
 
 def read_shipped() -> dict[str, frozenset[str]]:

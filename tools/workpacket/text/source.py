@@ -64,6 +64,8 @@ MARKDOWN = Limits(size=2 * MIB)
 DATA = Limits(size=256 * KIB)
 # The task board and the traceability registry: one file that names every packet of a repository.
 REGISTER = Limits(size=8 * MIB, nodes=500_000)
+# The baseline has an entry of some 150 bytes and five values for each known finding of a repository.
+BASELINE = Limits(size=16 * MIB, nodes=600_000)
 
 
 _BOM_BYTES = b"\xef\xbb\xbf"

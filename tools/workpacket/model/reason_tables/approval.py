@@ -58,8 +58,10 @@ FIT = _refused(f"""
         Remedy: {APPROVE_ANEW}
 
     policy_moved: Policy changed since the approval
-        The approval was given under different rules from those on the base.
-        Remedy: {APPROVE_ANEW}
+        The approval was given under different rules from those on the base, and has not landed yet. Packets that landed
+        before the policy changed are not affected, so land approved work first, if you can.
+        Remedy: {APPROVE_ANEW} If a light packet was started already, its events name the old approval: give it another
+        id with `workpacket packet rename`, and start it again on the same branch.
 
     scope_moved: Paths in scope that were not approved
         The approval covers work on the named paths; a wider scope requires another decision.

@@ -181,8 +181,8 @@ def _says_no(repository: Repository, removed: Mapping[str, str]) -> Iterator[boo
 
 def _drops(repository: Repository, before: str, removed: Iterable[str]) -> Iterator[bool]:
     """Yield true for each signed decision among the removed events that would go without what it decided about."""
-    events = {path.rpartition("/")[2].removesuffix(".json") for path in removed if path.startswith(f"{LOG_FOLDER}/")}
-    names = {path.split("/")[2] for path in removed if path.startswith(f"{LOG_FOLDER}/")}
+    events = {path.rpartition("/")[2].removesuffix(".json") for path in removed}
+    names = {path.split("/")[2] for path in removed}
     there = {path: blob for name in names for path, blob in tree_at(repository, before, f"{LOG_FOLDER}/{name}").items()}
     contents = read_blobs(repository, there.values())
     logs, _ = read_logs({path: contents[blob] for path, blob in there.items()})
@@ -308,6 +308,7 @@ def _contents(repository: Repository, known: Mapping[str, _Added], paths: Iterab
 
 
 def _parents(data: bytes) -> Iterator[str]:
+    # A damaged file has no parents that could be trusted; it is reported as damaged elsewhere.
     with suppress(ValueError):
         value = json.loads(data)
         parents = value.get("parents") if isinstance(value, dict) else None
