@@ -274,7 +274,8 @@ def test_a_revert_does_not_drop_a_signed_amendment_without_the_contract_that_it_
 def test_a_revert_drops_an_amendment_that_nobody_signed() -> None:
     story = Story()
     story.tell("created", "activated")
-    assert list(dropped_decisions(story.log(), {story.add("amended").id})) == []
+    amended = story.add("amended")
+    assert list(dropped_decisions(story.log(), {amended.id})) == []
 
 
 @pytest.mark.parametrize(("verdict", "signed"), [("FAIL", True), ("CHANGES", True), ("PASS", True), ("FAIL", False)])
@@ -291,7 +292,8 @@ def test_a_revert_does_not_drop_a_signed_refusal_without_the_work_that_was_refus
 def test_a_revert_drops_a_signed_waiver() -> None:
     story = Story()
     story.tell("created", "activated", "claimed", "submitted")
-    assert list(dropped_decisions(story.log(), {story.add("waived", attest=(A,)).id})) == []
+    waived = story.add("waived", attest=(A,))
+    assert list(dropped_decisions(story.log(), {waived.id})) == []
 
 
 def test_a_verdict_about_nothing_is_dropped_with_a_revert() -> None:
