@@ -13,6 +13,7 @@ from architecture.source_tree import PACKAGE, nodes, parsed, python_files
 WRITERS = {
     "cli/trace.py": "the report of an audit, into the file that was named",
     "cli/failure.py": "the log of an internal error, in the temporary folder",
+    "harness.py": "runs commands of this program",
     "cli/issues.py": "runs the program of a forge, which prints an issue",
     "cli/live_readings.py": "runs the audit, which writes its page into a temporary folder",
     "cli/main.py": "the null device, when nobody reads the output any more",

@@ -77,7 +77,7 @@ def test_the_page_works_as_it_stands(page: Path, tmp_path: Path) -> None:
 
 
 def test_there_is_a_page_for_each_task() -> None:
-    tasks = {"adopt", "agents", "ci", "editors", "lanes", "migrate", "pull-requests", "serve", "start"}
+    tasks = {"adopt", "agents", "ci", "editors", "harness", "lanes", "migrate", "pull-requests", "serve", "start"}
     assert {page.stem for page in PAGES} == tasks
 
 

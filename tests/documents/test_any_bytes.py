@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from documents.hostile_text import hostile_bytes
 from workpacket.cli.fmt import repaired
-from workpacket.documents.reading import KINDS
+from workpacket.documents.document import KINDS
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.repair import RepairRefused
 from workpacket.shell.checking import examine_bytes, load_findings

@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 from architecture.source_tree import ROOT
 from rules.archive import read_case
 from workpacket import rules
-from workpacket.documents.document import Document
+from workpacket.documents.document import KINDS, Document, DocumentKind, reader_of
 from workpacket.documents.places import PLACES, ROOTS, kind_of
-from workpacket.documents.reading import KINDS, DocumentKind, reader_of
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.engine import all_rules, rules_for, rules_in
 from workpacket.rules.rule import DocumentRule, ReferenceRule, Rule
@@ -30,7 +29,7 @@ from workpacket.shell.checking import examine_bytes, load_findings, unreadable_f
 from workpacket.shell.tree import find_documents
 
 BY_NAME = {kind.name: kind for kind in KINDS}
-READING = "KINDS in tools/workpacket/documents/reading.py"
+READING = "KINDS in tools/workpacket/documents/document.py"
 RULES = "tools/workpacket/rules"
 
 
@@ -116,7 +115,7 @@ def test_every_rule_of_the_package_is_run() -> None:
     assert len(listed) == len(set(listed))
     for rule in concrete_rules():
         module = rule.__module__.rpartition(".")[2]
-        where = "ACROSS in tools/workpacket/rules/engine.py, or in KINDS in tools/workpacket/documents/reading.py"
+        where = "ACROSS in tools/workpacket/rules/engine.py, or in KINDS in tools/workpacket/documents/document.py"
         assert rule in listed, f"{rule.__name__} is not run: name its module, {module}, in {where}"
 
 

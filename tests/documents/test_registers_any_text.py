@@ -7,7 +7,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workpacket.documents.reading import read_document
+from workpacket.documents.document import read_document
 from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.engine import all_rules, examine

@@ -139,3 +139,15 @@ def test_the_audit_is_the_page_that_the_command_writes(browser: Browser, server:
     assert not reply.header("Content-Security-Policy")
     assert 'http-equiv="Content-Security-Policy"' in reply.text
     assert "Is anything wrong?" in reply.text
+
+
+def test_it_works_through_a_tunnel_whose_port_differs(browser: Browser) -> None:
+    """As with `ssh -L 9000:localhost:PORT`: the browser names the port at its own end."""
+    there = {"Host": "localhost:9000"}
+    assert browser.ask("GET", "/0/", headers=there).status == 200
+    csrf = browser.csrf(f"/0/packet/{WORKED}")
+    form = f"csrf={csrf}&id={WORKED}&text=".encode()  # a note needs a text
+    reply = browser.ask("POST", "/0/act/note", form, {**there, "Origin": "http://localhost:9000"})
+    assert (reply.status, "a value is needed" in reply.text) == (400, True)
+    foreign = browser.ask("POST", "/0/act/note", form, {**there, "Origin": "http://localhost:9001"})
+    assert foreign.status == 403

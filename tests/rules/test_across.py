@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from workpacket.documents.document import read_document
 from workpacket.documents.places import kind_of
-from workpacket.documents.reading import read_document
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import LANES, SECTIONS
 from workpacket.problem import Problem

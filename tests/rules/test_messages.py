@@ -18,7 +18,7 @@ import pytest
 from rules.archive import Case, read_case
 from rules.test_planted_defects import HERE, changed, judged, planted
 from workpacket.documents import batch, gate_logs, role_progress
-from workpacket.documents.reading import KINDS
+from workpacket.documents.document import KINDS
 from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN
 from workpacket.rules.batch import SEVERITIES
 from workpacket.rules.engine import all_rules

@@ -1,3 +1,31 @@
-"""Govern work done by people and AI agents in a git repository."""
+"""Govern work done by people and AI agents in a git repository.
+
+Programs that run agents import what they need from here: see `workpacket.harness`.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.harness import (
+        Claimed,
+        Condition,
+        Refused,
+        Submitted,
+        WorkPacket,
+        claim,
+        packets,
+        start,
+        submit,
+        why,
+    )
 
 __version__ = "0.1.0"
+__all__ = ["Claimed", "Condition", "Refused", "Submitted", "WorkPacket", "claim", "packets", "start", "submit", "why"]
+
+
+def __getattr__(name: str) -> object:
+    """Load the functions when they are used: every command imports this module."""
+    if name not in __all__:
+        raise AttributeError(f"module 'workpacket' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module("workpacket.harness"), name)

@@ -10,7 +10,7 @@ import pytest
 
 import remembered
 from workpacket.cli.fmt import formatted, repaired
-from workpacket.documents.reading import read_document
+from workpacket.documents.document import read_document
 from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.repair import untouched_change

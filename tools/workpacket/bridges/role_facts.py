@@ -374,6 +374,7 @@ def digest_of(root: str, path: str) -> str | None:
         *folders, _ = split_path(path)
     except WorkpacketError:
         return None
+    # A link could lead out of the repository, to a file that no commit has.
     return None if folders and link_on_the_way(root, "/".join(folders)) else digest_here(root, path)
 
 

@@ -12,8 +12,8 @@ from typing import BinaryIO, NamedTuple
 from workpacket.cli.check import kind_given
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.workspace import Output, Workspace, progress_bar
+from workpacket.documents.document import kind_named
 from workpacket.documents.places import kind_of
-from workpacket.documents.reading import kind_named
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.model.layout import BASELINE_PATH

@@ -15,7 +15,7 @@ from workpacket.cli.check import chosen_files
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.workspace import open_workspace
-from workpacket.documents.reading import kind_named
+from workpacket.documents.document import kind_named
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.model.canonical import Json

@@ -83,13 +83,15 @@ class Skill(Value):
 
 
 _SECTION = (
-    Step("Where everything stands", "status"),
+    Step("At the beginning, and after your context was cut", "prime"),
+    Step("Where everything is", "status"),
     Step("What is ready", "next"),
+    Step("Read the task, its criteria and what proves them", "show WP_ID"),
+    Step("Claim it and switch to its branch, before you change a file", "start WP_ID"),
+    Step("Ask whether you may write a file", "guard PATH"),
+    Step("When the work is committed", "done WP_ID"),
     Step("See what a packet is waiting for, and the commands that supply it", "why WP_ID"),
-    Step("Claim a packet before you change a file", "claim WP_ID"),
     Step("After an interruption", "resume"),
-    Step("Before you commit", "check"),
-    Step("When the work is done, for each line of DONE_MEANS", "submit WP_ID --prove N=COMMAND"),
     Step("When you cannot continue", "packet block WP_ID --reason TEXT --waits-for TEXT"),
 )
 
@@ -99,18 +101,20 @@ _CONTINUE = Skill(
     "How to find, claim, do and submit a task that is governed by work packets. Use when asked to continue, to do the "
     "next task, or to work on a packet.",
     (
-        Step("First look for interrupted work", "resume"),
+        Step("First read the rules here, and what you hold", "prime"),
+        Step("Look for interrupted work", "resume"),
         Step("Nothing is unfinished: take the first packet in the list", "next"),
-        Step("Take it", "claim WP_ID"),
         Step("Read what to do, and what proves it", "show WP_ID"),
+        Step("Take it, and switch to its branch", "start WP_ID"),
         Step("Tasks in a tasks.yaml: see which batch comes next", "runtime batch next SPEC"),
         Step("Before you submit: see everything that is missing", "why WP_ID"),
-        Step("Submit the committed work", "submit WP_ID --prove N=COMMAND"),
+        Step("Submit the committed work", "done WP_ID"),
         Step("If you stop before the end", "packet release WP_ID --reason TEXT"),
     ),
     (
-        "Change only files in IN_SCOPE_PATHS.",
+        "Change only files in the packet's scope; `guard` says whether you may write one.",
         "If a command is refused, do what each line says after `->`; do not try to work around it.",
+        "If the line names a person or another agent, ask them. If you are alone, stop and say what you wait for.",
         "Never approve, sign, waive or judge your own work.",
     ),
 )
@@ -120,13 +124,13 @@ _CHECKPOINT = Skill(
     "When to record progress, so that work can continue after a crash or a full context window without repeating "
     "anything. Use at every milestone of a task.",
     (
-        Step("Milestone: task claimed", "claim WP_ID"),
+        Step("Milestone: task claimed", "start WP_ID"),
         Step("Work starts; the command prints its handle", "runtime run start NAME --packet WP_ID"),
         Step("Milestone: plan drafted", "runtime run checkpoint HANDLE --name plan-drafted"),
         Step("Anything that must not happen twice", "runtime run step HANDLE STEP -- PROGRAM"),
         Step("After each committed part", "runtime run checkpoint HANDLE --git"),
         Step("Work ends; the packet cannot get a verdict before that", "runtime run stop HANDLE"),
-        Step("Milestone: review requested", "submit WP_ID --prove N=COMMAND"),
+        Step("Milestone: review requested", "done WP_ID"),
         Step("Milestone: review approved and merged", "packet merged WP_ID"),
         Step("Milestone: blocked", "packet block WP_ID --reason TEXT --waits-for TEXT"),
         Step(
@@ -236,7 +240,7 @@ def instructions() -> str:
             "",
             *(step.line() for step in _SECTION),
             "",
-            "Change only files in IN_SCOPE_PATHS. Never edit `.GOV/log`, never approve or sign for a person, never",
+            "Change only files in the packet's scope. Never edit `.GOV/log`, never approve or sign for a person, never",
             "judge your own work. The last line of each answer says what comes next; `--json` gives one object.",
             f"Exit status: {statuses}.",
         ]

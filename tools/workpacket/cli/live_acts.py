@@ -58,7 +58,7 @@ ACTS: Final[Mapping[str, Act]] = {
     ),
     "done": Act(
         "Prove and submit", "Runs the proofs at the commit that is checked out.", "done {id}",
-        (FormField("prove", "More proofs", lines=True, help="one a line: N=COMMAND or N=PATH:LINE"),),
+        (FormField("prove", "More proofs", lines=True, help="one per line: N=COMMAND or N=PATH:LINE"),),
         lambda given: (["done", *_proofs(given)], [given["id"]]),
     ),
     "verdict": Act(

@@ -111,6 +111,7 @@ class Served:
         self._watched = Watched(self.repository, (store, f"{store}-wal") if store else ())
         self._seen = ""
         self._board: tuple[int, float, Board] | None = None
+        self._earlier: tuple[str, Board] | None = None
         self._answers: dict[tuple[str, ...], tuple[int, float, dict[str, Any]]] = {}
         self._looking = asyncio.Lock()
 
@@ -201,12 +202,15 @@ class Served:
 
     def _past(self, at: str) -> Board:
         commit = commit_of(self.repository, at)
+        if self._earlier is not None and self._earlier[0] == commit:
+            return self._earlier[1]
         entries = list_tree(self.repository, commit, LOG_FOLDER)
         contents = read_objects(self.repository, [entry.object_id for entry in entries])
         logs, _ = read_logs({entry.path: contents[entry.object_id] for entry in entries})
         glances = {name: glance_at(log, fold(log)) for name, log in logs.items() if name.startswith("WP-")}
         facts = self._now().facts
-        return Board(facts, list(_cards(facts, glances, {}, past=True)), past=True)
+        self._earlier = commit, Board(facts, list(_cards(facts, glances, {}, past=True)), past=True)
+        return self._earlier[1]
 
 
 def _cards(

@@ -27,13 +27,18 @@ TIMEOUT: Final = 60.0
 _SIGKILL: Final = 9  # importing signal takes longer than the rest of starting git
 
 _ENVIRONMENT: Final[Mapping[str, str]] = {
+    # A question on the terminal would wait for an answer that no one can see it asks for.
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ASKPASS": "",
     "SSH_ASKPASS": "",
+    # Reading must not write the index while another git does.
     "GIT_OPTIONAL_LOCKS": "0",
+    # Replacements and grafts are local: with them, this clone would see a different history from others.
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_GRAFT_FILE": os.devnull,
+    # In a partial clone, reading an object that is missing would use the network.
     "GIT_NO_LAZY_FETCH": "1",
+    # A path that begins with a colon or has a star means itself.
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_PAGER": "",
     "LC_ALL": "C",

@@ -17,6 +17,8 @@ from workpacket.report.live_page import Site, ends, packet_address, page, t
 
 WINDOW: Final = 30
 MORE: Final = 100
+_MOST_GROUPS: Final = 30
+_OTHERS: Final = "All others"
 GROUPS: Final = {"": "lane", "holder": "holder", "base": "base", "risk": "risk"}
 _NONE: Final = {"holder": "Not held", "base": "No base", "risk": "No risk named"}
 
@@ -92,8 +94,13 @@ def chosen(cards: Iterable[LiveCard], wanted: Wanted, lanes: LaneTable = BUILT_I
     for card in found:
         groups.setdefault(str(getattr(card, wanted.group)), []).append(card)
     none = _NONE[wanted.group]
+    if len(groups) > _MOST_GROUPS:  # the largest have a column of their own
+        largest = sorted(groups, key=lambda name: (-len(groups[name]), name))[:_MOST_GROUPS]
+        others = [card for card in found if str(getattr(card, wanted.group)) not in largest]
+        groups = {name: groups[name] for name in largest} | {_OTHERS: others}
     return [
-        LiveColumn(name or "-", name or none, groups[name]) for name in sorted(groups, key=lambda one: (not one, one))
+        LiveColumn(name or "-", name or none, groups[name])
+        for name in sorted(groups, key=lambda one: (one == _OTHERS, not one, one))
     ]
 
 

@@ -255,7 +255,7 @@ def _needs(site: Site, waiting: Sequence[Answer], *, others: bool) -> Iterator[s
             if one.get("for") == need:
                 detail = f"; {t(one['detail'], 500)}" if one.get("detail") else ""
                 since = moment(str(one.get("since", "")))
-                yield f'<li>{_titled(site, one)}<div class="said">since {since}{detail}</div></li>\n'
+                yield f'<li>{_titled(site, one)}<div class="said">{since}{detail}</div></li>\n'
         yield "</ul></section>\n"
 
 

@@ -3,7 +3,7 @@
 This module knows the rules that apply to each kind of document, and those that compare documents with one another.
 
 Only the rules of the kinds involved are imported: to check one stub, no rule about boards is needed. Rules in a module
-listed neither here nor in `workpacket.documents.reading.KINDS` are not run; a test reports them.
+listed neither here nor in `workpacket.documents.document.KINDS` are not run; a test reports them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from workpacket.documents.document import Document
-from workpacket.documents.reading import KINDS, kind_named, reader_of
+from workpacket.documents.document import KINDS, Document, kind_named, reader_of
 from workpacket.documents.structured import StructuredDocument
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem

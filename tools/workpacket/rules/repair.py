@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, zip_longest
 from typing import NamedTuple, TypeAlias
 
-from workpacket.documents.reading import read_document
+from workpacket.documents.document import read_document
 from workpacket.documents.stub import CHECKLIST, PREAMBLE, SECTIONS, Stub
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import BUILT_IN, LaneTable

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from workpacket.runtime.clock import boot_id
 
+# More ancestors than any real chain of shells has, and few enough to store with each lease.
 _LONGEST_LINE = 32
 _FIRST = 1  # the first process of the machine is an ancestor of every process
 

@@ -112,6 +112,7 @@ def base_line(repository: Repository, commit: str, *paths: str) -> BaseLine:
     return BaseLine(repository, commit, paths)
 
 
+# Only limits memory: what is pushed out is read or computed again.
 _MANY = 4096
 # The policy, and the pointer to the specification: code that needs one of them will need the others.
 OF_EVERY_JUDGEMENT = (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH, SPEC_POINTER)

@@ -322,6 +322,7 @@ def unchanged(root: str, folder: str, text: str) -> bool:
     try:
         top = os.open(os.path.join(root, folder), os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
+        # A folder that is missing now was unchanged if it was missing then, too.
         return text == ""
     try:
         lstat = os.lstat

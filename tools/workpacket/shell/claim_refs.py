@@ -152,6 +152,7 @@ class ClaimRefs:
 
     def _note_when_seen(self, packet: str) -> None:
         """Make the time of the reference's file that of this look, because git leaves it if nothing has changed."""
+        # A packed reference has no file of its own.
         with suppress(OSError):
             os.utime(self.repository.common_dir / (SEEN_CLAIMS + packet))
 

@@ -31,6 +31,7 @@ from workpacket.value import Value
 COMMAND = "WORKPACKET_NOTIFY"
 SECRET = "WORKPACKET_WEBHOOK_SECRET"  # noqa: S105 - the name of a variable
 _TRIES: Final = 3
+# The command has done its work, and the person waits for the prompt.
 _PATIENCE: Final = 5.0
 _PAUSE: Final = 0.5
 # Plain HTTP reaches only this machine.
@@ -139,6 +140,7 @@ def _post(webhook: str, key: bytes, need: Need, pause: Callable[[float], None]) 
         if 200 <= status < 300:
             return ""
         problem = f"it answered {status}"
+        # The server understood and refused: the same request would be refused again.
         if status < 500 and status != http.HTTPStatus.TOO_MANY_REQUESTS:
             break
     return problem

@@ -126,7 +126,7 @@ def one_shot_page(port: int) -> Iterator[OneShotPage]:
     """Serve the page until the `with` block ends; a reply that is being sent is still delivered."""
     page = OneShotPage(port)
     with ExitStack() as stack:
-        servers: list[_Server] = []
+        servers: list[_PageServer] = []
         for family, address in ADDRESSES:
             if exists(family):
                 servers.append(_bound(family, address, page))
@@ -138,7 +138,8 @@ def one_shot_page(port: int) -> Iterator[OneShotPage]:
         yield page
 
 
-def _let_replies_go(servers: list[_Server]) -> None:
+def _let_replies_go(servers: list[_PageServer]) -> None:
+    # The browser must get the last page before the server ends, but may never ask for the rest of it.
     end = time.monotonic() + 1.0
     while any(server.replying for server in servers) and time.monotonic() < end:
         time.sleep(0.01)
@@ -156,9 +157,9 @@ def exists(family: socket.AddressFamily) -> bool:
     return True
 
 
-def _bound(family: socket.AddressFamily, address: str, page: OneShotPage) -> _Server:
+def _bound(family: socket.AddressFamily, address: str, page: OneShotPage) -> _PageServer:
     try:
-        return _Server(family, address, page)
+        return _PageServer(family, address, page)
     except OSError as error:
         raise WorkpacketError(
             "page_port_taken",
@@ -167,7 +168,7 @@ def _bound(family: socket.AddressFamily, address: str, page: OneShotPage) -> _Se
         ) from error
 
 
-class _Server(ThreadingHTTPServer):
+class _PageServer(ThreadingHTTPServer):
     daemon_threads = True
     # On Windows, this option would let two programs listen on one port.
     allow_reuse_address = os.name != "nt"
@@ -206,7 +207,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: _Server
+    server: _PageServer
     timeout = _SILENCE
     protocol_version = "HTTP/1.1"
     _HEADERS: ClassVar = {

@@ -20,8 +20,8 @@ from workpacket.shell.transactions import JOURNAL_FOLDER
 
 # Looking at these costs at most this share of one processor. The log has less: git and the journal tell of every event
 # that git or a command brings.
-_OF_DOCUMENTS: Final = 0.022
-_OF_LOG: Final = 0.006
+_OF_DOCUMENTS: Final = 0.018
+_OF_LOG: Final = 0.004
 # How often to look at the few files that commands and git always touch.
 PAUSE: Final = 0.3
 _OF_GIT: Final = ("HEAD", "index", "MERGE_HEAD", "logs/HEAD")

@@ -128,6 +128,7 @@ class FinishedSteps(MutableMapping[str, StepRecord]):
     def not_handed_out(self) -> Mapping[str, StepRecord]:
         """Return the steps of earlier attempts, without those that can be known to have been asked for."""
         with self._lock:
+            # Each call reads one part of the log, so a question about one step reads no more than it needs.
             while self._read_on():
                 pass
             end = self._last.version

@@ -71,6 +71,7 @@ def stop_group(process: subprocess.Popen[Any]) -> None:
     """Terminate every process of the group, then kill those that remain."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
+        # The leader may end while others of its group ignore the signal, so the group is killed in any case.
         with suppress(subprocess.TimeoutExpired):
             process.wait(GRACE)
         os.killpg(process.pid, signal.SIGKILL)

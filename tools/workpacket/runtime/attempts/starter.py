@@ -177,7 +177,9 @@ def _require_same_inputs(stream: str, state: RunState, wanted: RunSpec) -> None:
         )
 
 
+# Renewed while the run works. When its machine stops, this is how long another one has to wait.
 LEASE_SECONDS = 30.0
+# A worker that waited longer would keep other jobs waiting.
 PATIENCE_OF_WORKERS = 1.0
 
 

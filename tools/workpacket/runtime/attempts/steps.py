@@ -113,6 +113,7 @@ def effect_hashes(args: Sequence[object], kwargs: Mapping[str, object]) -> tuple
         return hashes, opaque
     named = _by_name(args, kwargs)
     for name in list(opaque):
+        # An object without a stand-in stays opaque: it is left out of the comparison and listed as such.
         with suppress(Opaque):
             hashes[name] = f"{STAND_IN_SCHEME}:{address_of(jcs_bytes(stand_in(named[name])))}"
             opaque.remove(name)

@@ -67,6 +67,7 @@ from workpacket.runtime.records.redaction import plain_payload
 from workpacket.runtime.runtime import Runtime, Settings
 
 Parts = Callable[[Thread, Saved], CheckpointParts]
+# Each try fails only because another writer succeeded, so the writers together always advance.
 TRIES = 100
 COUNTERS = "counters_since_delta_snapshot"  # LangGraph's name for the channels that it stores as deltas
 

@@ -316,6 +316,7 @@ def _pending(effect: EffectRecord) -> Pending | None:
 
 Decided = Literal["cancel", "repair", "retry"]
 DECISIONS: tuple[Decided, ...] = ("cancel", "repair", "retry")
+# A fourth attempt that begins with the same log would very likely stop at the same place.
 FRUITLESS = 3
 
 _CHOICES: dict[str, tuple[Decided, ...]] = {

@@ -71,6 +71,7 @@ def _plain(values: tuple[object, ...]) -> list[Json] | None:
     """Return the arguments of an exception if they can be stored and are within the limit for its text."""
     listed: Any = list(values)
     try:
+        # Arguments that were cut short would raise an exception that never happened.
         return listed if len(stored_text(listed)) <= ERROR_LENGTH else None
     except NotCanonical:
         return None

@@ -69,6 +69,7 @@ def value_in(text: str) -> Any:
 
 
 SCHEME = "jcs-1"
+# Far below the depth at which Python stops, wherever in the stack the caller is.
 DEEPEST = 100
 
 _ADVICE = {"tuple": "return a list", "set": "return a sorted list", "bytes": "return text, for example base64"}

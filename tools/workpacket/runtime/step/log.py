@@ -232,6 +232,7 @@ class StepLog:
             new = not self.path.exists()
             descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:
+                # Without this, a crash could remove the name of a file whose content was synced.
                 if new:
                     sync_folder(self.path.parent)
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -286,6 +287,7 @@ def _event(text: bytes) -> Mapping[str, Json] | None:
     try:
         event = json.loads(text)
     except (ValueError, RecursionError):
+        # A damaged line may be anything, including brackets nested too deeply for the parser.
         return None
     return cast("Mapping[str, Json]", event) if isinstance(event, dict) else None
 

@@ -54,5 +54,6 @@ def deciding(root: str) -> tuple[str, ...] | None:
         seen = trust_path(base.root_commit) if base.root_commit else None
         pinned = hashlib.sha256(seen.read_bytes()).hexdigest() if seen is not None and seen.exists() else ""
     except (WorkpacketError, OSError):
+        # With None, nothing is cached: the command itself reports what is wrong.
         return None
     return base.commit, base.name, head, pinned

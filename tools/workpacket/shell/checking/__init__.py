@@ -14,7 +14,7 @@ from functools import partial
 from hashlib import sha256
 from typing import NamedTuple, cast
 
-from workpacket.documents.reading import kind_named, read_document
+from workpacket.documents.document import kind_named, read_document
 from workpacket.documents.summary import WorkSummary
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.model.layout import LARGEST_SPECIFICATION

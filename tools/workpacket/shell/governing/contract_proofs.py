@@ -80,8 +80,11 @@ RUNNER_FILES: Final = (
     "**/makefile", "**/GNUmakefile", "**/justfile", "**/.justfile", "**/Taskfile.y*ml", "**/.coveragerc",
 )  # fmt: skip
 _SITE: Final = f"import {PROBE}.child\n\n{PROBE}.child.begin(__import__('os').path.dirname(__file__))\n"
+# A program of the change writes these files, so their size has to be bounded.
 _MOST_REPORT: Final = 64 * 1024 * 1024
+# Do not follow a link, and do not wait for the other end of a pipe.
 _PLAIN: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+# They enter an event, which everyone keeps for ever.
 _MOST_IDS: Final = 50
 _LONGEST_ID: Final = 300
 _SIGNALS: Final = range(129, 160)  # the exit codes with which a shell reports that a signal ended a program

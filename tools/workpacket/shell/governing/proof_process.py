@@ -234,6 +234,7 @@ class _Output:
         self._thread.start()
 
     def _read(self) -> None:
+        # The pipe is closed under this thread when the proof is ended from outside.
         with suppress(OSError, ValueError):
             while chunk := os.read(self._source.fileno(), _CHUNK):
                 self.length += len(chunk)

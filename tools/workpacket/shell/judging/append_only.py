@@ -308,6 +308,7 @@ def _contents(repository: Repository, known: Mapping[str, _Added], paths: Iterab
 
 
 def _parents(data: bytes) -> Iterator[str]:
+    # A damaged file has no parents that could be trusted; it is reported as damaged elsewhere.
     with suppress(ValueError):
         value = json.loads(data)
         parents = value.get("parents") if isinstance(value, dict) else None

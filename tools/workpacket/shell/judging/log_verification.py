@@ -113,6 +113,7 @@ def digest_here(root: str, path: str) -> str | None:
     try:
         return hashlib.sha256(read_bytes(root, path, LARGEST_FILE)).hexdigest()
     except FileNotFoundError:
+        # A sparse checkout leaves files out of the work tree that the commit nevertheless has.
         data = hidden_file(root, path)
         return hashlib.sha256(data).hexdigest() if data is not None else None
     except OSError:

@@ -79,6 +79,7 @@ def _opened(path: Path) -> Iterator[int]:
     try:
         yield file
     finally:
+        # Closing releases the lock even if it fails, and must not hide the error of the command.
         with suppress(OSError):
             os.close(file)
 

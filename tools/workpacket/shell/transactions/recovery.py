@@ -137,6 +137,7 @@ def _discard(tree: Tree, record: Record, index: int) -> None:
 
 def _remove(tree: Tree, path: str) -> None:
     *folder, name = split_path(path)
+    # Recovery may itself have been interrupted here, after it removed the file.
     with suppress(FileNotFoundError):
         tree.storage.remove(tree.folder(tuple(folder)), name)
 

@@ -109,6 +109,7 @@ def complete_unfinished(repository: Repository, command: str) -> None:
     with open_workspace(repository, platform_storage()) as workspace:
         left = workspace.journal.pending()
     if left:
+        # Taking the lock recovers what was left; there is nothing of its own to write.
         with writing(repository, command):
             pass
 

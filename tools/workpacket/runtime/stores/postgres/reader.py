@@ -81,6 +81,7 @@ class News:
 
     def close(self) -> None:
         if self._connection is not None:
+            # It may be broken already, which is often why it is closed.
             with suppress(psycopg.Error):
                 self._connection.close()
             self._connection = None
@@ -117,6 +118,7 @@ class Follower:
             self._news.close()
 
 
+# Few enough events to hold in memory, and so many that the way to the server hardly counts.
 FETCH = 1000
 _LAST = "\U0010ffff"
 

@@ -139,6 +139,7 @@ class Access:
             raise StoreUnavailable(
                 f"{self.path}: write-ahead logging is not available (mode {mode!r})", code="storage_unsuitable"
             )
+        # SQLite ignores a setting that it does not know or cannot apply, so each is read back.
         for name, value, meant in _PRAGMAS:
             self.db.execute(f"PRAGMA {name} = {value}")
             row = self.db.execute(f"PRAGMA {name}").fetchone()

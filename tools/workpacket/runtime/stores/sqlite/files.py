@@ -236,6 +236,7 @@ class SideFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        # A link in place of the lock would make two stores share it, or write into any file of the user.
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
             self._descriptor = os.open(path, flags, 0o600)

@@ -38,7 +38,9 @@ from workpacket.runtime.stores.sqlite.rows import (
     require_whole_directory,
 )
 
+# Read in parts, so that a long stream is never in memory as a whole.
 FETCH = 1000
+# SQLite limits the number of parameters of a statement: older builds to 999.
 MOST_VALUES = 500
 EVENT_COLUMNS = (
     "type, type_version, occurred_at, recorded_at, actor, writer, writer_seq, key, fence, data, payload, previous, hash"

@@ -116,6 +116,7 @@ def _events(old: sqlite3.Connection, row: StreamRow) -> Iterator[tuple[Any, ...]
     try:
         yield from old.execute(f"{_EVENT} BETWEEN ? AND ? ORDER BY position", (first, last)).fetchall()
     except (sqlite3.Error, UnicodeDecodeError):
+        # One damaged page fails the whole statement, although most rows are elsewhere.
         for place in range(first, last + 1):
             with suppress(sqlite3.Error, UnicodeDecodeError):
                 yield from old.execute(f"{_EVENT} = ?", (place,)).fetchall()
@@ -142,6 +143,7 @@ def _payloads(old: sqlite3.Connection) -> Iterator[tuple[int, Any, Any]]:
 def _indexed(made: sqlite3.Connection, row: StreamRow, columns: Sequence[tuple[Any, ...]]) -> bool:
     """Write the index of the stream as far as it is intact, and return whether it is whole."""
     last = ""
+    # The index is kept up to the first damaged event; the caller reports a stream that is not whole.
     with suppress(RuntimeFault, TypeError):
         events = (Event(row.name, each[0] - place_of(row.id, 0), *each[1:]) for each in columns)
         for event in verified(row.name, events):
