@@ -29,6 +29,8 @@ OF_THE_SUITE = (
     "langgraph==1.2.11", "langgraph-checkpoint==4.3.2", "pytest-mock>=3.14", "syrupy>=5,<8", "httpx",
 )  # fmt: skip
 MUTATION_SHARE = "8"
+IN_PARALLEL = ("--numprocesses=auto", "--dist=worksteal")
+PROOF_IN_FULL = ("--hypothesis-profile=proof", "--lists=whole")
 SOURCES = (str(ROOT / "tools"), str(ROOT / "tests"))
 
 nox.needs_version = ">=2025.5.1"
@@ -86,7 +88,7 @@ def docs(session: nox.Session) -> None:
     """The tests of the documentation: links, generated pages, the picture, and every page that a test types."""
     pages = [path for path in ROOT.glob("tests/**/test_*.py") if path.stem.endswith(("_page", "tutorial", "by_hand"))]
     typed = sorted(str(path.relative_to(ROOT)) for path in pages)
-    run_tests(session, "tests/docs", "tests/tour", *typed, *session.posargs)
+    run_tests(session, "tests/docs", "tests/tour", *typed, *IN_PARALLEL, *session.posargs)
 
 
 @nox.session
@@ -137,11 +139,11 @@ def proof(session: nox.Session) -> None:
     """The long proofs, what `just test` leaves out of long lists (tests/long_lists.py), and every property with more
     examples; with WORKPACKET_PROOF=bounded, the share that CI runs.
     """
-    run_tests(session, "tests/proof", "--numprocesses=auto", "--dist=worksteal", *session.posargs)
+    run_tests(session, "tests/proof", *IN_PARALLEL, *session.posargs)
     if not session.posargs:
-        lists = "--lists=fresh" if os.environ.get("WORKPACKET_PROOF") == "bounded" else "--lists=whole"
-        elsewhere = ("-m", "hypothesis or long or share", "--hypothesis-profile=proof", lists)
-        session.run("pytest", *elsewhere, "--numprocesses=auto", "--dist=worksteal")
+        bounded = os.environ.get("WORKPACKET_PROOF") == "bounded"
+        share = ("--hypothesis-profile=fresh", "--lists=fresh") if bounded else PROOF_IN_FULL
+        session.run("pytest", "-m", "hypothesis or long or share", *share, *IN_PARALLEL)
 
 
 @nox.session
@@ -286,7 +288,7 @@ def lowest(session: nox.Session) -> None:
     constraints = Path(session.virtualenv.location) / "lowest.txt"
     constraints.write_text("".join(f"{line}\n" for line in frozen.splitlines() if "==" in line), "utf-8")
     session.install("--editable", ".", *DEVELOPMENT, "--constraint", str(constraints))
-    session.run("pytest", "--numprocesses=auto", "--dist=worksteal", *(session.posargs or ("@tests/fast.txt",)))
+    session.run("pytest", *IN_PARALLEL, *(session.posargs or ("@tests/fast.txt",)))
 
 
 def build_twice(session: nox.Session, folder: Path) -> Path:

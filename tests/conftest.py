@@ -70,6 +70,8 @@ if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
 settings.register_profile("tests", max_examples=20, deadline=None)
 # `nox -s proof` asks every property more often than `just test` has time for.
 settings.register_profile("proof", max_examples=100, deadline=None)
+# What CI runs of that: with CI set, `just test` always tries the same examples, and this new ones.
+settings.register_profile("fresh", max_examples=30, derandomize=False, deadline=None)
 # `nox -s fuzz` runs rounds of this profile until its time is up, each with a seed of its own: short rounds, so that a
 # short time is kept to.
 settings.register_profile(

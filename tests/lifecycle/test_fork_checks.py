@@ -123,7 +123,7 @@ def test_a_move_rests_on_all_that_the_base_has() -> None:
     replay = LaneReplay(log)
     assert list(unseen_moves(log, replay, fork.ann, [fork.ready.id, fork.ann.id])) == []
     assert list(unseen_moves(log, replay, fork.ann, [fork.ready.id, fork.bob.id])) == [
-        f"it was written without claimed by ann ({fork.bob.id[:12]}), which is on the base"
+        f"it does not follow claimed by ann ({fork.bob.id[:12]}), which is on the base"
     ]
 
 
@@ -274,7 +274,8 @@ def test_a_revert_does_not_drop_a_signed_amendment_without_the_contract_that_it_
 def test_a_revert_drops_an_amendment_that_nobody_signed() -> None:
     story = Story()
     story.tell("created", "activated")
-    assert list(dropped_decisions(story.log(), {story.add("amended").id})) == []
+    amended = story.add("amended")
+    assert list(dropped_decisions(story.log(), {amended.id})) == []
 
 
 @pytest.mark.parametrize(("verdict", "signed"), [("FAIL", True), ("CHANGES", True), ("PASS", True), ("FAIL", False)])
@@ -291,7 +292,8 @@ def test_a_revert_does_not_drop_a_signed_refusal_without_the_work_that_was_refus
 def test_a_revert_drops_a_signed_waiver() -> None:
     story = Story()
     story.tell("created", "activated", "claimed", "submitted")
-    assert list(dropped_decisions(story.log(), {story.add("waived", attest=(A,)).id})) == []
+    waived = story.add("waived", attest=(A,))
+    assert list(dropped_decisions(story.log(), {waived.id})) == []
 
 
 def test_a_verdict_about_nothing_is_dropped_with_a_revert() -> None:

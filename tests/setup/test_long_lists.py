@@ -103,6 +103,7 @@ def test_what_is_left_out_of_lists_is_run_by_ci_and_whole_by_the_nightly_run() -
 
     assert '"hypothesis or long or share"' in noxfile
     assert "--lists=whole" in noxfile
+    assert "--lists=fresh" in noxfile
     assert "step proof" in (ROOT / ".ci" / "run").read_text("utf-8")
     assert nightly.LONG_LISTS[:3] == ("-m", "long or share", "--lists=whole")
 

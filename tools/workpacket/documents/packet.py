@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Final
 
 from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, TextAt, TextsAt, fields
@@ -152,7 +153,7 @@ def scope_pieces(entry: str) -> list[str]:
 
 # The date of a report in its heading, and that of a manifest.
 _DAY = lazy_pattern(r"\d{4}-\d{2}-\d{2}(?=\D|\Z)")
-_MADE = lazy_pattern(r"(?m)(?:^|(?<=\r))[ \t>*+-]*Timestamp[*_`]*[ \t]*:[*_` \t]*(?P<day>\d{4}-\d{2}-\d{2})")
+_MADE = lazy_pattern(r"Timestamp[*_`]*[ \t]*:[*_` \t]*(?P<day>\d{4}-\d{2}-\d{2})")
 # A verdict, however it is written, and the signs of an examination in a report.
 _VERDICT = lazy_pattern(r"(?i)\bverdict\b[^\r\n]{0,80}\b(?:PASS|FAIL|OUTDATED)")
 _EXAMINATION = lazy_pattern(r"(?i)\bevidence\b|\btests?\b|`[^`\r\n]+`|[\w/.-]{1,200}\.\w+:[0-9]")
@@ -264,7 +265,14 @@ class Packet(WorkDocument):
             or (self.text_at("scope", "risk_tier") if self.light else None)
         )
 
-    def days(self) -> Iterator[tuple[str, Text]]:
+    def days(self) -> Sequence[tuple[str, Text]]:
+        return self._days
+
+    @cached_property
+    def _days(self) -> list[tuple[str, Text]]:
+        return list(self._dated())
+
+    def _dated(self) -> Iterator[tuple[str, Text]]:
         for placed in self.placed:
             if placed.spec.key == "validation_reports":
                 for section in placed.section.walk():

@@ -283,7 +283,9 @@ Proof = Literal["commit", "patch_id", "tree", ""]
 
 
 def lease_held(state: PacketState | Glance, now: str, clock: str = "") -> str:
-    """Return the holder at this time; '' if there is none, or the lease is from well after the clock (default: now)."""
+    """Return the holder at this time; '' if there is none, or the lease begins well after the clock's time (default:
+    now).
+    """
     if (lease := state.lease) is None or not lease.expires_at:
         return lease.holder if lease is not None else ""
     ahead = datetime.fromisoformat(state.lease_given or now) > datetime.fromisoformat(clock or now) + CLOCK_SKEW

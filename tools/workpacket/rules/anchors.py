@@ -58,7 +58,7 @@ class AnchorOtherVersion(StructuredRule):
         for name, text in _anchors(document):
             bare = _BARE_VERSION.search(text.value) if ".md" not in text.value else None
             if bare is not None and bare[1].casefold() != pinned[0][1]:
-                yield self.fault(text.span, f"{name} is in {bare[1]}, but {pinned[0][0]}{pinned[0][1]} is pinned")
+                yield self.fault(text.span, f"{name} is in {bare[1]}, but {pinned[0][1]} is pinned")
 
     def _to_open(self, document: StructuredDocument, pinned: list[tuple[str, str]]) -> Iterator[Problem]:
         """Report the first file to open that is another version of the specification."""
@@ -106,6 +106,7 @@ class AnchorVague(WorkRule):
     """
 
     severity = "warning"
+    strict_severity = "warning"  # words without a number may be the heading itself
 
     def check(self, document: WorkDocument) -> Iterator[Problem]:
         for name, text in _anchors(document):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache, lru_cache
 from typing import Final
 
 from workpacket.documents.document import Document
@@ -50,12 +51,19 @@ class KeyMisspelled(DocumentRule[Document]):
         if document.root is None:
             return
         for path, names in _KNOWN[document.kind].items():
-            known = frozenset(names.split())
+            known = _names(names)
             for node in _at(document.root, path.split(".") if path else []):
+                if known <= node.mapping.keys():
+                    continue
                 for key in [*node.mapping][:_MOST_KEYS]:
                     meant = _meant(key, known - node.mapping.keys()) if key not in known else ""
                     if meant and node.keys is not None and key in node.keys:
                         yield self.fault(node.keys[key], f"the key {key!r} is unknown, and {meant} is missing")
+
+
+@cache
+def _names(names: str) -> frozenset[str]:
+    return frozenset(names.split())
 
 
 def _at(node: Node, path: list[str]) -> Iterator[Node]:
@@ -75,16 +83,19 @@ def _meant(key: str, absent: frozenset[str]) -> str:
     plain = _plain(key)
     for name in sorted(absent):
         other = _plain(name)
-        if plain == other or (min(len(plain), len(other)) >= _SHORTEST and _is_near(plain, other)):
+        if abs(len(plain) - len(other)) > 1:
+            continue
+        if plain == other or (min(len(plain), len(other)) >= _SHORTEST and is_near(plain, other)):
             return name
     return ""
 
 
+@lru_cache(maxsize=1024)
 def _plain(key: str) -> str:
     return "".join(filter(str.isalnum, key)).casefold()
 
 
-def _is_near(one: str, other: str) -> bool:
+def is_near(one: str, other: str) -> bool:
     """Whether one word becomes the other by one letter more, less or different, or by two letters that are swapped."""
     if abs(len(one) - len(other)) > 1:
         return False

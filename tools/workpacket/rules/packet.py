@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Final, cast
 
 from workpacket.documents.packet import Packet
@@ -14,6 +13,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import find_ids
 from workpacket.problem import Problem
 from workpacket.rules.identity import is_hollow
+from workpacket.rules.keys import is_near
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
 from workpacket.rules.structured import PLACEHOLDER, elsewhere, says_something
 from workpacket.text.blocks import Field, Item, Section, read_fields, walk
@@ -134,7 +134,6 @@ _CONTENT: Final = (
     ("date", "metadata", ("date", "created_at", "created"), ""),
     ("refinement file", "technical_refinement", ("refinement_file",), ""),
 )
-_NEAR: Final = 0.85
 # Limits the text of a field that is repeated without end.
 _ENOUGH: Final = 20
 _ALWAYS_THERE: Final = frozenset({"metadata", "scope", "quality_gate", "authority"})
@@ -201,7 +200,7 @@ def _nearly(document: Packet, keys: tuple[str, ...]) -> Section | None:
     """Return the section whose heading differs from that of a field in one letter or two."""
     sections = (section for section in document.outline.walk() if section.heading is not None)
     names = [key for key in keys if "_" in key]
-    return next((section for section in sections if get_close_matches(section.name, names, 1, _NEAR)), None)
+    return next((section for section in sections if any(is_near(section.name, name) for name in names)), None)
 
 
 def _all_fields(document: Packet) -> Iterator[Field]:
@@ -239,6 +238,7 @@ class FieldContradicts(PacketRule):
 
     def check(self, document: Packet) -> Iterator[Problem]:
         said: dict[str, Field] = {}
+        reported: set[str] = set()
         sections = [section for section in document.outline.walk() if _may_have_one_value(document, section)]
         for field in (field for section in sections for field in read_fields(document.source, section.blocks)):
             value = field.bare.strip("`* ")
@@ -248,7 +248,9 @@ class FieldContradicts(PacketRule):
             if name not in _ONE_VALUE or not value or PLACEHOLDER.match(value):
                 continue
             earlier = said.setdefault(name, field)
-            if earlier.bare.strip("`* ").casefold().split()[:1] != value.casefold().split()[:1]:
+            other = earlier.bare.strip("`* ").casefold().split()[:1] != value.casefold().split()[:1]
+            if other and value not in reported:
+                reported.add(value)
                 line = document.source.line_and_column(earlier.key_span[0])[0]
                 yield self.fault(field.key_span, f"{field.key} is {value!r} here, but {earlier.bare!r} on line {line}")
 
@@ -256,7 +258,8 @@ class FieldContradicts(PacketRule):
 def _may_have_one_value(document: Packet, section: Section) -> bool:
     """Whether all words of such a field are in the section. Reading its fields would take much longer."""
     text = document.source.text[section.start : section.end].casefold()
-    return "signature" in text or any(all(word in text for word in name.split("_")) for name in _ONE_VALUE)
+    signed = "signature" in text and ("locked" in text or "signature**:" in text or "- signature:" in text)
+    return signed or any(all(word in text for word in name.split("_")) for name in _ONE_VALUE)
 
 
 class ScopeContradicts(PacketRule):
@@ -312,11 +315,12 @@ class EvidencePlaceMissing(PacketRule):
     severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Problem]:
-        for field in _evidence_fields(document):
+        fields = list(_evidence_fields(document))
+        for field in fields:
             shown = field.value.strip("`") == _EVIDENCE_FORM
             if field.name == "evidence" and not field.owned and not shown and not _EVIDENCE_PLACE.search(field.value):
                 yield self.fault(field.key_span, "the evidence does not name a `path:line`")
-        stated = [field for field in _evidence_fields(document) if field.name in {"requirement", "evidence"}]
+        stated = [field for field in fields if field.name in {"requirement", "evidence"}]
         stated = sorted({field.key_span: field for field in stated}.values(), key=lambda field: field.key_span)
         names = [field.name for field in stated]
         for field, following in zip(stated, [*names[1:], "requirement"], strict=False):
@@ -336,7 +340,8 @@ class CriterionUnmapped(PacketRule):
 
     def check(self, document: Packet) -> Iterator[Problem]:
         lanes = document.lanes.named(document.status.value) if document.status is not None else ()
-        if not lanes or not all(lane.satisfies for lane in lanes):
+        done = bool(lanes) and all(lane.satisfies for lane in lanes)
+        if not done or "REQUIREMENT" not in document.source.text:
             return
         criteria = {_quoted(item.text): item for item in criteria_of(document)}
         mapped = {_quoted(field.value): field for field in _evidence_fields(document) if field.name == "requirement"}

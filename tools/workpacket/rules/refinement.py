@@ -386,11 +386,27 @@ class AmbiguityContradiction(RefinementRule):
         found = document.ambiguity_found
         if found is not None and _word(found) == "YES" and _word(document.verdict) == "PASS":
             yield self.fault(found.span, "AMBIGUITY_FOUND is YES, but CLEARLY_COVERS_VERDICT is PASS")
-        gaps = document.placed_section("gaps_identified") if found is not None and _word(found) == "NO" else None
-        span = (gaps.section.start, gaps.section.end) if gaps is not None else (0, 0)
-        named = _AMBIGUITY.search(document.source.text, *span)
+
+
+class AmbiguityUnstated(RefinementRule):
+    """Ambiguity among the gaps that AMBIGUITY_FOUND denies
+
+    A reader of the verdict does not learn of it, and the coder would have to resolve it alone.
+
+    Remedy: set AMBIGUITY_FOUND to YES, or say in GAPS_IDENTIFIED how the specification resolves it.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: Refinement) -> Iterator[Problem]:
+        found = document.ambiguity_found
+        gaps = document.placed_section("gaps_identified")
+        if found is None or gaps is None or _word(found) != "NO":
+            return
+        named = _AMBIGUITY.search(document.source.text, gaps.section.start, gaps.section.end)
         if named is not None:
-            line = document.source.line_and_column(found.start)[0] if found is not None else 0
+            line = document.source.line_and_column(found.start)[0]
             yield self.fault(named.span("said"), f"this is an ambiguity, but AMBIGUITY_FOUND is NO (line {line})")
 
 

@@ -224,9 +224,9 @@ class RoleWorkLeft(RoleRule):
         if status is None or status.value not in {"complete", "completed", "done"}:
             return
         for section in document.sections():
-            left = [item for item in items_of_section(document.source, section) if not item.ticked]
-            left = [item for item in left if says_something(item.text)]
-            if section.name in _LEFT and left:
+            items = items_of_section(document.source, section) if section.name in _LEFT else []
+            left = [item for item in items if not item.ticked and says_something(item.text)]
+            if left:
                 count = f"{len(left)} items" if len(left) > 1 else "one item"
                 yield self.fault(section.title_span, f"the status is {status.value}, but {count} remain")
 

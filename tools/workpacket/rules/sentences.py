@@ -21,6 +21,7 @@ _NONE = lazy_pattern(
     r"|no (?:known |open |other )?(?:\w+ )?(?:dependencies|blockers|gaps|risks|waivers|deviations|issues|questions))"
     r"[*_`).]*"
 )
+_SAYS_NONE = lazy_pattern(r"[-*+] [*_`(]*(?:[Nn][Oo][Nn][Ee]|[Nn]/?[Aa]|[Nn]othing|[Nn]o )[^\r\n]{0,40}[\r\n]")
 _FIRST_OF_ITS_BASE = lazy_pattern(r"(?i)\bfirst (?:packet|version|revision) of (?:its|this|the) base\b")
 
 
@@ -35,8 +36,12 @@ class NoneContradicts(StructuredRule):
     severity = "warning"
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        if not _SAYS_NONE.search(document.source.text):
+            return
         seen: set[int] = set()
         for placed in document.placed:
+            if not _SAYS_NONE.search(document.source.text, placed.section.start, placed.section.end):
+                continue
             lists = [items_of_section(document.source, placed.section), *(field.children for field in placed.fields)]
             for items in lists:
                 yield from self._in_one_list(document, items, seen)

@@ -33,6 +33,7 @@ StructuredRule = DocumentRule[StructuredDocument]
 _ASIDES = lazy_pattern(r"\([^()\n]*\)|\[[^\[\]\n]*\]")
 _HEADING = lazy_pattern(r"[ \t]*+(#{1,6})[ \t]++([^\r\n]*)")
 _GLUED = lazy_pattern(r"\\n#{1,6} (?P<title>[A-Za-z][^\\\r\n]{0,100})")
+_WITHIN = lazy_pattern(r"##(?<=[^\s#>*+-] ##)")
 _ON_A_LINE = lazy_pattern(r"(?m)(?<=[^\s#>*+-]) #{2,4} (?P<title>[A-Z][^\r\n#]{2,100}?)[ \t]*(?=[\r\n]|\Z)")
 # The list mark, box or quotation mark before the text.
 _DRESS = lazy_pattern(r"[\s>*+_`~-]*(?:\d+[.)]\s+)?(?:\[[ xX]?\](?=\s|\Z)\s*)?[*_`\"']*")
@@ -45,7 +46,6 @@ _NOTHING_SAID = lazy_pattern(
 # Marks before a heading that Markdown does not read as one: of a quotation, a list, emphasis, and the heading itself.
 _LIKE_A_HEADING = lazy_pattern(r"(?P<marks>[\s>*+_#\\-]*)(?P<title>\w[^\n]*?)[\s*_#]*")
 _LONGEST_HEADING = 120
-_IN_CAPITALS = lazy_pattern(r"(?m)(?:^|(?<=\r))([A-Z][A-Z_ ]{4,40})[ \t]*(?=[\r\n])")
 
 # Letters of other scripts that look like Latin ones, and the Latin letters that they look like.
 _ALIKE: Final = str.maketrans(
@@ -242,10 +242,12 @@ def _bare_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec, 
     present = {placed.spec.key for placed in document.placed}
     optional = {spec.heading: spec for spec in document.layout.sections if not spec.required}
     optional = {name: spec for name, spec in optional.items() if name.isupper() and spec.key not in present}
-    for match in _IN_CAPITALS.finditer(document.source.text) if optional else ():
-        spec = optional.get(match[1])
-        if spec is not None and not _is_code(document, match.start()):
-            yield spec, match.span(1)
+    for name, spec in optional.items():
+        at = document.source.text.find(f"\n{name}")
+        end = at + 1 + len(name)
+        alone = at >= 0 and not document.source.text[end : end + 1].strip(" \t\r\n")
+        if alone and not _is_code(document, at + 1):
+            yield spec, (at + 1, end)
 
 
 def _named_by(document: StructuredDocument, line: str) -> SectionSpec | None:
@@ -316,13 +318,17 @@ class HeadingHidden(StructuredRule):
 
     def _hidden_fields(self, document: StructuredDocument) -> Iterator[Problem]:
         """Report headings of fields, such as `### DONE_MEANS`, that a code block swallows."""
-        if document.source.text.count("```") < 2:
+        if "###" not in document.source.text or document.source.text.count("```") < 2:
             return
         given = {field.name for placed in document.placed for field in placed.fields}
         given |= {placed.spec.key for placed in document.placed}
         wanted = {spec.key: spec for placed in document.placed for spec in placed.spec.fields if spec.key not in given}
-        for block in (block for section in document.outline.walk() for block in walk(section.blocks)):
-            for start, end in block.spans if block.kind == "fence" and wanted else ():
+        if not wanted:
+            return
+        fences = (one for section in document.outline.walk() for one in walk(section.blocks) if one.kind == "fence")
+        for block in fences:
+            inside = "###" in document.source.text[block.start : block.spans[-1][1]] if block.spans else False
+            for start, end in block.spans if inside else ():
                 match = _HEADING.match(document.source.text[start:end])
                 spec = wanted.pop(normal_key(match[2].rstrip(" \t#")), None) if match else None
                 if match and spec is not None:
@@ -350,7 +356,7 @@ class HeadingGlued(StructuredRule):
                 (match.start(), match.start("title") + 1),
                 "a heading begins in the middle of this line, after a literal \\n",
             )
-        for match in _ON_A_LINE.finditer(document.source.text) if " ##" in document.source.text else ():
+        for match in _ON_A_LINE.finditer(document.source.text) if _WITHIN.search(document.source.text) else ():
             spec = document.layout.section(match["title"])
             if spec is not None and spec.key not in present and not _is_code(document, match.start()):
                 yield self.fault(match.span("title"), f"the heading {spec.heading} is in the middle of this line")

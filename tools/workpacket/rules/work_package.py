@@ -13,6 +13,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, first_lines
+from workpacket.rules.text import places_of
 from workpacket.text.blocks import walk
 from workpacket.text.edits import TextRun
 
@@ -348,10 +349,10 @@ _LOG_TO_FILL = lazy_pattern(
     r"(?im)(?:^|(?<=\r))[-*] (?P<text>\((?:populated|to be filled|filled in)[^()\r\n]{0,60}\))[ \t]*(?:\r\n|\n|\r)"
     r"(?=[-*] \d{4}-)"
 )
-_NO_AGENT = lazy_pattern(r"(?m)(?:^|(?<=\r))[-*] \d{4}-\S+ [\u2013-] (?P<text>__[A-Z_]+__)(?= )")
+_NO_AGENT = lazy_pattern(r"(?P<text>__[A-Z_]+__)(?= )")
 # What a template asks its author to write, alone on a line.
 _INSTRUCTION = lazy_pattern(
-    r"(?m)(?:^|(?<=\r))(?P<text>\[(?:Describe|Insert|Fill in|Explain|Your|Brief|List|Summarize|Specify|Provide)\b"
+    r"(?P<text>\[(?:Describe|Insert|Fill in|Explain|Your|Brief|List|Summarize|Specify|Provide)\b"
     r"[^\[\]\r\n]{0,200}\])[ \t]*(?=[\r\n]|\Z)"
 )
 _BRACES = lazy_pattern(r"(?<![`{$])\{\{ ?[a-z_]+ ?\}\}(?![`}])")
@@ -372,9 +373,13 @@ class PackagePlaceholderLeft(WorkPackageRule):
         title = document.title
         if title is not None and _VARIABLE.search(title.value):
             yield self.fault(title.span, f"the title is {title.value!r}")
-        for match in (*_LOG_TO_FILL.finditer(text, document.body), *_NO_AGENT.finditer(text, document.body)):
+        left = [*_LOG_TO_FILL.finditer(text, document.body)] if " (populated" in text or " (filled" in text else []
+        dashes = places_of("\u2013 __", text, document.body)
+        left += [one for at in dashes if (one := _NO_AGENT.match(text, at + 2)) is not None]
+        for match in left:
             yield self.fault(match.span("text"), f"the template's text {match['text']!r} was not replaced")
-        for match in _INSTRUCTION.finditer(text, document.body):
+        starts = places_of("\n[", text, document.body)
+        for match in (one for at in starts if (one := _INSTRUCTION.match(text, at + 1)) is not None):
             yield self.fault(match.span("text"), f"the template's text {match['text'][:60]!r} was not replaced")
         sections = document.sections() if "{{" in text else ()
         blocks = (block for section in sections for block in walk(section.blocks))
@@ -415,7 +420,7 @@ class PackageRequirementUnlisted(WorkPackageRule):
                 yield self.fault((start, start + len(match["id"])), f"{match['id']} is not in requirement_refs")
 
 
-_FILES_LINE = lazy_pattern(r"(?m)(?:^|(?<=\r))[ \t]*[-*+][ \t]+\*\*Files?\*\*: (?P<said>[^\r\n]+)")
+_FILES_LINE = lazy_pattern(r"\*\*Files?\*\*: (?P<said>[^\r\n]+)")
 _FILE = lazy_pattern(r"`(?P<path>[\w.-]+/[\w./-]+\.\w+)`")
 _MOST_FILES = 200
 
@@ -434,7 +439,8 @@ class PackageFileUnowned(WorkPackageRule):
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         owned = [text.value.removeprefix("./").rstrip("/") for text in document.owned_files]
         folders = tuple(f"{pattern.removesuffix('/**').removesuffix('/*')}/" for pattern in owned)
-        lines = _FILES_LINE.finditer(document.source.text, document.body) if owned else ()
+        places = places_of("**File", document.source.text, document.body) if owned else ()
+        lines = (line for at in places if (line := _FILES_LINE.match(document.source.text, at)) is not None)
         named = [match for line in lines for match in _FILE.finditer(document.source.text, *line.span("said"))]
         outside = [match for match in named[:_MOST_FILES] if not match["path"].startswith(folders)]
         outside = [match for match in outside if not any(fnmatchcase(match["path"], one) for one in owned)]
@@ -460,7 +466,9 @@ class PackageFieldAbsent(WorkPackageRule):
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         known = document.root.mapping if document.root is not None else {}
-        for match in _FIELD_ABOVE.finditer(document.source.text, document.body):
+        for match in (
+            _FIELD_ABOVE.finditer(document.source.text, document.body) if "` field " in document.source.text else ()
+        ):
             if known and match["name"] not in known:
                 yield self.fault(match.span("name"), f"the front matter has no field {match['name']}")
 
