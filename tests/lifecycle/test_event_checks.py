@@ -144,7 +144,7 @@ def beside(kind: str, **said: Any) -> list[tuple[str, str, str]]:
 
 def test_a_judged_event_has_seen_every_move_of_the_base() -> None:
     blocked = tale("created", "activated", "claimed", "blocked").events[-1]
-    unseen = f"it was written without blocked by ann ({blocked.id[:12]}), which is on the base"
+    unseen = f"it does not follow blocked by ann ({blocked.id[:12]}), which is on the base"
     for kind, said in (
         ("submitted", {}),
         ("amended", {}),

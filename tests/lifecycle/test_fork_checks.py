@@ -123,7 +123,7 @@ def test_a_move_rests_on_all_that_the_base_has() -> None:
     replay = LaneReplay(log)
     assert list(unseen_moves(log, replay, fork.ann, [fork.ready.id, fork.ann.id])) == []
     assert list(unseen_moves(log, replay, fork.ann, [fork.ready.id, fork.bob.id])) == [
-        f"it was written without claimed by ann ({fork.bob.id[:12]}), which is on the base"
+        f"it does not follow claimed by ann ({fork.bob.id[:12]}), which is on the base"
     ]
 
 

@@ -48,10 +48,10 @@ def test_wrong_words_are_refused_before_anything_listens(words: tuple[str, ...],
 def test_without_its_extra_it_says_what_to_install(commands: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
-    def without(name: str, *others: object) -> object:
+    def without(name: str, *others: object, **named: object) -> object:
         if name == "workpacket.cli.live_listener":
             raise ImportError("No module named 'uvicorn'")
-        return real(name, *others)  # type: ignore[arg-type]
+        return real(name, *others, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(builtins, "__import__", without)
     said = commands("board", "serve")

@@ -130,7 +130,7 @@ _VOWELS = "aiou"
 
 
 def six_words(sha256: str) -> str:
-    """Return the words for a digest in hexadecimal."""
+    """Return a digest in hexadecimal as six words, which are easier to compare."""
     data = bytes.fromhex(sha256)
     return " ".join(_word(int.from_bytes(data[start : start + 2], "big")) for start in range(0, 2 * WORDS, 2))
 

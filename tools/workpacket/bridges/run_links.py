@@ -251,7 +251,9 @@ def close(
     is_it: Callable[[LinkedRun], bool],
     ending: Callable[[], Ending | None],
 ) -> tuple[LinkedRun, ...]:
-    """Close the matching open links of runs that have still ended when checked under the lock; return those runs."""
+    """Close the matching open links of runs that prove to have ended when checked again under the lock; return those
+    runs.
+    """
     if not any(map(is_it, state_here(repository, packet).open_runs)):
         return ()
     with writing(repository, "run") as transaction:

@@ -1,6 +1,6 @@
 """`workpacket approvals`: list decisions, and verify everything that depends on them.
 
-`workpacket approvals revoke`: permanently revokes an approval or a rejection.
+`workpacket approvals revoke`: permanently revoke an approval or a rejection.
 """
 
 from __future__ import annotations

@@ -332,7 +332,7 @@ def sync_team_claim(arguments: Arguments, status: int) -> int:
 
 
 def _sync(arguments: Arguments, store: Store, hours: int) -> None:
-    """Synchronize the claims. A clone may release only claims that it knows: its log must name the holder."""
+    """Synchronize the claims. A clone may release a claim only if its log names the holder."""
     from workpacket.runtime.errors import LeaseHeld
 
     stream = _name_of(arguments)

@@ -97,7 +97,7 @@ class Board:
 
 
 class Served:
-    """One repository that is served. `version` rises with every change of it."""
+    """One repository that is served. Its `version` increases with every change."""
 
     def __init__(self, root: str, reader: ThreadPoolExecutor) -> None:
         self.repository: Repository = find_repository(Path(root))

@@ -56,7 +56,7 @@ machine. Without --write, the pages only read. With it, actions are forms: each 
 by the event key of who started the server, and refused as in a terminal; approvals are given by touch only. FOLDER is a
 repository or work tree (default: the current one). Needs the extra workpacket[serve].""",
     options=(
-        Option("write", "allow actions, under your name"),
+        Option("write", "allow actions, in your name"),
         Option("port", "the port (default: a free one)", value="N"),
         Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
     ),

@@ -150,7 +150,7 @@ def _does_nothing(words: Sequence[str]) -> bool:
 
 
 def _simple_commands(words: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the command, or the commands that `sh -c` would run, as far as its words and operators show."""
+    """Yield the command, or the commands in the script of `sh -c` that its words and operators reveal."""
     at = _first(words)
     shell = at < len(words) and posixpath.basename(words[at]) in _SHELLS
     told = next((place for place in range(at + 1, len(words)) if _SCRIPT.match(words[place])), 0) if shell else 0

@@ -252,7 +252,7 @@ class Log(Value):
 
     @property
     def sound(self) -> bool:
-        """Whether there are no errors that make the history doubtful."""
+        """Whether the findings about the history contain no error."""
         return not any(finding.severity == "error" for finding in self.findings)
 
     def ancestry(self, heads: Iterable[str]) -> frozenset[str]:

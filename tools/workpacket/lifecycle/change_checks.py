@@ -43,7 +43,7 @@ def unseen_moves(log: Log, replay: LaneReplay, event: LogEvent, on_base: Collect
     for identity in on_base:
         if not replay.has_seen(event, identity):
             move = log.by_id[identity]
-            yield f"it was written without {move.type} by {move.actor.id} ({identity[:12]}), which is on the base"
+            yield f"it does not follow {move.type} by {move.actor.id} ({identity[:12]}), which is on the base"
 
 
 def settlement_faults(log: Log, replay: LaneReplay, event: LogEvent) -> Iterator[str]:

@@ -79,8 +79,8 @@ def terms_of(contract: Contract) -> dict[str, Json]:
 
 
 def _false_terms(log: Log, setting: LogEvent, contract: Contract) -> Iterator[Problem]:
-    """Report an event that says something else of the contract than the contract itself: lists, boards and what is
-    ready show what the event says. The title is the last one that an event names.
+    """Report an event that contradicts the contract, because lists, boards and `next` show what the event says. The
+    title is the last one that an event names.
     """
     titles = [event for event in log.events if event.text("title") is not None]
     for name, said in terms_of(contract).items():

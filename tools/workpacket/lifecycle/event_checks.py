@@ -131,7 +131,9 @@ def judge_change(
 
 
 def _renamed_too_late(log: Log, known: frozenset[str]) -> Iterator[EventObjection]:
-    """Report that a packet of the base is renamed: its log would then be that of any other packet with its id."""
+    """Report the renaming of a packet that is on the base: the id could then be given to another packet, with the same
+    log.
+    """
     for event in log.stored:
         if is_renaming(event) and event.id not in known and not known.isdisjoint(log.ancestry(event.parents)):
             yield EventObjection("move_without_gate", event, "it renames a packet that has landed")

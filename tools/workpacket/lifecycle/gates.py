@@ -283,7 +283,9 @@ Proof = Literal["commit", "patch_id", "tree", ""]
 
 
 def lease_held(state: PacketState | Glance, now: str, clock: str = "") -> str:
-    """Return the holder at this time; '' if there is none, or the lease is from well after the clock (default: now)."""
+    """Return the holder at this time; '' if there is none, or the lease begins well after the clock's time (default:
+    now).
+    """
     if (lease := state.lease) is None or not lease.expires_at:
         return lease.holder if lease is not None else ""
     ahead = datetime.fromisoformat(state.lease_given or now) > datetime.fromisoformat(clock or now) + CLOCK_SKEW
@@ -485,7 +487,7 @@ _FEW_PATHS: Final = 5
 def uncommitted_unmet(uncommitted: Sequence[str], command: str) -> Iterator[Problem]:
     paths = shlex.join(uncommitted) if len(uncommitted) <= _FEW_PATHS else "--all"
     for path in uncommitted:
-        hint = f"git add {paths} && git commit, then: {command}"
+        hint = f"git add {paths} && git commit -m Work, then: {command}"
         yield Problem("work_uncommitted", f"{path} is not committed", Location(path), hint)
 
 

@@ -24,8 +24,8 @@ class Move(NamedTuple):
 
 
 class Glance(NamedTuple):
-    """The facts about one packet. `began` and `last` are the times of the first and of the latest event; `""` is said
-    where there is none.
+    """The facts about one packet. `began` and `last` are the times of the first and of the latest event; `""` means
+    that there is none.
 
     `lease_given` is the latest time at which the lease was given, `lease_signed` whether its holder signed for it.
     `title`, `risk` and `dependencies` are those that the events name last, None if no event does. `runs` says whether

@@ -183,8 +183,8 @@ class PacketsPolicy(Value):
 
     `form` is that of new packets. `approvals`: whether the activation of a light packet needs an approval. `phase` is
     the second part of ids made from titles. `commit`: whether commands commit what they wrote. `board` says where board
-    and registry are written: on every branch, only on the target branch, or nowhere. '' stands for every branch with
-    full packets and for nowhere with light ones.
+    and registry are written: on every branch, only on the target branch, or nowhere. '' means every branch for full
+    packets, and nowhere for light ones.
     """
 
     form: Form = "full"

@@ -1,7 +1,7 @@
 """The board as a page: lanes as columns that scroll, cards in windows, and what each card says.
 
-Only some cards of a column are in the page, those that changed last; a link brings more. What a card needs from
-documents is asked for these alone.
+Only some cards of a column are in the page, those that changed last; a link brings more. Documents are read only for
+the cards in the page.
 """
 
 from __future__ import annotations

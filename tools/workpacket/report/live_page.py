@@ -201,7 +201,7 @@ def unmet_list(unmet: Sequence[Mapping[str, object]]) -> Iterator[str]:
 
 
 def conditions(why: Mapping[str, object]) -> str:
-    """Return what keeps a packet from its next lane, as it unfolds on a card."""
+    """Return the conditions that keep a packet from its next lane, as the part of its card that unfolds."""
     unmet = why.get("unmet")
     listed = unmet if isinstance(unmet, list) else []
     following = str(why.get("next", ""))

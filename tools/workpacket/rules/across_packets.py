@@ -240,7 +240,7 @@ class RefinementUnapproved(RepositoryRule):
 class RefinementOtherVersion(RepositoryRule):
     """Packet and refinement that are based on different versions of the specification
 
-    What was approved is the refinement's version.
+    The approval is for the version that the refinement names.
 
     Remedy: look up the passages in the refinement's version, and correct SPEC_BASELINE and SPEC_ANCHOR.
     """

@@ -57,7 +57,7 @@ def process_ancestry(pid: int) -> tuple[str, ...]:
 
 
 def at_work(holder: str, caller: Caller) -> str:
-    """Return the part of the holder that keeps the caller out; '' if there is none."""
+    """Return a living process of the holder that excludes the caller; '' if there is none."""
     if not holder or holder == caller.name:
         return ""
     return next((one for one in holder.split() if one not in caller.line and not is_gone(one)), "")

@@ -359,8 +359,9 @@ class FolderState:
 class LogState:
     """The state of the log, as of `started`: that of each folder in it, and `stamp` and `newest` for all of them.
 
-    The names in a folder are cached. They are the same as long as the times of the folder are, so each known file needs
-    one look, and no folder is listed. A file that was edited in place has other times, too (see `unchanged`).
+    The names in a folder are cached. They are valid as long as the times of the folder are unchanged, so each known
+    file needs one `lstat`, and no folder is listed. A file that was edited in place has other times, too (see
+    `unchanged`).
     """
 
     def __init__(self, root: str, cache: Cache) -> None:

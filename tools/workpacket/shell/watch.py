@@ -84,8 +84,8 @@ def _add(path: str, times: array[int]) -> None:
 
 
 def _add_below(folders: Sequence[str], times: array[int], but: str = "") -> None:
-    """Add the times of everything below some folders, following no link. In the log, a folder stands for the events in
-    it. A name that comes or goes changes a time of its folder.
+    """Add the times of everything below some folders, following no link. In the log, only folders are examined: adding
+    or removing an event changes the time of its folder.
     """
     waiting = [*folders]
     while waiting:

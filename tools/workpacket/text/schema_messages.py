@@ -291,7 +291,7 @@ _OTHER_MEMBERS = frozenset(["additionalProperties", "items"])
 
 
 def condition(complaint: Complaint, schema: Schema, labels: Labels) -> str:
-    """Return "`VERDICT` is FAIL" if the complaint is in a `then` with an `if` as simple as that; otherwise ''."""
+    """Return "`VERDICT` is FAIL" if the complaint is in a `then` whose `if` requires only that; otherwise ''."""
     said = ""
     node: Any = schema
     depth = 0  # how many steps of the value's path have been taken

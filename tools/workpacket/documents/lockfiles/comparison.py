@@ -173,7 +173,7 @@ class DependencyChange(Value):
 
 
 class Suspicion(Value):
-    """A change that permissions by name do not cover."""
+    """A change of a dependency that no permission for the package's name allows."""
 
     name: str
     kind: Literal["source", "integrity", "removed"]

@@ -117,7 +117,8 @@ COUNT = _refused(f"""
         Remedy: Ask more people with one of the gate's roles to run `workpacket approve`.
 
     approval_rejected: Rejected by an approver
-        A rejection of this text applies until the same person approves it, revokes the rejection, or the text changes.
+        A rejection of this text applies until the same person approves it or revokes the rejection, or until the text
+        changes.
         Remedy: Read the reason, change the text, and have it approved again.
 
     approval_revoked: Revoked approval

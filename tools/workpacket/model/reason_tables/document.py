@@ -26,7 +26,7 @@ MARKDOWN = _reading("""
         Files with so many blocks are generated, and could exhaust the machine that checks them.
         Remedy: Split the document, or keep generated lists and tables in files outside .GOV.
 
-    markdown_too_deep: Lists and quotes are nested too deep
+    markdown_too_deep: Lists and quotes are nested too deeply
         Below a certain depth, Markdown readers silently drop text. A person would then see a different text from the
         one that was checked.
         Remedy: Indent these lines less, or move the inner list to a separate section.

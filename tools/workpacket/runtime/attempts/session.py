@@ -198,8 +198,8 @@ class Session:
             self.recorder.record(RecordDraft("calls.interleaved", {"scope": scope.path}))
 
     def finish(self, call: Call[Any], value: Any) -> None:
-        """Store the result of a step. A child run is not finished before its program has asked for everything that was
-        done in it.
+        """Store the result of a step. A child run is not finished before its program has repeated every call recorded
+        in it.
         """
         if call.child and not self.replay_only:
             scope = self.scope()

@@ -57,7 +57,7 @@ class Scope:
     reached_new_work: bool = False
     around: Scope | None = None  # the run or child run that this step is in; None if this is its outermost scope
     line: int = 0  # the thread or task that makes the calls
-    caught_up: bool = False  # the program has asked for everything that earlier attempts did
+    caught_up: bool = False  # the program has repeated everything that earlier attempts recorded
 
     @property
     def of_run(self) -> Scope:

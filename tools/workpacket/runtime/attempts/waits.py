@@ -236,4 +236,4 @@ def _difference(recorder: Recorder, before: str, arguments: Json) -> str:
         return f":{now}" if now else ""
     answer = {"yes": "confirmed", "no": "denied"}.get(recorder.state.confirmations.get(before, ""), "asked")
     old = shown_short(what_was_asked(recorder.store, earlier).get("arguments"))
-    return f": {answer} before with {old}, now it is{now or ' without any'}"
+    return f": {answer} before for {old}, now asked{f' for{now}' if now else ' without arguments'}"

@@ -26,7 +26,7 @@ __all__ = [
 
 
 class MemoryStoreConformance(Appends, Fences, Payloads, Indexes, WholeStreams, Threads):
-    """For a store that is gone with its process. Define `open_store`, which returns a new store."""
+    """For a store that does not outlive its process. Define `open_store`, which returns a new store."""
 
 
 class ServerStoreConformance(MemoryStoreConformance, Handles, Processes, Kills):

@@ -380,7 +380,7 @@ def _asks_for_signatures(approvals: Approvals) -> bool:
 
 
 def _unmet(approvals: Approvals, packet: str) -> Iterator[Problem]:
-    """Report what the refinement lacks in its present form, with its own path."""
+    """Report what the gate still requires for the refinement in its present form."""
     standing = any(said.packet == packet and said.gate == STANDING_GATE for said in approvals.claims.values())
     for each in approvals.verdict(packet, STANDING_GATE if standing else ACTIVATION_GATE).unmet:
         if each.code not in STALE:

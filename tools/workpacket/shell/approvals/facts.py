@@ -302,7 +302,7 @@ class Approvals:
         return held_since(self.repository, self.base.commit, self._log_folder(packet))
 
     def _log_folder(self, packet: str) -> str:
-        """Return the folder that limits questions about one packet to its part of the history."""
+        """Return the packet's folder of the log if only this packet is examined, otherwise the whole log."""
         return f"{LOG_FOLDER}/{packet}" if packet == self.packet else LOG_FOLDER
 
 

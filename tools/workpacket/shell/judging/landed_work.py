@@ -188,7 +188,7 @@ def _logs_at(repository: Repository, commit: str, names: Collection[str]) -> dic
 def _landed_otherwise(
     repository: Repository, trials: TrialMerges, tip: str, judged: str, name: str
 ) -> Iterator[Uncovered]:
-    """Yield differences in work that was merged before `tip`: what its own landing changed beyond git's merge."""
+    """Yield differences in work that was merged before `tip`: the paths where its landing differs from git's merge."""
     if resolved(repository, f"{judged}^{{commit}}") is None or not is_ancestor(repository, judged, tip):
         return
     landing = landing_of(repository, tip, judged)
