@@ -111,3 +111,14 @@ def test_another_id_behind_an_id_is_no_hint(commands: Commands) -> None:
     shown = commands("check", PACKET_PATH).out
     assert "BASE_WP_ID contains more than the id WP-1-Parser: '| WP-1-B-v1'" in shown
     assert "hint_text_left" not in shown
+
+
+def test_fmt_leaves_the_guides_of_the_governance_folder_alone(commands: Commands) -> None:
+    """A hook names the files of a commit, which may be only a guide or a template."""
+    commands.write(".GOV/README.md", "# Governance\n\n\n")
+    commands.write("NOTES.md", "# Notes\n")
+    run = commands("fmt", ".GOV/README.md")
+    assert run.status == 0
+    assert "README.md was not checked" in run.err
+    assert commands("fmt", "NOTES.md").status != 0
+    assert commands("fmt", ".GOV/README.md", "NOTES.md").status != 0

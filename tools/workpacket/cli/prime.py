@@ -54,7 +54,9 @@ def _run(arguments: Arguments) -> int:
     facts = all_facts(repository)
     held = _held(facts, actor.id)
     own = [_own(repository, name, actor) for name in held[:_MOST_OWN]]
-    takes = [(row.id, row.command) for row in ready(facts, actor.id) if row.id not in held]
+    # Work that only has to be recorded as merged counts without that, once it has landed.
+    rows = (row for row in ready(facts, actor.id) if row.id not in held and " packet merged " not in row.command)
+    takes = [(row.id, row.command) for row in rows]
     drafts = [(name, f"workpacket why {name}") for name, one in sorted(facts.packets.items()) if one.lane == "STUB"]
     if arguments.flag("json"):
         sys.stdout.write(render_envelope("prime", exits.OK, [], _json(actor.id, facts.policy, own, takes)))

@@ -487,7 +487,7 @@ _FEW_PATHS: Final = 5
 def uncommitted_unmet(uncommitted: Sequence[str], command: str) -> Iterator[Problem]:
     paths = shlex.join(uncommitted) if len(uncommitted) <= _FEW_PATHS else "--all"
     for path in uncommitted:
-        hint = f"git add {paths} && git commit, then: {command}"
+        hint = f"git add {paths} && git commit -m Work, then: {command}"
         yield Problem("work_uncommitted", f"{path} is not committed", Location(path), hint)
 
 

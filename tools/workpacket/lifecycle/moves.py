@@ -188,7 +188,7 @@ def finished_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
         return ()
     if not packet.landed:
         message = f"{packet.id} is {packet.lane}, and the policy does not require a judge, so it can be merged now"
-        then = f"git switch {facts.target_branch}, then: git merge --no-ff --no-edit {packet.state.assignment.branch}"
+        then = f"git merge --no-ff --no-edit {packet.state.assignment.branch}, on {facts.target_here}"
         return (Problem("wrong_lane", message, hint=then),)
     message = f"{packet.id} is {lane_words(packet.lane)}: its work is on the target branch"
     return (Problem("wrong_lane", message, hint=f"workpacket log show {packet.id}"),)

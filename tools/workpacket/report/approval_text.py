@@ -21,10 +21,13 @@ from typing import Literal
 from workpacket.approvals.fields import six_words, write_instant
 from workpacket.approvals.statement import Statement
 from workpacket.model.canonical import Json
-from workpacket.report.audit_page import PageFiles, inert
 from workpacket.report.escape import escape, escape_lines
 from workpacket.report.terminal import PLAIN, Role, Style, character_widths
 from workpacket.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.report.audit_page import PageFiles
 
 _BAR, _ON = "| ", "|>"
 # Zero-width marks could pile up in one row, so a row ends after this many characters per column.
@@ -252,6 +255,8 @@ def _digest(content: str) -> str:
 
 
 def _page(page: TouchPage, files: PageFiles) -> Iterator[str]:
+    from workpacket.report.audit_page import inert  # approvals at a terminal need neither page nor audit
+
     title = html_escape(escape(page.title))
     yield f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

@@ -22,6 +22,7 @@ _NONE = lazy_pattern(
     r"[*_`).]*"
 )
 _SAYS_NONE = lazy_pattern(r"[-*+] [*_`(]*(?:[Nn][Oo][Nn][Ee]|[Nn]/?[Aa]|[Nn]othing|[Nn]o )[^\r\n]{0,40}[\r\n]")
+_LISTS = frozenset({"scope", "gaps_identified", "red_team_advisory", "primitives", "hygiene"})
 _FIRST_OF_ITS_BASE = lazy_pattern(r"(?i)\bfirst (?:packet|version|revision) of (?:its|this|the) base\b")
 
 
@@ -36,11 +37,10 @@ class NoneContradicts(StructuredRule):
     severity = "warning"
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
-        if not _SAYS_NONE.search(document.source.text):
-            return
         seen: set[int] = set()
         for placed in document.placed:
-            if not _SAYS_NONE.search(document.source.text, placed.section.start, placed.section.end):
+            listed = placed.spec.shape == "items" or placed.spec.key in _LISTS
+            if not listed or not _SAYS_NONE.search(document.source.text, placed.section.start, placed.section.end):
                 continue
             lists = [items_of_section(document.source, placed.section), *(field.children for field in placed.fields)]
             for items in lists:
@@ -95,7 +95,8 @@ class NoChangesContradicts(StructuredRule):
         text = document.source.text
         placed = document.placed_section("status_handoff") if "Target File" in text else None
         span = (placed.section.start, placed.section.end) if placed is not None else (0, 0)
-        said, changed = _NO_CHANGES.search(text, *span), _CHANGED_FILE.search(text)
+        said = _NO_CHANGES.search(text, *span)
+        changed = _CHANGED_FILE.search(text) if said is not None else None
         if said is not None and changed is not None:
             line = document.source.line_and_column(changed.start("path"))[0]
             message = f"this says {said['said']!r}, but line {line} has the manifest of {changed['path']}"

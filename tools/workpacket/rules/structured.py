@@ -46,6 +46,10 @@ _NOTHING_SAID = lazy_pattern(
 # Marks before a heading that Markdown does not read as one: of a quotation, a list, emphasis, and the heading itself.
 _LIKE_A_HEADING = lazy_pattern(r"(?P<marks>[\s>*+_#\\-]*)(?P<title>\w[^\n]*?)[\s*_#]*")
 _LONGEST_HEADING = 120
+# Optional sections whose loss a reader would not notice.
+_SOUGHT = frozenset(
+    {"evidence", "evidence_mapping", "validation_reports", "status_handoff", "done_means", "refinement"}
+)
 
 # Letters of other scripts that look like Latin ones, and the Latin letters that they look like.
 _ALIKE: Final = str.maketrans(
@@ -241,7 +245,7 @@ def _bare_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec, 
     """Yield the lines that consist of the name of an optional section in capitals, between paragraphs."""
     present = {placed.spec.key for placed in document.placed}
     optional = {spec.heading: spec for spec in document.layout.sections if not spec.required}
-    optional = {name: spec for name, spec in optional.items() if name.isupper() and spec.key not in present}
+    optional = {name: spec for name, spec in optional.items() if spec.key in _SOUGHT and spec.key not in present}
     for name, spec in optional.items():
         at = document.source.text.find(f"\n{name}")
         end = at + 1 + len(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -441,11 +442,16 @@ class PackageFileUnowned(WorkPackageRule):
         folders = tuple(f"{pattern.removesuffix('/**').removesuffix('/*')}/" for pattern in owned)
         places = places_of("**File", document.source.text, document.body) if owned else ()
         lines = (line for at in places if (line := _FILES_LINE.match(document.source.text, at)) is not None)
-        named = [match for line in lines for match in _FILE.finditer(document.source.text, *line.span("said"))]
-        outside = [match for match in named[:_MOST_FILES] if not match["path"].startswith(folders)]
-        outside = [match for match in outside if not any(fnmatchcase(match["path"], one) for one in owned)]
-        # A package may read some files that it names; one that owns none of them owns the wrong ones.
-        if outside and len({match["path"] for match in outside}) == len({match["path"] for match in named}):
+        outside: list[re.Match[str]] = []
+        for match in (one for line in lines for one in _FILE.finditer(document.source.text, *line.span("said"))):
+            path = match["path"]
+            # A package may read some files that it names; one that owns none of them owns the wrong ones.
+            if path.startswith(folders) or any(fnmatchcase(path, pattern) for pattern in owned):
+                return
+            outside.append(match)
+            if len(outside) == _MOST_FILES:
+                break
+        if outside:
             more = f", nor {len(outside) - 1} more" if len(outside) > 1 else ""
             yield self.fault(outside[0].span("path"), f"owned_files does not contain {outside[0]['path']}{more}")
 
@@ -515,7 +521,9 @@ class FenceInFence(WorkPackageRule):
     strict_severity = "warning"
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
-        for block in (block for section in document.sections() for block in walk(section.blocks)):
+        text = document.source.text
+        sections = document.sections() if "```markdown" in text or "```md" in text else ()
+        for block in (block for section in sections for block in walk(section.blocks)):
             if block.kind == "fence" and block.marker == "```" and block.info.partition(" ")[0] in {"markdown", "md"}:
                 for start, end in block.spans:
                     if _INNER.fullmatch(document.source.text[start:end]):
