@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lifecycle.governed import TOKENS_COUNT, Governed, govern
-from workpacket.report.packet import MARK
+from workpacket.report.pull_request import MARK
 
 NAME = "WP-1-Greeting-v1"
 PACKET = f".GOV/task_packets/{NAME}.md"

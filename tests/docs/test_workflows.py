@@ -21,7 +21,7 @@ from ledger.stories import COMMIT
 from shell.approvals.test_tutorial import environment_of
 from workpacket.cli.main import load
 from workpacket.cli.options import parse
-from workpacket.report.packet import MARK
+from workpacket.report.pull_request import MARK
 
 STARTER = ROOT / "tools" / "workpacket" / "starter" / "workflow.yml"
 CALLED = ROOT / ".github" / "workflows" / "govern.yml"

@@ -16,8 +16,8 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.plan import Moment, Plan
-from workpacket.shell.judging import append_only as subject
-from workpacket.shell.judging.append_only import LostEvent, bring_back, lost_events
+from workpacket.shell.judging import lost_events as subject
+from workpacket.shell.judging.lost_events import LostEvent, bring_back, lost_events
 
 pytestmark = pytest.mark.share(4)
 

@@ -91,7 +91,6 @@ GROUPS = (
         ("shell/judging/append_only.py",),
         (
             "judging/test_append_only.py",
-            "judging/test_lost_events.py",
             "judging/test_coverage_of_changes.py::test_a_landing_is_taken_back_as_a_whole",
             "judging/test_coverage_of_changes.py::test_a_landing_that_was_taken_back_comes_back_as_a_whole",
         ),
@@ -128,6 +127,7 @@ GROUPS = (
             "trust/test_judging.py",
         ),
     ),
+    Group(("shell/judging/lost_events.py",), ("judging/test_lost_events.py",)),
     Group(("shell/approvals/shown.py",), ("shell/approvals/test_shown.py",)),
     Group(("report/approval_text.py",), ("report/test_approval_text.py", "report/test_approval_text_page.py")),
     Group(

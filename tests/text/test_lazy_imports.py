@@ -19,7 +19,6 @@ PARSERS = {"yaml", "tomllib", "markdown_it", "jsonschema"}
         "text.toml_strict",
         "text.json_strict",
         "text.yaml_edit",
-        "text.yaml_write",
     ],
 )
 def test_importing_a_loader_imports_no_parser(module: str) -> None:

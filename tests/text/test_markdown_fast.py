@@ -143,7 +143,7 @@ def test_the_fast_way_imports_nothing_heavy() -> None:
     """A check of one canonical file must not pay for a Markdown parser, nor for the machinery of dataclasses."""
     script = (
         "import sys; from workpacket.text.markdown import read_blocks; from workpacket.text.source import Source;"
-        "from workpacket.text import fields; blocks = read_blocks(Source('a.md', '# a\\n- b: c'));"
+        "from workpacket.text import blocks as read; blocks = read_blocks(Source('a.md', '# a\\n- b: c'));"
         "assert len(blocks) == 2; print(*{'markdown_it', 'dataclasses', 'typing', 'inspect'} & set(sys.modules))"
     )
     paths = {"PYTHONPATH": os.pathsep.join(sys.path)}

@@ -26,7 +26,7 @@ from workpacket.model.events import Actor
 from workpacket.model.layout import LARGEST_EVENT
 from workpacket.model.wording import counted
 from workpacket.report.escape import escape
-from workpacket.report.packet import block, code
+from workpacket.report.pull_request import block, code
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.shell.governed_files import find_governed, packet_called
 from workpacket.shell.governing.execution import carry_out, facts_before, here

@@ -25,9 +25,9 @@ from workpacket.report.json_report import render_envelope
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import here
 from workpacket.shell.held import judged_in_part
-from workpacket.shell.judging.append_only import bring_back, lost_events
 from workpacket.shell.judging.log_checkpoints import Judge, make_checkpoint
 from workpacket.shell.judging.log_verification import verify_log
+from workpacket.shell.judging.lost_events import bring_back, lost_events
 from workpacket.shell.keys import find_key
 from workpacket.shell.transactions.recovery import recover, unfinished
 

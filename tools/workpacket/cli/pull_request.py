@@ -28,7 +28,8 @@ from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.report.escape import escape
-from workpacket.report.packet import PacketChange, Signed, TaskView, render_pull_request, verdict
+from workpacket.report.packet import TaskView
+from workpacket.report.pull_request import PacketChange, Signed, render_pull_request, verdict
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.facts import open_approvals
 from workpacket.shell.audit import decisions
