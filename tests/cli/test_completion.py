@@ -69,7 +69,7 @@ def test_an_option_that_was_given_is_not_offered_again_unless_it_may_be() -> Non
         (("claim", "--as=ada", "WP-1-L"), ["WP-1-Lexer-v1"]),
         (("claim", "WP-1-Lexer-v1", ""), []),
         (("verdict", "WP-1-Lexer-v1", ""), ["PASS", "FAIL", "CHANGES", "OUTDATED_ONLY"]),
-        (("board", ""), ["show", "sync", "move", "export", "registry", "merge-driver"]),
+        (("board", ""), ["show", "sync", "move", "export", "serve", "registry", "merge-driver"]),
         (("board", "move", "WP-1-L"), ["WP-1-Lexer-v1"]),
         (("board", "move", "WP-1-Lexer-v1", ""), ["BLOCKED"]),
         (("board", "sync", "WP-1-Lexer-v1", "WP-1-P"), ["WP-1-Parser-v1"]),

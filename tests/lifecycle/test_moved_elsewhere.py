@@ -14,6 +14,7 @@ from workpacket.shell.claim_refs import ClaimRefs, RemoteClaim
 
 NAME = "WP-1-Greeting-v1"
 BRANCH = "origin/wp/parser"
+HERE = ("--branch", "wp/bob")
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def _push(governed: Governed, branch: str, commit: str) -> None:
 
 
 def test_a_claim_on_a_branch_of_the_remote_holds_here_too(pushed: Governed) -> None:
-    refused = pushed("claim", NAME, "--as", "bob")
+    refused = pushed("claim", NAME, "--as", "bob", *HERE)
     assert (refused.status, refused.codes) == (3, ["moved_elsewhere"])
     assert f"{BRANCH} has a later move of {NAME}: claimed by ann" in refused.err
     assert f"git merge {BRANCH}" in refused.err
@@ -47,18 +48,18 @@ def test_a_claim_on_a_branch_of_the_remote_holds_here_too(pushed: Governed) -> N
 
 def test_after_the_merge_that_the_refusal_names_the_holder_is_known(pushed: Governed) -> None:
     pushed.git("merge", "-q", BRANCH)
-    assert pushed("claim", NAME, "--as", "bob").status == 3
+    assert pushed("claim", NAME, "--as", "bob", *HERE).status == 3
     pushed.done("packet", "release", NAME, "--as", "ann", "--reason", "ill")
 
 
 def test_a_branch_that_was_deleted_stops_nobody(pushed: Governed) -> None:
     pushed.git("update-ref", "-d", f"refs/remotes/{BRANCH}")
-    pushed.done("claim", NAME, "--as", "bob")
+    pushed.done("claim", NAME, "--as", "bob", *HERE)
 
 
 def test_a_lease_that_has_ended_there_stops_nobody(pushed: Governed) -> None:
     pushed.clock.turn(days=30)
-    pushed.done("claim", NAME, "--as", "bob")
+    pushed.done("claim", NAME, "--as", "bob", *HERE)
 
 
 def test_work_that_was_handed_in_there_does_not_end_with_the_lease(pushed: Governed) -> None:
@@ -71,7 +72,7 @@ def test_work_that_was_handed_in_there_does_not_end_with_the_lease(pushed: Gover
     pushed.git("switch", "-q", "main")
     pushed.git("branch", "-q", "-D", "wp/parser")
     pushed.clock.turn(days=30)
-    assert pushed("claim", NAME, "--as", "bob").codes == ["moved_elsewhere"]
+    assert pushed("claim", NAME, "--as", "bob", *HERE).codes == ["moved_elsewhere"]
 
 
 def test_a_branch_that_already_contradicts_this_one_stops_nobody(pushed: Governed) -> None:
@@ -79,7 +80,7 @@ def test_a_branch_that_already_contradicts_this_one_stops_nobody(pushed: Governe
     pushed.git("update-ref", "-d", f"refs/remotes/{BRANCH}")
     pushed.git("config", "remote.origin.url", ".")
     pushed.clock.turn(days=30)
-    pushed.done("claim", NAME, "--as", "bob")
+    pushed.done("claim", NAME, "--as", "bob", *HERE)
     pushed.commit("claimed again")
     pushed.done("packet", "block", NAME, "--as", "bob", "--reason", "no data", "--waits-for", "data")
 
@@ -87,7 +88,7 @@ def test_a_branch_that_already_contradicts_this_one_stops_nobody(pushed: Governe
 def test_a_revert_of_landed_events_is_no_later_move(pushed: Governed) -> None:
     pushed.git("merge", "-q", "--no-ff", "-m", "land", BRANCH)
     pushed.git("revert", "--no-edit", "-m", "1", "HEAD")
-    assert "moved_elsewhere" not in pushed("claim", NAME, "--as", "bob").codes
+    assert "moved_elsewhere" not in pushed("claim", NAME, "--as", "bob", *HERE).codes
 
 
 def test_a_note_is_no_move_and_is_written(pushed: Governed) -> None:

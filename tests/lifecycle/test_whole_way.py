@@ -40,7 +40,7 @@ def test_each_command_says_what_to_do_next(governed: Governed) -> None:
     assert governed.done("why", NAME).next == f"workpacket refine {NAME}"
     governed.refine(NAME)
     assert governed.done("why", NAME).next == f"workpacket refine {NAME} --present"
-    assert f"create-task-packet {NAME}" in governed.done("refine", NAME, "--present").next
+    assert f"packet activate {NAME}" in governed.done("refine", NAME, "--present").next
     governed.sign(NAME)
     assert governed.done("why", NAME).next == f"workpacket packet activate {NAME}"
     assert f"workpacket packet prepare {NAME}" in governed.done("create-task-packet", NAME).next

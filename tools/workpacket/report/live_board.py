@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
-from workpacket.model.lanes import BUILT_IN, LaneTable, lane_words
+from workpacket.model.lanes import BUILT_IN, LANES, LaneTable, lane_words
 from workpacket.report.board import Card, columns, sign_of
 from workpacket.report.live_page import Site, ends, packet_address, page, t
 
@@ -197,5 +197,5 @@ def _facts(card: LiveCard, detail: Detail, *, with_lane: bool) -> Iterator[str]:
 
 # A column says that already.
 _OBVIOUS: Final = frozenset(
-    lane_words(token) for token in ("STUB", "READY_FOR_DEV", "IN_PROGRESS", "IN_REVIEW", "BLOCKED")
+    lane_words(lane.token) for lane in LANES if lane.section.startswith(lane.title.casefold())
 )
