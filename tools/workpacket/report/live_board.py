@@ -196,6 +196,4 @@ def _facts(card: LiveCard, detail: Detail, *, with_lane: bool) -> Iterator[str]:
 
 
 # A column says that already.
-_OBVIOUS: Final = frozenset(
-    lane_words(lane.token) for lane in LANES if lane.section.startswith(lane.title.casefold())
-)
+_OBVIOUS: Final = frozenset(lane_words(lane.token) for lane in LANES if lane.section.startswith(lane.title.casefold()))
