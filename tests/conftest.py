@@ -33,6 +33,9 @@ IN_PLACE = (git_answers, remembered)
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# `bench` is not installed; it is found at the root of the repository, after everything else.
+sys.path.append(str(Path(__file__).parents[1]))
+
 # A hook of git, or `git bisect run` in a work tree, names its repository in the environment: commands of tests would
 # write to it, wherever they run.
 for _name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"):
