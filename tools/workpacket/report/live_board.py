@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
-from workpacket.model.lanes import BUILT_IN, LANES, LaneTable, lane_words
+from workpacket.model.lanes import BUILT_IN, LaneTable, lane_words
 from workpacket.report.board import Card, columns, sign_of
 from workpacket.report.live_page import Site, ends, packet_address, page, t
 
@@ -145,7 +145,8 @@ def _column(
     yield f'<h2 id="{name}">{t(column.heading, 60)} <span class="number">{len(column.cards)}</span></h2>\n'
     yield f'<ul class="cards" id="cards-{number}" tabindex="0" aria-labelledby="{name}">\n'
     for card in column.cards[:count]:
-        yield _card(site, card, detail(card), with_lane=bool(wanted.group))
+        said = column.heading.casefold().startswith(card.lane.replace("_", " ").casefold())
+        yield _card(site, card, detail(card), with_lane=bool(wanted.group) or not said)
     yield "</ul>\n"
     left = len(column.cards) - count
     if left > 0:
@@ -179,7 +180,7 @@ def _card_content(site: Site, card: LiveCard, detail: Detail, *, with_lane: bool
 
 
 def _facts(card: LiveCard, detail: Detail, *, with_lane: bool) -> Iterator[str]:
-    if with_lane or lane_words(card.lane) not in _OBVIOUS:
+    if with_lane:
         sign = f'<span aria-hidden="true">{t(sign_of(card.lane))}</span>'
         yield f'<span class="chip">{sign} {t(lane_words(card.lane))}</span>'
     if card.holder:
@@ -193,7 +194,3 @@ def _facts(card: LiveCard, detail: Detail, *, with_lane: bool) -> Iterator[str]:
         yield f'<span class="needs">{t(card.needs)}</span>'
     if card.risk in {"HIGH", "MEDIUM"}:
         yield f'<span class="risk">{t(card.risk.lower())} risk</span>'
-
-
-# A column says that already.
-_OBVIOUS: Final = frozenset(lane_words(lane.token) for lane in LANES if lane.section.startswith(lane.title.casefold()))
