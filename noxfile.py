@@ -226,7 +226,8 @@ def report(session: nox.Session) -> None:
         session.run("npm", "install", *quiet, AXE, external=True, success_codes=range(256))
     script = axe / "node_modules" / "axe-core" / "axe.min.js"
     session.env["WORKPACKET_AXE"] = str(script) if script.exists() else ""
-    run_tests(session, "tests/browser", *session.posargs)
+    # Most of the time is spent waiting for browsers and servers.
+    run_tests(session, "tests/browser", "--numprocesses=2", "--dist=loadfile", *session.posargs)
 
 
 @nox.session
