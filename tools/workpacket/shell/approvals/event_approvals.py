@@ -310,7 +310,7 @@ def counted_before(approvals: Approvals, event: LogEvent, gate: str) -> bool:
 
 def _counted_at(approvals: Approvals, event: LogEvent, gate: str, commit: str) -> bool:
     """Whether the envelopes that the event names satisfied the gate under the policy of this commit, at the time that
-    the event gives. Later revocations are not considered: whoever is entitled now has to approve anyway.
+    the event gives. Later revocations are not considered, because new approvals are needed anyway.
     """
     policy, at = policy_at(approvals.repository, commit), read_instant(event.at)
     rules = gate_policy(policy, gate)
