@@ -63,7 +63,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("packet resolve", "lifecycle", "settle a packet that was moved independently on two branches"),
             ("packet waive", "lifecycle", "waive a condition of a gate, with a reason and an end date"),
             ("packet override", "lifecycle", "override a condition of a gate, with a reason and an end date"),
-            ("packet reapprove", "lifecycle", "replace revoked approvals with new ones"),
+            ("packet reapprove", "lifecycle", "replace approvals that no longer count"),
         ),
     ),
     (

@@ -21,7 +21,7 @@ from hashlib import sha256
 
 from workpacket.approvals.decide import decide
 from workpacket.approvals.envelope import PACKET, EnvelopeFile
-from workpacket.approvals.facts import PolicyFiles
+from workpacket.approvals.facts import PolicyFiles, Verdict
 from workpacket.approvals.fields import CLOCK_SKEW, write_instant
 from workpacket.approvals.policy import (
     POLICY_GATE,
@@ -42,7 +42,14 @@ from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.attestations import AttestedPacket
 from workpacket.lifecycle.event_checks import judge_attested
 from workpacket.lifecycle.facts import Facts
-from workpacket.lifecycle.gates import ACTIVATING, ACTIVATION_GATE, CONSUMING, STANDING_GATE
+from workpacket.lifecycle.gates import (
+    ACTIVATING,
+    ACTIVATION_GATE,
+    CONSUMING,
+    STANDING_GATE,
+    approval_unmet,
+)
+from workpacket.lifecycle.side_moves import terms_to_type
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG, LIGHT_FORM
 from workpacket.model.events import LogEvent
@@ -267,11 +274,36 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
         light = event.text("form") == LIGHT_FORM
         if event.type in {"activated", "amended"} and isinstance(named, Mapping) and not light:
             activated[event.packet] = named
-    findings += (_finding(each, event.path) for event, each in spoken_against(approvals, consuming, cache))
+    for event, each in spoken_against(approvals, consuming, cache):
+        findings.append(_finding(each, event.path, hint=_renewal(approvals, event, each)))
     findings += _landing_revocations(approvals, consuming)
     findings += _changed_since(approvals, activated)
     findings += _claimed(approvals, activated)
     return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
+
+
+# Faults of an approval that counted once, for which a new approval helps.
+_RENEWED = frozenset(
+    {
+        "approval_expired",
+        "approval_revoked",
+        "approval_too_old",
+        "approved_spec_moved",
+        "key_out_of_time",
+        "key_revoked",
+        "policy_moved",
+    }
+)
+
+
+def _renewal(approvals: Approvals, event: LogEvent, fault: Problem) -> str:
+    """Return the commands that give the event new approvals, if its own no longer count."""
+    gates = approvals.gates(event)
+    if fault.code not in _RENEWED or len(gates) != 1:
+        return ""
+    terms = terms_to_type(approvals.origin(event), gates[0])
+    (unmet,) = approval_unmet(Verdict(gates[0], "none", (), (fault,)), event.packet, terms)
+    return f"{unmet.hint}, then: workpacket packet reapprove {event.packet}"
 
 
 def _landing_revocations(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Problem]:

@@ -170,9 +170,10 @@ class Approvals:
         *,
         terms: Mapping[str, str] | None = None,
         more: tuple[EnvelopeFile, ...] = (),
+        place: Place | None = None,
     ) -> GateFacts:
-        """Gather the facts of a gate. `more` are envelopes that are not written yet."""
-        place = self.place(consumer)
+        """Gather the facts of a gate. `more`: envelopes not written yet; `place`: instead of the event's own."""
+        place = place or self.place(consumer)
         policy = place.policy
         read = (
             partial(committed_file, self.repository, place.brought_by)
@@ -279,10 +280,13 @@ class Approvals:
         return any(consumer.id in log.ancestry(event.parents) for event in later)
 
     def _subjects(self, consumer: LogEvent | None, gate: str, matter: ApprovalSubject) -> tuple[Subject, ...]:
-        """Return the bytes to be approved. An activation fixes them for good."""
+        """Return the bytes to be approved. An activation fixes the refinement for good. The document of a light packet
+        may change outside its contract, so new approvals are for the document that they were given for.
+        """
         if consumer is None:
             return matter.subjects
-        return consumed_subjects(self.origin(consumer) if gate in ACTIVATING else consumer, matter)
+        fixed = gate in ACTIVATING and not matter.light
+        return consumed_subjects(self.origin(consumer) if fixed else consumer, matter)
 
     @cached_property
     def new_revocations(self) -> frozenset[str]:

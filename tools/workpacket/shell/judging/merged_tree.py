@@ -302,7 +302,6 @@ def _undone(repository: Repository, base: str, head: str) -> Iterator[str]:
             yield identity
 
 
-
 def judge_append_only(
     repository: Repository, base: str, ids: Mapping[str, str] | None = None, *, worktree: bool = False
 ) -> list[Problem]:
