@@ -14,7 +14,7 @@ from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, first_lines
 from workpacket.rules.text import places_of
 from workpacket.text.blocks import walk
-from workpacket.text.edits import TextRun
+from workpacket.text.source import TextRun
 
 _PACKAGE = lazy_pattern(r"\bWP\d{2,}\b")
 
