@@ -28,8 +28,8 @@ from workpacket.rules.structured import (
     says_something,
 )
 from workpacket.text.blocks import LISTS, Field, normal_key, read_items, walk
-from workpacket.text.edits import TextRun
 from workpacket.text.formats import legacy_signature
+from workpacket.text.source import TextRun
 
 _BEHIND_COMMIT = lazy_pattern(r"\A[0-9a-f]{40,64}(?P<rest>[ \t]+[(<].*)\Z")
 # Text in parentheses or angle brackets, and those parts of it that templates use to explain a field.
