@@ -245,6 +245,7 @@ class FieldContradicts(PacketRule):
     def check(self, document: Packet) -> Iterator[Problem]:
         said: dict[str, Field] = {}
         reported: set[str] = set()
+        home = document.placed_section("metadata")
         sections = [section for section in document.outline.walk() if _may_have_one_value(document, section)]
         for field in (field for section in sections for field in read_fields(document.source, section.blocks)):
             value = field.bare.strip("`* ")
@@ -254,7 +255,8 @@ class FieldContradicts(PacketRule):
             if name not in _ONE_VALUE or not value or PLACEHOLDER.match(value):
                 continue
             # Outside of METADATA, two signatures may be those of two acts.
-            if name == "user_signature" and name not in said and not _is_metadata(document, field):
+            inside = home is not None and home.section.start <= field.key_span[0] < home.section.end
+            if name == "user_signature" and name not in said and not inside:
                 continue
             earlier = said.setdefault(name, field)
             other = earlier.bare.strip("`* ").casefold().split()[:1] != value.casefold().split()[:1]
@@ -262,11 +264,6 @@ class FieldContradicts(PacketRule):
                 reported.add(value)
                 line = document.source.line_and_column(earlier.key_span[0])[0]
                 yield self.fault(field.key_span, f"{field.key} is {value!r} here, but {earlier.bare!r} on line {line}")
-
-
-def _is_metadata(document: Packet, field: Field) -> bool:
-    placed = document.placed_section("metadata")
-    return placed is not None and placed.section.start <= field.key_span[0] < placed.section.end
 
 
 def _may_have_one_value(document: Packet, section: Section) -> bool:
