@@ -29,9 +29,9 @@ from workpacket.documents.structured import mapped_evidence
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lifecycle.contract import DEMAND, provable
 from workpacket.lifecycle.facts import PacketFacts
-from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.proofs import Evidence, evidence_of, latest_evidence, proofs_named, same
+from workpacket.lifecycle.scope import outside
 from workpacket.lifecycle.starter_documents import STILL_TO_WRITE
 from workpacket.model.events import LogEvent
 from workpacket.problem import Problem

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from workpacket.cli.options import FETCH, Arguments, Command, Option, usage
-from workpacket.cli.packet_command import ACTING, is_package_id, refuse, unmet_json, unmet_lines
+from workpacket.cli.packet_command import ACTING, is_package_id, refuse, unmet_json
 from workpacket.cli.read_only import fetch_first, packet_facts, show_json
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree, read_objects
@@ -32,6 +32,7 @@ from workpacket.model.wording import counted
 from workpacket.problem import by_remedy
 from workpacket.report.escape import escape
 from workpacket.report.runs import PacketRun, linked_runs
+from workpacket.report.terminal import unmet_lines
 from workpacket.shell.governing.execution import ACTIVATION, unseen_moves, verdict_question
 from workpacket.shell.work_done import branch_here, work_done
 from workpacket.value import replace

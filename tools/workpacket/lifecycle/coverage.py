@@ -10,16 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import date
-from typing import Final, Literal, cast
+from typing import Literal, cast
 
 from workpacket.documents.spec_pointer import passages
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.contract import ContractUnreadable, contract_of
-from workpacket.lifecycle.gates import names_one, outside, pattern_of, standing_until
+from workpacket.lifecycle.gates import standing_until
+from workpacket.lifecycle.scope import is_governance, names_one, outside, pattern_of
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import LaneTable
-from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 
@@ -99,30 +99,6 @@ class Uncovered(Value):
     path: str
     packet: str
     message: str
-
-
-# Files that are read and never run. Anything else below the folder is a program, and needs a packet like any other
-# program.
-_DOCUMENTS: Final = (
-    ".md", ".markdown", ".rst", ".txt", ".json", ".yaml", ".yml", ".toml", ".csv", ".tsv", ".xml", ".log", ".html",
-    ".svg", ".png", ".jpg", ".pdf", ".sshsig",
-)  # fmt: skip
-_NAMED: Final = frozenset({"allowed_signers", "revoked_keys", ".gitattributes", ".gitignore", ".gitkeep"})
-# Pages that an agent follows as it would a program: AGENTS.md, CLAUDE.local.md, CODER_PROTOCOL.md.
-_INSTRUCTIONS: Final = lazy_pattern(
-    r"(?:agents|claude|gemini|qwen|skill|copilot-instructions)(?:\..*)?\.md|.*_protocol\.md", re.IGNORECASE
-)
-
-
-def instructs_agents(path: str) -> bool:
-    return _INSTRUCTIONS.fullmatch(path.rpartition("/")[2]) is not None
-
-
-def is_governance(path: str) -> bool:
-    """Whether the path is one of the governance documents. Other checks judge them, except the specification."""
-    name = path.rpartition("/")[2]
-    data = name in _NAMED or name.casefold().endswith(_DOCUMENTS)
-    return path.startswith(f"{GOVERNANCE_FOLDER}/") and data and not instructs_agents(path)
 
 
 def uncovered(landing: Landing, covers: Sequence[Cover], exempt: Sequence[str]) -> Iterator[Uncovered]:

@@ -11,19 +11,23 @@ import shlex
 import unicodedata
 from typing import Final, NamedTuple
 
-from workpacket.lifecycle.coverage import is_governance
-from workpacket.lifecycle.gates import lease_ended, outside
+from workpacket.lifecycle.scope import allows, is_governance, outside
 from workpacket.model.lanes import NEAR, NOT_NOW, OPEN
 from workpacket.model.layout import APPEND_ONLY_FOLDERS, GOVERNANCE_FOLDER
 from workpacket.problem import Problem
 from workpacket.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-class Guarded(Value):
+
+class Guarded(NamedTuple):
     """What the guard knows of a packet that is not finished.
 
-    `command` is that for its next lane. `scope` is the stated scope; `until` is the end of the lease, '' if it has
-    none; `last_day` is that of a standing packet; `drift` says how the files differ from the approved contract.
+    `command` is that for its next lane. `scope` are the patterns of the stated scope; `until` is the end of the lease,
+    '' if it has none; `last_day` is that of a standing packet; `drift` says how the files differ from the approved
+    contract.
     """
 
     id: str
@@ -31,12 +35,13 @@ class Guarded(Value):
     command: str
     holder: str
     until: str
-    scope: tuple[str, ...]
+    scope: Sequence[str]
     last_day: str
     drift: str
 
     def has(self, path: str) -> bool:
-        return bool(self.scope) and not outside((path,), self.scope, strict=bool(self.last_day))
+        strict = bool(self.last_day)
+        return any(allows(pattern, path, strict=strict) for pattern in self.scope)
 
     def nearness(self, actor: str) -> tuple[bool, int, str]:
         """Order the packets that nearly cover a path: first the actor's own, then those in the nearest lane."""
@@ -140,6 +145,8 @@ def _nearly(path: str, actor: str, packet: Guarded, now: str) -> PathDecision:
     if holder:
         then = f"ask {shlex.quote(holder)} to run: workpacket packet release {name} --reason TEXT"
         return _no(path, name, "not_the_holder", f"{within}, which {holder} holds, not {actor}", then)
+    from workpacket.lifecycle.gates import lease_ended  # with what it needs, it takes as long as all of the guard
+
     message = f"{within}, but the lease of {packet.holder} ended at {packet.until}"
     return _no(path, name, "lease_ended", message, lease_ended(name).hint)
 
@@ -164,13 +171,13 @@ def as_text(rules: GuardRules) -> str:
     """Return the rules as JSON, to be cached."""
     import json
 
-    packets = [[getattr(one, name) for name in Guarded._fields] for one in rules.packets]
-    return json.dumps([packets, rules.exempt, rules.specification])
+    return json.dumps([rules.packets, rules.exempt, rules.specification])
 
 
 def from_text(text: str) -> GuardRules:
     import json
 
     packets, exempt, specification = json.loads(text)
-    found = (Guarded(**dict(zip(Guarded._fields, row, strict=True))) for row in packets)
-    return GuardRules(tuple(found), None if exempt is None else tuple(exempt), tuple(specification))
+    return GuardRules(
+        tuple(map(Guarded._make, packets)), None if exempt is None else tuple(exempt), tuple(specification)
+    )

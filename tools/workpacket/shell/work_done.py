@@ -16,9 +16,9 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit, is_ancestor, merge_base, resolved, tip_of
 from workpacket.git.run import run_git
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.coverage import is_governance
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.review import Containment, Work, recorded, report_of, submitted_commit
+from workpacket.lifecycle.scope import is_governance
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import APPEND_ONLY_FOLDERS, AUDIT_PATH, BOARD_PATH, PACKETS, REFINEMENTS, REGISTRY_PATH
 from workpacket.problem import Problem

@@ -25,8 +25,6 @@ from workpacket.lifecycle.coverage import (
     Landing,
     StatedScope,
     Uncovered,
-    instructs_agents,
-    is_governance,
     judging,
     kind_of,
     only_adds,
@@ -36,6 +34,7 @@ from workpacket.lifecycle.coverage import (
 )
 from workpacket.lifecycle.gates import ends_unjudged
 from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.scope import instructs_agents, is_governance
 from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, SPEC_POINTER, packet_paths
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem, Severity

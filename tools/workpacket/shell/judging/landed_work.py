@@ -16,9 +16,10 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, is_ancestor, landing_of, resolved
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import Log, read_logs
-from workpacket.lifecycle.coverage import Uncovered, is_governance, judging, submission_before
+from workpacket.lifecycle.coverage import Uncovered, judging, submission_before
 from workpacket.lifecycle.gates import ends_unjudged, settles_by_landing
 from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.scope import is_governance
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.problem import Location, Problem

@@ -14,8 +14,8 @@ from workpacket.git.revisions import head_commit, is_ancestor, merge_base, resol
 from workpacket.lifecycle.change_checks import SubmittedWork, evidence_rows
 from workpacket.lifecycle.contract import provable
 from workpacket.lifecycle.facts import PacketFacts
-from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.proofs import demands_of
+from workpacket.lifecycle.scope import outside
 from workpacket.model.events import LogEvent
 from workpacket.model.ids import WorkPacketId
 from workpacket.shell.governed_files import GovernedFiles
