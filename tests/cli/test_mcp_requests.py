@@ -67,7 +67,7 @@ class Server:
         self._number += 2
         self.write(line)
         self.write(json.dumps({"jsonrpc": "2.0", "id": self._number, "method": "ping"}))
-        return self._answered({self._number})
+        return self._answered({self._number}).get(self._number, {})
 
     def _answered(self, wanted: set[int]) -> dict[int, dict[str, Any]]:
         found: dict[int, dict[str, Any]] = {}
