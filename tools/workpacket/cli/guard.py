@@ -15,11 +15,11 @@ import time
 from typing import NamedTuple
 
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.errors import WorkpacketError
 from workpacket.git.discovery import STEERING_VARIABLES
-from workpacket.lifecycle.guard import GuardRules, PathDecision, as_text, decide, from_text
+from workpacket.lifecycle.scope import GuardRules, PathDecision, as_text, decide, from_text
 from workpacket.model import exits
 from workpacket.model.layout import APPEND_ONLY_FOLDERS, GOVERNANCE_FOLDER
+from workpacket.problem import WorkpacketError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _tell(arguments: Arguments, decisions: Sequence[PathDecision]) -> int:
         ]
         sys.stdout.write(render_envelope("guard", status, refused, {"paths": rows}))
         return status
-    from workpacket.report.escape import escape
+    from workpacket.report.terminal import escape
 
     for one in decisions:
         if one.refused is None:
@@ -184,7 +184,7 @@ def _as_hook(arguments: Arguments) -> int:
 
 
 def _in_a_sentence(decision: PathDecision) -> str:
-    from workpacket.report.escape import escape
+    from workpacket.report.terminal import escape
 
     assert decision.refused is not None
     one = decision.refused
@@ -219,7 +219,7 @@ def _ignored(judged: Sequence[Judged]) -> dict[Judged, PathDecision]:
     for one in judged:
         if one.decision.refused is not None and one.decision.refused.code != "path_protected":
             asked.setdefault(one.root, {}).setdefault(one.decision.path, []).append(one)
-    found = {}
+    found: dict[Judged, PathDecision] = {}
     for root, paths in asked.items():
         for path in _ignored_by_git(root, list(paths)):
             free = PathDecision(path, "", "git ignores it, so it does not land", None)
@@ -329,11 +329,10 @@ def _rules(repository: Repository) -> GuardRules:
 def _gathered(repository: Repository) -> GuardRules:
     from workpacket.cli.read_only import NOBODY
     from workpacket.documents.spec_pointer import specification_places
-    from workpacket.git.revisions import head_commit
+    from workpacket.git.repository import head_commit
     from workpacket.lifecycle.contract_drift import contract_unmet
     from workpacket.lifecycle.coverage import stated_scope
-    from workpacket.lifecycle.guard import Guarded
-    from workpacket.lifecycle.scope import pattern_of
+    from workpacket.lifecycle.scope import Guarded, pattern_of
     from workpacket.lifecycle.transitions import forward_command
     from workpacket.model.lanes import OVER
     from workpacket.model.layout import SPEC_POINTER
@@ -380,7 +379,7 @@ def _changes(arguments: Arguments) -> list[PathDecision]:
     if arguments.flag("staged"):
         wanted = [["--cached"], *(["--cached", parent] for parent in _merged(repository))]
     else:
-        from workpacket.git.revisions import merge_base
+        from workpacket.git.repository import merge_base
 
         base = arguments.value("base")
         begun = merge_base(repository, base, "HEAD")
@@ -422,7 +421,7 @@ _INTERVAL: Final = 1.0
 def _watch(arguments: Arguments) -> int:
     """Report once each uncommitted path that may not be written, until the command is interrupted."""
     from workpacket.git.objects import status
-    from workpacket.report.escape import escape
+    from workpacket.report.terminal import escape
     from workpacket.shell.governing.execution import here
 
     repository = here()

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import COMMIT
-from workpacket.errors import WorkpacketError
+from workpacket.problem import WorkpacketError
 from workpacket.shell.package_files import schema_folder
 
 PACKET: Final = {"type": "string", "pattern": "^WP-[A-Za-z0-9.-]{1,100}$"}

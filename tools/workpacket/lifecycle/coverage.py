@@ -10,16 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import date
-from typing import Literal, cast
+from typing import Final, Literal, cast
 
 from workpacket.documents.spec_pointer import passages
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.contract import ContractUnreadable, contract_of
 from workpacket.lifecycle.gates import standing_until
-from workpacket.lifecycle.scope import is_governance, names_one, outside, pattern_of
+from workpacket.lifecycle.scope import names_one, outside, pattern_of
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import LaneTable
+from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 
@@ -101,6 +102,30 @@ class Uncovered(Value):
     message: str
 
 
+# Files that are read and never run. Anything else below the folder is a program, and needs a packet like any other
+# program.
+_DOCUMENTS: Final = (
+    ".md", ".markdown", ".rst", ".txt", ".json", ".yaml", ".yml", ".toml", ".csv", ".tsv", ".xml", ".log", ".html",
+    ".svg", ".png", ".jpg", ".pdf", ".sshsig",
+)  # fmt: skip
+_NAMED: Final = frozenset({"allowed_signers", "revoked_keys", ".gitattributes", ".gitignore", ".gitkeep"})
+# Pages that an agent follows as it would a program: AGENTS.md, CLAUDE.local.md, CODER_PROTOCOL.md.
+_INSTRUCTIONS: Final = lazy_pattern(
+    r"(?:agents|claude|gemini|qwen|skill|copilot-instructions)(?:\..*)?\.md|.*_protocol\.md", re.IGNORECASE
+)
+
+
+def instructs_agents(path: str) -> bool:
+    return _INSTRUCTIONS.fullmatch(path.rpartition("/")[2]) is not None
+
+
+def is_governance(path: str) -> bool:
+    """Whether the path is one of the governance documents. Other checks judge them, except the specification."""
+    name = path.rpartition("/")[2]
+    data = name in _NAMED or name.casefold().endswith(_DOCUMENTS)
+    return path.startswith(f"{GOVERNANCE_FOLDER}/") and data and not instructs_agents(path)
+
+
 def uncovered(landing: Landing, covers: Sequence[Cover], exempt: Sequence[str]) -> Iterator[Uncovered]:
     """Yield the paths of a landing that no packet covers, in order."""
     # Without a held packet for each change, only plain files pass: a program, a link or a submodule needs one.
@@ -153,14 +178,8 @@ def judging(log: Log) -> tuple[LogEvent, str] | None:
     verdicts = [event for event in log.events if event.type == "verdict.given"]
     if not verdicts or verdicts[-1].text("verdict") != "PASS":
         return None
-    submitted = submission_before(log, verdicts[-1])
+    submitted = log.submission_before(verdicts[-1])
     return (verdicts[-1], str(submitted.data["commit"])) if submitted is not None else None
-
-
-def submission_before(log: Log, verdict: LogEvent) -> LogEvent | None:
-    """Return the submission that a verdict is about: the last one before it."""
-    before = log.ancestry(verdict.parents)
-    return next((each for each in reversed(log.events) if each.type == "submitted" and each.id in before), None)
 
 
 def kind_of(lane: str, lanes: LaneTable) -> Kind:

@@ -1,23 +1,31 @@
-"""Scope: the files that a packet may change, by the patterns of IN_SCOPE_PATHS; and the files that need no packet.
+"""Scope: the files that a packet may change, by the patterns of IN_SCOPE_PATHS. The guard: whether an actor may write a
+path now, and if not, which command to run next.
 
 A pattern is a path; a path of a folder, which includes everything below it; or a path with `*` (within one folder) and
 `**` (any folders). An entry with a space in it is prose and allows nothing.
 
-The guard asks before each write of an agent, so this module imports almost nothing.
+The guard gives the answer of coverage before the file is written. A path may be written by the holder of a packet that
+has it in its scope, if the packet still states its approved contract; by anyone within a standing packet; and where the
+policy asks for no packet. It is advice for honest programs. What lands is decided by `check --base`. Agents ask before
+each write, so this module imports almost nothing.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
+import unicodedata
 from functools import cache
+from typing import Final, NamedTuple
 
-from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.layout import GOVERNANCE_FOLDER
+from workpacket.model.lanes import NEAR, NOT_NOW, OPEN
+from workpacket.model.layout import APPEND_ONLY_FOLDERS, GOVERNANCE_FOLDER
+from workpacket.problem import Problem
+from workpacket.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Final
 
 
 def pattern_of(entry: str) -> str:
@@ -74,25 +82,171 @@ def _compiled(pattern: str, strict: bool) -> re.Pattern[str]:
     return re.compile("".join(parts) + below, re.DOTALL)
 
 
-# Files that are read and never run. Anything else below the folder is a program, and needs a packet like any other
-# program.
-_DOCUMENTS: Final = (
-    ".md", ".markdown", ".rst", ".txt", ".json", ".yaml", ".yml", ".toml", ".csv", ".tsv", ".xml", ".log", ".html",
-    ".svg", ".png", ".jpg", ".pdf", ".sshsig",
-)  # fmt: skip
-_NAMED: Final = frozenset({"allowed_signers", "revoked_keys", ".gitattributes", ".gitignore", ".gitkeep"})
-# Pages that an agent follows as it would a program: AGENTS.md, CLAUDE.local.md, CODER_PROTOCOL.md.
-_INSTRUCTIONS: Final = lazy_pattern(
-    r"(?:agents|claude|gemini|qwen|skill|copilot-instructions)(?:\..*)?\.md|.*_protocol\.md", re.IGNORECASE
-)
+# --- the guard ---
 
 
-def instructs_agents(path: str) -> bool:
-    return _INSTRUCTIONS.fullmatch(path.rpartition("/")[2]) is not None
+class Guarded(NamedTuple):
+    """What the guard knows of a packet that is not finished.
+
+    `command` is that for its next lane. `scope` are the patterns of the stated scope; `until` is the end of the lease,
+    '' if it has none; `last_day` is that of a standing packet; `drift` says how the files differ from the approved
+    contract.
+    """
+
+    id: str
+    lane: str
+    command: str
+    holder: str
+    until: str
+    scope: Sequence[str]
+    last_day: str
+    drift: str
+
+    def has(self, path: str) -> bool:
+        strict = bool(self.last_day)
+        return any(allows(pattern, path, strict=strict) for pattern in self.scope)
+
+    def nearness(self, actor: str) -> tuple[bool, int, str]:
+        """Order the packets that nearly cover a path: first the actor's own, then those in the nearest lane."""
+        lane = NEAR.index(self.lane) if self.lane in NEAR else len(NEAR)
+        return self.holder != actor, lane, self.id
 
 
-def is_governance(path: str) -> bool:
-    """Whether the path is one of the governance documents. Other checks judge them, except the specification."""
-    name = path.rpartition("/")[2]
-    data = name in _NAMED or name.casefold().endswith(_DOCUMENTS)
-    return path.startswith(f"{GOVERNANCE_FOLDER}/") and data and not instructs_agents(path)
+class GuardRules(Value):
+    """What the guard needs to know of a repository. `specification` are the files that say what the work is for;
+    `exempt` is None if the policy asks for no packet at all.
+    """
+
+    packets: tuple[Guarded, ...]
+    exempt: tuple[str, ...] | None
+    specification: tuple[str, ...]
+
+
+class PathDecision(NamedTuple):
+    """`refused` is None if the path may be written; `packet` covers it, or comes closest; `why` ends a sentence."""
+
+    path: str
+    packet: str
+    why: str
+    refused: Problem | None
+
+
+# Ways in which file systems and git write these names: git's own list for NTFS and HFS+.
+_GIT_NAMES: Final = frozenset({".git", "git~1"})
+
+
+def plain_name(name: str) -> str:
+    """Return the name as the least careful file system compares it."""
+    shown = "".join(character for character in name if unicodedata.category(character) != "Cf")
+    return unicodedata.normalize("NFC", shown).casefold().partition(":")[0].rstrip(". ")
+
+
+def decide(path: str, actor: str, rules: GuardRules, now: str) -> PathDecision:
+    """Return whether the actor may write the path, which is relative to the repository and free of links."""
+    protected = _protected(path)
+    if protected is not None:
+        return protected
+    free = _free(path, rules)
+    if free:
+        return PathDecision(path, "", free, None)
+    near = [packet for packet in rules.packets if packet.has(path)]
+    for packet in near:
+        if _standing(packet, now):
+            return PathDecision(path, packet.id, f"it is in the scope of the standing packet {packet.id}", None)
+        if not packet.drift and packet.lane == "IN_PROGRESS" and _holder(packet, now) == actor:
+            return PathDecision(path, packet.id, f"it is in the scope of {packet.id}, which {actor} holds", None)
+    if near:
+        return _nearly(path, actor, min(near, key=lambda packet: packet.nearness(actor)), now)
+    return _uncovered(path, actor, rules)
+
+
+def _protected(path: str) -> PathDecision | None:
+    parts = path.split("/")
+    if any(plain_name(part) in _GIT_NAMES for part in parts):
+        return _no(path, "", "path_protected", "git's own files decide what its commands do", "git config --help")
+    if plain_name(parts[0]) == GOVERNANCE_FOLDER.casefold() and parts[0] != GOVERNANCE_FOLDER:
+        message = f"other systems treat {parts[0]} as {GOVERNANCE_FOLDER}"
+        return _no(path, "", "path_protected", message, f"use {GOVERNANCE_FOLDER}")
+    if "/".join(map(plain_name, parts[:2])) in map(str.casefold, APPEND_ONLY_FOLDERS):
+        message = "only workpacket's commands write it, and a changed file is an error for everyone"
+        return _no(path, "", "path_protected", message, "workpacket packet note WP_ID TEXT")
+    return None
+
+
+def _free(path: str, rules: GuardRules) -> str:
+    """Return why the path needs no packet, as the end of a sentence; '' if it needs one."""
+    if path.startswith(f"{GOVERNANCE_FOLDER}/") and _is_document(path) and path not in rules.specification:
+        return "it is a governance document, which `workpacket check` judges"
+    if rules.exempt is None:
+        return "the policy requires no packet"
+    return "" if outside((path,), rules.exempt, strict=True) else "the policy exempts it"
+
+
+def _is_document(path: str) -> bool:
+    from workpacket.lifecycle.coverage import is_governance  # importing it takes as long as the rest of the guard
+
+    return is_governance(path)
+
+
+def _standing(packet: Guarded, now: str) -> bool:
+    return bool(packet.last_day) and packet.lane in OPEN and not packet.drift and now[:10] <= packet.last_day
+
+
+def _holder(packet: Guarded, now: str) -> str:
+    return packet.holder if not packet.until or packet.until > now else ""
+
+
+def _nearly(path: str, actor: str, packet: Guarded, now: str) -> PathDecision:
+    """Refuse the path, with what keeps this packet from covering it."""
+    name, within = packet.id, f"it is in the scope of {packet.id}"
+    why = f"workpacket why {name}"
+    if packet.drift:
+        message = f"{within}, but {packet.drift}"
+        return _no(path, name, "contract_changed", message, f"workpacket packet amend {name}")
+    if packet.last_day and packet.lane in OPEN:
+        message = f"{within}, a standing packet that ended on {packet.last_day}"
+        return _no(path, name, "change_uncovered", message, f"workpacket packet amend {name}")
+    if packet.lane != "IN_PROGRESS":
+        but = NOT_NOW.get(packet.lane, f"it is {packet.lane}")
+        then = packet.command if packet.lane in OPEN else why
+        return _no(path, name, "wrong_lane", f"{within}, but {but}", then)
+    holder = _holder(packet, now)
+    if holder:
+        then = f"ask {shlex.quote(holder)} to run: workpacket packet release {name} --reason TEXT"
+        return _no(path, name, "not_the_holder", f"{within}, which {holder} holds, not {actor}", then)
+    from workpacket.lifecycle.gates import lease_ended  # with what it needs, it takes as long as all of the guard
+
+    message = f"{within}, but the lease of {packet.holder} ended at {packet.until}"
+    return _no(path, name, "lease_ended", message, lease_ended(name).hint)
+
+
+def _uncovered(path: str, actor: str, rules: GuardRules) -> PathDecision:
+    own = [packet for packet in rules.packets if packet.holder == actor and packet.lane == "IN_PROGRESS"]
+    if path in rules.specification:
+        message = "packets are anchored to the specification, so a change of its text needs a packet"
+        return _no(path, "", "change_uncovered", message, "workpacket new TITLE --requirement TEXT adds a section")
+    if own:
+        message = f"it is outside the scope of {own[0].id}: {', '.join(own[0].scope[:5])}"
+        return _no(path, own[0].id, "outside_scope", message, f"workpacket packet amend {own[0].id}")
+    message = "it is not in the scope of any packet in progress"
+    return _no(path, "", "change_uncovered", message, f'workpacket next, or: workpacket new "TITLE" --scope {path}')
+
+
+def _no(path: str, packet: str, code: str, message: str, then: str) -> PathDecision:
+    return PathDecision(path, packet, message, Problem(code, message, hint=then).at(path))
+
+
+def as_text(rules: GuardRules) -> str:
+    """Return the rules as JSON, to be cached."""
+    import json
+
+    return json.dumps([rules.packets, rules.exempt, rules.specification])
+
+
+def from_text(text: str) -> GuardRules:
+    import json
+
+    packets, exempt, specification = json.loads(text)
+    return GuardRules(
+        tuple(map(Guarded._make, packets)), None if exempt is None else tuple(exempt), tuple(specification)
+    )
