@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _FAILED: Final = 1
 
 
-class Judged(NamedTuple):
+class RootDecision(NamedTuple):
     """A decision of the repository with this root."""
 
     root: str
@@ -213,13 +213,13 @@ def _first_refused(word: str, decisions: Sequence[PathDecision]) -> PathDecision
     return (refused or decisions or [elsewhere])[0]
 
 
-def _ignored(judged: Sequence[Judged]) -> dict[Judged, PathDecision]:
+def _ignored(judged: Sequence[RootDecision]) -> dict[RootDecision, PathDecision]:
     """Return the refused paths that git ignores: an ignored file does not land, so that it needs no packet."""
-    asked: dict[str, dict[str, list[Judged]]] = {}
+    asked: dict[str, dict[str, list[RootDecision]]] = {}
     for one in judged:
         if one.decision.refused is not None and one.decision.refused.code != "path_protected":
             asked.setdefault(one.root, {}).setdefault(one.decision.path, []).append(one)
-    found: dict[Judged, PathDecision] = {}
+    found: dict[RootDecision, PathDecision] = {}
     for root, paths in asked.items():
         for path in _ignored_by_git(root, list(paths)):
             free = PathDecision(path, "", "git ignores it, so it does not land", None)
@@ -231,7 +231,7 @@ def _ignored_by_git(root: str, paths: list[str]) -> list[str]:
     """Return the untracked paths that git ignores. If git cannot tell, as of a path behind a link, there are none."""
     from workpacket.git.run import run_git
 
-    # This command of git does not know the setting, and "./" says the same: the path is no pattern.
+    # This command of git does not know the setting, and "./" says the same: the path is not a pattern.
     names, environment = [f"./{path}" for path in paths], {"GIT_LITERAL_PATHSPECS": "0"}
     if len(names) == 1:  # without an input, git is started in less time
         answer = run_git(root, "check-ignore", "-q", "--", names[0], check=False, environment=environment)
@@ -257,14 +257,14 @@ def _places(folder: str, word: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _judged(place: str, name: str, judges: dict[str, Judge]) -> Iterator[Judged]:
+def _judged(place: str, name: str, judges: dict[str, Judge]) -> Iterator[RootDecision]:
     """Judge an absolute path by each governed repository around it, under each of its names there."""
     root = os.path.dirname(place)
     while True:
         if os.path.isdir(os.path.join(root, GOVERNANCE_FOLDER)) and os.path.exists(os.path.join(root, ".git")):
             judge = judges.get(root) or judges.setdefault(root, _judge(root, name))
             path = os.path.relpath(place, root).replace(os.sep, "/")
-            yield from (Judged(root, judge(known)) for known in (path, *_other_names(root, path)))
+            yield from (RootDecision(root, judge(known)) for known in (path, *_other_names(root, path)))
         if os.path.dirname(root) == root:
             return
         root = os.path.dirname(root)
