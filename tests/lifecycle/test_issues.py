@@ -180,9 +180,7 @@ def test_the_forge_is_asked_with_the_users_own_program(
     assert "no such issue (tool_failed)" in answer.err
 
 
-SOURCES = [
-    json.loads(line) for line in Path(__file__).with_name("issue_sources.jsonl").read_text("utf-8").splitlines()
-]
+SOURCES = [json.loads(line) for line in Path(__file__).with_name("issue_sources.jsonl").read_text("utf-8").splitlines()]
 
 
 def write_all(governed: Governed, files: Mapping[str, str | None]) -> None:
@@ -224,4 +222,16 @@ def test_what_other_tools_write_is_read_once(begun: Governed, source: dict[str, 
     write_all(begun, source["then"])
     again = begun.json("new", "--from", source["again"])["data"]["made"]
     assert [contents(begun, one["id"])["title"] for one in again] == source["made_again"]
+    begun.done("check", ".GOV")  # elsewhere are the files of another tool, whose lanes may be old
+
+
+def test_what_was_made_is_committed_if_asked(begun: Governed) -> None:
+    begun.write("todo.md", LIST)
+    assert len(made(begun, "todo.md", "--commit")) == 2
+    assert begun.git("status", "--porcelain").split() == ["??", "todo.md"]
+
+
+def test_the_title_of_a_packet_may_name_another_packet(begun: Governed) -> None:
+    begun.write("todo.md", "- [ ] Say more than WP-1-Greet-v1 says\n- [ ] Remove what WP06 left\n")
+    assert len(made(begun, "todo.md")) == 2
     begun.done("check")
