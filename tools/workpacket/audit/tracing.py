@@ -24,7 +24,7 @@ from workpacket.audit.expired import named_files
 from workpacket.documents.packet import Packet
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.register_table import visible_lines
-from workpacket.documents.spec_pointer import Passage, candidates, passages
+from workpacket.documents.spec_pointer import STILL_TO_WRITE, Passage, candidates, passages
 from workpacket.documents.structured import mapped_evidence
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lifecycle.contract import DEMAND, provable
@@ -32,7 +32,6 @@ from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.proofs import Evidence, evidence_of, latest_evidence, proofs_named, same
-from workpacket.lifecycle.starter_documents import STILL_TO_WRITE
 from workpacket.model.events import LogEvent
 from workpacket.problem import Problem
 from workpacket.rules.anchors import folded

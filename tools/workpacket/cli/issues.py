@@ -27,6 +27,7 @@ from workpacket.documents.packet import LightText
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import commit_paths
 from workpacket.git.repository import Repository
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.backlog import NewStub, new
 from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.forms import NewPacket, new_light
@@ -51,6 +52,9 @@ _FORGES: Final = {
     "glab": (("glab", "issue", "view"), ("--output", "json"), "--repo"),
 }
 _SECONDS: Final = 60
+_ADDRESS: Final = lazy_pattern(
+    r"https?://[^/\s]+/(?P<place>[\w./-]+?)(?P<gitlab>/-)?/(?:issues|work_items)/(?P<number>[0-9]+)/?(?:#.*)?"
+)
 _LONGEST_LINK: Final = 200
 
 IdOf = Callable[[str], WorkPacketId]
@@ -164,6 +168,10 @@ def _made_before(governed: GovernedFiles) -> dict[str, str]:
 
 def _issues(arguments: Arguments) -> list[Issue]:
     origin = arguments.value("from")
+    meant = _issue_meant(origin)
+    if meant:
+        what = f"--from takes the number of an issue, not {origin}"
+        raise usage(arguments.command, "invalid_value", what, f"workpacket new --from {meant}")
     forge, colon, rest = origin.partition(":")
     if colon and forge in _FORGES:
         found = from_json(Source.from_bytes(origin, _asked(arguments, forge, rest)))
@@ -181,6 +189,14 @@ def _issues(arguments: Arguments) -> list[Issue]:
                 f"the link of {issue.title!r} is longer than 200 characters, or has control characters",
             )
     return found
+
+
+def _issue_meant(origin: str) -> str:
+    """Return how to name the issue that an address or a bare number names; '' for anything else."""
+    address = _ADDRESS.fullmatch(origin)
+    if address is not None:
+        return f"{'glab' if address['gitlab'] else 'gh'}:{address['place']}#{address['number']}"
+    return f"gh:{origin[1:]} or glab:{origin[1:]}" if origin.startswith("#") and origin[1:].isdecimal() else ""
 
 
 def _folder(folder: str) -> list[Issue] | Problem:

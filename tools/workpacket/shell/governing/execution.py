@@ -22,6 +22,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.objects import object_names, read_blobs
 from workpacket.git.repository import Repository, find_repository
 from workpacket.git.revisions import (
+    Branch,
     current_branch,
     default_branch,
     head_commit,
@@ -266,6 +267,8 @@ def carry_out(
         answer = decide(facts)
         if isinstance(answer, Planned):
             answer = _refused_beside_base(repository, facts, answer)
+        else:
+            answer = _where_it_went_on(repository, facts, names or (), answer)
         if not isinstance(answer, Planned) or dry_run:
             return Carried(answer, (), transaction.finished)
         from workpacket.shell.event_keys import signed  # a refused command signs nothing
@@ -280,10 +283,10 @@ def carry_out(
 
 
 def unseen_moves(repository: Repository, packet: PacketFacts, now: str) -> tuple[Problem, ...]:
-    """Report moves of a packet that the base or a branch of the main remote has, but not the log here: another move
-    made here could not land, or would contradict them.
+    """Report moves of a packet that the base, its own branch or a branch of the main remote has, but not the log here:
+    another move made here could not land, or would contradict them.
     """
-    return _moves_beside_base(repository, packet) or tuple(_moves_on_remote(repository, packet, now))
+    return _moves_beside_base(repository, packet) or tuple(_moves_on_branches(repository, packet, now))
 
 
 def _moves_beside_base(repository: Repository, packet: PacketFacts) -> tuple[Problem, ...]:
@@ -310,13 +313,17 @@ def _moves_beside_base(repository: Repository, packet: PacketFacts) -> tuple[Pro
     )
 
 
-def _moves_on_remote(repository: Repository, packet: PacketFacts, now: str) -> Iterator[Problem]:
-    """Report the last move on each branch of the main remote, as last fetched, that continues the log here.
+def _moves_on_branches(repository: Repository, packet: PacketFacts, now: str) -> Iterator[Problem]:
+    """Report the last move that continues the log here on each branch of the main remote, as last fetched, and on the
+    local branch of the packet itself.
 
     A branch that lacks an event of this log contradicts it already. A claim there ends with its lease.
     """
     own, folder, name = _paths_of(packet), _folder_of(packet), packet.id.text
-    branches = remote_branches(repository) if own and not packet.log.is_renamed else []
+    if not own or packet.log.is_renamed:
+        return
+    local = [Branch(f"refs/heads/{branch}", commit) for branch, commit in local_branches(repository).items()]
+    branches = [*local, *remote_branches(repository)]
     trees = object_names(repository, (f"{branch.commit}:{folder}" for branch in branches))
     # Many branches have the same log, and most have no more than this one.
     by_tree = {trees[place]: branch for branch in branches if (place := f"{branch.commit}:{folder}") in trees}
@@ -325,17 +332,29 @@ def _moves_on_remote(repository: Repository, packet: PacketFacts, now: str) -> I
         if not own < there.keys() or _is_merged(repository, branch.commit):
             continue
         log = _log_with(repository, packet, there)
-        last = next((event for event in reversed(log.events) if event.moves_lane and event.path not in own), None)
-        if last is None:
+        later = [event for event in log.events if event.path not in own]
+        last = next((event for event in reversed(later) if event.moves_lane), None)
+        if last is None or (branch in local and branch.name not in {event.data.get("branch") for event in later}):
             continue
         if last.type == "claimed" and not lease_held(replace(packet, log=log).state, now):
             continue
         given_up = f"git push {' --delete '.join(branch.name.split('/', 1))}"
+        merging = f"git merge {branch.name}; if that work was given up: {given_up}"
         yield Problem(
             "moved_elsewhere",
             f"{branch.name} has a later move of {name}: {last.type} by {last.actor.id} ({last.id[:12]})",
-            hint=f"git merge {branch.name}; if that work was given up: {given_up}",
+            hint=f"git switch {branch.name}" if branch in local else merging,
         )
+
+
+def _where_it_went_on(
+    repository: Repository, facts: Facts, names: Sequence[str], unmet: tuple[Problem, ...]
+) -> tuple[Problem, ...]:
+    """Return what refuses the command, but if that is the lane, and the packet has moved on elsewhere, only that."""
+    if not any(one.code in {"packet_is_stub", "wrong_lane"} for one in unmet):
+        return unmet
+    packets = (facts.packets[name] for name in names if name in facts.packets)
+    return next((found for one in packets if (found := unseen_moves(repository, one, facts.moment.now))), unmet)
 
 
 def _folder_of(packet: PacketFacts) -> str:
