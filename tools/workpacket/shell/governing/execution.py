@@ -282,11 +282,11 @@ def carry_out(
         return Carried(answer, changed, transaction.finished, policy.packets.commit, policy.webhook, asked)
 
 
-def unseen_moves(repository: Repository, packet: PacketFacts, now: str) -> tuple[Problem, ...]:
+def unseen_moves(repository: Repository, facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
     """Report moves of a packet that the base, its own branch or a branch of the main remote has, but not the log here:
     another move made here could not land, or would contradict them.
     """
-    return _moves_beside_base(repository, packet) or tuple(_moves_on_branches(repository, packet, now))
+    return _moves_beside_base(repository, packet) or tuple(_moves_on_branches(repository, facts, packet))
 
 
 def _moves_beside_base(repository: Repository, packet: PacketFacts) -> tuple[Problem, ...]:
@@ -313,16 +313,18 @@ def _moves_beside_base(repository: Repository, packet: PacketFacts) -> tuple[Pro
     )
 
 
-def _moves_on_branches(repository: Repository, packet: PacketFacts, now: str) -> Iterator[Problem]:
+def _moves_on_branches(repository: Repository, facts: Facts, packet: PacketFacts) -> Iterator[Problem]:
     """Report the last move that continues the log here on each branch of the main remote, as last fetched, and on the
-    local branch of the packet itself.
+    local branch that the policy names for the packet.
 
     A branch that lacks an event of this log contradicts it already. A claim there ends with its lease.
     """
     own, folder, name = _paths_of(packet), _folder_of(packet), packet.id.text
     if not own or packet.log.is_renamed:
         return
-    local = [Branch(f"refs/heads/{branch}", commit) for branch, commit in local_branches(repository).items()]
+    named = facts.policy.branch_of(name)
+    commits = local_branches(repository)
+    local = [Branch(f"refs/heads/{named}", commits[named])] if named in commits else []
     branches = [*local, *remote_branches(repository)]
     trees = object_names(repository, (f"{branch.commit}:{folder}" for branch in branches))
     # Many branches have the same log, and most have no more than this one.
@@ -332,11 +334,10 @@ def _moves_on_branches(repository: Repository, packet: PacketFacts, now: str) ->
         if not own < there.keys() or _is_merged(repository, branch.commit):
             continue
         log = _log_with(repository, packet, there)
-        later = [event for event in log.events if event.path not in own]
-        last = next((event for event in reversed(later) if event.moves_lane), None)
-        if last is None or (branch in local and branch.name not in {event.data.get("branch") for event in later}):
+        last = next((event for event in reversed(log.events) if event.moves_lane and event.path not in own), None)
+        if last is None:
             continue
-        if last.type == "claimed" and not lease_held(replace(packet, log=log).state, now):
+        if last.type == "claimed" and not lease_held(replace(packet, log=log).state, facts.moment.now):
             continue
         given_up = f"git push {' --delete '.join(branch.name.split('/', 1))}"
         merging = f"git merge {branch.name}; if that work was given up: {given_up}"
@@ -354,7 +355,7 @@ def _where_it_went_on(
     if not any(one.code in {"packet_is_stub", "wrong_lane"} for one in unmet):
         return unmet
     packets = (facts.packets[name] for name in names if name in facts.packets)
-    return next((found for one in packets if (found := unseen_moves(repository, one, facts.moment.now))), unmet)
+    return next((found for one in packets if (found := unseen_moves(repository, facts, one))), unmet)
 
 
 def _folder_of(packet: PacketFacts) -> str:
@@ -396,7 +397,7 @@ def _refused_beside_base(repository: Repository, facts: Facts, answer: Planned) 
     moved = dict.fromkeys(event.packet for event in events if event.moves_lane or event.attest)
     for name in moved:
         packet = facts.packets.get(name)
-        unseen = unseen_moves(repository, packet, facts.moment.now) if packet is not None else ()
+        unseen = unseen_moves(repository, facts, packet) if packet is not None else ()
         if unseen:
             return unseen
     return answer
