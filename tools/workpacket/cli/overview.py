@@ -65,6 +65,12 @@ def _show_board(arguments: Arguments, cache: Cache) -> Output:
     repository = open_for_reading()
     facts = listed_facts(repository, cache)
     cards = [card for card, _ in cards_of(arguments, repository, facts)]
+    if not all(card.title for card in cards):
+        # Logs that `adopt` began name no titles.
+        titles = _titles()
+        cards = [card if card.title else replace(card, title=titles.get(card.id, "")) for card in cards]
+    # In the full form, the title may be a paragraph.
+    cards = [replace(card, title=_shortened(card.title)) for card in cards]
     lasts, also = cache_dependencies({card.id: card.runs for card in cards})
     claims = claims_of_others(repository, facts.packets, facts.moment.now)
     until = min((claim.expires_at for claim in claims if claim.expires_at), default="")
@@ -83,6 +89,15 @@ def _show_board(arguments: Arguments, cache: Cache) -> Output:
     others = _elsewhere(packets_elsewhere(repository), claims, style)
     then += "".join(f"{line}\n" for line in others)
     return output(repository, f"{shown}\n{then}next: workpacket next\n", lasts=lasts, until=until, also=also)
+
+
+_LONGEST_TITLE: Final = 100
+
+
+def _shortened(title: str) -> str:
+    if len(title) <= _LONGEST_TITLE:
+        return title
+    return f"{title[:_LONGEST_TITLE].rpartition(' ')[0] or title[:_LONGEST_TITLE]} …"
 
 
 def cards_of(
