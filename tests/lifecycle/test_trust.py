@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from workpacket.approvals.policy import Policy, policy_from_toml
-from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.moves import Planned
 from workpacket.lifecycle.trust import OwnActor, Trusting, plan_trust
 from workpacket.model.layout import POLICY_PATH, SIGNERS_PATH
 from workpacket.model.plan import Moment
+from workpacket.problem import WorkpacketError
 from workpacket.text.source import Source
 from workpacket.value import replace
 

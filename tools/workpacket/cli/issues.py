@@ -24,7 +24,6 @@ from workpacket.documents.issues import (
     lanes_of_mission,
 )
 from workpacket.documents.packet import LightText
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import commit_paths
 from workpacket.git.repository import Repository
 from workpacket.lazy_pattern import lazy_pattern
@@ -37,9 +36,9 @@ from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.wording import counted, next_line
-from workpacket.problem import Problem
-from workpacket.report.escape import escape
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.report.json_report import render_envelope
+from workpacket.report.terminal import escape
 from workpacket.shell.governed_files import GovernedFiles
 from workpacket.shell.governing.execution import Carried, carry_out
 from workpacket.shell.tree import read_bytes, refusal

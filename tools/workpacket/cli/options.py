@@ -9,8 +9,8 @@ import os
 import sys
 
 from workpacket.cli.commands import SUMMARIES, below
-from workpacket.errors import WorkpacketError
 from workpacket.model.wording import FORMER_OPTIONS, SILENT, typed_as
+from workpacket.problem import WorkpacketError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def parse(command: Command, words: Sequence[str]) -> Arguments:
             sys.stderr.write(f"note: `{name}` is now `--{option.name}`\n")
         _take(given, option, value if equals else None, waiting)
     if given.words and not command.arguments:
-        from workpacket.cli.meant import argument_meant
+        from workpacket.cli.failure import argument_meant
 
         what = f"unexpected argument: {given.words[0]!r}"
         raise usage(command, "unexpected_argument", what, argument_meant(command.typed, given.words[0]))
@@ -192,7 +192,7 @@ def chosen(arguments: Arguments, known: Sequence[str]) -> str:
     given = arguments.words[0] if arguments.words else ""
     if given not in known:
         code = "invalid_value" if given else "missing_argument"
-        from workpacket.cli.meant import argument_meant
+        from workpacket.cli.failure import argument_meant
 
         command = arguments.command
         every = ", ".join((*known, *(word for word, _ in below(command.typed))))
@@ -241,7 +241,7 @@ def _take(given: Arguments, option: Option, value: str | None, waiting: list[str
 
 
 def _unknown(command: Command, name: str, known: dict[str, Option]) -> WorkpacketError:
-    from workpacket.cli.meant import option_meant
+    from workpacket.cli.failure import option_meant
 
     meant = option_meant(name, known, titled="TITLE" in command.arguments)
     return usage(command, "unknown_option", f"unknown option: {name}" + (f"; did you mean {meant}?" if meant else ""))

@@ -13,13 +13,13 @@ from typing import Final
 
 from workpacket.approvals.policy import HEADER, POLICY_GATE, VARIABLE, NewRoot, written
 from workpacket.approvals.webauthn import LOCAL, local_origin
-from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.gates import ANCHORING, CONSUMING
 from workpacket.lifecycle.moves import Planned
 from workpacket.model.canonical import Json
 from workpacket.model.layout import POLICY_PATH, REANCHORED_PATH, SIGNERS_PATH
 from workpacket.model.plan import FileChange, Moment, Plan, digest
+from workpacket.problem import WorkpacketError
 from workpacket.text.source import Node, Source
 from workpacket.value import Value
 
