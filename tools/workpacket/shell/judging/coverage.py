@@ -315,7 +315,7 @@ class _Coverage:
             # Newest first: before a landing as it was judged, the path may have been anything.
             merged = self.trials.differences(self.trials.merge(before, judged.commit).tree, commit)
             otherwise = paths & merged.keys() & self.trials.differences(judged.commit, commit).keys()
-            own = otherwise & self._without(judged.packet, before, commit, otherwise)
+            own = otherwise & self._only(judged.packet, before, commit, otherwise)
             done |= (paths - otherwise) | own
             for path in sorted(own):
                 message = f"{commit[:12]} changed it before the verdict on {judged.packet}, and was not judged"
@@ -324,8 +324,8 @@ class _Coverage:
     def _scope_of(self, packet: str, paths: Iterable[str]) -> Iterator[Cover]:
         yield from self._covers({packet: "work"}, _ANSWERING, paths)
 
-    def _without(self, packet: str, before: str, commit: str, paths: Collection[str]) -> set[str]:
-        """Return the paths that nothing but this packet covered when the commit landed."""
+    def _only(self, packet: str, before: str, commit: str, paths: Collection[str]) -> set[str]:
+        """Return the paths that only this packet covered when the commit landed."""
         if not paths:
             return set()
         having = {name for name in self.logs for cover in self._scope_of(name, paths) if any(map(cover.has, paths))}
@@ -335,7 +335,7 @@ class _Coverage:
         logs = logs_at(self.repository, commit, having | touched)
         day = landed_at(self.repository, commit, commit).date()
         then = _Coverage(self.repository, self.trials, before, commit, logs, self.policy, day)
-        return {one.path for one in then.found(packet)}
+        return {one.path for one in then.found(packet)} - {one.path for one in then.found()}
 
     def _reports(self, differing: Mapping[str, Difference]) -> Iterator[str]:
         """Yield reports that a verdict of this change names with these bytes. They must be new files or have been

@@ -174,7 +174,9 @@ def _faults(repository: Repository, trials: TrialMerges, commit: str, policy: Li
     for name, log in then.items():
         said = judging(log)
         if said is not None and said[0].path in changed:
-            found += _landed_otherwise(repository, trials, before, said[1], name)
+            told = {one.path for one in found if (one.code, one.packet) == ("landed_otherwise", name)}
+            more = _landed_otherwise(repository, trials, before, said[1], name)
+            found += (one for one in more if one.path not in told)
     return found
 
 
