@@ -17,11 +17,11 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from workpacket.approvals.allowed_signers import read_revoked_keys
 from workpacket.approvals.decide import decide
 from workpacket.approvals.facts import PolicyFiles, Verdict
 from workpacket.approvals.fields import read_instant
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
+from workpacket.approvals.sshsig import read_revoked_keys
 from workpacket.git.objects import line_times
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.gates import CONSUMING, OPTIONAL_GATES, STANDARD, terms_of

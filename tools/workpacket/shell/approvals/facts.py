@@ -15,12 +15,10 @@ from functools import cached_property, partial
 
 from workpacket.approvals.actors import Actors
 from workpacket.approvals.decide import decide
-from workpacket.approvals.envelope import EnvelopeFile, Selection
+from workpacket.approvals.envelope import PACKET, EnvelopeFile, Selection, Statement, Subject
 from workpacket.approvals.facts import GateFacts, LegacyUse, PolicyFiles, Verdict
 from workpacket.approvals.fields import read_instant
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Pin, Trusted, read_policy_files
-from workpacket.approvals.statement import PACKET, Statement, Subject
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import SETS_CONTRACT
 from workpacket.ledger.log import Log
@@ -28,7 +26,7 @@ from workpacket.lifecycle.gates import ACTIVATING, VERDICT_GATE, terms_of, with_
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER, envelope_name
 from workpacket.model.plan import Moment
-from workpacket.problem import Problem
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.shell.approvals.envelopes import (
     others_than,
     read_attestations,
@@ -66,7 +64,7 @@ from workpacket.shell.base import (
     unanchored,
     with_former,
 )
-from workpacket.shell.transactions.safe_paths import Tree
+from workpacket.shell.transactions.storage import Tree
 
 
 class Approvals:
