@@ -151,6 +151,8 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
             others.append(word)
         else:
             hint = f"give a path relative to {os.getcwd()}, or no path to check everything"
+            if word.startswith("WP-"):
+                hint = f"workpacket check .GOV/task_packets/{word}.md"
             raise WorkpacketError("path_not_found", f"{word} does not exist", hint=hint)
     if others:
         _say_what_is_not_checked(others, alone=not chosen)
