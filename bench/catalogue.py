@@ -17,5 +17,6 @@ def all_rows() -> list[Row]:
         for peer, play in PLAYS.items()
         for way in (WAYS if play.tools else ("shell",))
     ]
-    ours = [*governance.rows(), *many_events.rows(), *approvals.rows(), *trials]
+    call = Row("mcp-call", within_a_process("bench.mcp_call"), "30 CPU", repeats=3, must=True)
+    ours = [*governance.rows(), *many_events.rows(), *approvals.rows(), call, *trials]
     return [*ours, *runtime_bench.rows(), *postgres_rows.rows()]
