@@ -36,7 +36,6 @@ from workpacket.ledger.fold import SETS_CONTRACT, PacketState, fold
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.contract import DEMAND, provable
 from workpacket.lifecycle.facts import PacketFacts
-from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.proofs import Evidence, evidence_of, evidence_rows, latest_evidence, proofs_named, same
 from workpacket.lifecycle.review import Report, is_vouched_for, report_of
@@ -48,6 +47,7 @@ from workpacket.problem import Location, Problem
 from workpacket.rules.anchors import folded
 from workpacket.rules.packet import EvidenceExitCodeMissing, EvidenceRanNothing, ran_nothing
 from workpacket.rules.refinement import anchor_problem, contains_excerpt, contains_token, window_of
+from workpacket.text.formats import outside
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 

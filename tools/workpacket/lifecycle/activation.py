@@ -16,16 +16,7 @@ from workpacket.documents.structured import body_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.contract_drift import terms_of
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import (
-    ACTIVATION_GATE,
-    approval_unmet,
-    is_pathlike,
-    names_one,
-    pattern_of,
-    satisfying,
-    standing_until,
-    still_unmet,
-)
+from workpacket.lifecycle.gates import ACTIVATION_GATE, approval_unmet, satisfying, standing_until, still_unmet
 from workpacket.lifecycle.moves import Answer, Draft, Planned, move
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import move_unmet, transition
@@ -34,6 +25,7 @@ from workpacket.model.events import LogEvent
 from workpacket.model.lanes import Lane
 from workpacket.model.layout import BOARD_PATH, SPEC_POINTER
 from workpacket.problem import Edit, Location, Problem
+from workpacket.text.formats import is_pathlike, names_one, pattern_of
 from workpacket.text.source import Source
 from workpacket.value import Value
 

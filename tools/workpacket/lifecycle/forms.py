@@ -21,14 +21,7 @@ from workpacket.lifecycle.backlog import named_passage, specification_missing
 from workpacket.lifecycle.claims import claim_refusal, claim_unmet_of_draft, record_claim
 from workpacket.lifecycle.contract import Contract, demands_unmet, stated
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import (
-    ACTIVATION_GATE,
-    approval_asked,
-    approval_unmet,
-    pattern_of,
-    satisfying,
-    still_unmet,
-)
+from workpacket.lifecycle.gates import ACTIVATION_GATE, approval_asked, approval_unmet, satisfying, still_unmet
 from workpacket.lifecycle.moves import Answer, Draft, Planned, move
 from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.transitions import move_unmet, transition
@@ -38,6 +31,7 @@ from workpacket.model.events import LogEvent
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import packet_paths
 from workpacket.problem import Edit, Location, Problem
+from workpacket.text.formats import pattern_of
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
 

@@ -24,7 +24,6 @@ import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import date, datetime
-from functools import cache
 from typing import Final, Literal
 
 from workpacket.approvals.fields import CLOCK_SKEW
@@ -37,7 +36,13 @@ from workpacket.model.events import LogEvent
 from workpacket.model.lanes import BUILT_IN, LaneTable, lane_of_token
 from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, POLICY_PATH, packet_paths
 from workpacket.problem import Location, Problem
+from workpacket.text.formats import outside, pattern_of
 from workpacket.value import NOTHING, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.approvals.facts import Verdict
+    from workpacket.lifecycle.glance import Glance
 
 _STANDING: Final = re.compile(r"Standing until (\d{4}-\d{2}-\d{2})\b")
 
@@ -54,76 +59,39 @@ def standing_until(scope: Iterable[str]) -> date | None:
     return None
 
 
-def pattern_of(entry: str) -> str:
-    """Return the pattern in an entry of the list; '' if it is prose."""
-    text = entry.strip()
-    if text[:1] == "`" and "`" in text[1:]:
-        return text[1 : text.index("`", 1)].removeprefix("./")
-    head = text.partition(" (")[0].rstrip(".,;")
-    return head.removeprefix("./") if head and not any(character.isspace() for character in head) else ""
+class ApprovalGate(Value):
+    """A gate that people open by signing: the event that passes it, and the terms that they sign besides the bytes.
 
-
-def is_pathlike(entry: str) -> bool:
-    """Whether an entry of a stub's scope names files: quoted or not, with a folder or an extension."""
-    pattern = pattern_of(entry)
-    return bool(pattern) and ("/" in pattern or re.search(r"[\w*]\.\w+\Z", pattern) is not None)
-
-
-def names_one(entry: str) -> bool:
-    """Whether an entry is only a quoted name, such as `justfile`, without a folder or an extension."""
-    pattern = pattern_of(entry)
-    return bool(pattern) and entry.strip() == f"`{pattern}`" and not is_pathlike(entry)
-
-
-def outside(paths: Iterable[str], entries: Sequence[str], *, strict: bool = False) -> list[str]:
-    """Return the paths that no entry allows. An entry also allows everything below it; with `strict`, only an entry
-    like `a/` does. Otherwise `*.md`, which is intended for pages, would also allow everything below a folder named
-    `a.md`.
+    `terms` gives for each term in the statement its key in the event. `without` says what is so if the policy has no
+    rule for the gate: it stays closed; it is open; or the event is a note that lifts nothing. `role` is the one that
+    `policy trust` asks for, and `apart` the party from which its holder must differ.
     """
-    patterns = [_compiled(pattern, strict) for entry in entries if (pattern := pattern_of(entry))]
-    return [path for path in paths if not any(pattern.fullmatch(path) for pattern in patterns)]
+
+    name: str
+    event: str
+    terms: Mapping[str, str] = NOTHING
+    without: Literal["closed", "open", "note"] = "closed"
+    role: str = "approver"
+    apart: str = "author"
 
 
-@cache
-def _compiled(pattern: str, strict: bool) -> re.Pattern[str]:
-    parts = []
-    for piece in re.split(r"(\*\*/?|\*|\?)", pattern.rstrip("/")):
-        if piece.startswith("**"):
-            parts.append("(?:.*/)?" if piece.endswith("/") else ".*")
-        else:
-            parts.append({"*": "[^/]*", "?": "[^/]"}.get(piece, re.escape(piece)))
-    below = ("/.*" if pattern.endswith("/") else "") if strict else "(?:/.*)?"
-    return re.compile("".join(parts) + below, re.DOTALL)
-
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from workpacket.approvals.facts import Verdict
-    from workpacket.lifecycle.glance import Glance
-
-
-# The events that need an approval, and the gate for it.
-CONSUMING: Mapping[str, str] = {
-    "activated": "activation",
-    "amended": "amendment",
-    "verdict.given": "verdict",
-    "waived": "waiver",
-    "overridden": "override",
-    "fork.resolved": "resolve",
-}
-
-# The gates that require a person only if the policy says so. An unsigned waiver is a note, which lifts nothing.
-OPTIONAL_GATES = frozenset({"verdict", "override", "waiver", "resolve"})
-HUMAN_GATES = frozenset(CONSUMING.values()) - OPTIONAL_GATES
-
-# For each gate with terms: the name of a term in the statement, and its key in the event.
 _LIFTING: Mapping[str, str] = {"rule": "rule", "until": "expires_at", "reason": "reason", "target": "target"}
-TERMS: Mapping[str, Mapping[str, str]] = {
-    "verdict": {"verdict": "verdict", "report": "report"},
-    "override": _LIFTING,
-    "waiver": _LIFTING,
-    "resolve": {"lane": "lane_to"},
-}
+_JUDGED: Mapping[str, str] = {"verdict": "verdict", "report": "report"}
+APPROVAL_GATES: Final = (
+    ApprovalGate("activation", "activated"),
+    ApprovalGate("amendment", "amended"),
+    ApprovalGate("verdict", "verdict.given", _JUDGED, "open", "validator", "coder"),
+    ApprovalGate("waiver", "waived", _LIFTING, "note"),
+    ApprovalGate("override", "overridden", _LIFTING, "note", "operator"),
+    ApprovalGate("resolve", "fork.resolved", {"lane": "lane_to"}, "open", "validator", "coder"),
+)
+# The events that need an approval, and the gate for it.
+CONSUMING: Mapping[str, str] = {gate.event: gate.name for gate in APPROVAL_GATES}
+OPEN_WITHOUT_RULE = frozenset(gate.name for gate in APPROVAL_GATES if gate.without == "open")
+HUMAN_GATES = frozenset(gate.name for gate in APPROVAL_GATES if gate.without == "closed")
+# The gates that require a person only if the policy says so.
+OPTIONAL_GATES = frozenset(CONSUMING.values()) - HUMAN_GATES
+TERMS: Mapping[str, Mapping[str, str]] = {gate.name: gate.terms for gate in APPROVAL_GATES}
 # Without a target the rule is lifted for everything.
 OPTIONAL = frozenset({"target", "report"})
 NO_REPORT = "none"

@@ -12,10 +12,11 @@ import unicodedata
 from typing import Final, NamedTuple
 
 from workpacket.lifecycle.coverage import is_governance
-from workpacket.lifecycle.gates import lease_ended, outside
+from workpacket.lifecycle.gates import lease_ended
 from workpacket.model.lanes import NEAR, NOT_NOW, OPEN
 from workpacket.model.layout import APPEND_ONLY_FOLDERS, GOVERNANCE_FOLDER
 from workpacket.problem import Problem
+from workpacket.text.formats import outside
 from workpacket.value import Value
 
 

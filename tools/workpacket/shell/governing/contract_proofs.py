@@ -51,7 +51,6 @@ from workpacket.evidence.runners import (
 from workpacket.git.objects import ChangedPath, added_lines, changed_paths, object_names, read_objects
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.contract import Demand
-from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import OUTCOMES
@@ -70,6 +69,7 @@ from workpacket.shell.governing.evidence import (
 )
 from workpacket.shell.governing.proof_process import Account, Ended, end_of, keep_output, proof_words, run_limited
 from workpacket.shell.work_done import is_own
+from workpacket.text.formats import outside
 from workpacket.value import NOTHING, Value, replace
 
 # Files that control how tests are run, wherever they are. They prove nothing, so they are the same on both sides.

@@ -22,7 +22,7 @@ from workpacket.lifecycle.change_checks import SubmittedWork, evidence_rows
 from workpacket.lifecycle.contract import Contract, provable, stated
 from workpacket.lifecycle.event_checks import Around, judge_actors, judge_attested, judge_change
 from workpacket.lifecycle.facts import PacketFacts
-from workpacket.lifecycle.gates import ended, outside, standing_until
+from workpacket.lifecycle.gates import ended, standing_until
 from workpacket.lifecycle.policy import LifecyclePolicy, unguarded_changes
 from workpacket.lifecycle.proofs import demands_of, replay_unmet
 from workpacket.lifecycle.review import reports_of
@@ -45,6 +45,7 @@ from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.judging.merged_tree import HeadDigests, judge_append_only, judge_merged
 from workpacket.shell.tree import read_bytes
 from workpacket.shell.work_done import containment, is_described, is_own, reports_at, same_work
+from workpacket.text.formats import outside
 from workpacket.text.source import DATA, MARKDOWN, Source
 
 TYPE_CHECKING = False
