@@ -7,10 +7,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.harness import (
         Claimed,
-        Condition,
-        Refused,
+        Problem,
         Submitted,
         WorkPacket,
+        WorkpacketError,
         claim,
         packets,
         start,
@@ -19,7 +19,18 @@ if TYPE_CHECKING:
     )
 
 __version__ = "0.1.0"
-__all__ = ["Claimed", "Condition", "Refused", "Submitted", "WorkPacket", "claim", "packets", "start", "submit", "why"]
+__all__ = [
+    "Claimed",
+    "Problem",
+    "Submitted",
+    "WorkPacket",
+    "WorkpacketError",
+    "claim",
+    "packets",
+    "start",
+    "submit",
+    "why",
+]
 
 
 def __getattr__(name: str) -> object:
