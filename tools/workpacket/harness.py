@@ -19,19 +19,6 @@ from typing import Any, NamedTuple
 from workpacket.model import exits
 from workpacket.problem import Location, Problem, WorkpacketError
 
-__all__ = [
-    "Claimed",
-    "Problem",
-    "Submitted",
-    "WorkPacket",
-    "WorkpacketError",
-    "claim",
-    "packets",
-    "start",
-    "submit",
-    "why",
-]
-
 Folder = str | os.PathLike[str]
 
 
