@@ -332,8 +332,8 @@ def gate_verdict(
 ) -> Verdict:
     """Return the verdict of this gate for this packet now, with everything that is missing.
 
-    Some gates have `terms` (see `approval_terms.TERMS`): the content of the event to be written. The policy of a base
-    is remembered only if we found the base ourselves: a base named by the caller might be any commit.
+    Some gates have `terms` (see `lifecycle.gates.APPROVAL_GATES`): the content of the event to be written. The policy
+    of a base is remembered only if we found the base ourselves: a base named by the caller might be any commit.
     """
     with open_approvals(repository, base, moment, require_id(packet)) as approvals:
         verdict = approvals.verdict(packet, gate, terms=terms)
