@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from architecture.source_tree import PACKAGE, ROOT, parsed, python_files, relative
+from architecture.source_tree import PACKAGE, ROOT, nodes, parsed, python_files, relative
 
 PAGES = (ROOT / "docs" / "architecture.md", ROOT / "CONTRIBUTING.md")
 LAYERS = sorted(path.name for path in PACKAGE.iterdir() if path.is_dir() and (path / "__init__.py").exists())
@@ -82,7 +82,7 @@ def words_of_the_code(module: ast.Module) -> set[str]:
     """The names that the code defines, uses or has in a text, such as a reason code or a key of a document."""
     words: set[str] = set()
     documentation = set(docstrings(module, clean=False))
-    for node in ast.walk(module):
+    for node in nodes(module):
         fields = (getattr(node, field, None) for field in ("id", "attr", "arg", "name"))
         words |= {field for field in fields if isinstance(field, str)}
         if isinstance(node, ast.ClassDef):
@@ -97,7 +97,7 @@ def comments(path: Path) -> list[str]:
 
 
 def docstrings(module: ast.Module, *, clean: bool = True) -> Iterator[str]:
-    for node in ast.walk(module):
+    for node in nodes(module):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield ast.get_docstring(node, clean) or ""
 
