@@ -97,6 +97,8 @@ class Approvals:
         """Return the envelopes known not to concern the packet."""
         if not (self.packet and self.base.commit):
             return frozenset()
+        # Envelopes of other packets cannot open a gate of this one, and there may be tens of thousands. Those that its
+        # log names are always read.
         named = [digest for event in self.log(self.packet).events for digest in event.attest]
         return others_than(self.tree, self.base, self.packet, named)
 
@@ -157,6 +159,7 @@ class Approvals:
             return _refused(gate, (self.pin,))
         if self.base.policy.policy is None:
             return _refused(gate, (unanchored(self.base),))
+        # A policy that cannot be read closes every gate except its own: otherwise it could never be repaired.
         if gate != POLICY_GATE and self.base.unreadable and not self.place(consumer).brought_by:
             return _refused(gate, self.base.unreadable)
         doubts = tuple(each.at(each.path) for each in self.log(packet).findings if each.severity == "error")
@@ -192,6 +195,7 @@ class Approvals:
         read_base = partial(committed, self.repository, place.policy_commit)
         rules = gate_policy(policy, gate)
         tokens = rules is not None and rules.legacy_tokens
+        # An event on the base is judged as of its arrival, which never changes. Everything else is judged now.
         self.by_clock |= tokens or place.on_base_since is None
         said = [selection.claims.get(file.name) for file in envelopes]
         terms = _as_stated(terms or {}, consumer, envelopes, said) if gate == VERDICT_GATE else terms
