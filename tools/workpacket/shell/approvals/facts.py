@@ -195,7 +195,6 @@ class Approvals:
         read_base = partial(committed, self.repository, place.policy_commit)
         rules = gate_policy(policy, gate)
         tokens = rules is not None and rules.legacy_tokens
-        # An event on the base is judged as of its arrival, which never changes. Everything else is judged now.
         self.by_clock |= tokens or place.on_base_since is None
         said = [selection.claims.get(file.name) for file in envelopes]
         terms = _as_stated(terms or {}, consumer, envelopes, said) if gate == VERDICT_GATE else terms
