@@ -39,6 +39,7 @@ from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.proofs import Evidence, evidence_of, evidence_rows, latest_evidence, proofs_named, same
 from workpacket.lifecycle.review import Report, is_vouched_for, report_of
+from workpacket.lifecycle.scope import outside
 from workpacket.lifecycle.starter_documents import STILL_TO_WRITE
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import lane_of_token
@@ -47,7 +48,6 @@ from workpacket.problem import Location, Problem
 from workpacket.rules.anchors import folded
 from workpacket.rules.packet import EvidenceExitCodeMissing, EvidenceRanNothing, ran_nothing
 from workpacket.rules.refinement import anchor_problem, contains_excerpt, contains_token, window_of
-from workpacket.text.formats import outside
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 

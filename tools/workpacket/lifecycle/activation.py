@@ -19,13 +19,13 @@ from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import ACTIVATION_GATE, approval_unmet, satisfying, standing_until, still_unmet
 from workpacket.lifecycle.moves import Answer, Draft, Planned, move
 from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.scope import is_pathlike, names_one, pattern_of
 from workpacket.lifecycle.transitions import move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import Lane
 from workpacket.model.layout import BOARD_PATH, SPEC_POINTER
 from workpacket.problem import Edit, Location, Problem
-from workpacket.text.formats import is_pathlike, names_one, pattern_of
 from workpacket.text.source import Source
 from workpacket.value import Value
 

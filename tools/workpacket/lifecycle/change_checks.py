@@ -23,12 +23,12 @@ from workpacket.ledger.log import Log
 from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.gates import lease_held
 from workpacket.lifecycle.proofs import folded, unlike_demand
+from workpacket.lifecycle.scope import outside
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import FORKED
 from workpacket.model.events import ChangedFile, LogEvent
 from workpacket.model.lanes import BUILT_IN
 from workpacket.problem import Location, Problem
-from workpacket.text.formats import outside
 from workpacket.text.source import Source, apply_edits
 from workpacket.value import NOTHING, Value
 

@@ -17,10 +17,10 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.contract import ContractUnreadable, contract_of
 from workpacket.lifecycle.gates import standing_until
+from workpacket.lifecycle.scope import names_one, outside, pattern_of
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import GOVERNANCE_FOLDER
-from workpacket.text.formats import names_one, outside, pattern_of
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 

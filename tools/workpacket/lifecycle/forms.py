@@ -24,6 +24,7 @@ from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import ACTIVATION_GATE, approval_asked, approval_unmet, satisfying, still_unmet
 from workpacket.lifecycle.moves import Answer, Draft, Planned, move
 from workpacket.lifecycle.projections import project
+from workpacket.lifecycle.scope import pattern_of
 from workpacket.lifecycle.transitions import move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
@@ -31,7 +32,6 @@ from workpacket.model.events import LogEvent
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import packet_paths
 from workpacket.problem import Edit, Location, Problem
-from workpacket.text.formats import pattern_of
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
 

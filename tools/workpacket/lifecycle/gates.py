@@ -1,8 +1,5 @@
 """The requirements of the gates. Each function returns every unmet condition, with the command that supplies it.
 
-- Scope: the files that a packet may change, by the patterns of IN_SCOPE_PATHS. A pattern is a path; a path of a folder,
-  which includes everything below it; or a path with `*` (within one folder) and `**` (any folders). An entry with a
-  space in it is prose and allows nothing.
 - Terms: what an approval is for besides the bytes, such as the verdict, or the waived rule and its end. With the bytes
   alone, the approval of one verdict could pass for the approval of another. Terms are in the statement's `scope` with
   the paths, so they are shown, signed and compared in the same way.
@@ -29,6 +26,7 @@ from typing import Final, Literal
 from workpacket.approvals.fields import CLOCK_SKEW
 from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.scope import outside, pattern_of
 from workpacket.lifecycle.transitions import ADVANCED, Transition, forward_command, move_unmet, transition, transitions
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
@@ -36,7 +34,6 @@ from workpacket.model.events import LogEvent
 from workpacket.model.lanes import BUILT_IN, LaneTable, lane_of_token
 from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, POLICY_PATH, packet_paths
 from workpacket.problem import Location, Problem
-from workpacket.text.formats import outside, pattern_of
 from workpacket.value import NOTHING, Value
 
 TYPE_CHECKING = False

@@ -9,11 +9,12 @@ from workpacket.documents.document import Text
 from workpacket.documents.packet import Packet
 from workpacket.documents.work_package import WorkPackage
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.lifecycle.scope import pattern_of
 from workpacket.problem import Problem
 from workpacket.rules.packet import is_too_wide
 from workpacket.rules.rule import DocumentRule
 from workpacket.rules.structured import PLACEHOLDER, says_something
-from workpacket.text.formats import pattern_of, repository_path
+from workpacket.text.formats import repository_path
 
 
 class PathLeavesRepository(DocumentRule[Packet | BatchTasks | BatchCheckpoint]):

@@ -4,16 +4,13 @@
 unnoticed. The names in `FORMATS` are therefore the only ones allowed; the schema loader refuses any other.
 
 A check takes a string and returns a complaint (a clause whose subject is the string), or "" if it is valid.
-
-Also the form of an entry in a list of paths, such as a scope: the pattern in it, and the paths that it allows.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import cache
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import InvalidId, WorkPacketId
@@ -213,45 +210,3 @@ def _id_of_kind(text: str, kind: str, otherwise: str) -> str:
         return "" if WorkPacketId.parse(text).kind == kind else otherwise
     except InvalidId as invalid:
         return str(invalid)
-
-
-def pattern_of(entry: str) -> str:
-    """Return the pattern in an entry of the list; '' if it is prose."""
-    text = entry.strip()
-    if text[:1] == "`" and "`" in text[1:]:
-        return text[1 : text.index("`", 1)].removeprefix("./")
-    head = text.partition(" (")[0].rstrip(".,;")
-    return head.removeprefix("./") if head and not any(character.isspace() for character in head) else ""
-
-
-def is_pathlike(entry: str) -> bool:
-    """Whether an entry of a stub's scope names files: quoted or not, with a folder or an extension."""
-    pattern = pattern_of(entry)
-    return bool(pattern) and ("/" in pattern or re.search(r"[\w*]\.\w+\Z", pattern) is not None)
-
-
-def names_one(entry: str) -> bool:
-    """Whether an entry is only a quoted name, such as `justfile`, without a folder or an extension."""
-    pattern = pattern_of(entry)
-    return bool(pattern) and entry.strip() == f"`{pattern}`" and not is_pathlike(entry)
-
-
-def outside(paths: Iterable[str], entries: Sequence[str], *, strict: bool = False) -> list[str]:
-    """Return the paths that no entry allows. An entry also allows everything below it; with `strict`, only an entry
-    like `a/` does. Otherwise `*.md`, which is intended for pages, would also allow everything below a folder named
-    `a.md`.
-    """
-    patterns = [_compiled(pattern, strict) for entry in entries if (pattern := pattern_of(entry))]
-    return [path for path in paths if not any(pattern.fullmatch(path) for pattern in patterns)]
-
-
-@cache
-def _compiled(pattern: str, strict: bool) -> re.Pattern[str]:
-    parts = []
-    for piece in re.split(r"(\*\*/?|\*|\?)", pattern.rstrip("/")):
-        if piece.startswith("**"):
-            parts.append("(?:.*/)?" if piece.endswith("/") else ".*")
-        else:
-            parts.append({"*": "[^/]*", "?": "[^/]"}.get(piece, re.escape(piece)))
-    below = ("/.*" if pattern.endswith("/") else "") if strict else "(?:/.*)?"
-    return re.compile("".join(parts) + below, re.DOTALL)

@@ -52,6 +52,7 @@ from workpacket.git.objects import ChangedPath, added_lines, changed_paths, obje
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.contract import Demand
 from workpacket.lifecycle.policy import EvidencePolicy
+from workpacket.lifecycle.scope import outside
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import OUTCOMES
 from workpacket.problem import Problem
@@ -69,7 +70,6 @@ from workpacket.shell.governing.evidence import (
 )
 from workpacket.shell.governing.proof_process import Account, Ended, end_of, keep_output, proof_words, run_limited
 from workpacket.shell.work_done import is_own
-from workpacket.text.formats import outside
 from workpacket.value import NOTHING, Value, replace
 
 # Files that control how tests are run, wherever they are. They prove nothing, so they are the same on both sides.

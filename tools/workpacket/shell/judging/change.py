@@ -26,6 +26,7 @@ from workpacket.lifecycle.gates import ended, standing_until
 from workpacket.lifecycle.policy import LifecyclePolicy, unguarded_changes
 from workpacket.lifecycle.proofs import demands_of, replay_unmet
 from workpacket.lifecycle.review import reports_of
+from workpacket.lifecycle.scope import outside
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LogEvent
 from workpacket.model.ids import WorkPacketId
@@ -45,7 +46,6 @@ from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.judging.merged_tree import HeadDigests, judge_append_only, judge_merged
 from workpacket.shell.tree import read_bytes
 from workpacket.shell.work_done import containment, is_described, is_own, reports_at, same_work
-from workpacket.text.formats import outside
 from workpacket.text.source import DATA, MARKDOWN, Source
 
 TYPE_CHECKING = False
