@@ -9,8 +9,7 @@ from io import FileIO
 from pathlib import Path
 
 from git.plain_commits import commit_everything
-from workpacket.git.repository import Repository, find_repository
-from workpacket.git.revisions import commit_at
+from workpacket.git.repository import Repository, commit_at, find_repository
 
 _DATE = "2026-01-01T00:00:00Z"
 # What no test looks at: whether it is time to tidy up (a process for each commit), and the hooks that are samples.

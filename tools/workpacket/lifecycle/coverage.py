@@ -16,7 +16,8 @@ from workpacket.documents.spec_pointer import passages
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.contract import ContractUnreadable, contract_of
-from workpacket.lifecycle.gates import names_one, outside, pattern_of, standing_until
+from workpacket.lifecycle.gates import standing_until
+from workpacket.lifecycle.scope import names_one, outside, pattern_of
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import GOVERNANCE_FOLDER
@@ -177,14 +178,8 @@ def judging(log: Log) -> tuple[LogEvent, str] | None:
     verdicts = [event for event in log.events if event.type == "verdict.given"]
     if not verdicts or verdicts[-1].text("verdict") != "PASS":
         return None
-    submitted = submission_before(log, verdicts[-1])
+    submitted = log.submission_before(verdicts[-1])
     return (verdicts[-1], str(submitted.data["commit"])) if submitted is not None else None
-
-
-def submission_before(log: Log, verdict: LogEvent) -> LogEvent | None:
-    """Return the submission that a verdict is about: the last one before it."""
-    before = log.ancestry(verdict.parents)
-    return next((each for each in reversed(log.events) if each.type == "submitted" and each.id in before), None)
 
 
 def kind_of(lane: str, lanes: LaneTable) -> Kind:

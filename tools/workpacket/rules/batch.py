@@ -1,4 +1,4 @@
-"""Rules about single files of a batch scope. `batch_scopes` compares them."""
+"""Rules about single files of a batch scope. `checkpoints` compares them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workpacket.documents.document import Text, as_text
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
-from workpacket.text.edits import TextRun
+from workpacket.text.source import TextRun
 from workpacket.text.yaml_strict import double_quoted, read_otherwise, resolve
 
 _DIGITS = 18  # Python refuses to convert a number of thousands of digits
@@ -101,6 +101,7 @@ class BatchScopeMismatch(DocumentRule[BatchDocument]):
     """
 
     severity = "warning"
+    strict_severity = "warning"
 
     def check(self, document: BatchDocument) -> Iterator[Problem]:
         folder = document.path.rpartition("/")[0].rpartition("/")[2]
@@ -167,7 +168,8 @@ class DeferredIssueMapping(CheckpointRule):
             edits = [run.replaced_by(double_quoted(raw))] if run is not None else []
             key = next(iter(issue.mapping))
             message = f"this is read as a mapping with the key {key!r}, not as a sentence"
-            yield self.fault(issue.span, message, hint="put it in quotes", edits=edits, fix_title="put it in quotes")
+            hint = "put it in quotes, or write batch, severity and description"
+            yield self.fault(issue.span, message, hint=hint, edits=edits, fix_title="put it in quotes")
 
 
 SEVERITIES = ("critical", "high", "medium", "low", "info", "blocker", "major", "minor", "trivial", "nit")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from typing import Final
+from functools import lru_cache
+from itertools import takewhile
+from typing import Final, TypeAlias
 
-from workpacket.documents.document import FieldSpec, SectionSpec
+from workpacket.documents.document import SectionSpec
 from workpacket.documents.structured import StructuredDocument, body_of, is_empty
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, out_of_order, repeated
-from workpacket.text.blocks import Block, Field, Section, normal_key, walk
-from workpacket.text.edits import TextRun
+from workpacket.text.blocks import Block, Field, Section, normal_key
+from workpacket.text.source import TextRun
 
 # Characters without a width, which editors do not show.
 INVISIBLE: Final = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
@@ -30,7 +32,6 @@ PLACEHOLDER = lazy_pattern(
 # A rule about every document that is read with a layout.
 StructuredRule = DocumentRule[StructuredDocument]
 
-_ASIDES = lazy_pattern(r"\([^()\n]*\)|\[[^\[\]\n]*\]")
 _HEADING = lazy_pattern(r"[ \t]*+(#{1,6})[ \t]++([^\r\n]*)")
 _GLUED = lazy_pattern(r"\\n#{1,6} (?P<title>[A-Za-z][^\\\r\n]{0,100})")
 _WITHIN = lazy_pattern(r"##(?<=[^\s#>*+-] ##)")
@@ -101,7 +102,7 @@ def content_of(document: StructuredDocument, field: Field) -> str:
     return document.source.text[field.value_span[0] : max([field.value_span[1], *ends])]
 
 
-_BOX = lazy_pattern(r"\[[ xX]\]|~")
+HiddenHeading: TypeAlias = tuple[SectionSpec, tuple[int, int], Block | None]
 
 
 class SectionMissing(StructuredRule):
@@ -148,12 +149,38 @@ def _missing_sections(rule: DocumentRule[StructuredDocument], document: Structur
             keys = [field.key for field in spec.fields if field.required]
             inside = line_of_field(document, *keys, *(["spec_anchor"] if spec.key == "spec_anchors" else []))
             if inside is not None:
-                place = document.source.line_span(inside[0])
+                line = _below_missing_heading(document, inside[0])
                 message = f"the heading `{heading}` is missing above {inside[1]}"
-                yield rule.fault(place, message, hint=f"write `{heading}` above this line")
+                hint = f"write `{heading}` above this line{_fields_to_move(document, spec, line)}"
+                yield rule.fault(document.source.line_span(line), message, hint=hint)
             elif not _in_older_sections(document, spec):
                 place = _place_for(document, spec)
                 yield rule.fault(place, f"the section `{heading}` is missing", hint=f"add `{heading}`")
+
+
+def _below_missing_heading(document: StructuredDocument, line: int) -> int:
+    """Return the line before which the heading of a field's section belongs: above a heading of its own, if any."""
+    before = line - 1
+    while before > 0 and not document.source.line(before).strip():
+        before -= 1
+    heading = _HEADING.match(document.source.line(before)) if before else None
+    return before if heading is not None and len(heading[1]) > document.layout.levels[0] else line
+
+
+def _fields_to_move(document: StructuredDocument, missing: SectionSpec, line: int) -> str:
+    """Return which fields of earlier sections would be below the missing heading, as the end of a hint."""
+    before = takewhile(lambda spec: spec is not missing, document.layout.sections)
+    others = {field.key for spec in before for field in spec.fields}
+    moved: list[str] = []
+    for number in range(line, document.source.line_count + 1):
+        text = document.source.line(number)
+        match = _FIELD_LINE.match(text)
+        if number > line and _HEADING.match(text):
+            break
+        key = normal_key(match["key"]) if match else ""
+        if match and key in others and missing.field(key) is None:
+            moved.append(match["key"])
+    return f", and move {', '.join(moved)} to another section" if moved else ""
 
 
 def _in_older_sections(document: StructuredDocument, missing: SectionSpec) -> bool:
@@ -209,30 +236,29 @@ class FenceUnclosed(StructuredRule):
                 yield self.fault(span, f"never closed: everything up to line {block.end_line} is read as code{also}")
 
 
-def hidden_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec, tuple[int, int], Block | None]]:
-    """Yield the lines that name a required section which the document lacks: the section, the place, and the code or
+@lru_cache(maxsize=2)
+def hidden_headings(document: StructuredDocument) -> tuple[HiddenHeading, ...]:
+    """Return the lines that name a required section which the document lacks: the section, the place, and the code or
     comment that hides it, if that is the reason.
 
     If the section also exists outside, the hidden heading is a quotation.
     """
+    return tuple(_hidden_headings(document))
+
+
+def _hidden_headings(document: StructuredDocument) -> Iterator[HiddenHeading]:
     present = {placed.spec.key for placed in document.placed} | {spec.key for spec, _ in disguised_headings(document)}
     absent = {spec.key for spec in document.layout.sections if spec.required} - present
     if not absent:
         return
-    for section in document.outline.walk():
-        for block in walk(section.blocks):
-            if block.kind not in {"fence", "code", "html"}:
-                continue
-            for start, end in _lines_of(document, block):
-                match = _HEADING.match(document.source.text[start:end])
-                spec = (
-                    document.layout.section(match[2].rstrip(" \t#"))
-                    if match and len(match[1]) in document.layout.levels
-                    else None
-                )
-                if match and spec is not None and spec.key in absent:
-                    absent.discard(spec.key)
-                    yield spec, (start + match.start(1), start + match.end(2)), block
+    for block in (each for each in document.every_block if each.kind in {"fence", "code", "html"}):
+        for start, end in _lines_of(document, block):
+            match = _HEADING.match(document.source.text[start:end])
+            known = match is not None and len(match[1]) in document.layout.levels
+            spec = document.layout.section(match[2].rstrip(" \t#")) if match and known else None
+            if match and spec is not None and spec.key in absent:
+                absent.discard(spec.key)
+                yield spec, (start + match.start(1), start + match.end(2)), block
     for number in range(1, document.source.line_count + 1) if absent else ():
         start, end = document.source.line_span(number)
         spec = _named_by(document, document.source.text[start:end])
@@ -310,15 +336,14 @@ class HeadingHidden(StructuredRule):
         if " ##" not in document.source.text:
             return
         known = {spec.key for spec, *_ in hidden_headings(document)}
-        for section in document.outline.walk():
-            for item in (block for block in walk(section.blocks) if block.kind == "item"):
-                first = item.children[0] if item.children else item
-                if first.kind == "heading" and first.marker.startswith("##") and first.spans:
-                    title = first.text(document.source.text)
-                    named = document.layout.section(title)
-                    if named is None or named.key not in known:
-                        span = (first.start, first.spans[-1][1])
-                        yield self.fault(span, f"the heading {title[:60]!r} is inside a list item")
+        for item in (block for block in document.every_block if block.kind == "item"):
+            first = item.children[0] if item.children else item
+            if first.kind == "heading" and first.marker.startswith("##") and first.spans:
+                title = first.text(document.source.text)
+                named = document.layout.section(title)
+                if named is None or named.key not in known:
+                    span = (first.start, first.spans[-1][1])
+                    yield self.fault(span, f"the heading {title[:60]!r} is inside a list item")
 
     def _hidden_fields(self, document: StructuredDocument) -> Iterator[Problem]:
         """Report headings of fields, such as `### DONE_MEANS`, that a code block swallows."""
@@ -329,8 +354,7 @@ class HeadingHidden(StructuredRule):
         wanted = {spec.key: spec for placed in document.placed for spec in placed.spec.fields if spec.key not in given}
         if not wanted:
             return
-        fences = (one for section in document.outline.walk() for one in walk(section.blocks) if one.kind == "fence")
-        for block in fences:
+        for block in (one for one in document.every_block if one.kind == "fence"):
             inside = "###" in document.source.text[block.start : block.spans[-1][1]] if block.spans else False
             for start, end in block.spans if inside else ():
                 match = _HEADING.match(document.source.text[start:end])
@@ -370,8 +394,8 @@ def _is_code(document: StructuredDocument, position: int) -> bool:
     """Whether a position is in a code block or between backticks on its line."""
     line = document.source.line_and_column(position)[0]
     start, _ = document.source.line_span(line)
-    blocks = (block for section in document.outline.walk() for block in walk(section.blocks))
-    fenced = any(block.kind in {"fence", "code"} and block.line <= line <= block.end_line for block in blocks)
+    code = (block for block in document.every_block if block.kind in {"fence", "code"})
+    fenced = any(block.line <= line <= block.end_line for block in code)
     return fenced or document.source.text.count("`", start, position) % 2 == 1
 
 
@@ -399,6 +423,7 @@ class SectionOrder(StructuredRule):
     """
 
     severity = "warning"
+    strict_severity = "warning"
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         if document.is_older:
@@ -441,6 +466,7 @@ class OldHeading(StructuredRule):
     """
 
     severity = "warning"
+    strict_severity = "warning"
     fix = "safe"
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
@@ -469,6 +495,7 @@ class HeadingLevel(StructuredRule):
     """
 
     severity = "warning"
+    strict_severity = "warning"
     fix = "safe"
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
@@ -537,64 +564,3 @@ def _says_nothing(document: StructuredDocument, field: Field) -> bool:
         return is_empty(field)
     below = (section for section in document.outline.walk() if section.heading is field.block)
     return not field.value and not any(body_of(document.source, section) for section in below)
-
-
-class MetadataFieldUnknown(StructuredRule):
-    """Unknown metadata field
-
-    The field is ignored; its name may be misspelled.
-
-    Remedy: correct its name if it is misspelled; otherwise leave it.
-    """
-
-    severity = "info"
-    strict_severity = "info"
-
-    def check(self, document: StructuredDocument) -> Iterator[Problem]:
-        placed = document.placed_section("metadata")
-        for field in placed.fields if placed is not None else ():
-            if placed is not None and placed.spec.field(field.name) is None:
-                yield self.fault(field.key_span, f"unknown field {field.key}")
-
-
-class FieldSyntax(StructuredRule):
-    """Field not written as `- KEY: value`
-
-    The field is still read, but scripts that look for the plain form do not find it.
-
-    Remedy: `workpacket fmt` writes the plain form.
-    """
-
-    severity = "info"
-    strict_severity = "warning"
-    fix = "safe"
-
-    def check(self, document: StructuredDocument) -> Iterator[Problem]:
-        placed = document.placed_section("metadata")
-        for field in placed.fields if placed is not None and not document.is_older else ():
-            spec = placed.spec.field(field.name) if placed is not None else None
-            start, end = syntax_span(document, field)
-            shown = document.source.text[start:end]
-            written = _written(spec, field) if spec is not None else shown
-            if shown not in {written, ""} and not shown.startswith("#"):
-                # A tick, or struck-out text, would be lost.
-                run = TextRun.on_line(document.source.text, start, end) if not _BOX.search(shown) else None
-                edits = [run.replaced_by(written)] if run is not None else []
-                yield self.fault((start, end), f"the field is written `{shown}` instead of `{written}`", edits=edits)
-
-
-def _written(spec: FieldSpec, field: Field) -> str:
-    """Return the start of the field in a canonical document; a remark in parentheses after its name is kept."""
-    asides = "".join(f" {aside}" for aside in _ASIDES.findall(field.key))
-    return spec.written.replace(spec.label, spec.label + asides, 1) if asides else spec.written
-
-
-def syntax_span(document: StructuredDocument, field: Field) -> tuple[int, int]:
-    """Return the span of a field before its value: bullet, key, bold marks and colon."""
-    text = document.source.text
-    line = document.source.line_and_column(field.key_span[0])[0]
-    start, end = document.source.line_span(line)
-    if start <= field.block.start < field.key_span[0]:
-        start = field.block.start
-    stop = field.value_span[0] if field.value else end
-    return start, start + len(text[start:stop].rstrip())

@@ -14,8 +14,7 @@ from workpacket.documents.packet import Packet
 from workpacket.documents.spec_pointer import specification_places
 from workpacket.git.merging import Difference, TrialMerges, trial_merges
 from workpacket.git.objects import FIRST_PARENTS, changes_before, read_objects
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import is_ancestor, merge_base, resolved
+from workpacket.git.repository import Repository, is_ancestor, merge_base, resolved
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.fold import fold, standing
 from workpacket.ledger.log import Log
@@ -31,7 +30,6 @@ from workpacket.lifecycle.coverage import (
     kind_of,
     only_adds,
     stated_scope,
-    submission_before,
     uncovered,
 )
 from workpacket.lifecycle.gates import ends_unjudged
@@ -40,7 +38,7 @@ from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, SPEC_POINTER,
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem, Severity
 from workpacket.shell.base import held_since, tree_at
-from workpacket.shell.judging.append_only import reverted
+from workpacket.shell.judging.merged_tree import reverted
 from workpacket.shell.work_done import is_described
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
@@ -215,7 +213,7 @@ class _Coverage:
         """
         if resolved(self.repository, f"{judged.commit}^{{commit}}") is not None:
             return judged
-        submitted = submission_before(self.logs[judged.packet], self.verdicts[judged.packet][0])
+        submitted = self.logs[judged.packet].submission_before(self.verdicts[judged.packet][0])
         if submitted is None or not is_described(self.repository, submitted, self.head):
             return None
         work = submitted.data["work"]
