@@ -330,11 +330,11 @@ def read_what_was_kept(config: pytest.Config) -> None:
                     _answers[Question(*question)] = Known(Answer(*answer), objects)
 
 
-def keep_for_the_next_run(session: pytest.Session) -> None:
+def keep_for_the_next_run(session: pytest.Session, exitstatus: int) -> None:
     """A run of all tests keeps what it asked, in place of what an earlier run did; another run keeps nothing."""
     config = session.config
     place = _kept(config)
-    if not _ON or place is None or [*config.args] != config.getini("testpaths"):
+    if not _ON or place is None or [*config.args] != config.getini("testpaths") or exitstatus not in (0, 1):
         return
     rows = []
     for question in _used & _answers.keys():  # a test may have had a memory of its own
