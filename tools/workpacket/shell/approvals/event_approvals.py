@@ -27,7 +27,15 @@ from workpacket.git.repository import Repository
 from workpacket.lifecycle.gates import CONSUMING, OPTIONAL_GATES, STANDARD, terms_of
 from workpacket.lifecycle.side_moves import Withdrawn
 from workpacket.model.events import LogEvent
-from workpacket.model.layout import PACKETS, REFINEMENTS, envelope_name, packet_paths, refinement_paths, stub_path
+from workpacket.model.layout import (
+    ENVELOPE_SUFFIX,
+    PACKETS,
+    REFINEMENTS,
+    envelope_name,
+    packet_paths,
+    refinement_paths,
+    stub_path,
+)
 from workpacket.problem import Problem
 from workpacket.shell.approvals.facts import Approvals
 from workpacket.shell.approvals.subject import spec_places
@@ -78,13 +86,23 @@ def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
         verdict = approvals.verdict(event.packet, gate, event)
         if not verdict.met and is_taken_over(approvals, event, verdict):
             continue
-        yield from verdict.unmet
+        yield from _about(verdict, event)
         complete = complete and verdict.met
         if verdict.met and rules is not None:
             yield from unnamed(verdict, event, rules)
     if complete:
         yield from _unfit(approvals, event, asked)
         yield from misplaced(approvals, event) if event.type == REAPPROVED else ()
+
+
+def _about(verdict: Verdict, event: LogEvent) -> Iterator[Problem]:
+    """Yield why the gate is not satisfied. Faults of envelopes that the event does not name are left out, if it names
+    others: they were given for another event, or for the one that will replace these.
+    """
+    named = {envelope_name(digest) for digest in event.attest} & {each.name for each in verdict.judged}
+    for each in verdict.unmet:
+        if not named or not each.path.endswith(ENVELOPE_SUFFIX) or each.path in named:
+            yield each
 
 
 def lifts(approvals: Approvals, waiver: LogEvent) -> bool:
