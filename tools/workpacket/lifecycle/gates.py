@@ -27,7 +27,15 @@ from workpacket.approvals.fields import CLOCK_SKEW
 from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.scope import outside, pattern_of
-from workpacket.lifecycle.transitions import ADVANCED, Transition, forward_command, move_unmet, transition, transitions
+from workpacket.lifecycle.transitions import (
+    Transition,
+    choice_of,
+    forward_command,
+    move_unmet,
+    transition,
+    transitions,
+    verdict_command,
+)
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.events import LogEvent
@@ -466,21 +474,16 @@ def _todo_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
 def verdict_unmet(
     state: PacketState, workers: Collection[str], actor: str, verdict: str, *, report: bool, reference: str
 ) -> Iterator[Problem]:
-    packet = state.packet
+    command = verdict_command(state.packet, verdict, light=state.light)
     if actor in workers:
-        message = f"{actor} worked on {packet}; someone else must judge it"
-        yield Problem(
-            "verdict_by_coder", message, hint=f"have another person run: workpacket verdict {packet} {verdict}"
-        )
+        message = f"{actor} worked on {state.packet}; someone else must judge it"
+        yield Problem("verdict_by_coder", message, hint=f"have another person run: {command}")
     if verdict == "CHANGES" and not reference and not report:
         message = "the verdict does not refer to the requested changes"
-        yield Problem(
-            "review_reference_missing", message, hint=f"workpacket verdict {packet} CHANGES --reference PLACE"
-        )
+        yield Problem("review_reference_missing", message, hint=command)
     if verdict != "CHANGES" and not report:
         message = "a verdict requires a reason" if state.light else "a verdict requires the validator's report"
-        said = "--reason TEXT" if state.light else "--report FILE"
-        yield Problem("report_missing", message, hint=f"workpacket verdict {packet} {verdict} {said}")
+        yield Problem("report_missing", message, hint=command)
     yield from unfinished_runs(state)
 
 
@@ -539,11 +542,6 @@ def ends_unjudged(state: PacketState | Glance, policy: LifecyclePolicy) -> bool:
     """
     asked = policy.judged or policy.lanes.added or policy.gates or state.open_runs or not state.sound
     return state.lane == "IN_REVIEW" and state.light and not asked
-
-
-def choice_of(event: str, lane_from: str, verdict: str) -> str:
-    """Return what distinguishes moves with one event type: the verdict, or the added lane that the packet leaves."""
-    return lane_from if event == ADVANCED else verdict
 
 
 def approval_asked(policy: LifecyclePolicy, *, light: bool, standing: bool) -> bool:
