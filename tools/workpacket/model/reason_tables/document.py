@@ -218,7 +218,7 @@ FIELDS = (
         length.
         Remedy: Write one of the values that the message names, or use the form that it describes.
     """),
-    *_document_warning("""
+    *_document_advice("""
     field_elsewhere: A field is in another place
         The field is in the document, but outside of the section or list in which it is read, so it counts as missing.
         Remedy: Move the line to the section that the message names.
