@@ -102,17 +102,22 @@ def plan_trust(moment: Moment, policy: Source, signers: Source | None, whom: Tru
     changes = tuple(_changes(policy, signers, whom))
     named = any(change.path == POLICY_PATH for change in changes)
     principal = whom.principal
-    said = f"{principal} may approve with this key" if changes else f"{principal} is already trusted with this key"
-    if whom.first:
+    what = f"{principal} may approve with this key" if changes else f"{principal} is already trusted with this key"
+    said = f"{what}, once it is on the base"
+    if changes and not named and f'"{principal}"' not in policy.text:
+        said = f"{principal} is known by this key, but has no role yet"
+        role = f"add {principal} to a role in {POLICY_PATH}, then: "
+        then = role + (ANCHORING if whom.first else "workpacket approve policy --gate policy")
+    elif whom.first:
         then = f"{ANCHORING}, on the main branch"
     elif named or not changes:
         then = "workpacket key list"
     else:
-        then = f"add {principal} to a role in {POLICY_PATH}, then: workpacket approve policy --gate policy"
+        then = "workpacket approve policy --gate policy"
     names = [actor.name for actor in whom.actors]
     data: dict[str, Json] = {"principal": principal, "line": whom.line, "actors": [*names]}
     notes = (f"events are signed by {', '.join(names)}",) if names else (_UNSIGNED,)
-    return Planned(Plan("policy trust", moment.tx, changes), f"{said}, once it is on the base", then, data, notes)
+    return Planned(Plan("policy trust", moment.tx, changes), said, then, data, notes)
 
 
 _UNSIGNED: Final = (
