@@ -259,7 +259,7 @@ def package(session: nox.Session) -> None:
 @nox.session
 def release(session: nox.Session) -> None:
     """Make what a release publishes, in build/release: wheel, sdist, bill of materials (CycloneDX) and checksums."""
-    session.install("build", "cyclonedx-bom")
+    session.install("build", "cyclonedx-bom", "pip")
     folder, found = ROOT / session.create_tmp(), ROOT / "build" / "release"
     shutil.rmtree(found, ignore_errors=True)
     wheel = build_twice(session, folder)

@@ -243,9 +243,10 @@ WORK = _gate("""
         The next lane cannot be determined, and without the added lane, its gate would be skipped.
         Remedy: Fix `[lifecycle.lanes]` on the base; `workpacket policy test` says what is wrong with it.
 
-    moved_elsewhere: A branch of the remote has moved the packet on
-        Another move here would contradict that one, and only one of the two could land.
-        Remedy: Merge the branch that the message names, or continue there. If its work was given up, delete the branch.
+    moved_elsewhere: Another branch has moved the packet on
+        Another move here would contradict that one, and only one of the two could land. It is the packet's own branch,
+        or one of the remote.
+        Remedy: Continue on the branch that the message names, or merge it. If its work was given up, delete the branch.
         A claim there that has not been followed by other moves ends with its lease.
 
     advance_elsewhere: The next lane is a different one
