@@ -59,8 +59,9 @@ OTHER_SIZES = {
 def sizes(tree: ast.Module) -> Iterator[str]:
     """The products with 1024 in a module: sizes in bytes."""
     for node in nodes(tree):
-        sides = (node.left, node.right) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) else ()
-        if any(isinstance(side, ast.Constant) and side.value == 1024 for side in sides):
+        if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)):
+            continue
+        if any(isinstance(side, ast.Constant) and side.value == 1024 for side in (node.left, node.right)):
             yield f"{node.lineno}: {ast.unparse(node)}"
 
 
