@@ -354,6 +354,7 @@ class TestCache:
         assert commands("check", STUB_PATH) == first
 
     def test_a_locked_cache_does_not_stop_anybody(self, commands: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("workpacket.shell.cache.PATIENCE", 0.2)
         commands.write(STUB_PATH, OLD)
         first = commands("check", STUB_PATH)
         holder = sqlite3.connect(self.database(commands))

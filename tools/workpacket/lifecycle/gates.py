@@ -44,6 +44,11 @@ from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, POLICY
 from workpacket.problem import Location, Problem
 from workpacket.value import NOTHING, Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.approvals.facts import Verdict
+    from workpacket.lifecycle.glance import Glance
+
 _STANDING: Final = re.compile(r"Standing until (\d{4}-\d{2}-\d{2})\b")
 
 
@@ -59,34 +64,39 @@ def standing_until(scope: Iterable[str]) -> date | None:
     return None
 
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from workpacket.approvals.facts import Verdict
-    from workpacket.lifecycle.glance import Glance
+class ApprovalGate(Value):
+    """A gate that people open by signing: the event that passes it, and the terms that they sign besides the bytes.
+
+    `terms` gives for each term in the statement its key in the event. `without` says what is so if the policy has no
+    rule for the gate: it stays closed; it is open; or the event is a note that lifts nothing. `role` is the one that
+    `policy trust` asks for, and `apart` the party from which its holder must differ.
+    """
+
+    name: str
+    event: str
+    terms: Mapping[str, str] = NOTHING
+    without: Literal["closed", "open", "note"] = "closed"
+    role: str = "approver"
+    apart: str = "author"
 
 
-# The events that need an approval, and the gate for it.
-CONSUMING: Mapping[str, str] = {
-    "activated": "activation",
-    "amended": "amendment",
-    "verdict.given": "verdict",
-    "waived": "waiver",
-    "overridden": "override",
-    "fork.resolved": "resolve",
-}
-
-# The gates that require a person only if the policy says so. An unsigned waiver is a note, which lifts nothing.
-OPTIONAL_GATES = frozenset({"verdict", "override", "waiver", "resolve"})
-HUMAN_GATES = frozenset(CONSUMING.values()) - OPTIONAL_GATES
-
-# For each gate with terms: the name of a term in the statement, and its key in the event.
 _LIFTING: Mapping[str, str] = {"rule": "rule", "until": "expires_at", "reason": "reason", "target": "target"}
-TERMS: Mapping[str, Mapping[str, str]] = {
-    "verdict": {"verdict": "verdict", "report": "report"},
-    "override": _LIFTING,
-    "waiver": _LIFTING,
-    "resolve": {"lane": "lane_to"},
-}
+_JUDGED: Mapping[str, str] = {"verdict": "verdict", "report": "report"}
+APPROVAL_GATES: Final = (
+    ApprovalGate("activation", "activated"),
+    ApprovalGate("amendment", "amended"),
+    ApprovalGate("verdict", "verdict.given", _JUDGED, "open", "validator", "coder"),
+    ApprovalGate("waiver", "waived", _LIFTING, "note"),
+    ApprovalGate("override", "overridden", _LIFTING, "note", "operator"),
+    ApprovalGate("resolve", "fork.resolved", {"lane": "lane_to"}, "open", "validator", "coder"),
+)
+# The events that need an approval, and the gate for it.
+CONSUMING: Mapping[str, str] = {gate.event: gate.name for gate in APPROVAL_GATES}
+OPEN_WITHOUT_RULE = frozenset(gate.name for gate in APPROVAL_GATES if gate.without == "open")
+HUMAN_GATES = frozenset(gate.name for gate in APPROVAL_GATES if gate.without == "closed")
+# The gates that require a person only if the policy says so.
+OPTIONAL_GATES = frozenset(CONSUMING.values()) - HUMAN_GATES
+TERMS: Mapping[str, Mapping[str, str]] = {gate.name: gate.terms for gate in APPROVAL_GATES}
 # Without a target the rule is lifted for everything.
 OPTIONAL = frozenset({"target", "report"})
 NO_REPORT = "none"

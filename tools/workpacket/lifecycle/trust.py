@@ -14,7 +14,7 @@ from typing import Final
 from workpacket.approvals.policy import HEADER, POLICY_GATE, VARIABLE, NewRoot, written
 from workpacket.approvals.webauthn import LOCAL, local_origin
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.lifecycle.gates import ANCHORING, CONSUMING
+from workpacket.lifecycle.gates import ANCHORING, APPROVAL_GATES, ApprovalGate
 from workpacket.lifecycle.moves import Planned
 from workpacket.model.canonical import Json
 from workpacket.model.layout import POLICY_PATH, REANCHORED_PATH, SIGNERS_PATH
@@ -39,14 +39,6 @@ roles = ["{role}"]
 threshold = 1
 separation = [{separation}]
 """
-# The role at a gate, and the party from which its holder must differ. A gate that is not listed has the first one.
-_ROLE: Final = ("approver", "author")
-_ROLES: Final = {
-    "verdict": ("validator", "coder"),
-    "override": ("operator", "author"),
-    "resolve": ("validator", "coder"),
-    POLICY_GATE: ("operator", ""),
-}
 _ACTORS: Final = "\n# Who may act as whom: new events must be signed with one of these keys.\n"
 _JUDGE: Final = """
 # The judge must not be the coder. Add "operator" as soon as a second person can judge: then the judge must not be
@@ -106,18 +98,23 @@ def plan_trust(moment: Moment, policy: Source, signers: Source | None, whom: Tru
     principal, as_role = whom.principal, f" as {whom.role}" if whom.role else ""
     trusted = f"{principal} is already trusted with this key{as_role}"
     said = f"{principal} may approve with this key{as_role}" if changes else trusted
-    if whom.first:
+    said += ", once it is on the base"
+    roleless = bool(changes) and not named and f'"{principal}"' not in policy.text
+    if roleless:
+        said = f"{principal} has no role yet, so their key opens no gate"
+        then = f"workpacket policy trust --principal {principal} --role ROLE"
+    elif whom.first:
         then = f"{ANCHORING}, on the main branch"
     elif changes and whom.role:
         then = "workpacket approve policy --gate policy"
     elif named or not changes:
         then = "workpacket key list"
     else:
-        then = f"workpacket policy trust --principal {principal} --role ROLE"
+        then = "workpacket approve policy --gate policy"
     names = [actor.name for actor in whom.actors]
     data: dict[str, Json] = {"principal": principal, "line": whom.line, "actors": [*names]}
     notes = (f"events are signed by {', '.join(names)}",) if names else (_UNSIGNED,)
-    return Planned(Plan("policy trust", moment.tx, changes), f"{said}, once it is on the base", then, data, notes)
+    return Planned(Plan("policy trust", moment.tx, changes), said, then, data, notes)
 
 
 _UNSIGNED: Final = (
@@ -170,10 +167,9 @@ def _with_rules(text: str, root: Node, whom: Trusting) -> str:
         # Without event keys, authors and approvers cannot be distinguished, and separating them would refuse everyone.
         apart = whom.actors or (known is not None and known.mapping)
         added += _HEADER.format(repository=whom.repository, principal=whom.principal)
-        for gate in (*CONSUMING.values(), POLICY_GATE):
-            role, party = _ROLES.get(gate, _ROLE)
-            separation = f'"{party}"' if party and (apart or party == "coder") else ""
-            added += _GATE.format(gate=gate, role=role, separation=separation)
+        for gate in (*APPROVAL_GATES, ApprovalGate(POLICY_GATE, "", role="operator", apart="")):
+            separation = f'"{gate.apart}"' if gate.apart and (apart or gate.apart == "coder") else ""
+            added += _GATE.format(gate=gate.name, role=gate.role, separation=separation)
         added += _EVIDENCE if root.get("evidence") is None else ""
         if root.get("coverage") is None:
             added += _COVERAGE

@@ -84,6 +84,8 @@ def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
         if rules is None and not _named(approvals, event, gate) and _unasked(approvals, event, gate, policy):
             continue
         verdict = approvals.verdict(event.packet, gate, event)
+        # After a revocation, a later event may name new approvals. Otherwise one revoked key on the base would stop
+        # every change after it.
         if not verdict.met and is_taken_over(approvals, event, verdict):
             continue
         yield from _about(verdict, event)
@@ -205,6 +207,9 @@ def spoken_against(approvals: Approvals, events: list[LogEvent], cache: Cache) -
     ]
     for event in events_at_gates(approvals, waiting):
         refusals, by_clock = _judged(approvals, event)
+        # Only what cannot change is recorded as sound: no refusal, which new files may settle, and nothing that ends
+        # with time. An event that the base lacks is judged every time, so it does not keep those of its packet from
+        # being recorded.
         if refusals or by_clock or POLICY_GATE in approvals.gates(event):
             doubted.add(event.packet if approvals.place(event).brought_by else "")
         yield from ((event, refusal) for refusal in refusals)
@@ -213,6 +218,7 @@ def spoken_against(approvals: Approvals, events: list[LogEvent], cache: Cache) -
 
 def _judged(approvals: Approvals, event: LogEvent) -> tuple[list[Problem], bool]:
     """Return the problems of one event, and whether its verdict depends on the clock."""
+    # `by_clock` is about all questions of the command; here it is asked about this event alone.
     before, approvals.by_clock = approvals.by_clock, False
     refusals = list(rested_upon(approvals, event))
     asked = approvals.by_clock
@@ -242,6 +248,7 @@ def _keys(approvals: Approvals, events: list[LogEvent]) -> Mapping[str, str]:
         named = {envelope_name(digest) for event in log.events for digest in event.attest}
         paths = (*refinement_paths(packet), *packet_paths(packet))
         authors = [sorted(approvals.first_authors.of(path)) for path in paths]
+        # `repr` of texts and numbers is the same in every process; `hash` is not.
         rests_on = ("packet", packet, everywhere, brought, envelopes.about(packet, named), authors)
         keys[packet] = hashlib.sha256(repr(rests_on).encode("utf-8", "surrogateescape")).hexdigest()
     return keys
@@ -321,6 +328,8 @@ def counted_before(approvals: Approvals, event: LogEvent, gate: str) -> bool:
         optional = gate in OPTIONAL_GATES and any(gate_policy(policy, gate) is None for policy in policies)
         return optional or any(gate not in gates_asked(event, policy.policy) for policy in policies)
     said = (approvals.claims.get(envelope_name(digest)) for digest in event.attest)
+    # A statement names the commit whose policy its signer saw. Only commits on the line of the base count: anyone can
+    # make one with a policy of their own.
     line = {commit for commit, _ in line_times(repository, tip)} if tip else set()
     seen = {each.base for each in said if each is not None and each.gate == gate} & line
     return any(_counted_at(approvals, event, gate, commit) for commit in seen)

@@ -35,6 +35,7 @@ from workpacket.ledger.log import Log, is_renaming, read_logs
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import (
     ACTIVATION_GATE,
+    OPEN_WITHOUT_RULE,
     STANDING_GATE,
     VERDICT_GATE,
     ended,
@@ -459,14 +460,11 @@ def here() -> Repository:
 
 
 class Question(Value):
-    """A question about a gate. `lanes` are those in which the question is asked; () means all. An `optional` gate
-    exists only if the policy has a rule for it; any other gate without a rule stays closed.
-    """
+    """A question about a gate. `lanes` are those in which the question is asked; () means all."""
 
     gate: str
     terms: Mapping[str, str] = NOTHING
     lanes: tuple[str, ...] = ()
-    optional: bool = False
 
 
 ACTIVATION = Question(ACTIVATION_GATE, lanes=transition("activate").origins)
@@ -475,7 +473,7 @@ ACTIVATION = Question(ACTIVATION_GATE, lanes=transition("activate").origins)
 def verdict_question(choice: str, report: str = "") -> Question:
     """`report` is the term that names it; '' leaves it open."""
     terms = {"verdict": choice, **({"report": report} if report else {})}
-    return Question(VERDICT_GATE, terms, transition("verdict", choice).origins, optional=True)
+    return Question(VERDICT_GATE, terms, transition("verdict", choice).origins)
 
 
 def added_questions(policy: LifecyclePolicy) -> tuple[Question, ...]:
@@ -499,7 +497,7 @@ def ask(repository: Repository, packet: PacketFacts, questions: Sequence[Questio
     if not (wanted or waivers) or not packet.state.history:
         return Said()
     base = find_base(repository)
-    asked = [each for each in wanted if not each.optional or gate_policy(base.policy, each.gate)]
+    asked = [each for each in wanted if each.gate not in OPEN_WITHOUT_RULE or gate_policy(base.policy, each.gate)]
     # If no one can approve yet, no envelope or history needs to be read to report it. A waiver was judged by the policy
     # of its time, and a damaged log must be reported first.
     sound = not any(each.severity == "error" for each in packet.log.findings)
