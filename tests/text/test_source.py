@@ -59,3 +59,16 @@ def test_a_span_of_a_line_leaves_out_its_line_end() -> None:
 )
 def test_new_lines_end_as_the_first_one_does(text: str, eol: str) -> None:
     assert Source("file", text).eol == eol
+
+
+def test_unusual_characters_are_all_but_printable_ascii_tabs_and_line_ends() -> None:
+    assert Source("file", "aZ~ \t\r\n\x7f\x00\u2014\u00c4\udc80\U0001f6a2").unusual == {
+        *("\x7f", "\x00", "\u2014", "\u00c4", "\udc80", "\U0001f6a2")
+    }
+    assert Source("file", "plain\n").unusual == frozenset()
+
+
+def test_a_word_is_mentioned_whatever_its_capitals() -> None:
+    source = Source("file", "The last Verdict: PASS \u0130")
+    assert source.mentions(b"fail", b"verdict")
+    assert not source.mentions(b"fail")

@@ -298,9 +298,9 @@ class DocumentKind(NamedTuple):
 
 
 # The rules for every document that has a layout.
-_STRUCTURED = ("structured", "identity", "dates", "anchors", "sentences")
+_STRUCTURED = ("structured", "identity", "keys_and_dates", "anchors", "sentences")
 # The rules for every document with keys and dates.
-_KEYED = ("dates", "keys")
+_KEYED = ("keys_and_dates",)
 
 KINDS: tuple[DocumentKind, ...] = (
     DocumentKind("stub", "work packet stub", "Stub", MARKDOWN, (*_STRUCTURED, "stub")),
@@ -308,7 +308,7 @@ KINDS: tuple[DocumentKind, ...] = (
     DocumentKind(
         "packet", "task packet", "Packet", MARKDOWN, (*_STRUCTURED, "packet", "packet_reports", "scope_paths")
     ),
-    DocumentKind("task_board", "task board", "TaskBoard", REGISTER, ("dates", "task_board")),
+    DocumentKind("task_board", "task board", "TaskBoard", REGISTER, (*_KEYED, "task_board")),
     DocumentKind("registry", "traceability registry", "TraceabilityRegistry", REGISTER, ("registers",)),
     DocumentKind("signature_audit", "signature audit", "SignatureAudit", REGISTER, ("registers",), "registry"),
     DocumentKind(
@@ -345,7 +345,7 @@ KINDS: tuple[DocumentKind, ...] = (
         "batch",
     ),
     DocumentKind(
-        "batch_tasks", "tasks of a batch scope", "BatchTasks", DATA, ("keys", "scope_paths", "batch"), "batch"
+        "batch_tasks", "tasks of a batch scope", "BatchTasks", DATA, (*_KEYED, "scope_paths", "batch"), "batch"
     ),
     DocumentKind("batch_dependencies", "dependencies of a batch scope", "BatchDependencies", DATA, ("batch",), "batch"),
     DocumentKind("batch_validation", "validation of a batch scope", "BatchValidation", DATA, ("batch",), "batch"),

@@ -13,12 +13,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from workpacket.documents.document import Document, FieldSpec, Layout, SectionSpec, Text, TextAt, heading_key, value_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids, leading_id
 from workpacket.problem import Problem
-from workpacket.text.blocks import LISTS, Block, Field, Item, Section, first_label, outline, read_fields, read_items
+from workpacket.text.blocks import (
+    LISTS,
+    Block,
+    Field,
+    Item,
+    Section,
+    first_label,
+    outline,
+    read_fields,
+    read_items,
+    walk,
+)
 from workpacket.text.markdown import read_blocks
 from workpacket.text.source import Node, Source
 from workpacket.value import Value
@@ -88,6 +100,11 @@ class StructuredDocument(Document):
             text = self.text_at("metadata", key)
             if text is not None:
                 yield key.upper(), text
+
+    @cached_property
+    def every_block(self) -> list[Block]:
+        """Return all blocks below all headings, each before its children."""
+        return [block for section in self.outline.walk() for block in walk(section.blocks)]
 
     def sections_at(self, levels: tuple[int, ...]) -> Iterator[Section]:
         """Yield all sections whose heading has one of these levels, wherever they are nested."""

@@ -136,11 +136,9 @@ _SHORT_ID = lazy_pattern(r"WP[0-9]{2,}\Z")
 _SCOPED_ID = lazy_pattern(r"(?P<mission>.+)--WP[0-9]{2,}\Z")
 _SUBTASK = lazy_pattern(r"T[0-9]{3,}[a-z]?(?![A-Za-z0-9])")
 _SUBTASK_HEADING = lazy_pattern(r"(?:(?:sub)?task\s+)?(?P<id>T[0-9]{3,}[a-z]?)(?![A-Za-z0-9])", re.IGNORECASE)
-# A line about a subtask: its heading, or a list item or paragraph that begins with its id.
-_SUBTASK_LINE = lazy_pattern(
-    r"(?:^|(?<=\r))[ \t]{0,8}[>#*+_`\[\]xX0-9. \t-]{0,16}(?:(?:sub)?task\s+)?(?P<id>T[0-9]{3,}[a-z]?)(?![A-Za-z0-9])",
-    re.IGNORECASE | re.MULTILINE,
-)
+# How a line about a subtask begins, before its id: a heading, a list item or a paragraph.
+_BEFORE_SUBTASK = lazy_pattern(r"(?i)[ \t]{0,8}[>#*+_`\[\]x0-9. \t-]{0,16}(?:(?:sub)?task\s+)?")
+_WIDEST_BEFORE_SUBTASK = 80
 _LIST_IN_TEXT = lazy_pattern(r"[^\s,\[\]'\"]+")
 
 
@@ -216,8 +214,21 @@ class WorkPackage(FrontMatterDocument):
 
     @cached_property
     def described_subtasks(self) -> frozenset[str]:
-        """Return the ids of the subtasks with which a heading, list item or paragraph below the front matter begins."""
-        return frozenset(match["id"] for match in _SUBTASK_LINE.finditer(self.source.text, self.body))
+        """Return the subtasks with whose id a heading, list item or paragraph below the front matter begins."""
+        return frozenset(text.value for text in self.subtask_ids if self._describes(text.value))
+
+    def _describes(self, subtask: str) -> bool:
+        text = self.source.text
+        at = text.find(subtask, self.body)
+        while at >= 0:
+            begin = max(text.rfind("\n", self.body, at), text.rfind("\r", self.body, at)) + 1 or self.body
+            near = (
+                at - begin <= _WIDEST_BEFORE_SUBTASK and not text[at + len(subtask) : at + len(subtask) + 1].isalnum()
+            )
+            if near and _BEFORE_SUBTASK.fullmatch(text, begin, at):
+                return True
+            at = text.find(subtask, at + 1)
+        return False
 
     def done_items(self) -> Iterator[Item]:
         """Yield the boxes of the definition of done."""

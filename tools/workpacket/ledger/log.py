@@ -267,6 +267,11 @@ class Log(Value):
                 waiting.extend(known[identity].parents)
         return frozenset(seen)
 
+    def submission_before(self, verdict: LogEvent) -> LogEvent | None:
+        """Return the submission that a verdict is about: the last one before it."""
+        before = self.ancestry(verdict.parents)
+        return next((each for each in reversed(self.events) if each.type == "submitted" and each.id in before), None)
+
     def as_of(self, heads: Iterable[str]) -> Log:
         """Return the log as seen by a writer with these heads."""
         seen = self.ancestry(heads)

@@ -21,7 +21,6 @@ from workpacket.documents.packet import Packet
 from workpacket.ledger.fold import LaneReplay, fold, setting_events
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.contract import is_complete
-from workpacket.lifecycle.coverage import submission_before
 from workpacket.lifecycle.gates import lease_held, outside
 from workpacket.lifecycle.proofs import folded, unlike_demand
 from workpacket.model.canonical import Json
@@ -117,7 +116,7 @@ def dropped_decisions(log: Log, removed: Collection[str]) -> Iterator[LogEvent]:
         if event.type == "amended":
             decided = setting_events(log, event.parents)
         elif event.type == "verdict.given" and event.text("verdict") != "PASS":
-            decided = (submission_before(log, event),)
+            decided = (log.submission_before(event),)
         if any(each is not None and each.id not in removed for each in decided):
             yield event
 

@@ -177,14 +177,8 @@ def judging(log: Log) -> tuple[LogEvent, str] | None:
     verdicts = [event for event in log.events if event.type == "verdict.given"]
     if not verdicts or verdicts[-1].text("verdict") != "PASS":
         return None
-    submitted = submission_before(log, verdicts[-1])
+    submitted = log.submission_before(verdicts[-1])
     return (verdicts[-1], str(submitted.data["commit"])) if submitted is not None else None
-
-
-def submission_before(log: Log, verdict: LogEvent) -> LogEvent | None:
-    """Return the submission that a verdict is about: the last one before it."""
-    before = log.ancestry(verdict.parents)
-    return next((each for each in reversed(log.events) if each.type == "submitted" and each.id in before), None)
 
 
 def kind_of(lane: str, lanes: LaneTable) -> Kind:

@@ -254,6 +254,7 @@ class AnchorElsewhere(ReferenceRule):
     def _named(self, summary: Mapping[str, object]) -> Iterator[tuple[Mention, str, str]]:
         """Yield the anchors that name a chapter: the anchor, the chapter, and the specification."""
         for mention in cast("WorkSummary", summary)["anchors"]:
-            match = _PATH_AND_CHAPTER.match(folded(mention[0][:PATH_LENGTH]))
+            name = folded(mention[0][:PATH_LENGTH]) if ".md" in mention[0] else ""
+            match = _PATH_AND_CHAPTER.match(name) if name else None
             if match is not None:
                 yield mention, match["chapter"], match["path"]

@@ -1,4 +1,4 @@
-"""Rules about single files of a batch scope. `batch_scopes` compares them."""
+"""Rules about single files of a batch scope. `checkpoints` compares them."""
 
 from __future__ import annotations
 

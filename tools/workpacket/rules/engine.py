@@ -37,9 +37,8 @@ ACROSS = (
     "drift",
     "across_packets",
     "missions",
-    "batch_scopes",
+    "checkpoints",
     "role_progress",
-    "commit_sidecar",
 )
 
 # The rules used so far: the reason of a finding is looked up here, without importing other rules.

@@ -16,7 +16,7 @@ from workpacket.documents.structured import (
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids, is_packet_id, leading_id, leading_word
 from workpacket.problem import Problem
-from workpacket.rules.dates import FIRST_YEAR, LAST_YEAR
+from workpacket.rules.keys_and_dates import FIRST_YEAR, LAST_YEAR
 from workpacket.rules.rule import DocumentRule, repeated
 from workpacket.rules.structured import (
     INVISIBLE,
@@ -304,8 +304,7 @@ class ItemTruncated(StructuredRule):
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         if not _BEHIND_BULLET.search(document.source.text):
             return
-        blocks = (block for section in document.outline.walk() for block in walk(section.blocks))
-        for item in (block for block in blocks if block.kind == "item" and block.children):
+        for item in (block for block in document.every_block if block.kind == "item" and block.children):
             first = item.children[0]
             spans = first.spans if first.kind == "paragraph" else ()
             if spans and _MIDDLE.match(document.source.text, *spans[0]):
@@ -391,6 +390,8 @@ class PlaceholderLeft(StructuredRule):
 
 _TOKEN = lazy_pattern(rf"[\w\u2010\u2011{INVISIBLE}-]+|WP\u2013[\w\u2013-]+")
 _LONGEST = 200  # the longest id that is examined
+# The characters, besides letters and digits, that make a key or an id look right.
+_ODD = frozenset(f"\u00a0\u2010\u2011\uff1a{INVISIBLE}")
 _KEY = lazy_pattern(
     rf"^[ \t]*+(?:[-*+][ \t]++)?[*`]*+(\w[\w \t{INVISIBLE}]{{1,59}}?)[*`]*+(:\u00a0|[:\uff1a])", re.MULTILINE
 )
@@ -411,6 +412,9 @@ class LookAlikeCharacter(StructuredRule):
             return
         for _, section in disguised_headings(document):
             yield self._odd(section.title_span, section.title)
+        unusual = document.source.unusual
+        if not any(character in _ODD or character.isalnum() for character in unusual) and "WP\u2013" not in text:
+            return
         known = {field.key for spec in document.layout.sections for field in spec.fields}
         for match in _KEY.finditer(text):
             odd = match[2] != ":" or not match[1].isascii()

@@ -13,7 +13,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import find_ids
 from workpacket.problem import Problem
 from workpacket.rules.identity import is_hollow
-from workpacket.rules.keys import is_near
+from workpacket.rules.keys_and_dates import is_near
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
 from workpacket.rules.structured import PLACEHOLDER, elsewhere, says_something
 from workpacket.text.blocks import Field, Item, Section, read_fields, walk
@@ -389,13 +389,13 @@ class TodoField(PacketRule):
                     yield self.fault(span, f"{field.key} is not filled in")
 
 
-_NOTHING: Final = re.compile(
+_NOTHING = lazy_pattern(
     r"\bcollected 0 items\b|\bno tests ran\b|\bno tests (?:were )?(?:found|to run|executed)\b|\bno test files\b"
     r"|\bran 0 tests\b|\brunning 0 tests\b|(?<![0-9.])0 (?:tests )?(?:passed|passing|selected)\b|\btests:? +0 total\b"
     r"|(?<![0-9.])0 tests? (?:ran|run|executed|found|collected)\b|\bno tests collected\b",
     re.IGNORECASE,
 )
-_SOMETHING: Final = re.compile(
+_SOMETHING = lazy_pattern(
     r"(?<![0-9.])[1-9][0-9]* (?:tests? )?(?:passed|passing|failed|failing)\b|\bran [1-9][0-9]* tests?\b"
     r"|\brunning [1-9][0-9]* tests?\b|^ok\b[ \t]+(?!.*\[no test)|^--- (?:PASS|FAIL)",
     re.IGNORECASE | re.MULTILINE,

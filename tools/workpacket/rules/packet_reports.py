@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
-from workpacket.documents.gate_logs import VERDICTS
 from workpacket.documents.packet import NOT_YET, Packet
 from workpacket.documents.structured import body_of
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.event_types import VERDICTS
 from workpacket.model.ids import WorkPacketId, find_ids
 from workpacket.model.lanes import HOLDER
 from workpacket.problem import Problem
@@ -17,9 +18,10 @@ from workpacket.rules.rule import DocumentRule
 from workpacket.rules.structured import PLACEHOLDER, says_something
 from workpacket.text.blocks import Section, normal_key, read_fields
 
+# A verdict, or the words in its place.
 _VERDICT = lazy_pattern(
-    r"(?:^|(?<=\r))[ \t]*(?:[-*+][ \t]+)?"
-    r"(?P<line>[*_`]*verdict[*_`]*[ \t]*:[*_`]*[ \t]*[*_`]*(?P<verdict>PASS|FAIL|OUTDATED)(?:\b|_))",
+    r"(?:^|(?<=\r))[ \t]*(?:[-*+][ \t]+)?(?P<line>[*_`]*verdict[*_`]*[ \t]*:[*_`]*[ \t]*[*_`]*"
+    r"(?:(?P<verdict>PASS|FAIL|CHANGES|OUTDATED)(?:\b|_)|(?P<other>[A-Za-z][^\r\n]*)))",
     re.IGNORECASE | re.MULTILINE,
 )
 _REPORT = lazy_pattern(r"(?i)\b(?:re)?validation report\b")
@@ -27,14 +29,27 @@ _REPORT = lazy_pattern(r"(?i)\b(?:re)?validation report\b")
 ReportRule = DocumentRule[Packet]
 
 
-def verdicts(document: Packet) -> list[re.Match[str]]:
-    """Return the verdicts of the reports in a packet, in text order. A report may have a heading of its own."""
-    reports = [placed.section for placed in document.placed if placed.spec.key == "validation_reports"]
+@lru_cache(maxsize=2)
+def _stated_verdicts(document: Packet) -> tuple[re.Match[str], ...]:
+    """Return what stands for a verdict in the reports of a packet, in text order. A report may have a heading of its
+    own.
+    """
+    if not document.source.mentions(b"verdict"):
+        return ()
     others = (*document.unknown, *document.sections_at((1,)))
-    reports += [section for section in others if _REPORT.search(section.title)]
+    reports = [*_reports(document), *(section for section in others if _REPORT.search(section.title))]
     matches = (_VERDICT.finditer(document.source.text, part.start, part.end) for part in reports)
     found = {match.start(): match for part in matches for match in part}
-    return [found[start] for start in sorted(found)]
+    return tuple(found[start] for start in sorted(found))
+
+
+def _reports(document: Packet) -> list[Section]:
+    return [placed.section for placed in document.placed if placed.spec.key == "validation_reports"]
+
+
+def verdicts(document: Packet) -> list[re.Match[str]]:
+    """Return the verdicts of the reports in a packet, in text order."""
+    return [match for match in _stated_verdicts(document) if match["verdict"]]
 
 
 def _is_finished(document: Packet) -> bool:
@@ -114,29 +129,26 @@ class VerdictContradicts(ReportRule):
             yield self.fault(last.span("line"), message)
 
 
-_SAID = lazy_pattern(
-    r"(?m)(?:^|(?<=\r))[ \t]*(?:[-*+][ \t]+)?[*_`]*verdict[*_`]*[ \t]*:[*_`]*[ \t]*[*_`]*(?P<said>[A-Za-z][^\r\n]*)",
-    re.IGNORECASE,
-)
-_A_VERDICT = lazy_pattern(r"(?i)(?:PASS|FAIL|OUTDATED(?:[_ ]ONLY)?|PENDING|N/?A|none|TODO|see|NOT)(?:\b|_)(?!ED|ING)")
+_NO_VERDICT_YET = lazy_pattern(r"(?i)(?:PENDING|N/?A|none|TODO|see|NOT)(?:\b|_)(?!ED|ING)")
 
 
 class VerdictUnknown(ReportRule):
     """Report with a verdict that is not one
 
-    Gates and boards know PASS, FAIL and OUTDATED_ONLY, so they see no verdict here.
+    Gates and boards know PASS, FAIL, CHANGES and OUTDATED_ONLY, so they see no verdict here.
 
-    Remedy: write one of the three.
+    Remedy: write one of the four.
     """
 
     severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Problem]:
-        reports = [placed.section for placed in document.placed if placed.spec.key == "validation_reports"]
-        for match in (one for part in reports for one in _SAID.finditer(document.source.text, part.start, part.end)):
-            if not _A_VERDICT.match(match["said"]) and not match["said"].startswith("<"):
+        reports = _reports(document)
+        for match in (match for match in _stated_verdicts(document) if match["other"]):
+            inside = any(part.start <= match.start() < part.end for part in reports)
+            if inside and not _NO_VERDICT_YET.match(match["other"]):
                 hint = f"write one of {', '.join(VERDICTS)}"
-                yield self.fault(match.span("said"), f"the verdict is {match['said'][:40]!r}", hint=hint)
+                yield self.fault(match.span("other"), f"the verdict is {match['other'][:40]!r}", hint=hint)
 
 
 _REPORTED_ON = lazy_pattern(
@@ -164,8 +176,9 @@ class ReportContradicts(ReportRule):
 
     def check(self, document: Packet) -> Iterator[Problem]:
         own = WorkPacketId.try_parse(document.own_id)
-        reports = [placed.section for placed in document.placed if placed.spec.key == "validation_reports"]
-        spans = ((part.start, part.end) for part in reports if own is not None)
+        reports = _reports(document)
+        named_in = own is not None and document.source.mentions(b"task packet")
+        spans = ((part.start, part.end) for part in reports if named_in)
         for match in (one for span in spans for one in _REPORTED_ON.finditer(document.source.text, *span)):
             named = [name for name, *_ in find_ids(match["said"])]
             if named and own is not None and all(name.base != own.base for name in named):
@@ -191,7 +204,8 @@ class ReportContradicts(ReportRule):
     def _other_versions(self, document: Packet, reports: list[Section]) -> Iterator[Problem]:
         """Report a verdict that was based on another version of the specification than the packet."""
         baseline = document.text_at("authority", "spec_baseline")
-        wanted = dict(_VERSIONED.findall(baseline.value)) if baseline is not None and reports else {}
+        stated = baseline is not None and reports and ".md" in baseline.value
+        wanted = dict(_VERSIONED.findall(baseline.value)) if baseline is not None and stated else {}
         for match in _REPORTED_SPEC.finditer(document.source.text, *_span_of(reports[-1])) if wanted else ():
             for stem, version in _VERSIONED.findall(match["said"]):
                 if wanted.get(stem, version) != version:
@@ -347,7 +361,8 @@ class ManifestIncomplete(ReportRule):
     strict_severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Problem]:
-        gates = list(_OPEN_GATE.finditer(document.source.text, *_span_of(_validation(document))))
+        text = document.source.text
+        gates = list(_OPEN_GATE.finditer(text, *_span_of(_validation(document)))) if "[ ]" in text else []
         if gates and _is_finished(document):
             more = f", nor {len(gates) - 1} more" if len(gates) > 1 else ""
             yield self.fault(
@@ -438,7 +453,7 @@ class StatusRepeated(ReportRule):
         metadata = document.placed_section("metadata")
         if metadata is None or not own or document.source.text.lower().count("status") < 2:
             return
-        reports = [placed.section for placed in document.placed if placed.spec.key == "validation_reports"]
+        reports = _reports(document)
         quoted = {id(inner) for report in reports for inner in report.walk()}  # reports quote the status they found
         later = (section for section in document.outline.walk() if section.start > metadata.section.end)
         blocks = [block for section in later if id(section) not in quoted for block in section.blocks]

@@ -75,6 +75,7 @@ _NO_CHANGES = lazy_pattern(
     r"(?im)(?:^|(?<=\r))[ \t]*[-*+][ \t]+(?P<said>(?:no (?:code|product|source) changes?(?: were made)?"
     r"|no files (?:were )?changed|nothing (?:was )?changed))[ \t.]*(?=[\r\n]|\Z)"
 )
+_UNCHANGED = (b"no change", b"no code", b"no product", b"no source", b"no files", b"nothing changed", b"nothing was")
 _CHANGED_FILE = lazy_pattern(
     r"(?m)(?:^|(?<=\r))[ \t>*+-]*Target File[*_`]*[ \t]*:[*_` \t]*(?P<path>(?!\.GOV/|docs/|path/)[\w./-]+\.\w+)"
 )
@@ -95,7 +96,7 @@ class NoChangesContradicts(StructuredRule):
         text = document.source.text
         placed = document.placed_section("status_handoff") if "Target File" in text else None
         span = (placed.section.start, placed.section.end) if placed is not None else (0, 0)
-        said = _NO_CHANGES.search(text, *span)
+        said = _NO_CHANGES.search(text, *span) if span[1] and document.source.mentions(*_UNCHANGED) else None
         changed = _CHANGED_FILE.search(text) if said is not None else None
         if said is not None and changed is not None:
             line = document.source.line_and_column(changed.start("path"))[0]
@@ -115,6 +116,8 @@ class LineageContradicts(StructuredRule):
     severity = "warning"
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        if not document.source.mentions(b"first "):
+            return
         own = WorkPacketId.try_parse(document.stem)
         placed = document.placed_section("lineage_audit")
         if own is None or (own.revision or 1) < 2 or placed is None:

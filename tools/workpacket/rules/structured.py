@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from typing import Final
+from functools import lru_cache
+from typing import Final, TypeAlias
 
 from workpacket.documents.document import FieldSpec, SectionSpec
 from workpacket.documents.structured import StructuredDocument, body_of, is_empty
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, out_of_order, repeated
-from workpacket.text.blocks import Block, Field, Section, normal_key, walk
+from workpacket.text.blocks import Block, Field, Section, normal_key
 from workpacket.text.edits import TextRun
 
 # Characters without a width, which editors do not show.
@@ -102,6 +103,7 @@ def content_of(document: StructuredDocument, field: Field) -> str:
 
 
 _BOX = lazy_pattern(r"\[[ xX]\]|~")
+HiddenHeading: TypeAlias = tuple[SectionSpec, tuple[int, int], Block | None]
 
 
 class SectionMissing(StructuredRule):
@@ -209,30 +211,29 @@ class FenceUnclosed(StructuredRule):
                 yield self.fault(span, f"never closed: everything up to line {block.end_line} is read as code{also}")
 
 
-def hidden_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec, tuple[int, int], Block | None]]:
-    """Yield the lines that name a required section which the document lacks: the section, the place, and the code or
+@lru_cache(maxsize=2)
+def hidden_headings(document: StructuredDocument) -> tuple[HiddenHeading, ...]:
+    """Return the lines that name a required section which the document lacks: the section, the place, and the code or
     comment that hides it, if that is the reason.
 
     If the section also exists outside, the hidden heading is a quotation.
     """
+    return tuple(_hidden_headings(document))
+
+
+def _hidden_headings(document: StructuredDocument) -> Iterator[HiddenHeading]:
     present = {placed.spec.key for placed in document.placed} | {spec.key for spec, _ in disguised_headings(document)}
     absent = {spec.key for spec in document.layout.sections if spec.required} - present
     if not absent:
         return
-    for section in document.outline.walk():
-        for block in walk(section.blocks):
-            if block.kind not in {"fence", "code", "html"}:
-                continue
-            for start, end in _lines_of(document, block):
-                match = _HEADING.match(document.source.text[start:end])
-                spec = (
-                    document.layout.section(match[2].rstrip(" \t#"))
-                    if match and len(match[1]) in document.layout.levels
-                    else None
-                )
-                if match and spec is not None and spec.key in absent:
-                    absent.discard(spec.key)
-                    yield spec, (start + match.start(1), start + match.end(2)), block
+    for block in (each for each in document.every_block if each.kind in {"fence", "code", "html"}):
+        for start, end in _lines_of(document, block):
+            match = _HEADING.match(document.source.text[start:end])
+            known = match is not None and len(match[1]) in document.layout.levels
+            spec = document.layout.section(match[2].rstrip(" \t#")) if match and known else None
+            if match and spec is not None and spec.key in absent:
+                absent.discard(spec.key)
+                yield spec, (start + match.start(1), start + match.end(2)), block
     for number in range(1, document.source.line_count + 1) if absent else ():
         start, end = document.source.line_span(number)
         spec = _named_by(document, document.source.text[start:end])
@@ -310,15 +311,14 @@ class HeadingHidden(StructuredRule):
         if " ##" not in document.source.text:
             return
         known = {spec.key for spec, *_ in hidden_headings(document)}
-        for section in document.outline.walk():
-            for item in (block for block in walk(section.blocks) if block.kind == "item"):
-                first = item.children[0] if item.children else item
-                if first.kind == "heading" and first.marker.startswith("##") and first.spans:
-                    title = first.text(document.source.text)
-                    named = document.layout.section(title)
-                    if named is None or named.key not in known:
-                        span = (first.start, first.spans[-1][1])
-                        yield self.fault(span, f"the heading {title[:60]!r} is inside a list item")
+        for item in (block for block in document.every_block if block.kind == "item"):
+            first = item.children[0] if item.children else item
+            if first.kind == "heading" and first.marker.startswith("##") and first.spans:
+                title = first.text(document.source.text)
+                named = document.layout.section(title)
+                if named is None or named.key not in known:
+                    span = (first.start, first.spans[-1][1])
+                    yield self.fault(span, f"the heading {title[:60]!r} is inside a list item")
 
     def _hidden_fields(self, document: StructuredDocument) -> Iterator[Problem]:
         """Report headings of fields, such as `### DONE_MEANS`, that a code block swallows."""
@@ -329,8 +329,7 @@ class HeadingHidden(StructuredRule):
         wanted = {spec.key: spec for placed in document.placed for spec in placed.spec.fields if spec.key not in given}
         if not wanted:
             return
-        fences = (one for section in document.outline.walk() for one in walk(section.blocks) if one.kind == "fence")
-        for block in fences:
+        for block in (one for one in document.every_block if one.kind == "fence"):
             inside = "###" in document.source.text[block.start : block.spans[-1][1]] if block.spans else False
             for start, end in block.spans if inside else ():
                 match = _HEADING.match(document.source.text[start:end])
@@ -370,8 +369,8 @@ def _is_code(document: StructuredDocument, position: int) -> bool:
     """Whether a position is in a code block or between backticks on its line."""
     line = document.source.line_and_column(position)[0]
     start, _ = document.source.line_span(line)
-    blocks = (block for section in document.outline.walk() for block in walk(section.blocks))
-    fenced = any(block.kind in {"fence", "code"} and block.line <= line <= block.end_line for block in blocks)
+    code = (block for block in document.every_block if block.kind in {"fence", "code"})
+    fenced = any(block.line <= line <= block.end_line for block in code)
     return fenced or document.source.text.count("`", start, position) % 2 == 1
 
 

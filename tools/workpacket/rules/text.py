@@ -16,6 +16,9 @@ _LONE_SURROGATES = lazy_pattern("[\udc80-\udcff]+")
 # Also characters without a width that no script needs; joiners are part of words and emoji.
 _CONTROLS = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u200b\u2060\ufeff]+")
 _WITHOUT_WIDTH = frozenset("\u200b\u2060\ufeff")
+_CONTROL_CHARACTERS = (
+    frozenset(map(chr, (*range(9), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0)))) | _WITHOUT_WIDTH
+)
 _WITH_NAMES = frozenset({"stub", "packet", "refinement"})
 # PowerShell reads a backtick with a letter as an escape; old code pages draw symbols for control characters.
 _MEANT_BY_CONTROLS = {
@@ -33,6 +36,7 @@ _WORD_BEFORE = lazy_pattern(r"[^\s\x00-\x1f]{1,20}\Z")
 _WORD_BEHIND = lazy_pattern(r"[^\s\x00-\x1f]{1,20}")
 # Embeddings, overrides and isolates. The marks U+200E, U+200F and U+061C belong to ordinary Hebrew and Arabic text.
 _BIDI = lazy_pattern("[\u202a-\u202e\u2066-\u2069]+")
+_BIDI_CHARACTERS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _CONFLICT = lazy_pattern(r"(?:^|(?<=\r))(?:(<{7}|>{7}|\|{7})(?=[ \r]|$)|={7}(?=\r|$))", re.MULTILINE)
 _HOME = lazy_pattern(
     r"(?:(?<=file://)|(?<![\w/.~-]))(/home/[^/\s`'\")]+|/Users/[^/\s`'\")]+|/root(?=/)|[A-Za-z]:\\Users\\[^\\\s`'\")]+)"
@@ -87,7 +91,8 @@ class NotUtf8(TextRule):
     """
 
     def check(self, document: Document) -> Iterator[Problem]:
-        if document.source.text.isascii() or said_already(document, "text_not_utf8"):
+        lost = any("\udc80" <= character <= "\udcff" for character in document.source.unusual)
+        if not lost or said_already(document, "text_not_utf8"):
             return
         for match in _LONE_SURROGATES.finditer(document.source.text):
             shown = " ".join(f"{ord(character) - 0xDC00:02x}" for character in match.group()[:8])
@@ -199,10 +204,10 @@ class ControlCharacter(TextRule):
     """
 
     def check(self, document: Document) -> Iterator[Problem]:
-        text = document.source.text
-        if _CONTROLS.search(text) is None or said_already(document, "yaml_character", "json_control_character"):
+        there = not _CONTROL_CHARACTERS.isdisjoint(document.source.unusual)
+        if not there or said_already(document, "yaml_character", "json_control_character"):
             return
-        garbled = [match.span() for match in mojibake(document.source.text)]
+        garbled = [match.span() for match in mojibake(document.source)]
         alike: dict[str, list[re.Match[str]]] = {}
         for match in _CONTROLS.finditer(document.source.text):
             if any(start <= match.start() < end for start, end in garbled) or _is_in_a_name(document, match):
@@ -255,7 +260,7 @@ class BidiControl(TextRule):
     """
 
     def check(self, document: Document) -> Iterator[Problem]:
-        if document.source.text.isascii():
+        if _BIDI_CHARACTERS.isdisjoint(document.source.unusual):
             return
         for match in _BIDI.finditer(document.source.text):
             names = ", ".join(f"U+{ord(character):04X}" for character in match.group()[:4])
@@ -295,8 +300,7 @@ class HomePath(TextRule):
 
     def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
-        starts = (at for start in _DRIVE_STARTS for at in places_of(start, text))
-        drives = sorted((one for at in starts if (one := _DRIVE.match(text, max(at - 1, 0)))), key=re.Match.start)
+        drives = sorted(_paths_on_drives(text), key=re.Match.start)
         if drives:
             shown = f"an absolute path: {drives[0][0][:80]}{_repeated(document, drives)}"
             yield self.fault(drives[0].span(), shown, hint="write it relative to the repository")
@@ -307,6 +311,16 @@ class HomePath(TextRule):
                 continue
             hint = "write it relative to the repository"
             yield self.fault(match.span(), f"a path into a home folder: {match.group()}", hint=hint)
+
+
+def _paths_on_drives(text: str) -> Iterator[re.Match[str]]:
+    for start in _DRIVE_STARTS:
+        for at in places_of(start, text):
+            # Most colons before a slash are those of addresses.
+            if text[at + 2 : at + 3] != "/" and text[at - 1 : at].isalpha():
+                found = _DRIVE.match(text, at - 1)
+                if found is not None:
+                    yield found
 
 
 class Mojibake(TextRule):
@@ -322,7 +336,7 @@ class Mojibake(TextRule):
     confidence = "likely"
 
     def check(self, document: Document) -> Iterator[Problem]:
-        found = list(mojibake(document.source.text))
+        found = list(mojibake(document.source))
         if not found:
             return
         first, meant = found[0], _meant(found[0].group())
@@ -362,9 +376,7 @@ class CharactersLost(TextRule):
 
     def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
-        line_at = document.source.line_and_column
-        signs = list(_LOST_SIGN.finditer(text))  # fast, because it begins with a letter
-        signs = [one for one in signs if _ABOUT_SECTIONS.search(document.source.line(line_at(one.start())[0]))]
+        signs = list(_lost_signs(document.source))
         if signs:
             message = (
                 f"{signs[0][0]!r} is probably a section number whose \u00a7 became an A{_repeated(document, signs)}"
@@ -376,7 +388,7 @@ class CharactersLost(TextRule):
                 yield self.fault(
                     (match.start(), match.start() + 1), "marks of the fence were lost", hint="write ```bash"
                 )
-        found = list(_LOST.finditer(text)) if asked or "\ufffd" in text else []
+        found = list(_LOST.finditer(text)) if asked or "\ufffd" in document.source.unusual else []
         if found:
             what = "U+FFFD" if found[0][0].startswith("\ufffd") else "question marks"
             message = f"{what} where other characters were{_repeated(document, found)}"
@@ -391,10 +403,17 @@ _LOST_SIGN = lazy_pattern(r"A(?<![\w.-]A)\d{1,2}(?:(?:\.\d{1,3})+|\.\d{1,2}\.x|-
 _ABOUT_SECTIONS = lazy_pattern(r"(?i)\b(?:main body|roadmap|spec_anchor|master spec)|_spec_v\d")
 
 
-def mojibake(text: str) -> Iterator[re.Match[str]]:
+def _lost_signs(source: Source) -> Iterator[re.Match[str]]:
+    """Yield section numbers that begin with an A, on lines about sections."""
+    for match in _LOST_SIGN.finditer(source.text):  # fast, because it begins with a letter
+        if _ABOUT_SECTIONS.search(source.line(source.line_and_column(match.start())[0])):
+            yield match
+
+
+def mojibake(source: Source) -> Iterator[re.Match[str]]:
     """Yield runs of characters that change when the wrong decoding is undone."""
-    if not text.isascii():
-        yield from (match for match in _MOJIBAKE.finditer(text) if _meant(match.group()))
+    if any("\u00c2" <= character <= "\u00f4" for character in source.unusual):
+        yield from (match for match in _MOJIBAKE.finditer(source.text) if _meant(match.group()))
 
 
 def _meant(garbled: str) -> str:
@@ -428,7 +447,8 @@ class FrontMatterTwice(TextRule):
 
     def check(self, document: Document) -> Iterator[Problem]:
         if document.kind not in _WITH_FRONT_MATTER:
-            only = _ONLY_BLOCK.match(document.source.text)
+            text = document.source.text
+            only = _ONLY_BLOCK.match(text) if text.startswith("---") else None
             if only is not None:
                 yield self.fault(only.span(1), f"documents of the kind {document.kind} have no front matter")
             return
@@ -439,8 +459,8 @@ class FrontMatterTwice(TextRule):
 
 def _second_block(source: Source) -> tuple[int, int] | None:
     """Return where a second block begins. Searches line by line, because a pattern for both would rescan long lines."""
-    spans = [source.line_span(number) for number in range(1, len(source.line_starts) + 1)]
-    lines = iter([(start, source.text[start:end].strip("\ufeff \t\r\n")) for start, end in spans])
+    spans = map(source.line_span, range(1, source.line_count + 1))
+    lines = ((start, source.text[start:end].strip("\ufeff \t\r\n")) for start, end in spans)
     if next(lines, (0, ""))[1] != "---" or all(line not in _MARKS for _, line in lines):
         return None
     start, mark = next(((start, line) for start, line in lines if line), (0, ""))

@@ -29,6 +29,8 @@ _MERGED_INTO = lazy_pattern(
     r"`?(?P<branch>[A-Za-z0-9][\w./-]*)`?"
 )
 
+_MERGED = ("ust merge ", "erge target", "erge Target", "ERGE TARGET")
+
 WorkPackageRule = DocumentRule[WorkPackage]
 
 
@@ -190,7 +192,9 @@ class PackageTargetContradicts(WorkPackageRule):
         target = document.text_at("merge_target_branch")
         if target is None or not target.value:
             return
-        for match in _MERGED_INTO.finditer(document.source.text, document.body):
+        text = document.source.text
+        places = sorted(at - 1 for words in _MERGED for at in places_of(words, text, document.body))
+        for match in (one for at in places if (one := _MERGED_INTO.match(text, at)) is not None):
             if match["branch"].rstrip(".") != target.value:
                 message = f"the text says {match['branch'].rstrip('.')}, but merge_target_branch is {target.value}"
                 yield self.fault(match.span("branch"), message)
@@ -283,9 +287,7 @@ class PackageDoneUnticked(WorkPackageRule):
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         lane = document.lane
-        log = document.source.text.lower().find("activity log", document.body)
-        moves = list(_MOVED.finditer(document.source.text, log)) if log >= 0 else []
-        passed = moves[-1] if moves and moves[-1]["passed"] else None
+        passed = _last_acceptance(document)
         finished = lane is not None and lane.value in _FINISHED
         if not finished and passed is None:
             return
@@ -311,6 +313,20 @@ _MOVED = lazy_pattern(
     r"|\bmoved to (?:done|approved)\b|\bdone override\b)|\blane=[a-z_]+|\bchanges requested\b"
     r"|\bstarted (?:implementation|review)\b)"
 )
+_ACTIVITY_LOG = lazy_pattern("(?i)activity log")
+_PASSED = (b"lane=done", b"lane=approved", b"review passed", b"moved to done", b"moved to approved", b"done override")
+
+
+def _last_acceptance(document: WorkPackage) -> re.Match[str] | None:
+    """Return the last entry of the activity log, if it says that the package was accepted."""
+    if not document.source.mentions(*_PASSED):
+        return None
+    text = document.source.text
+    log = _ACTIVITY_LOG.search(text, document.body)
+    moves = list(_MOVED.finditer(text, log.start())) if log is not None else []
+    return moves[-1] if moves and moves[-1]["passed"] else None
+
+
 _LOGGED = lazy_pattern(
     r"(?im)(?:^|(?<=\r))[-*] \d{4}-\S+ [\u2013-] (?P<agent>[^\r\n\u2013]{1,80}?) [\u2013-] "
     r"(?:shell_pid=\d+ [\u2013-] )?(?:lane=\w+ [\u2013-] )?"
@@ -335,7 +351,8 @@ class PackageReviewedByAuthor(WorkPackageRule):
             yield self.fault(reviewer.span, f"{reviewer.value} reviewed its own work")
             return
         authors: set[str] = set()
-        for match in _LOGGED.finditer(document.source.text, document.body):
+        logged = document.source.mentions(b"review passed")
+        for match in _LOGGED.finditer(document.source.text, document.body) if logged else ():
             agent = match["agent"].strip()
             if match["what"].casefold() != "review passed":
                 authors.add(agent)
@@ -424,6 +441,8 @@ class PackageRequirementUnlisted(WorkPackageRule):
 _FILES_LINE = lazy_pattern(r"\*\*Files?\*\*: (?P<said>[^\r\n]+)")
 _FILE = lazy_pattern(r"`(?P<path>[\w.-]+/[\w./-]+\.\w+)`")
 _MOST_FILES = 200
+# The characters of a path that matches only itself.
+_PLAIN_PATH = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-")
 
 
 class PackageFileUnowned(WorkPackageRule):
@@ -440,13 +459,14 @@ class PackageFileUnowned(WorkPackageRule):
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         owned = [text.value.removeprefix("./").rstrip("/") for text in document.owned_files]
         folders = tuple(f"{pattern.removesuffix('/**').removesuffix('/*')}/" for pattern in owned)
+        patterns = [pattern for pattern in owned if not _PLAIN_PATH.issuperset(pattern)]
         places = places_of("**File", document.source.text, document.body) if owned else ()
         lines = (line for at in places if (line := _FILES_LINE.match(document.source.text, at)) is not None)
         outside: list[re.Match[str]] = []
         for match in (one for line in lines for one in _FILE.finditer(document.source.text, *line.span("said"))):
             path = match["path"]
             # A package may read some files that it names; one that owns none of them owns the wrong ones.
-            if path.startswith(folders) or any(fnmatchcase(path, pattern) for pattern in owned):
+            if path in owned or path.startswith(folders) or any(fnmatchcase(path, pattern) for pattern in patterns):
                 return
             outside.append(match)
             if len(outside) == _MOST_FILES:

@@ -73,12 +73,14 @@ BASELINE = Limits(size=16 * MIB, nodes=600_000)
 
 _BOM_BYTES = b"\xef\xbb\xbf"
 _LINE_END = lazy_pattern(r"\r\n?|\n")
+# The bytes of ordinary text: white space that ends or indents lines, and printable ASCII.
+_ORDINARY = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
 
 
 class Source:
     """The text of the file at `path` (relative to the repository, with '/')."""
 
-    __slots__ = ("_digest", "_starts", "bom", "path", "text")
+    __slots__ = ("_digest", "_lowered", "_starts", "_unusual", "bom", "path", "text")
 
     def __init__(self, path: str, text: str, *, bom: bool = False) -> None:
         self.path = path
@@ -86,6 +88,8 @@ class Source:
         self.bom = bom
         self._starts: list[int] | None = None
         self._digest = ""
+        self._lowered: bytes | None = None
+        self._unusual: frozenset[str] | None = None
 
     @classmethod
     def from_bytes(cls, path: str, data: bytes) -> Source:
@@ -108,6 +112,30 @@ class Source:
     def sha1(self) -> str:
         """Return the SHA-1 of the raw bytes. Older documents pin specifications by this digest; it is never trusted."""
         return hashlib.sha1(self.encode(), usedforsecurity=False).hexdigest()
+
+    @property
+    def unusual(self) -> frozenset[str]:
+        """Return the characters of the text that are neither printable ASCII, nor tabs, nor line ends. Several rules
+        look for such characters, and few documents have more than a dash.
+        """
+        if self._unusual is None:
+            rest = self.lowered.translate(None, _ORDINARY)
+            self._unusual = frozenset(rest.decode("utf-8", "surrogatepass"))
+        return self._unusual
+
+    @property
+    def lowered(self) -> bytes:
+        """Return the text as bytes, with small letters for the capitals of ASCII."""
+        if self._lowered is None:
+            self._lowered = self.text.encode("utf-8", "surrogatepass").lower()
+        return self._lowered
+
+    def mentions(self, *words: bytes) -> bool:
+        """Whether any of these words, in small letters of ASCII, is in the text, whatever its capitals. Much faster
+        than a pattern, and a pattern that is not used need not be compiled.
+        """
+        lowered = self.lowered
+        return any(word in lowered for word in words)
 
     @property
     def line_starts(self) -> list[int]:

@@ -31,7 +31,6 @@ from workpacket.lifecycle.coverage import (
     kind_of,
     only_adds,
     stated_scope,
-    submission_before,
     uncovered,
 )
 from workpacket.lifecycle.gates import ends_unjudged
@@ -215,7 +214,7 @@ class _Coverage:
         """
         if resolved(self.repository, f"{judged.commit}^{{commit}}") is not None:
             return judged
-        submitted = submission_before(self.logs[judged.packet], self.verdicts[judged.packet][0])
+        submitted = self.logs[judged.packet].submission_before(self.verdicts[judged.packet][0])
         if submitted is None or not is_described(self.repository, submitted, self.head):
             return None
         work = submitted.data["work"]

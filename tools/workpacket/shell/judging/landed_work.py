@@ -16,7 +16,7 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, is_ancestor, landing_of, resolved
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import Log, read_logs
-from workpacket.lifecycle.coverage import Uncovered, is_governance, judging, submission_before
+from workpacket.lifecycle.coverage import Uncovered, is_governance, judging
 from workpacket.lifecycle.gates import ends_unjudged, settles_by_landing
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import LogEvent
@@ -114,7 +114,7 @@ def merge_faults(repository: Repository, tip: str, log: Log, policy: LifecyclePo
         return []
     verdict, commit = said[0], arrived[log.packet]
     with trial_merges(repository) as trials:
-        landing = _landing_of(repository, tip, commit, submission_before(log, verdict))
+        landing = _landing_of(repository, tip, commit, log.submission_before(verdict))
         faults = _faults(repository, trials, landing, policy)
         if landing != commit:
             faults += _landed_otherwise(repository, trials, tip, said[1], log.packet)

@@ -1,4 +1,4 @@
-"""Rules that compare the files of a batch scope: its checkpoint, tasks and dependencies."""
+"""Rules that compare checkpoints: the files of a batch scope, and the sidecars of a run."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from workpacket.documents.batch import SATISFIED
 from workpacket.documents.batch_scope import is_elsewhere, normal_path, overlap
-from workpacket.documents.summary import BatchSummary, Mention, circles
+from workpacket.documents.summary import BatchSummary, Mention, SidecarSummary, circles
 from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule
+from workpacket.rules.rule import RepositoryRule, out_of_order, repeated
+from workpacket.text.formats import date_time
 
 
 class File(NamedTuple):
@@ -303,3 +304,50 @@ class BatchFilesDisagree(RepositoryRule):
                 if here and there and here.isdisjoint(there):
                     message = f"{name} changes {', '.join(sorted(here))}, but in tasks.yaml {', '.join(sorted(there))}"
                     yield self.finding(scope.checkpoint.path, (line, column), message)
+
+
+class SidecarMilestoneTwice(RepositoryRule):
+    """Two checkpoints of a run with the same milestone
+
+    One of them was copied or edited; a resumed run would repeat a milestone, or skip one.
+
+    Remedy: correct `milestone_index`, or delete the sidecar that is wrong: the commit message names the milestone.
+    """
+
+    severity = "warning"
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        for run in _runs(repository):
+            for (path, sidecar), (earlier, _) in repeated(run, lambda one: one[1]["milestone"]):
+                message = f"milestone {sidecar['milestone']} already has a checkpoint: {earlier}"
+                yield self.finding(path, sidecar["milestone_place"], message)
+
+
+class SidecarOrder(RepositoryRule):
+    """Checkpoint that is older than an earlier milestone
+
+    The order of the milestones decides where a run resumes, so a wrong number resumes it in the wrong place.
+
+    Remedy: correct `milestone_index` or `created_at`.
+    """
+
+    severity = "warning"
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        for run in _runs(repository):
+            timed = [one for one in run if not date_time(one[1]["created"]) and one[1]["created"].endswith("Z")]
+            for (path, sidecar), (_, earlier) in out_of_order(timed, lambda one: one[1]["created"][:19]):
+                message = (
+                    f"created {sidecar['created']}, before milestone {earlier['milestone']} ({earlier['created']})"
+                )
+                yield self.finding(path, sidecar["created_place"], message)
+
+
+def _runs(repository: RepositorySummaries) -> Iterator[list[tuple[str, SidecarSummary]]]:
+    """Yield the checkpoints of each run, in the order of their milestones."""
+    runs: dict[str, list[tuple[str, SidecarSummary]]] = {}
+    for path, sidecar in sorted(repository.sidecars.items()):
+        if sidecar["run"] and sidecar["milestone"] >= 0:
+            runs.setdefault(sidecar["run"], []).append((path, sidecar))
+    for run in runs.values():
+        yield sorted(run, key=lambda one: one[1]["milestone"])
