@@ -143,7 +143,7 @@ def test_a_branch_without_a_packet_needs_an_id(governed: Governed, command: str)
     begun(governed)
     refused = governed(*command.split())
     assert refused.status == 2
-    assert "give a WP_ID: the branch main does not belong to a packet (missing_argument)" in refused.err
+    assert "give a WP_ID: branch main does not belong to a packet (missing_argument)" in refused.err
 
 
 def test_where_the_policy_says_so_commands_commit_what_they_wrote(governed: Governed) -> None:

@@ -110,7 +110,9 @@ def submit(
 
 def _as(actor: str, *, commit: bool = False) -> list[str]:
     if not actor:
-        raise WorkpacketError("actor_unknown", "a move needs an actor", hint="name the agent that makes it")
+        raise WorkpacketError(
+            "actor_unknown", "a move requires an actor", hint="give the name of the agent that makes it"
+        )
     return [f"--as={actor}", *(["--commit"] if commit else [])]
 
 

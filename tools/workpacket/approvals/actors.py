@@ -122,8 +122,8 @@ class Actors(Value):
         if self.person(judge) == judge and "operator" not in self.separation:
             return ""
         if same:
-            return f"{judge} and {coder}, who worked on it, have the same person behind them, {self.person(judge)}"
-        return f"{judge} and {coder}, who worked on it, have a key or a principal in common with the same person"
+            return f"{judge} and {coder}, who worked on it, are the same person, {self.person(judge)}"
+        return f"{judge} and {coder}, who worked on it, share a key or a principal with the same person"
 
     def _traits(self, name: str) -> frozenset[str]:
         """Return the keys, principals and persons that identify the person behind a name, including those of related
@@ -166,13 +166,15 @@ def read_actors(table: object, verdict: object = None) -> Actors:
     known: dict[str, KnownActor] = {}
     for name in fields.names():
         if not ACTOR_NAME.fullmatch(name):
-            fields.fault(name, "is not a name on one line")
+            fields.fault(name, "is not a single-line name")
         _judge_spelling(name, known, fields)
         known[name] = _actor(name, fields.inner(name))
     for actor in known.values():
         operator = known.get(actor.operator)
         if actor.operator and (operator is None or operator.kind != "person"):
-            fields.fault(actor.name, f"has the operator {actor.operator!r}, which is not a person in this table")
+            fields.fault(
+                actor.name, f"has the operator {actor.operator!r}, who is not listed as a person in this table"
+            )
     if faults:
         return Actors(separation=separation, present=True, faults=tuple(faults))
     return Actors(known, separation, present=True)
@@ -191,7 +193,7 @@ def _judge_spelling(name: str, known: Iterable[str], fields: Fields) -> None:
         fields.fault(name, "begins or ends with a space, or contains invisible characters")
     twin = next((other for other in known if spelling(other) == spelling(name)), None)
     if twin is not None:
-        fields.fault(name, f"is another spelling of the name {twin!r}")
+        fields.fault(name, f"differs from the name {twin!r} only in spelling")
 
 
 def _actor(name: str, fields: Fields) -> KnownActor:

@@ -109,7 +109,7 @@ def _read_line(line: str, number: int) -> Signer:
         raise WorkpacketError(_MALFORMED_SIGNERS, "namespaces= may contain only literal names")
     if not namespaces:
         raise WorkpacketError(
-            _MALFORMED_SIGNERS, "namespaces= is missing: without it, the key would sign for everything"
+            _MALFORMED_SIGNERS, "namespaces= is missing: without it, the key would be valid for every purpose"
         )
     key = read_key_fields(kind, encoded)
     return Signer(principal, key, namespaces, _date(values, "valid-after"), _date(values, "valid-before"), number)
@@ -125,11 +125,11 @@ def _read_options(text: str) -> dict[str, str]:
                 _MALFORMED_SIGNERS, f"invalid options: expected {', '.join(_OPTIONS)}, each with a quoted value"
             )
         if match.group(1) in values:
-            raise WorkpacketError(_MALFORMED_SIGNERS, f"the option {match.group(1)} appears twice")
+            raise WorkpacketError(_MALFORMED_SIGNERS, f"option {match.group(1)} appears twice")
         values[match.group(1)] = match.group(2)
         position = match.end()
     if text.endswith(","):
-        raise WorkpacketError(_MALFORMED_SIGNERS, "the options end with a comma")
+        raise WorkpacketError(_MALFORMED_SIGNERS, "the options end with a trailing comma")
     return values
 
 

@@ -110,7 +110,7 @@ def signature_from(answer: Touched, key: PublicKey, origin: str, message: bytes)
     except ValueError as fault:
         return Problem(_UNFIT, f"the browser's answer is not a signature: {fault}")
     if party != hashlib.sha256(key.application.encode()).digest():
-        return Problem(_UNFIT, f"the key that answered belongs to an application other than {key.application}")
+        return Problem(_UNFIT, f"the key that answered was registered for an application other than {key.application}")
     stated = fido.flags.to_bytes(1, "big") + fido.counter.to_bytes(4, "big")
     numbers = string(_positive(r)) + string(_positive(s))
     page = string(origin.encode()) + string(answer.client_data) + string(b"")
@@ -132,7 +132,7 @@ def key_from(answer: Registered, challenge: bytes, origin: str, *, synced: bool)
     `synced`.
     """
     if not was_asked(answer.client_data, client_data_of(challenge, origin, "webauthn.create")):
-        return Problem("client_data_wrong", f"the browser registered no key for the page {origin}")
+        return Problem("client_data_wrong", f"the browser registered no key for {origin}")
     fields = Reader(answer.authenticator_data)
     try:
         party, flags, _, _ = fields.raw(32), fields.byte(), fields.u32(), fields.raw(16)
@@ -143,9 +143,9 @@ def key_from(answer: Registered, challenge: bytes, origin: str, *, synced: bool)
     except WireFault as fault:
         return Problem(_UNFIT, f"the browser's answer is not a new ECDSA key: {fault}")
     if party != hashlib.sha256(LOCAL.encode()).digest() or flags & _NEW_AND_TOUCHED != _NEW_AND_TOUCHED:
-        return Problem(_UNFIT, f"the browser's answer is not a touched key that belongs to {LOCAL}")
+        return Problem(_UNFIT, f"the browser's answer does not come from a security key registered for {LOCAL}")
     if flags & _MAY_BE_BACKED_UP and not synced:
-        return Problem("passkey_synced", "the passkey may be copied to other devices, which the policy does not accept")
+        return Problem("passkey_synced", "the passkey can be copied to other devices, which the policy does not allow")
     parts = (FIDO_ECDSA.encode(), b"nistp256", b"\4" + x + y, LOCAL.encode())
     return NewKey(read_key_blob(b"".join(map(string, parts))), credential)
 

@@ -67,7 +67,7 @@ def _read(name: str, data: bytes) -> Envelope:
     digest = hashlib.sha256(data).hexdigest()
     # The name is how events and revocations refer to it.
     if name != envelope_name(digest):
-        raise WorkpacketError("envelope_renamed", f"its bytes or its name were changed: its digest is {digest}")
+        raise WorkpacketError("envelope_renamed", f"its bytes or its file name were changed: its digest is {digest}")
     envelope = _closed(load_json(data), "the envelope", ("payload", "payloadType", "signatures"))
     kind = envelope["payloadType"]
     if kind != PAYLOAD_TYPE:
@@ -79,7 +79,7 @@ def _read(name: str, data: bytes) -> Envelope:
     if len(signatures) > 1:
         raise WorkpacketError(
             "signature_surplus",
-            f"the envelope has {len(signatures)} signatures; each person needs a separate envelope",
+            f"the envelope has {len(signatures)} signatures; each person needs their own envelope",
         )
     signature = _closed(signatures[0], "the signature", ("keyid", "sig"))
     key_id = signature["keyid"]
@@ -95,7 +95,9 @@ def _read(name: str, data: bytes) -> Envelope:
 
 def _closed(value: object, what: str, keys: tuple[str, ...]) -> dict[str, object]:
     if not isinstance(value, dict) or sorted(value) != sorted(keys):
-        raise WorkpacketError("envelope_malformed", f"{what} is not an object with exactly the keys {', '.join(keys)}")
+        raise WorkpacketError(
+            "envelope_malformed", f"{what} is not an object with exactly these keys: {', '.join(keys)}"
+        )
     return value
 
 

@@ -118,7 +118,7 @@ class EventSignatures:
             return signer
         message_bytes = event.signed_bytes() if file is None else without_signature(file, event.sig)
         if not signer.made(blob[-_PROOF:], message_bytes):
-            what = f"the signature of {signer.fingerprint} is not over this event"
+            what = f"the signature by {signer.fingerprint} does not match this event"
             return _refused(signer.fingerprint, "event_signature_invalid", what)
         return self._judge_actor(event, signer)
 
@@ -128,7 +128,7 @@ class EventSignatures:
             return _refused("", "event_signature_invalid", signature.message)
         point = signature.key.material
         if not isinstance(point, EdwardsPoint) or signature.fido is not None:
-            what = f"events are signed by keys of kind ssh-ed25519, not {signature.key.kind}"
+            what = f"events must be signed by ssh-ed25519 keys, not {signature.key.kind}"
             return _refused(signature.key.fingerprint, "event_signature_invalid", what)
         return self._signers.setdefault(blob[:-_PROOF], _Signer(signature, point))
 
@@ -151,7 +151,7 @@ class EventSignatures:
         actor = self.actors.by_name[name]
         needed = ROLE_OF.get(event.type, "")
         if KIND_IN_EVENTS[actor.kind] != event.actor.kind:
-            return f"{name} is of kind {KIND_IN_EVENTS[actor.kind]}, not {event.actor.kind}"
+            return f"{name} is listed as {KIND_IN_EVENTS[actor.kind]}, but the event says {event.actor.kind}"
         if needed and needed not in actor.roles:
             return f"{event.type} requires the role {needed}, which {name} does not have"
         return ""
@@ -212,15 +212,15 @@ def _objection(
     """Return code and message for a valid signature that does not count."""
     key = signature.key
     if key.blob in trusted.revoked:
-        return "log_checkpoint_revoked", f"the key {key.fingerprint} is revoked"
+        return "log_checkpoint_revoked", f"key {key.fingerprint} is revoked"
     if signer is None:
-        return _SIGNER, f"allowed_signers on the base does not list the key {key.fingerprint}"
+        return _SIGNER, f"allowed_signers on the base does not list key {key.fingerprint}"
     if CHECKPOINT_NAMESPACE not in signer.namespaces or not trusted.policy.holds(signer.principal, ROLE):
-        return _SIGNER, f"{signer.principal} requires the role {ROLE} and a key for {CHECKPOINT_NAMESPACE}"
+        return _SIGNER, f"{signer.principal} needs the role {ROLE} and a key for {CHECKPOINT_NAMESPACE}"
     if told is None or told > judged + CLOCK_SKEW:
         return _OUT_OF_TIME, "the checkpoint is dated in the future"
     if not (signer.valid_at(told) and signer.valid_at(judged)):
-        return _OUT_OF_TIME, f"the key of {signer.principal} on line {signer.line} is not valid at this time"
+        return _OUT_OF_TIME, f"the key of {signer.principal} on line {signer.line} was not valid at this time"
     return None
 
 

@@ -130,18 +130,20 @@ def _edwards_point(fields: Reader) -> EdwardsPoint:
     if height >= _FIELD:
         raise WorkpacketError("key_malformed", "the ed25519 key is not in its canonical form")
     if height in _WEAK_POINTS:
-        raise WorkpacketError("key_weak", "the ed25519 key is a point of small order: anyone can sign for it")
+        raise WorkpacketError(
+            "key_weak", "the ed25519 key is a point of small order, so anyone could forge its signatures"
+        )
     return EdwardsPoint(data)
 
 
 def _curve_point(fields: Reader, curve: str) -> CurvePoint:
     named = fields.text()
     if named != curve:
-        raise WorkpacketError("key_malformed", f"the key names the curve {named} but its type requires {curve}")
+        raise WorkpacketError("key_malformed", f"the key specifies the curve {named}, but its type requires {curve}")
     data = fields.string()
     # 4: both coordinates follow. A compressed point would be a second encoding of the same key.
     if len(data) != 1 + 2 * CURVE_WIDTHS[curve] or data[0] != 4:
-        raise WorkpacketError("key_malformed", f"the key is not an uncompressed point of {curve}")
+        raise WorkpacketError("key_malformed", f"the key is not an uncompressed point on {curve}")
     return CurvePoint(curve, data)
 
 

@@ -142,7 +142,7 @@ def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[P
         return (
             Problem(
                 "approvers_unnamed",
-                "the table [approvals] is missing, so no one may approve",
+                "the [approvals] table is missing, so no one may approve",
                 Location(path),
             ),
         )
@@ -213,9 +213,9 @@ def _gate(fields: Fields, roles: dict[str, frozenset[str]]) -> GatePolicy:
             fields.fault("roles", f"names the role {role!r}, which is not in [approvals.roles]")
     eligible = {principal.casefold() for role in gate.roles for principal in roles.get(role, ())}
     if len(eligible) < gate.threshold:
-        fields.fault("threshold", f"is {gate.threshold}, but the number of people with its roles is {len(eligible)}")
+        fields.fault("threshold", f"is {gate.threshold}, but only {len(eligible)} people have one of its roles")
     if gate.legacy_tokens and gate.threshold > 1:
-        fields.fault("legacy_tokens", "cannot be counted as people, but the threshold is above 1")
+        fields.fault("legacy_tokens", "is above 1, but its approvers cannot be counted as individual people")
     return gate
 
 
@@ -319,10 +319,10 @@ def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pi
         return seen
     if pinned.root_commit != seen.root_commit:
         return Problem(
-            "trust_file_foreign", f"the trust file belongs to the repository whose first commit is {pinned.root_commit}"
+            "trust_file_foreign", f"the trust file belongs to the repository with the root commit {pinned.root_commit}"
         )
     if pinned.base == seen.base and pinned.policy != seen.policy:
-        what = f"the base is still the commit {seen.base}, but has a different policy: its objects were overwritten"
+        what = f"the base is still commit {seen.base}, but its policy is different: git objects were overwritten"
         return Problem("policy_rolled_back", what)
     if pinned_is_ancestor:
         return seen
@@ -330,8 +330,8 @@ def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pi
         return pinned
     return Problem(
         "policy_rolled_back",
-        f"the base {seen.base} does not contain {pinned.base}, where the policy was last seen, and has a different "
-        f"policy",
+        f"base {seen.base} has a different policy and does not contain {pinned.base}, the commit where the "
+        "policy was last seen",
     )
 
 
@@ -389,7 +389,7 @@ def read_record(data: bytes) -> tuple[NewRoot, ...] | Problem:
 def _entry(fields: Fields, faults: list[str]) -> NewRoot:
     root = NewRoot(
         at=fields.text("at", _INSTANT, "a valid time"),
-        reason=fields.text("reason", _REASON, "one line of text without quotes and backslashes"),
+        reason=fields.text("reason", _REASON, "a single line of text without quotes or backslashes"),
         replaced=fields.text("replaced", SHA256, "a SHA-256 digest"),
         policy=fields.text("policy", SHA256, "a SHA-256 digest"),
     )
@@ -424,18 +424,18 @@ def unfit_record(change: PolicyChange) -> Iterator[Problem]:
         return
     known = () if isinstance(old, Problem) else old
     if not change.after.startswith(change.before) or len(new) != len(known) + 1:
-        yield _unfit("a change must keep every byte of the record and add one entry at its end")
+        yield _unfit("a change must preserve every byte of the record and append exactly one entry")
         return
     root = new[-1]
     if (root.replaced, root.policy) != (change.replaced, change.policy):
         yield _unfit(
-            f"its last entry replaces the policy {root.replaced[:12]} with {root.policy[:12]}, but the base "
-            f"has {change.replaced[:12]} and the change {change.policy[:12]}"
+            f"its last entry replaces policy {root.replaced[:12]} with {root.policy[:12]}, but the base has "
+            f"{change.replaced[:12]} and the change {change.policy[:12]}"
         )
     if root.policy in {digest for each in known for digest in (each.replaced, each.policy)}:
-        yield _unfit(f"the policy {root.policy[:12]} was already in force once, and a digest counts only once")
+        yield _unfit(f"policy {root.policy[:12]} was already in force once, and no policy can be put in force twice")
     if root.policy not in change.named:
-        what = f"the CI configuration on the base does not name the new policy: {VARIABLE}={root.policy}"
+        what = f"the CI configuration on the base does not contain the new policy's digest: {VARIABLE}={root.policy}"
         yield Problem("reanchor_unnamed", what, Location(REANCHORED_PATH))
 
 

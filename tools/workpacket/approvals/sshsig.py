@@ -110,10 +110,13 @@ def check_signature(signature: SshSignature, message: bytes) -> Problem | None:
     problem.
     """
     if signature.fido is not None and not signature.fido.touched:
-        return Problem("touch_missing", "the token signed without a touch, so a program may have used it")
+        return Problem("touch_missing", "the security key signed without being touched, so a program may have used it")
     wrapped = to_be_signed(signature.namespace, signature.hash_name, message)
     if signature.page is not None and not signature.page.was_asked_for(wrapped):
-        what = f"the page {signature.page.origin} was not asked for these bytes, or was part of another site's page"
+        what = (
+            f"the page {signature.page.origin} was not asked to sign these bytes, or was embedded in another site's "
+            "page"
+        )
         return Problem("client_data_wrong", what)
     if _holds(signature, _signed_bytes(signature, wrapped)):
         return None
@@ -132,7 +135,7 @@ def _read(blob: bytes, wanted: str) -> SshSignature:
     fields.end()
     if namespace != wanted.encode():
         shown = namespace[:80].decode("ascii", "backslashreplace")
-        raise WorkpacketError("namespace_wrong", f"the signature was made for {shown!r}, not for {wanted!r}")
+        raise WorkpacketError("namespace_wrong", f"the signature was made for the namespace {shown!r}, not {wanted!r}")
     # Nothing reads it, so any content would make a second file with the same meaning.
     if reserved:
         raise WireFault("its reserved field is not empty")
@@ -189,7 +192,7 @@ def _proof(key: PublicKey, data: bytes) -> bytes:
     # In full length: without its leading zero bytes, an RSA signature would have a second encoding.
     length = 64 if isinstance(key.material, EdwardsPoint) else (key.material.modulus.bit_length() + 7) // 8
     if len(data) != length:
-        raise WireFault(f"a signature of this key has {length} bytes, but this one has {len(data)}")
+        raise WireFault(f"a signature by this key has {length} bytes, but this one has {len(data)}")
     return data
 
 

@@ -125,7 +125,9 @@ def read_statement(payload: bytes) -> Statement | Problem:
     except NotCanonical as fault:
         return Problem("statement_malformed", str(fault))
     if canonical != payload:
-        return Problem("statement_not_canonical", "the payload is not the canonical form of its statement")
+        return Problem(
+            "statement_not_canonical", "the payload is not the canonical form of the statement that it contains"
+        )
     return statement
 
 

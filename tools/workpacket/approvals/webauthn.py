@@ -58,10 +58,10 @@ class Page(Value):
 def read_page(fields: Reader, flags: int) -> Page:
     """Read what follows the flags and the counter in a page's signature; raise `WireFault` if it is malformed."""
     if flags & ~_KNOWN_FLAGS or (flags & _IS_BACKED_UP and not flags & _MAY_BE_BACKED_UP):
-        raise WireFault(f"its flags are {flags:#04x}, which no token sets when it signs on a page")
+        raise WireFault(f"its flags are {flags:#04x}, which no security key sets when it signs on a page")
     origin, client_data, extensions = fields.text(), fields.string(), fields.string()
     if not _ORIGIN.fullmatch(origin):
-        raise WireFault("its origin is not that of a web page")
+        raise WireFault("its origin is not a web origin")
     if extensions:
         raise WireFault("it has extensions")
     return Page(origin, client_data)
@@ -127,9 +127,9 @@ def read_pages_accepted(fields: Fields) -> PagesAccepted:
     fields.end()
     for origin in accepted.origins:
         if not any(_belongs(origin, each) for each in accepted.relying_parties):
-            fields.fault("origins", f"names {origin}, which does not belong to any of rp_ids")
+            fields.fault("origins", f"lists {origin}, which does not belong to any entry in rp_ids")
     if accepted.port and not accepted.accept(LOCAL, local_origin(accepted.port)):
-        fields.fault("port", f"is {accepted.port}, but {local_origin(accepted.port)} is not among origins")
+        fields.fault("port", f"is {accepted.port}, but origins does not list {local_origin(accepted.port)}")
     return accepted
 
 

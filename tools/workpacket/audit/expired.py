@@ -77,7 +77,7 @@ def _changed_files(log: Log, digest_of: DigestOf, reports: Sequence[Report]) -> 
         what = "is gone" if present is None else "has changed since"
         code = "evidence_changed" if event.type == "verdict.given" else "approved_file_changed"
         yield audit_finding(
-            code, path, 0, f"{event.type} of {log.packet} at {event.at} relies on this file, which {what}"
+            code, path, 0, f"{event.type} of {log.packet} at {event.at} depends on this file, which {what}"
         )
 
 
@@ -91,7 +91,7 @@ def _evidence_faults(log: Log) -> Iterator[Problem]:
                 message = f"{criterion!r} is marked as met by a command whose exit code is not recorded"
                 yield _of_rule(EvidenceExitCodeMissing, event.path, message)
             if nothing := ran_nothing(str(row.get("log_tail", ""))):
-                message = f"{criterion!r} is marked as met, but the log says {nothing!r}"
+                message = f"{criterion!r} is marked as met, but according to the log {nothing!r}"
                 yield _of_rule(EvidenceRanNothing, event.path, message)
 
 
@@ -103,7 +103,7 @@ def _zombies(state: PacketState) -> Iterator[Problem]:
     if unfinished(state.lane):
         return
     for run in state.open_runs:
-        message = f"the run {run.run} was never closed, although {state.packet} is {state.lane}"
+        message = f"run {run.run} was never closed, although {state.packet} is {state.lane}"
         yield audit_finding("run_zombie", run.linked.path, 1, message)
 
 
@@ -113,7 +113,7 @@ def _expired(state: PacketState, now: str) -> Iterator[Problem]:
     for event in state.waivers:
         end = event.text("expires_at") or ""
         if end <= now:
-            message = f"the waiver of {event.text('rule')} for {state.packet} expired at {end}"
+            message = f"the waiver of {event.text('rule')} for {state.packet} expired on {end}"
             yield audit_finding("waiver_expired", event.path, 1, message)
 
 

@@ -129,7 +129,7 @@ def _obstacles(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
         return
     if state.forked:
         moves = " and ".join(f"{move.type} by {move.actor.id} at {move.at}" for move in state.latest_moves)
-        yield f"It was moved on two branches: {moves}. A person must settle it."
+        yield f"It was moved on two branches: {moves}. A person must resolve this."
     if packet.lane == "BLOCKED" and state.latest_moves:
         move = state.latest_moves[-1]
         yield f"Blocked by {move.actor.id} since {move.at}: {move.text('reason') or 'no reason given'}"
@@ -139,7 +139,7 @@ def _obstacles(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
     yield from _waits_for(facts, packet)
     if packet.lane == "IN_PROGRESS" and not lease_held(state, facts.now):
         holder = f", last held by {state.lease.holder}" if state.lease is not None and state.lease.holder else ""
-        yield f"It has no holder: the lease has ended or was released{holder}."
+        yield f"It has no holder: the lease has expired or was released{holder}."
     if packet.light and packet.lane == "STUB":
         yield "It has not been started."
     elif packet.lane == "STUB" and packet.refinement is None:
@@ -263,7 +263,7 @@ def _unproved(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> Iterator[
                 message = f"DONE_MEANS {criterion.number}, {criterion.text[:100]!r}: {each.suspect}"
                 yield audit_finding("proof_changed", packet.packet_path, criterion.line, message)
     for stray in traced.strays:
-        message = f"evidence for {stray.criterion[:100]!r}, which is not a line of DONE_MEANS"
+        message = f"evidence for {stray.criterion[:100]!r}, which is not listed in DONE_MEANS"
         yield audit_finding("evidence_without_criterion", stray.source, stray.line, message)
 
 
@@ -278,7 +278,7 @@ def _containment(traced: Trace) -> Iterator[Problem]:
 def _target_doubts(commit: TracedCommit) -> Iterator[Problem]:
     yield from _on_target(commit)
     if commit.seen is not None and datetime.fromisoformat(commit.seen.at) > _instant(commit.event.at) + _SKEW:
-        recorded = f"was recorded at {commit.event.at} as containing the work"
+        recorded = f"was recorded at {commit.event.at} as the commit that contains the work"
         message = f"{commit.id[:12]}, committed at {commit.seen.at}, {recorded}"
         yield audit_finding("containment_too_early", commit.event.path, 1, message)
 
@@ -328,7 +328,7 @@ def uncovered_findings(facts: AuditFacts, left: Sequence[Requirement]) -> list[P
         return []
     path = facts.specification.path
     return [
-        audit_finding("requirement_without_packet", path, one.first, f"no packet is based on {one.title!r}")
+        audit_finding("requirement_without_packet", path, one.first, f"no packet uses {one.title!r} as its base")
         for one in left
     ]
 
@@ -523,9 +523,9 @@ def _gaps(
             sum(one.state in {"holds", "moved"} for one in anchors),
             len(anchors),
         ),
-        Gap("Criteria of all packets that have evidence", *proved(working)),
-        Gap("Criteria of finished work that have evidence", *proved(finished)),
+        Gap("Criteria in all packets that have evidence", *proved(working)),
+        Gap("Criteria in finished work that have evidence", *proved(finished)),
         Gap("Valid signed decisions", len(valid), len(decisions) + forged),
-        Gap("Events whose actor is proven; others are claimed, not proven", proven, len(events) + lost),
+        Gap("Events whose actor is proven; the rest are claimed, not proven", proven, len(events) + lost),
         Gap("Packets with an intact log", sum(bool(facts.packets[name].lane) for name in sound), len(facts.packets)),
     ]

@@ -158,7 +158,7 @@ def pinned_anchor(document: Packet, facts: AuditFacts) -> list[Anchor]:
         return [Anchor(pinned.heading, pinned.path, 0, 0, "changed", line, why)]
     same_text = next((one for one in named if one.digest == pinned.sha256), None)
     found = same_text or named[0]
-    why = "" if same_text else "its text differs from the text that was pinned"
+    why = "" if same_text else "its text differs from the pinned text"
     return [Anchor(found.heading, source.path, found.first, found.last, "changed" if why else "holds", line, why)]
 
 
@@ -428,7 +428,7 @@ def _ways(packet: PacketFacts, traced: Trace, asked: str, path: str, line: int) 
             yield f"{event.type} depends on it"
     for event in packet.state.history:
         if event.type == "submitted" and path in event.texts("changed"):
-            yield f"the work of {event.at} changed it"
+            yield f"the work at {event.at} changed it"
 
 
 def _is_proof(proof: str, path: str, line: int) -> bool:

@@ -127,9 +127,9 @@ def _base_of(desk: BatchDesk) -> str:
     named = state.view.last_commit if state.checkpoint_commit is None else state.checkpoint_commit
     if state.checkpoint_commit is None and not named:
         raise RunBlocked(
-            f"{desk.folder}: the log does not record the commit at which the work started, so its changes are "
-            "unknown", code="check_not_run", hint="write the commit to checkpoint.yaml as last_commit, then: "
-                                                  "workpacket runtime batch adopt",
+            f"{desk.folder}: the log does not record the commit where the work started, so its changes are unknown",
+            code="check_not_run",
+            hint="write that commit to checkpoint.yaml as last_commit, then: workpacket runtime batch adopt",
         )  # fmt: skip
     return base_commit(desk.repository, named, of=f"{desk.folder}: ")
 

@@ -162,7 +162,7 @@ ACCEPTED = "batch.accepted"
 LOCKFILE_CHANGED = "lockfile_changed"
 
 STREAMS = "batch/"
-# The name of the phase when all three are done and the batch waits to be completed.
+# The name of the phase when all three are complete and the batch waits to be completed.
 ALL_PHASES_DONE = "complete"
 
 

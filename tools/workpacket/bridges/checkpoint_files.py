@@ -98,9 +98,9 @@ class RunStateBridge:
 
     name = "runstate"
     lossy: tuple[str, ...] = (
-        "whether a snapshot was a legacy one, without `schema_version`",
-        "spacing and the order of keys",
-        "blank lines of a timeline",
+        "whether a snapshot had the legacy form, without `schema_version`",
+        "whitespace and the order of keys",
+        "blank lines in a timeline",
         "for a run in this store: its steps, effects and cursors",
     )
 
@@ -135,7 +135,7 @@ class RunStateBridge:
         if "seq" in first:
             return "".join(f"{_line(values)}\n" for values in (first, *more)).encode()
         if more:
-            raise ValueError("a snapshot must be one file")
+            raise ValueError("a snapshot must be a single file")
         return f"{json.dumps(first, sort_keys=True, indent=2, ensure_ascii=False)}\n".encode()
 
     def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
@@ -205,7 +205,7 @@ def _line(values: Mapping[str, Json]) -> str:
 
 def _newer(root: Node) -> Problem:
     node = root.get("schema_version") or root
-    message = f"schema_version {node.value!r} is newer than {SNAPSHOT_VERSION}, the newest supported"
+    message = f"schema_version {node.value!r} is newer than {SNAPSHOT_VERSION}, the newest version supported"
     return Problem("newer_schema", message, Location.span(*node.span), "update workpacket")
 
 
@@ -213,7 +213,7 @@ def _out_of_order(root: Node, before: Sequence[Mapping[str, Json]]) -> Iterator[
     """Report a missing or repeated event: such an event log is not trusted."""
     node = root.get("seq")
     if before and node is not None and node.value != cast("int", before[-1]["seq"]) + 1:
-        yield Problem(_CODE, f"seq: {before[-1]['seq']} comes before it", Location.span(*node.span))
+        yield Problem(_CODE, f"seq: the previous line has {before[-1]['seq']}", Location.span(*node.span))
 
 
 def _run_of(event: Mapping[str, Json], path: str) -> str:
@@ -236,9 +236,9 @@ class SessionBridge:
 
     name = "session"
     lossy: tuple[str, ...] = (
-        "messages before the last eight",
-        "the log of the session: steps, effects and earlier checkpoints",
-        "spacing and the order of keys",
+        "all but the last eight messages",
+        "the session's log: steps, effects and earlier checkpoints",
+        "whitespace and the order of keys",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
@@ -291,7 +291,7 @@ def _artifact_faults(root: Node) -> Iterator[Problem]:
     yield from wrong
     values = cast("Mapping[str, Json]", root.plain())
     if not wrong and _id_of(values) != values.get(_ID):
-        message = f"{_ID}: does not match the content: the file was edited or damaged"
+        message = f"{_ID}: does not match the content: the file was edited or corrupted"
         yield Problem(_CODE, message, Location.span(*(root.get(_ID) or root).span))
 
 
@@ -311,8 +311,8 @@ class StepBridge:
 
     name = "step"
     lossy: tuple[str, ...] = (
-        "blank lines, spacing and the order of the keys within a line",
-        "whether a character was written literally or as an escape",
+        "blank lines, whitespace and the order of keys within a line",
+        "whether a character was written literally or escaped",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:

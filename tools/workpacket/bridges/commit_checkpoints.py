@@ -39,7 +39,7 @@ class CommitBridge:
     """Sidecars of checkpoint commits, `.runr/checkpoints/<sha>.json`, as a foreign format."""
 
     name = "commit"
-    lossy: tuple[str, ...] = ("cursor", "tree of a milestone without changes", "preconditions of the checkpoint")
+    lossy: tuple[str, ...] = ("cursor", "tree of a milestone that changed nothing", "preconditions of the checkpoint")
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         """Return the checkpoint in a sidecar, with the place of every key, or why it cannot be trusted."""
@@ -128,7 +128,7 @@ class CommitSelection:
                     candidate.source, candidate.sha, candidate.milestone_index, relation,
                     tuple(self._skipped), tuple(self._conflicts),
                 )  # fmt: skip
-            self._skipped.append(f"{candidate.source} {candidate.sha}: the commit is not part of this history")
+            self._skipped.append(f"{candidate.source} {candidate.sha}: the commit is not in this history")
         return Selected("none", skipped=tuple(self._skipped), conflicts=tuple(self._conflicts))
 
     def _candidates(self, commits: list[Commit], by_sha: dict[str, Commit]) -> list[Candidate]:
@@ -205,13 +205,14 @@ class CommitSelection:
         """Return how the sidecar differs from the log, or from the message of the commit itself."""
         reached = self._reached(sha)
         if reached is not None and reached.milestone_index != index:
-            return f"says milestone {index}, but the log says {reached.milestone_index}"
+            return f"claims milestone {index}, but the log has only reached {reached.milestone_index}"
         if self.known.reached and index not in self.known.reached and not self._is_of_before(index):
-            return f"says milestone {index}, which the log of {self.run} lacks"
+            return f"claims milestone {index}, which is not in the log of {self.run}"
         said = read_message(history[sha].message) if sha in history else None
         if said is not None and (said.milestone_index != index or said.run not in {"", self.run}):
             return (
-                f"says milestone {index}, but its commit says milestone {said.milestone_index} of {said.run or 'a run'}"
+                f"claims milestone {index}, but its commit claims milestone {said.milestone_index} of "
+                f"{said.run or 'a run'}"
             )
         return ""
 
@@ -235,7 +236,7 @@ class CommitSelection:
         yield from _highest_first(named)
         if nameless and not self.legacy:
             newest = nameless[0]
-            self._skipped.append(f"git_log_legacy {newest.sha}: the commit message does not name the run")
+            self._skipped.append(f"git_log_legacy {newest.sha}: the commit message does not identify the run")
         elif self.legacy:
             yield from _highest_first(nameless)
 

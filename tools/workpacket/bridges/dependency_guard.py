@@ -109,7 +109,7 @@ def state_here(repository: Repository, before: State) -> State:
             continue
         link = link_on_the_way(root, path.rpartition("/")[0]) if "/" in path else ""
         try:
-            files[path] = f"is behind the symbolic link {link}" if link else read_bytes(root, path, LOCKFILE.size)
+            files[path] = f"is behind symbolic link {link}" if link else read_bytes(root, path, LOCKFILE.size)
         except (FileNotFoundError, NotADirectoryError):
             # In a sparse work tree, an omitted file has the content that the index records.
             if tags.get(path) == "S":
@@ -178,7 +178,7 @@ def refusal_of(changes: DependencyChanges) -> RunBlocked | None:
         where = f"{wrong.path}:{wrong.line}:{wrong.column}" if wrong.line else wrong.path
         return RunBlocked(
             f"{where}: {wrong.message}", code="check_not_run",
-            hint="repair or restore the file: it must be readable to be checked", details=changes.as_event(),
+            hint="repair or restore the file: it can only be checked if it is readable", details=changes.as_event(),
         )  # fmt: skip
     return None
 

@@ -182,7 +182,10 @@ def _planned(store: Store, bridge: Bridge, stream: str, found: Sequence[Placed])
             raise _conflict(stream, found[0].file, f"checkpoint {number}", _differences(old.values, new.values))
     if len(held) > len(found):
         raise _conflict(
-            stream, found[0].file, f"the stream holds {len(held)} checkpoints, but the file has {len(found)}", {}
+            stream,
+            found[0].file,
+            f"the stream contains {len(held)} checkpoints, but the file contains {len(found)}",
+            {},
         )
     return ImportPlan(stream, len(held), tuple(found[len(held) :]))
 
@@ -194,7 +197,7 @@ def alike(held: Foreign, found: Foreign) -> bool:
 
 def _conflict(stream: str, file: str, what: str, differences: dict[str, Json]) -> RunBlocked:
     named = f": {', '.join(differences)}" if differences else ""
-    return RunBlocked(f"{file} differs from the stream {stream}, {what}{named}", code="view_conflict",
+    return RunBlocked(f"{file} differs from stream {stream}, {what}{named}", code="view_conflict",
                       details={"stream": stream, "file": file, "differences": differences})  # fmt: skip
 
 
@@ -252,7 +255,7 @@ def _imported(store: Store, bridge: Bridge, key: str) -> tuple[Foreign, ...]:
         if not key or head.stream == prefix or head.stream.startswith(f"{prefix}/"):
             found += _held(store, bridge, head.stream)
     if not found:
-        raise WorkpacketError("checkpoint_missing", f"no {bridge.name} checkpoint {key!r} is in the log",
+        raise WorkpacketError("checkpoint_missing", f"the log contains no {bridge.name} checkpoint {key!r}",
                               hint=f"workpacket log import {bridge.name} PATH")  # fmt: skip
     if any(one.checkpoint.stream == prefix for one in found):  # a key that is complete names that checkpoint alone
         found = [one for one in found if one.checkpoint.stream == prefix]

@@ -121,7 +121,7 @@ def kept_back(work: Resumable, by_packet: Problem | None) -> Resumable:
     """Add the objections that follow from the lane of the run's packet, and the choices."""
     if by_packet is None:
         return work
-    choice = f"{by_packet.hint}; or end the run: workpacket runtime cancel {work.id}"
+    choice = f"{by_packet.hint}; or cancel the run: workpacket runtime cancel {work.id}"
     return replace(work, stops=(*work.stops, Problem(by_packet.code, by_packet.message, hint=choice)))
 
 
@@ -178,8 +178,8 @@ def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
     command = f"workpacket runtime batch {'complete' if ends else 'begin'} {folder}"
     following = phase or "testers"
     task = "" if ends else (
-        f"{_OF_PHASE[following]}: {', '.join(tasks)}. See {folder}/tasks.yaml.\n"
-        f"Then: workpacket runtime batch complete {folder} --phase {following}"
+        f"{_OF_PHASE[following]}: {', '.join(tasks)}. See {folder}/tasks.yaml. Then: workpacket runtime "
+        f"batch complete {folder} --phase {following}"
     )  # fmt: skip
     why = f"{folder}/checkpoint.yaml: the last batch is {facts.state.view.last_batch or 'none'}"
     return Resumable("batch", f"batch/{folder}", where, why, command, tuple(stops), task)
@@ -213,8 +213,8 @@ _WAITING = {
     "awaiting_review": (
         "check_not_run",
         (
-            "It is waiting for its review. Once the review has approved it, run: "
-            "workpacket runtime progress review-approved {names}"
+            "It is waiting for review. Once the review has approved it, run: workpacket runtime progress "
+            "review-approved {names}"
         ),
     ),
 }
@@ -238,9 +238,9 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
         stops.append(Problem(code, fields.last_action, hint=f"workpacket resume {id_} --yes"))
         waits_for = f"{waits_for.format(names=names)}\n"
     task = (
-        f"You are {fields.agent} of the team {fields.team}, in the feature {fields.feature}, phase {fields.phase}.\n"
-        f"Last action: {fields.last_action}. Read {role.path} and continue from there.\n"
-        f"{waits_for}At each milestone: workpacket runtime progress MILESTONE {names}"
+        f"You are {fields.agent} on team {fields.team}, working on feature {fields.feature}, phase "
+        f"{fields.phase}. Last action: {fields.last_action}. Read {role.path} and continue from there. "
+        f"{waits_for}At each milestone, run: workpacket runtime progress MILESTONE {names}"
     )
     where = f"{fields.phase}: {fields.last_action}"
     why = f"{role.path}: {fields.status} since {fields.updated}"
@@ -250,7 +250,7 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
 
 def of_step(path: str, checkpoint: StepCheckpoint, stops: Iterable[Problem]) -> Resumable:
     id_ = f"step/{checkpoint.mission_id}/{checkpoint.run_id}/{checkpoint.step_id}"
-    why = f"{path}: the step {checkpoint.step_id} has a checkpoint but has not ended"
+    why = f"{path}: step {checkpoint.step_id} has a checkpoint but has not finished"
     where = f"{checkpoint.step_id}, {checkpoint.cursor}"
     return Resumable("step", id_, where, why, "start its pipeline again", tuple(stops))
 
@@ -266,7 +266,7 @@ def of_commits(run: str, selected: Selected) -> Resumable:
     why = (
         f"{selected.source}: its checkpoint is {selected.relation}"
         if found
-        else "its sidecars name commits outside this history"
+        else "its sidecars refer to commits outside this history"
     )
     command = f"start its program again, or continue it here: workpacket runtime run start NAME --run {run}"
     return Resumable("commit", f"commit/{run}", where, why, command, tuple(stops))

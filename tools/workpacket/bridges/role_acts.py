@@ -61,7 +61,10 @@ MILESTONES: Mapping[str, Milestone] = {
 }
 CLOSED = "closed"
 RESUMED = "resumed"
-_UNNAMED = {CLOSED: Milestone("complete", "Closed with the feature"), RESUMED: Milestone("", "Resumed the work")}
+_UNNAMED = {
+    CLOSED: Milestone("complete", "Closed together with the feature"),
+    RESUMED: Milestone("", "Resumed the work"),
+}
 ENDS = frozenset({"done", CLOSED})
 
 
@@ -146,14 +149,14 @@ def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "", ar
     feature, team, agent = facts.names
     note = _naming(desk, words, artifacts)
     if not words or len(note) > LONGEST or not note.isprintable():
-        message = f"{milestone}: describe what happened in one line of at most {LONGEST} characters"
+        message = f"{milestone}: describe what happened on one line of at most {LONGEST} characters"
         raise WorkpacketError("invalid_value", message)
     if facts.closed_by and milestone not in ENDS:
         raise WorkpacketError("role_feature_closed", f"{feature} is complete: {facts.closed_by}", path=facts.path)
     vocabulary = desk.vocabularies.get(team, PHASES)
     phase = phase or facts.fields.phase or vocabulary[0]
     if phase not in vocabulary and phase != facts.fields.phase:
-        message = f"{phase!r} is not a phase of {team}; its phases are {', '.join(vocabulary)}"
+        message = f"{phase!r} is not a phase of {team}; its phases are: {', '.join(vocabulary)}"
         raise WorkpacketError("role_phase_foreign", message)
     desk.refuse_contradictions()
     desk.acquire()
@@ -203,7 +206,7 @@ def _require_writable(desk: RoleDesk, data: Mapping[str, Json]) -> None:
         raise WorkpacketError("role_file_unwritable", str(error), path=desk.facts.path) from error
     written = RoleProgress(Source.from_bytes(desk.facts.path, made))
     if not written.is_checkpoint or written.faults:
-        message = f"{desk.facts.path} would be read as a {written.note}, not as the checkpoint of a role"
+        message = f"{desk.facts.path} would be read as a {written.note}, not as a role checkpoint"
         raise WorkpacketError("invalid_value", message)
 
 

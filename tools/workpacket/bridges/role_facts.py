@@ -151,8 +151,7 @@ class RoleKey(Value):
             word = getattr(self, what)
             if not _NAME.match(word):
                 message = (
-                    f"{word!r} is not a valid name for {what}: use letters, digits, '-', '_', '.' and '#', "
-                    "at most 100 characters"
+                    f"{word!r} is not a valid name for {what}: use at most 100 letters, digits, '-', '_', '.' and '#'"
                 )
                 raise WorkpacketError("invalid_value", message)
 
@@ -250,7 +249,9 @@ def facts_of(key: RoleKey, runtime: Runtime, notes: Mapping[str, RoleProgress], 
     stated = document.team.value if document is not None and document.team is not None else ""
     team = key.team or stated or _team_in_log(key, runtime)
     if not team:
-        raise WorkpacketError("missing_argument", f"{key.path} does not exist yet: name the team", hint="--team TEAM")
+        raise WorkpacketError(
+            "missing_argument", f"{key.path} does not exist yet: specify the team", hint="--team TEAM"
+        )
     return _facts(key.path, (key.feature, team, key.agent), document, runtime, notes, lanes, twins)
 
 
@@ -330,7 +331,7 @@ def _require_identity(key: RoleKey, document: RoleProgress) -> None:
     wanted = {"feature": key.feature, "agent": key.agent, **({"team": key.team} if key.team else {})}
     wrong = [f"{name} {stated.get(name, '')!r}" for name, word in wanted.items() if stated.get(name, "") != word]
     if wrong:
-        message = f"{key.path} is the checkpoint of another role: it says {', '.join(wrong)}"
+        message = f"{key.path} is the checkpoint of a different role: it has {', '.join(wrong)}"
         raise WorkpacketError("role_identity_mismatch", message, path=key.path)
 
 
@@ -410,10 +411,10 @@ class RoleBridge:
 
     name = FORM
     lossy: tuple[str, ...] = (
-        "the digests of the files that a role named",
-        "comments, quotes and layout of the front matter, and the order of the keys that follow the seven fields",
+        "the digests of the files that a role listed",
+        "comments, quotes and layout of the front matter, and the order of the keys after the seven fields",
         "a byte order mark",
-        "for a role that `workpacket runtime progress` manages: text written by hand since the import",
+        "for a role managed by `workpacket runtime progress`: text written by hand since the import",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:

@@ -72,8 +72,8 @@ class RunLinks:
     def begins(self, store: Store, stream: str, packet: str) -> None:
         if len(stream) > _LONGEST or not stream.isprintable():
             message = (
-                f"{stream[:40]!r}...: the name of a run with a packet must be printable and at most {_LONGEST} "
-                "characters long"
+                f"{stream[:40]!r}...: the name of a run with a packet must be printable and have at most "
+                f"{_LONGEST} characters"
             )
             raise WorkpacketError("invalid_value", message)
         try:
@@ -147,10 +147,10 @@ def disagreements(repository: Repository, runtime: Runtime) -> Iterator[Disagree
 
 def _about(store: Store, identity: str, packet: str, run: LinkedRun) -> Iterator[Disagreement]:
     if run.store != identity:
-        message = f"{run.run} is linked to {packet} in its log, but its store is not here"
+        message = f"{run.run} is linked to {packet} in the packet's log, but the store of the run is not here"
         yield Disagreement(run.run, packet, "elsewhere", message)
     elif (ending := ending_of(store, run.run)) is not None:
-        message = f"{run.run} is {ending.outcome}, but its link in the log of {packet} is open"
+        message = f"{run.run} is {ending.outcome}, but the link to it in the log of {packet} is still open"
         yield Disagreement(run.run, packet, "late", message)
     elif store.head(run.run) is None:
         yield Disagreement(run.run, packet, "not_begun", f"{run.run} is linked to {packet} but never started")

@@ -90,9 +90,9 @@ class SignedAnswers:
         if self._policy is None:
             return JudgedAnswer()
         if isinstance(self._policy, Problem):
-            return JudgedAnswer(refusal=f"the policy of the base cannot be used: {self._policy.message}")
+            return JudgedAnswer(refusal=f"the policy on the base cannot be used: {self._policy.message}")
         if not answer.envelope:
-            return JudgedAnswer(refusal="it is not signed, and the policy of the base requires a signature")
+            return JudgedAnswer(refusal="it is not signed, and the policy on the base requires a signature")
         trusted, rules = self._policy
         at = datetime.fromtimestamp(answer.at // 1_000_000, UTC)
         subject = Subject("answer", hashlib.sha256(answer.covered()).hexdigest())
@@ -123,7 +123,7 @@ class SignedAnswers:
         if isinstance(self._policy, Problem):
             raise WorkpacketError.of(self._policy)
         if self._policy is None:
-            raise ValueError("the policy of the base does not require signed answers")
+            raise ValueError("the policy on the base does not require signed answers")
         trusted, rules = self._policy
         signer, now = signer_of(trusted, key.public), moment()
         issued = read_instant(now.now)

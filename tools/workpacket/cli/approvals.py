@@ -75,14 +75,14 @@ def verify_approvals(arguments: Arguments) -> int:
         return status
     if findings:
         sys.stdout.write(render(arguments, outcome, status, catalogue(), style_of(arguments)))
-        sys.stdout.write("To see what to do about each: workpacket explain CODE\n")
+        sys.stdout.write("To find out what to do about each, run: workpacket explain CODE\n")
     if all(finding.severity == "info" for finding in findings):
         count = counted(len(approvals.own_envelopes), "envelope")
         sys.stdout.write(f"{count} verified {against}; no approval is missing\n")
     if not data["policy_anchored"]:
         sys.stdout.write(f"note: the base has no policy yet, so no approval was required; to add one: {ANCHORING}\n")
     if not remembered:
-        sys.stdout.write("note: the policy could not be recorded on this machine; a rollback would go unnoticed\n")
+        sys.stdout.write("note: the policy could not be recorded on this machine; a rollback would not be detected\n")
     return status
 
 
@@ -200,8 +200,8 @@ REVOKE = Command(
     _revoke,
     arguments="ENVELOPE",
     description="""
-ENVELOPE is the digest of the envelope, or a prefix of it, as `workpacket approvals list` shows it. A revocation comes
-from the approver, someone with a role at the gate, or an operator, and cannot itself be revoked.""",
+ENVELOPE is the digest of the envelope, or a prefix of it, as shown by `workpacket approvals list`. The approver,
+someone with a role at the gate, or an operator can revoke an approval. A revocation cannot be revoked.""",
     options=(
         KEY_OPTION,
         BROWSER_OPTION,

@@ -93,7 +93,7 @@ def _answer(arguments: Arguments, changes: DependencyChanges) -> int:
         return status
     against = f"commit {changes.base[:12]}" if changes.base else NOTHING_YET
     if not changes.verdicts and not changes.unreadable:
-        sys.stdout.write(f"no dependency changed since {against}\n")
+        sys.stdout.write(f"no dependency has changed since {against}\n")
     for verdict in changes.verdicts:
         sys.stdout.write("".join(f"{line}\n" for line in _lines(verdict)))
     for finding in _findings(changes):
@@ -186,8 +186,10 @@ def _in_body(line: str, start: int, parameters: dict[str, str]) -> Iterator[Prob
     for match in _PASTED.finditer(line):
         named = set(_WORD.findall(_QUOTED.sub("", match["expression"] or "")))
         for name in sorted(named & parameters.keys()):
-            message = f"the recipe {parameters[name]} pastes its parameter {name} into a command line"
-            hint = 'set positional-arguments, and pass it on as "$@" or "$1"; or write {{ quote(' + name + ") }}"
+            message = f"recipe {parameters[name]} pastes its parameter {name} into a command line"
+            hint = (
+                'set positional-arguments and pass the parameter on as "$@" or "$1"; or write {{ quote(' + name + ") }}"
+            )
             yield Problem(CODE, message, Location.span(start + match.start(), start + match.end()), hint)
 
 

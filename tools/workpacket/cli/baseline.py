@@ -53,10 +53,10 @@ def without_known(
         notes = []
         if compared.known:
             count = counted(compared.known, "known finding")
-            notes.append(f"{count} in {BASELINE_PATH} left out; --no-baseline shows them")
+            notes.append(f"{count} in {BASELINE_PATH} not shown; use --no-baseline to show them")
         if whole and compared.gone:
             gone = counted(compared.gone.total(), "entry")
-            notes.append(f"{gone} of {BASELINE_PATH} no longer apply; `workpacket check --prune` removes them")
+            notes.append(f"{gone} in {BASELINE_PATH} no longer apply; `workpacket check --prune` removes them")
         return Reported(compared.new, tuple(notes))
 
     return report
@@ -82,7 +82,9 @@ def _new_since(
     def report(findings: Sequence[Problem]) -> Reported:
         compared = compare(findings, known, reasons, line)
         count = counted(compared.known, "finding")
-        return Reported(compared.new, (f"{count} left out because {revision} had them",) if compared.known else ())
+        return Reported(
+            compared.new, (f"{count} not shown because {revision} already had them",) if compared.known else ()
+        )
 
     return report
 

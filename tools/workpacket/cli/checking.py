@@ -37,7 +37,7 @@ from workpacket.value import replace
 Files = Sequence[Found]
 Choose = Callable[[], Files]
 
-_ALONE = "each file was checked on its own; `workpacket check` without paths also compares files with each other"
+_ALONE = "each file was checked on its own; without paths, `workpacket check` also compares the files with each other"
 
 
 _NO_CHANGE = "HEAD is the base, so there is no change to judge"

@@ -139,9 +139,9 @@ _PREPARE = Command(
     arguments="WP_ID",
     options=(
         Option("for", "who will do the work", value="NAME"),
-        Option("branch", "the branch (default: named by the policy)", value="BRANCH"),
-        Option("worktree", "create a work tree there", value="FOLDER"),
-        Option("on", "start from the work of another packet", value="WP_ID"),
+        Option("branch", "the branch (default: given by the policy)", value="BRANCH"),
+        Option("worktree", "create a work tree at this path", value="FOLDER"),
+        Option("on", "start from another packet's work", value="WP_ID"),
         *ACTING,
     ),
     examples=("workpacket packet prepare WP-1-Parser-v1 --for coder-1 --worktree ../parser",),
@@ -166,10 +166,11 @@ _CLAIM = Command(
     "claim",
     _run_claim,
     arguments="WP_ID",
-    description="The first claim wins; later ones are refused, with the name of the holder and the end of the lease.",
+    description="The first claim wins; later claims are refused with the name of the holder and the time when the "
+    "lease expires.",
     options=(
-        Option("renew", "extend the lease instead"),
-        Option("remote", "let the remote decide who was first, for all clones (default: as the policy says)"),
+        Option("renew", "extend the lease instead of claiming"),
+        Option("remote", "let the remote decide who was first, across all clones (default: set by the policy)"),
         Option("branch", "the branch for the work, if none has been prepared", value="BRANCH"),
         Option("worktree", "the work tree for the work", value="FOLDER"),
         *DECLARING,
@@ -274,11 +275,11 @@ _START = Command(
     _run_start,
     arguments="WP_ID",
     description="""
-If anything keeps the packet from being activated and claimed, it is listed, and nothing is written. The branch starts
-at the commit that is checked out; uncommitted files are kept.""",
+If anything prevents the packet from being activated and claimed, it is listed, and nothing is written. The branch
+starts at the current commit; uncommitted files are kept.""",
     options=(
-        Option("branch", "the branch (default: named by the policy)", value="BRANCH"),
-        Option("remote", "let the remote decide who was first, for all clones (default: as the policy says)"),
+        Option("branch", "the branch (default: given by the policy)", value="BRANCH"),
+        Option("remote", "let the remote decide who was first, across all clones (default: set by the policy)"),
         SIGN,
         COMMIT,
         *DECLARING,
@@ -327,7 +328,7 @@ def sync_team_claim(arguments: Arguments, status: int) -> int:
         finally:
             team.store.close()
     elif team is not None:
-        sys.stderr.write(f"note: {escape(team.why)}; in other clones the claim ends with its lease\n")
+        sys.stderr.write(f"note: {escape(team.why)}; in other clones, the claim expires with its lease\n")
     return status
 
 
@@ -347,7 +348,7 @@ def _sync(arguments: Arguments, store: Store, hours: int) -> None:
     try:
         store.acquire(stream, holder, hours * 3600.0, over=held.token if held and held.holder == holder else None)
     except LeaseHeld as other:
-        said = f"{other.details['holder']} holds {state.packet} in another clone, while {holder} holds it in this one"
+        said = f"{other.details['holder']} holds {state.packet} in another clone, and {holder} holds it in this one"
         sys.stderr.write(
             f"note: {escape(said)}; agree on who continues, and have the other run `workpacket packet release`\n"
         )
@@ -365,7 +366,7 @@ def _claim(arguments: Arguments, decide: Decide, store: Store, hours: int) -> in
         lease = store.acquire(stream, actor, hours * 3600.0, over=over)
     except LeaseHeld as held:
         holder, left = held.details["holder"], held.details["seconds_left"]
-        until = f"for another {float(str(left)) / 3600:.1f} hours at most"
+        until = f"for at most another {float(str(left)) / 3600:.1f} hours"
         unmet = Problem("claimed_by_other", f"{holder} holds {packet} in another clone, {until}", hint="git pull")
         return refuse(arguments, packet, (unmet,))
     status = 9
@@ -396,7 +397,7 @@ def _team(policy: LifecyclePolicy) -> _Team | None:
     except RuntimeFault as fault:
         if fault.code != AWAY:
             raise
-        return _Team(None, "the team's store does not answer", policy.lease_hours)
+        return _Team(None, "the team's claim store does not respond", policy.lease_hours)
 
 
 @contextmanager
@@ -417,7 +418,7 @@ def _decided_by_remote(arguments: Arguments, decide: Decide, policy: LifecyclePo
         if not isinstance(answer, Planned):
             return answer
         if not remote:
-            return _noted(answer, "unseen", _unseen("local only: no remote can decide"))
+            return _noted(answer, "unseen", _unseen("local only: there is no remote to decide"))
         lease, end = next((event.text("lease"), event.text("expires_at")) for event in answer.plan.events
                           if event.text("lease"))  # fmt: skip
         wanted = RemoteClaim(packet.id.text, facts.actor.id, lease or "", end or "")
@@ -441,7 +442,7 @@ def _decided_by_remote(arguments: Arguments, decide: Decide, policy: LifecyclePo
 
 def _unseen(why: str) -> str:
     return (
-        f"{why}: other clones and this one cannot see each other's claims; if someone else claims the packet too, "
+        f"{why}: this clone and others cannot see each other's claims; if someone else claims the packet too, "
         "`workpacket check` reports it when the branches are merged"
     )
 

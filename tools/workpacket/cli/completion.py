@@ -271,6 +271,7 @@ COMMAND = Command(
     run,
     arguments="bash | zsh | fish | words [-- WORD...]",
     description="""
-The printed script asks `help completion words` for possible next words, with the words typed so far after `--`.""",
+The printed script calls `help completion words` to get the possible next words, passing the words typed so far after
+`--`.""",
     examples=('eval "$(workpacket help completion bash)"', "workpacket help completion words -- check --format ''"),
 )

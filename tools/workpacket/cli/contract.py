@@ -41,7 +41,7 @@ def _run_contract(arguments: Arguments) -> int:
     style = style_of(arguments)
     sys.stdout.write(render_contract(parts(contract), contract.digest, style))
     if same:
-        print("it is the approved contract")
+        print("this is the approved contract")
     elif held:
         sys.stdout.write(_changes(repository, packet, contract, style))
         print(f"restore the approved contract, or: workpacket approve {packet.id} --gate {AMENDMENT_GATE}")
@@ -91,9 +91,9 @@ _ALL: Final = (
         _run_contract,
         arguments="WP_ID",
         description="""
-Shows the contract that a person approves, as the packet or the stub states it (what and why, criteria, scope, risk,
-dependencies, required evidence, refinement and specification), and its differences from the approved one.""",
-        options=(Option("canonical", "print exactly the bytes that the digest covers"),),
+Shows the contract that a person approves, as stated in the packet or the stub (what and why, criteria, scope, risk,
+dependencies, required evidence, refinement and specification), and how it differs from the approved contract.""",
+        options=(Option("canonical", "print the exact bytes that the digest covers"),),
         examples=(
             "workpacket packet contract WP-1-Parser-v1",
             "workpacket packet contract WP-1-Parser-v1 --canonical | sha256sum",

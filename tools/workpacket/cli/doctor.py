@@ -153,7 +153,7 @@ def _ignored() -> list[tuple[str, str]]:
         return []
     # Not check-ignore: it refuses literal pathspecs, and `run_git` sets those.
     answered = run_git(tree, "ls-files", "--others", "--ignored", "--exclude-standard", "--", str(OUTSIDE_GIT))
-    return [] if answered.text else [("dirty_worktree", f"{OUTSIDE_GIT} is not ignored by git")]
+    return [] if answered.text else [("dirty_worktree", f"git does not ignore {OUTSIDE_GIT}")]
 
 
 def _sidecars_ignored() -> CheckRow:
@@ -238,8 +238,8 @@ Verifies the whole store: pages, hashes, index, acknowledged events. Also checks
 programs left running by dead attempts, stored secrets, and whether git would commit the store. If WORKPACKET_STORE
 names a server: its version, durability and clock, and your rights there are checked.""",
     options=(
-        Option("accept-rollback", "a backup was restored: accept the loss of acknowledged events"),
-        Option("repair-index", "rebuild everything that is derived from the events, and keep the damaged file"),
+        Option("accept-rollback", "a backup was restored: accept that acknowledged events are lost"),
+        Option("repair-index", "rebuild everything derived from the events, and keep the damaged file"),
     ),
     examples=("workpacket runtime doctor", "workpacket runtime doctor --json"),
 )

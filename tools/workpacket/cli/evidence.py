@@ -44,9 +44,9 @@ def publish(arguments: Arguments) -> int:
     found = {one.log_sha256: kept_output(repository, one.log_sha256, one.log_tail) for one in rows if one.log_sha256}
     ends = {digest: end for digest, end in found.items() if end is not None}
     if not ends:
-        message = f"this clone has no output of the proofs of {name}"
+        message = f"this clone has no proof output for {name}"
         hint = (
-            f"publish it from the clone in which they were run, or run them again: workpacket submit {name} "
+            f"publish it from the clone where the proofs were run, or run them again: workpacket submit {name} "
             "--prove N=COMMAND"
         )
         raise WorkpacketError("evidence_not_kept", message, hint=hint)
@@ -79,7 +79,7 @@ def _markdown(name: str, rows: Sequence[Evidence], ends: dict[str, str]) -> Iter
         yield ""
         yield f"- {code(one.criterion)}"
         ended = "was stopped at its time limit" if one.limit == "time" else f"ended with {one.exit_code}"
-        yield f"  {code(one.what)} {ended} at {one.commit[:12] or 'a commit that is not recorded'}; `{one.log_sha256}`"
+        yield f"  {code(one.what)} {ended} at {one.commit[:12] or 'an unrecorded commit'}; `{one.log_sha256}`"
         if one.log_sha256 not in ends:
             yield "  Its output is not in this clone."
         elif one.log_sha256 not in shown:
@@ -96,7 +96,9 @@ def demand(arguments: Arguments) -> int:
     given = {key: " ".join(arguments.value(key).split()) for key in ("command", "tests", "paths", "exempt")}
     if not number.isdecimal() or not (given["command"] or given["exempt"]):
         raise usage(
-            arguments.command, "missing_argument", "it requires the number of a criterion, and --command or --exempt"
+            arguments.command,
+            "missing_argument",
+            "it requires the number of a criterion and either --command or --exempt",
         )
     new = NewDemand(int(number), **given)
     return _write(arguments, name, lambda facts, packet: write_demand(facts, packet, new))
@@ -251,7 +253,7 @@ def _agreed(arguments: Arguments, commands: Sequence[str]) -> bool:
     """Ask before running commands that come from the log: they run with all rights of this account."""
     if not sys.stdin.isatty():
         raise usage(arguments.command, "missing_argument", "without a terminal, it requires --yes")
-    print("\n".join(["these commands will be run:", *(f"  {escape(command)}" for command in commands)]))
+    print("\n".join(["the following commands will be run:", *(f"  {escape(command)}" for command in commands)]))
     return input("run them? [y/N] ").strip().lower() in {"y", "yes"}
 
 
@@ -296,9 +298,9 @@ Read the text before you paste it: published text cannot be taken back.""",
         Option("exempt", "demand: why no test needs to fail without the work", value="REASON"),
         Option("yes", "replay: run the commands without asking"),
         Option("record", "replay: record the result"),
-        Option("base", "replay: every submission that is missing from this commit", value="REV"),
+        Option("base", "replay: every submission made since this commit", value="REV"),
         Option("commands-as", "replay: the account that runs the commands; only for root", value="USER"),
-        Option("statements", "replay: write what was found into this existing folder, for CI to sign", value="FOLDER"),
+        Option("statements", "replay: write the results to this existing folder, for CI to sign", value="FOLDER"),
         *ACTING,
     ),
     examples=(

@@ -42,7 +42,7 @@ def _unexpected(error: Exception, words: list[str]) -> WorkpacketError:
         message = f"cannot write the output: {error.strerror}"
         # Otherwise Python would try to write the rest at exit, and fail again.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it stays open until the process ends
-        return WorkpacketError("file_unwritable", message, hint="free some space, or write to another place")
+        return WorkpacketError("file_unwritable", message, hint="free some space, or write somewhere else")
     if isinstance(error, FileNotFoundError) and error.filename is None and _nowhere():
         message = "the current directory no longer exists"
         return WorkpacketError("no_repository", message, hint="change to an existing directory, then try again")

@@ -123,7 +123,7 @@ def _read(bridge: Bridge, path: str, data: bytes) -> tuple[list[Placed], list[Pr
             placed.append(Placed(one, path, position))
     if not placed and not findings:
         findings.append(
-            Problem("checkpoint_malformed", f"it does not contain a {bridge.name} checkpoint", Location(path, 1, 1))
+            Problem("checkpoint_malformed", f"it contains no {bridge.name} checkpoint", Location(path, 1, 1))
         )
     return placed, findings
 

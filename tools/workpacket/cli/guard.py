@@ -67,7 +67,7 @@ def _patched(given: dict[str, Any]) -> list[str]:
     """
     patch = given.get("command")
     if not isinstance(patch, str):
-        raise ValueError("it has no patch")
+        raise ValueError("it contains no patch")
     found: list[str] = []
     begun = updating = False
     for line in patch.split("\n"):
@@ -340,7 +340,7 @@ def _changes(arguments: Arguments) -> list[PathDecision]:
         if begun is None:
             raise WorkpacketError(
                 "unknown_revision",
-                f"{base} and HEAD have no common commit",
+                f"{base} and HEAD have no common ancestor",
                 hint="git fetch, then name another revision",
             )
         wanted = [begun]
@@ -366,7 +366,7 @@ def _watch(arguments: Arguments) -> int:
     from workpacket.shell.governing.execution import here
 
     repository = here()
-    print("watching; end with Ctrl-C", flush=True)
+    print("watching; press Ctrl-C to stop", flush=True)
     told: set[str] = set()
     try:
         while True:
@@ -395,7 +395,9 @@ format. `init --agent NAME` sets this up. Commands for a shell are not judged.""
     options=(
         Option("agent", "judge the tool call on standard input", value="NAME", choices=tuple(AGENTS)),
         Option("staged", "judge what is staged, as a pre-commit hook"),
-        Option("base", "judge what changed since the merge base with this revision, as a pre-push hook", value="REV"),
+        Option(
+            "base", "judge what has changed since the merge base with this revision, as a pre-push hook", value="REV"
+        ),
         Option("watch", "report uncommitted changes as they appear, until interrupted"),
         Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
     ),

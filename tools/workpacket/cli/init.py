@@ -333,7 +333,7 @@ def _requirement(arguments: Arguments, wanted: list[Group]) -> str | None:
     """Return what the workflow and hooks install: the value of `--from`, or else the running version."""
     if not INSTALLING.intersection(wanted):
         if arguments.value("from"):
-            raise usage(arguments.command, "conflicting_options", "--from belongs to --workflow and --pre-commit")
+            raise usage(arguments.command, "conflicting_options", "--from requires --workflow or --pre-commit")
         return None
     given = arguments.value("from")
     if given:
@@ -356,7 +356,7 @@ def _say(arguments: Arguments, items: list[InitFile]) -> int:
     for one in findings:
         print(f"{one.severity}: {escape(one.path)}: {escape(one.message)} ({one.code})")
         print(f"  help: {escape(one.hint)}")
-    print(f"{counted(len(items), 'file')} compared, {len(findings)} differ from what init writes")
+    print(f"{counted(len(items), 'file')} compared, {len(findings)} different from what init writes")
     print(f"next: {'workpacket init' if failed else 'workpacket status'}")
     return status
 
@@ -372,17 +372,19 @@ updates what was not edited; everything else is left alone. For packets without 
 Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane names and a work package template;
 `plain` adds nothing. By default, the dialect is detected from the repository, else handshake.""",
     options=(
-        Option("dialect", "the conventions for which files are written", choices=DIALECTS),
-        Option("form", "the form of new packets (default: light, unless there are packets)", choices=("light", "full")),
+        Option("dialect", "the conventions that determine which files are written", choices=DIALECTS),
+        Option(
+            "form", "the form of new packets (default: light, unless packets already exist)", choices=("light", "full")
+        ),
         Option("check", "write nothing; fail if something is missing or out of date"),
         Option("skills", "also write skills for agents, below .agents/skills and .claude/skills"),
-        Option("hook", "with --skills: add a line to existing team skills that makes them resume unfinished work"),
+        Option("hook", "with --skills: add a line to existing team skills that makes agents resume unfinished work"),
         Option("agent", "also set up the hooks of this coding agent", value="NAME", choices=tuple(AGENTS)),
         Option("remove", "with --agent: remove these hooks"),
         Option("pre-commit", "also write .pre-commit-config.yaml, without installing the hook"),
         Option("workflow", "also write .github/workflows/workpacket.yml"),
         Option("from", "what the workflow and hooks install (default: the running version)", value="REQUIREMENT"),
-        Option("vscode", "also write .vscode/settings.json and the schemas that it refers to"),
+        Option("vscode", "also write .vscode/settings.json and the schemas it refers to"),
         COMMIT,
     ),
     examples=(

@@ -75,7 +75,7 @@ def make_packets(arguments: Arguments, repository: Repository, governed: Governe
     for name, issue in made:
         print(f"{name}  {escape(issue.title)}")
         print(f"  - from {escape(issue.link)}")
-    print(f"{counted(len(made), 'packet')} made, {len(before)} already made, {ended} already closed at the source")
+    print(f"{counted(len(made), 'packet')} created, {len(before)} already exist, {ended} already closed at the source")
     print(next_line(then))
     return exits.OK
 
@@ -131,7 +131,7 @@ def _issues(arguments: Arguments) -> list[Issue]:
             raise usage(
                 arguments.command,
                 "invalid_value",
-                f"the link of {issue.title!r} is longer than 200 characters, or has control characters",
+                f"the link of {issue.title!r} is longer than 200 characters or contains control characters",
             )
     return found
 
@@ -145,7 +145,7 @@ def _folder(folder: str) -> list[Issue] | Problem:
         name for name in os.listdir(folder) if name.endswith(".md") and name not in {"README.md", "tasks.md"}
     )
     if not names:
-        return Problem("path_not_found", f"{folder} has no tasks: no file in it ends with .md")
+        return Problem("path_not_found", f"{folder} contains no tasks: none of its files ends with .md")
     for name in names:
         found = from_task(_source(os.path.join(folder, name), MARKDOWN.size))
         if isinstance(found, Problem):
@@ -193,7 +193,7 @@ def _asked(arguments: Arguments, forge: str, rest: str) -> bytes:
     except FileNotFoundError as error:
         raise WorkpacketError("tool_missing", f"{forge} is not installed", hint=f"install {forge}") from error
     except subprocess.TimeoutExpired as error:
-        raise WorkpacketError("tool_failed", f"{' '.join(command)} did not end within {_SECONDS} s") from error
+        raise WorkpacketError("tool_failed", f"{' '.join(command)} did not finish within {_SECONDS} s") from error
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise WorkpacketError("tool_failed", f"{' '.join(command)} failed: {said[-1] if said else 'without a message'}")

@@ -34,11 +34,13 @@ _BARE = lazy_pattern(r"[A-Za-z0-9_-]+")
 def init(arguments: Arguments) -> int:
     """Create a key, and print the line that a change of the policy must add for it."""
     if len(arguments.words) > 2:
-        raise usage(arguments.command, "unexpected_argument", "name at most one file")
+        raise usage(arguments.command, "unexpected_argument", "give at most one file")
     if arguments.flag("event") or arguments.value("agent"):
         return _init_event(arguments)
     if not (sys.stdin.isatty() or arguments.flag("browser")):
-        raise WorkpacketError("approval_needs_terminal", "ssh-keygen asks for a passphrase, but there is no terminal")
+        raise WorkpacketError(
+            "approval_needs_terminal", "ssh-keygen has to ask for a passphrase, but there is no terminal"
+        )
     principal = arguments.value("principal") or _of_git("user.email")
     if not PRINCIPAL.fullmatch(principal):
         raise usage(
@@ -114,7 +116,7 @@ def doctor(arguments: Arguments) -> int:
     diagnosis = examine(files, approving)
     exposed = [trial.path or "the ssh-agent" for trial in diagnosis.exposed]
     findings = [
-        Problem("agent_could_approve", f"{trial.key.fingerprint} in {where} signed without asking")
+        Problem("agent_could_approve", f"{trial.key.fingerprint} in {where} signed without asking for anything")
         for trial, where in zip(diagnosis.exposed, exposed, strict=True)
     ]
     status = catalogue()["agent_could_approve"].exit_code if findings else exits.OK
@@ -133,7 +135,7 @@ def doctor(arguments: Arguments) -> int:
         lines.append("note: the base has no allowed_signers yet, so every key found counts as an approval key")
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.write(
-        f"next: {'do the first step above' if findings else 'nothing to do; run this again when keys change'}\n"
+        f"next: {'do the first step above' if findings else 'nothing to do; run this again when your keys change'}\n"
     )
     return status
 
@@ -221,10 +223,10 @@ security key or passkey, to be touched for `approve --browser`. `init --event` a
 signs events and opens no gate: it has no passphrase, and commands use it automatically. `doctor` tries to sign as a
 rogue program would, and reports whether one could approve. `list` shows whom the policy of the base trusts.""",
     options=(
-        Option("event", "init: a key without a passphrase, for signing your events"),
+        Option("event", "init: a key without a passphrase, for signing your own events"),
         Option("agent", "init: an event key for the agent with this name", value="NAME"),
         Option(
-            "as", "init --event: the owner of the key (default: WORKPACKET_ACTOR, else git's user.name)", value="NAME"
+            "as", "init --event: the owner of the key (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"
         ),
         BROWSER_OPTION,
         Option("principal", "init: the name in allowed_signers (default: git's user.email)", value="NAME"),

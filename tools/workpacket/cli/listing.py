@@ -56,10 +56,10 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
     if arguments.flag("json"):
         data: dict[str, Json] = {"work": [_as_json(entry) for entry in shown], "unreadable": [*unread], "more": more}
         return Output(render_envelope("list", exits.OK, [], data), exits.OK, rests_on)
-    note = f"not listed, because unreadable: {', '.join(map(escape, unread))}\n" if unread else ""
+    note = f"not listed because unreadable: {', '.join(map(escape, unread))}\n" if unread else ""
     if entries and arguments.words and not chosen:
         words = escape(" ".join(arguments.words))
-        note += f"no id that the options select matches {words}; `workpacket search {words}` looks into the texts\n"
+        note += f"no selected id matches {words}; `workpacket search {words}` searches the full text\n"
     return Output(_as_text(shown, style_of(arguments), more) + note, exits.OK, rests_on)
 
 
@@ -113,7 +113,7 @@ def _by_log(arguments: Arguments) -> frozenset[str] | None:
     try:
         since = date.fromisoformat(since).isoformat() if since else ""
     except ValueError as error:
-        message = f"invalid --since {since!r}: expected a day such as 2026-03-01"
+        message = f"invalid --since {since!r}: expected a date such as 2026-03-01"
         raise usage(arguments.command, "invalid_value", message) from error
     repository = open_for_reading()
     holders = {holder} if holder else set()
@@ -170,7 +170,7 @@ def search_work(arguments: Arguments, root: str, files: Sequence[Found], cache: 
         lines += [f"    {escape(one.path)}:{one.line}: {_cut(one.text, words)}" for one in match.lines[:_LINES_SHOWN]]
     lines.append(_counted_packets(len(shown), more))
     if unread:
-        lines.append(f"not searched, because unreadable: {', '.join(map(escape, unread))}")
+        lines.append(f"not searched because unreadable: {', '.join(map(escape, unread))}")
     lines.append(next_line(f"workpacket show {shown[0].entry[2]['id']}" if shown else "workpacket list"))
     return Output("\n".join(lines) + "\n", exits.OK, rests_on)
 
@@ -231,7 +231,7 @@ def _lanes(arguments: Arguments, table: LaneTable) -> frozenset[str]:
         named = table.named(word.replace("_", " "))
         if not named:
             known = ", ".join(table.tokens)
-            raise usage(arguments.command, "invalid_value", f"unknown lane {word!r}; the lanes are {known}")
+            raise usage(arguments.command, "invalid_value", f"unknown lane {word!r}; known lanes: {known}")
         tokens.update(lane.token for lane in named)
     return frozenset(tokens)
 

@@ -48,16 +48,16 @@ def _one(command: str, *options: str) -> Callable[[Given], Words]:
 
 
 ACTS: Final[Mapping[str, Act]] = {
-    "start": Act("Start", "Claims the packet, and creates its branch.", "start {id}", (), _one("start")),
+    "start": Act("Start", "Claims the packet and creates its branch.", "start {id}", (), _one("start")),
     "claim": Act(
-        "Claim", "The packet is yours until the lease ends.", "claim {id}",
-        (FormField("branch", "Branch for the work", help="if none is prepared"),), _one("claim", "branch"),
+        "Claim", "The packet is yours until the lease expires.", "claim {id}",
+        (FormField("branch", "Branch for the work", help="if none has been prepared"),), _one("claim", "branch"),
     ),
     "renew": Act(
         "Renew the lease", "", "claim {id} --renew", (), lambda given: (["claim", "--renew"], [given["id"]])
     ),
     "done": Act(
-        "Prove and submit", "Runs the proofs at the commit that is checked out.", "done {id}",
+        "Prove and submit", "Runs the proofs on the commit that is checked out.", "done {id}",
         (FormField("prove", "More proofs", lines=True, help="one per line: N=COMMAND or N=PATH:LINE"),),
         lambda given: (["done", *_proofs(given)], [given["id"]]),
     ),
@@ -66,13 +66,13 @@ ACTS: Final[Mapping[str, Act]] = {
         (
             FormField("verdict", "Verdict", required=True, choices=_VERDICTS),
             FormField("report", "Report", help="a file in the repository"),
-            FormField("reference", "Place of the requested changes"),
+            FormField("reference", "Location of the requested changes"),
             FormField("reason", "Reason", help="for a light packet, instead of a report"),
         ),
         lambda given: (["verdict", *_options(given, "report", "reference", "reason")], [given["id"], given["verdict"]]),
     ),
     "release": Act(
-        "Release", "Someone else can claim it then.", "packet release {id} --reason TEXT", (_REASON,),
+        "Release", "Someone else can then claim it.", "packet release {id} --reason TEXT", (_REASON,),
         _one("packet release", "reason"),
     ),
     "block": Act(
@@ -81,16 +81,16 @@ ACTS: Final[Mapping[str, Act]] = {
         _one("packet block", "reason", "waits-for"),
     ),
     "unblock": Act(
-        "Unblock", "The work goes on where it stopped.", "packet unblock {id}", (FormField("reason", "Reason"),),
+        "Unblock", "The work continues where it stopped.", "packet unblock {id}", (FormField("reason", "Reason"),),
         _one("packet unblock", "reason"),
     ),
     "note": Act(
-        "Add a note", "A note stays in the log and moves nothing.", "packet note {id} TEXT",
+        "Add a note", "A note is added to the log and moves nothing.", "packet note {id} TEXT",
         (FormField("text", "Note", required=True, lines=True),),
         lambda given: (["packet", "note"], [given["id"], given["text"]]),
     ),
     "cancel": Act(
-        "Cancel the run", "It stops at its next boundary, and can be resumed.", "runtime cancel {id}",
+        "Cancel the run", "The run stops at its next step boundary and can be resumed.", "runtime cancel {id}",
         (FormField("reason", "Reason"),), _one("runtime cancel", "reason"), acting=False, about="run",
     ),
     "answer": Act(
@@ -152,7 +152,7 @@ def faults(act: Act, given: Given, runs: Sequence[str]) -> Iterator[str]:
     yield from (f"the form has no field {name!r}" for name in sorted(given.keys() - known))
     name = given.get("id", "")
     if act.about == "packet" and not is_packet_id(name):
-        yield "the id is not that of a packet"
+        yield "the id is not a packet id"
     if act.about == "run" and name not in runs:
         yield "there is no such run"
     for field in act.fields:
@@ -162,9 +162,9 @@ def faults(act: Act, given: Given, runs: Sequence[str]) -> Iterator[str]:
         if field.choices and value not in field.choices:
             yield f"{field.label}: expected one of {', '.join(field.choices)}"
     if "answer" in given and given["answer"] not in _ANSWERS:
-        yield "the answer is not one of those asked for"
+        yield "the answer is not one of the choices"
     for key, value in given.items():
         if "\0" in value or "\ufffd" in value or len(value) > _LONGEST:
-            yield f"a value must be text of at most {_LONGEST} characters"
+            yield f"a value must be a string of at most {_LONGEST} characters"
         if key in {"question", "id"} and value.startswith("-"):
-            yield "the value is not an id"
+            yield "the value is not a valid id"

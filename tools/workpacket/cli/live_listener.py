@@ -125,7 +125,7 @@ def _root(folder: str) -> str:
     from pathlib import Path
 
     if not os.path.isdir(folder):
-        raise WorkpacketError("path_not_found", f"{folder} is not a folder", hint="name a repository or work tree")
+        raise WorkpacketError("path_not_found", f"{folder} is not a folder", hint="give a repository or a work tree")
     return str(find_repository(Path(folder).resolve()).root)
 
 
@@ -157,7 +157,7 @@ def _bound(port: int) -> list[socket.socket]:
             for each in found:
                 each.close()
             if port or not found:
-                hint = "name another port, or none: workpacket board serve"
+                hint = "choose a different port, or none: workpacket board serve"
                 raise WorkpacketError(
                     "page_port_taken", f"port {port} cannot be used: {error.strerror}", hint=hint
                 ) from error

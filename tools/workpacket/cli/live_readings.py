@@ -270,7 +270,7 @@ def answered(out: str, err: str, status: int) -> dict[str, Any]:
         answer: dict[str, Any] = json.loads(out)
     except ValueError:
         said = err.strip() or f"exit status {status}"
-        hint = "repeat it: a command that was interrupted is completed or undone first"
+        hint = "run it again: an interrupted command is first completed or undone"
         problem = {"code": "internal_error", "message": said[-500:], "hint": hint}
         return {"ok": False, "exit_code": status or exits.INTERNAL, "findings": [problem], "data": {}}
     return answer

@@ -151,7 +151,11 @@ class Live:
         foreign = foreign or any(site not in {"same-origin", "none"} for site in headers.get("sec-fetch-site", []))
         method, length = scope["method"], sum(len(key) + len(value) for key, value in scope["headers"])
         reasons = (
-            (not is_ours, 403, "This name does not belong to the board. Open the address that the command printed."),
+            (
+                not is_ours,
+                403,
+                "This host name does not belong to the board. Open the address that the command printed.",
+            ),
             (foreign, 403, "Another site asked."),
             (method not in {"GET", "HEAD", "POST"}, 405, _METHODS),
             (len(scope["query_string"]) > _LONGEST_QUERY, 414, "The address is too long."),
@@ -209,9 +213,9 @@ class Live:
         given = dict(pairs)
         csrf = given.pop("csrf", "")
         if not hmac.compare_digest(csrf.encode("utf-8", "replace"), self._csrf(self.session(request)).encode()):
-            raise _Refusal(403, "the form does not belong to a page of this server; open the page again")
+            raise _Refusal(403, "the form was not created by this server; open the page again")
         if len(pairs) != len(given) + 1:
-            raise _Refusal(400, "a field was given twice")
+            raise _Refusal(400, "a field appears twice")
         return given
 
     async def _body(self, request: Request) -> bytes:
@@ -229,12 +233,12 @@ class Live:
                     return body
         if fits and len(body) <= _LARGEST_BODY:
             raise _Refusal(408, "the form did not arrive in time")
-        raise _Refusal(413, f"a form has at most {_LARGEST_BODY:,} bytes")
+        raise _Refusal(413, f"a form must not exceed {_LARGEST_BODY:,} bytes")
 
     def _at(self, request: Request) -> Served:
         number = request.path_params["number"]
         if len(number) > 3 or not (number.isascii() and number.isdigit()) or int(number) >= len(self.served):
-            raise _Refusal(404, "no such repository is served")
+            raise _Refusal(404, "this server has no such repository")
         return self.served[int(number)]
 
     # ---- pages ----
@@ -255,10 +259,10 @@ class Live:
 
     def stranger(self, request: Request) -> Response:
         told = (
-            "This address was used already, or the server has been started again. Its terminal shows the address that "
-            "opens the board; a browser that is open already can show another one."
+            "This address was already used, or the server was restarted. The terminal where it runs shows the "
+            "address that opens the board; a browser where the board is already open can show a new one."
         )
-        return _html(live_page.message(self._site(request), "The board is not open here", told), 401)
+        return _html(live_page.message(self._site(request), "The board is not open in this browser", told), 401)
 
     async def _another_browser(self, request: Request) -> Response:
         await self._given(request)
@@ -269,7 +273,7 @@ class Live:
     async def _static(self, request: Request) -> Response:
         found = self._files.get(request.path_params["name"])
         if found is None:
-            raise _Refusal(404, "there is no such file")
+            raise _Refusal(404, "file not found")
         data, kind = found
         return Response(data, media_type=kind, headers={"Cache-Control": "private, max-age=31536000, immutable"})
 
@@ -282,14 +286,14 @@ class Live:
                 more[key] = int(count)
         group, at = query.get("group", ""), query.get("at", "")
         if at.startswith("-") or "\0" in at:
-            raise _Refusal(400, f"{at!r} does not name a commit")
+            raise _Refusal(400, f"{at!r} is not a commit")
         wanted = Wanted(query.get("q", "")[:200], group if group in GROUPS else "", at, more)
         return _html(await served.board(self._site(request, served, "board"), wanted))
 
     def _name_of(self, request: Request) -> str:
         name: str = request.path_params["name"]
         if not is_packet_id(name):
-            raise _Refusal(404, "there is no such packet")
+            raise _Refusal(404, "packet not found")
         return name
 
     async def _packet(self, request: Request) -> Response:
@@ -395,9 +399,9 @@ class Live:
         given = await self._given(request)
         act = APPROVE if action == "approve" else ACTS.get(action)
         if act is None or (action == "approve" and not given):
-            raise _Refusal(404, "there is no such action")
+            raise _Refusal(404, "action not found")
         if not self._write:
-            raise _Refusal(403, "these pages only read; to act in them: workpacket board serve --write")
+            raise _Refusal(403, "these pages are read-only; to act on them: workpacket board serve --write")
         runs = await self._run_names(served) if act.about == "run" else ()
         fault = next(faults(act, given, runs), "")
         if fault:
@@ -422,7 +426,7 @@ class Live:
         self._at(request)
         found = self._outcomes.get(request.path_params["key"])
         if found is None:
-            raise _Refusal(404, "this result is no longer kept")
+            raise _Refusal(404, "this result is no longer available")
         return _html(found)
 
     async def _touch(self, request: Request, served: Served, before: list[str], after: list[str]) -> Response:
@@ -453,7 +457,7 @@ class Live:
         return _html(live_page.message(site, "Not shown", str(first["message"]), str(first.get("hint", ""))), status)
 
     async def _not_found(self, request: Request, _error: Exception) -> Response:
-        return _html(live_page.message(self._site(request), "Not found", "There is no such page."), 404)
+        return _html(live_page.message(self._site(request), "Not found", "Page not found."), 404)
 
     async def _not_allowed(self, request: Request, _error: Exception) -> Response:
         return _html(live_page.message(self._site(request), "Not possible", _METHODS), 405)

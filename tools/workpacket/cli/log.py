@@ -55,7 +55,7 @@ def checkpoint(arguments: Arguments) -> int:
             sys.stdout.write(render_envelope("log", status, findings, {"checkpoints": []}))
             return status
         say(findings)
-        print("no checkpoint can be made while the log has errors")
+        print("no checkpoint can be created while the log has errors")
         print(f"next: workpacket explain {findings[0].code}")
         return status
     key, actor = find_key(arguments.value("key")), actor_of(arguments, repository)
@@ -163,10 +163,8 @@ of the base that are missing or were replaced: nothing on the base may be change
 `checkpoint` records the heads of all logs at HEAD, and signs them. It is intended for CI on the protected branch: the
 key must be in allowed_signers for workpacket-checkpoint@v1, and its owner must have the role `ci`.""",
     options=(
-        Option("base", "compare with this revision, and use its policy", value="REV"),
-        Option(
-            "signatures", "verify: also verify the signature of every event, with the keys in the policy of the base"
-        ),
+        Option("base", "compare with this revision and use its policy", value="REV"),
+        Option("signatures", "verify: also verify every event's signature, using the keys in the policy on the base"),
         Option("key", "the key to sign a checkpoint with; a .pub file if the key is in an SSH agent", value="PATH"),
         *ACTING,
     ),
@@ -220,7 +218,7 @@ def _recover_events(arguments: Arguments, repository: Repository) -> int:
         print("nothing is unfinished, and no event is missing that git still has")
         print("next: workpacket status")
         return exits.OK
-    print(f"{counted(len(lost), 'file')} {'brought back' if write else 'missing here, which git still has'}")
+    print(f"{counted(len(lost), 'file')} {'brought back' if write else 'missing here, but still in git'}")
     again = " ".join(("workpacket log recover", *arguments.words, "--write"))
     print(f"next: {'workpacket board sync, then: workpacket check' if write else again}")
     return exits.OK
@@ -261,7 +259,7 @@ Files that were changed after an interruption are saved before --forward or --ba
     options=(
         Option("forward", "finish an interrupted command"),
         Option("back", "undo an interrupted command"),
-        Option("write", "restore the missing events"),
+        Option("write", "restore missing events"),
     ),
     examples=("workpacket log recover", "workpacket log recover --write", "workpacket log recover --forward"),
 )

@@ -83,7 +83,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         lambda given: (["show"], [given["id"]]),
     ),
     "why": Tool(
-        "Lists what keeps a packet from its next lane, with the command that supplies it.",
+        "Lists what keeps a packet from entering its next lane, and the command that resolves each item.",
         {"id": PACKET},
         ("id",),
         lambda given: (["why"], [given["id"]]),
@@ -95,21 +95,21 @@ TOOLS: Final[Mapping[str, Tool]] = {
         lambda given: (["search"], given["words"]),
     ),
     "start": Tool(
-        "Claims a packet, and creates its branch. If the policy asks for an approval, a person gives it first.",
+        "Claims a packet and creates its branch. If the policy requires an approval, a person must give it first.",
         {"id": PACKET},
         ("id",),
         lambda given: (["start"], [given["id"]]),
         writing=True,
     ),
     "note": Tool(
-        "Adds a note to the log of a packet.",
+        "Adds a note to the packet's log.",
         {"id": PACKET, "text": _TEXT},
         ("id", "text"),
         lambda given: (["packet", "note"], [given["id"], given["text"]]),
         writing=True,
     ),
     "done": Tool(
-        "Runs the proofs of a packet, and submits the committed work.",
+        "Runs the packet's proofs and submits the committed work.",
         {
             "id": PACKET,
             "prove": {
@@ -124,13 +124,13 @@ TOOLS: Final[Mapping[str, Tool]] = {
         writing=True,
     ),
     "verdict": Tool(
-        "Judges someone else's work that is in review. It never replaces an approval that the policy asks for.",
+        "Judges someone else's work that is in review. It never replaces an approval that the policy requires.",
         {
             "id": PACKET,
             "verdict": {"type": "string", "enum": [*_VERDICTS]},
             "report": {**_TEXT, "description": "A file in the repository."},
             "reference": {**_TEXT, "description": "Where the requested changes are described."},
-            "reason": {**_TEXT, "description": "For a light packet, it can replace the report."},
+            "reason": {**_TEXT, "description": "For a light packet, can be given instead of a report."},
         },
         ("id", "verdict"),
         lambda given: (["verdict", *_judged(given)], [given["id"], given["verdict"]]),
@@ -142,7 +142,7 @@ RESOURCES: Final = {
     "workpacket://board": ("The board", ["board", "show"]),
     "workpacket://status": ("The repository on one screen", ["status"]),
     "workpacket://requirements": (
-        "The requirements of the specification, and what proves them",
+        "The requirements of the specification and their proofs",
         ["report", "requirements"],
     ),
 }
@@ -151,12 +151,12 @@ TEMPLATES: Final = {
     "workpacket://code/{code}": ("What a reason code means", ["explain"]),
 }
 PROMPTS: Final = {
-    "orchestrator": "You plan: read `next`, choose what is most urgent, and give each packet to one agent. Do none of "
-    "the work yourself, and never approve: ask a person.",
+    "orchestrator": "You plan: read `next`, pick the most urgent packets, and give each to one agent. Do none of the "
+    "work yourself, and never approve: ask a person.",
     "coder": "You do the work of one packet: `start` it, read it with `show`, change only files in its scope, commit, "
-    "and call `done`. If you are refused, do what each condition says. Never judge your own work.",
-    "validator": "You judge work that is in review, never your own: read the packet with `show`, compare the change "
-    "with each criterion, run its proofs yourself, write a report, and call `verdict`. Change nothing else.",
+    "and call `done`. If a call is refused, do what each condition says. Never judge your own work.",
+    "validator": "You judge work in review, but never your own: read the packet with `show`, compare the change with "
+    "each criterion, run its proofs yourself, write a report, and call `verdict`. Change nothing else.",
 }
 
 

@@ -27,9 +27,9 @@ from workpacket.model import exits
 from workpacket.report.tool_text import page_of
 
 _INSTRUCTIONS: Final = (
-    "Packets govern the work. Start with `next`; if you are refused, do what each condition says. A command in an "
-    "answer, `workpacket NAME ...`, is the tool NAME; `packet note` is the tool note, `claim` is start, `submit` is "
-    "done. Ask a person to run any other workpacket command."
+    "Packets govern the work. Start with `next`; if a call is refused, do what each condition says. A command "
+    "in an answer, `workpacket NAME ...`, is the tool NAME; `packet note` is the tool note, `claim` is start, "
+    "`submit` is done. Ask a person to run any other workpacket command."
 )
 
 # What `--json` prints; `data` is described by the schema of the command.
@@ -94,7 +94,7 @@ class AgentServer:
             answer: dict[str, Any] = json.loads(said["stdout"])
         except ValueError:
             text = said["stderr"].decode(errors="replace").strip() or f"exit status {process.returncode}"
-            hint = "call the tool again; a command that was interrupted is completed or undone first"
+            hint = "call the tool again; an interrupted command is first completed or undone"
             problem = {"code": "internal_error", "message": text[-500:], "hint": hint}
             return {"ok": False, "exit_code": process.returncode or exits.INTERNAL, "findings": [problem], "data": {}}
         return answer
@@ -102,7 +102,7 @@ class AgentServer:
     async def call(self, name: str, given: Mapping[str, Any], context: Context | None = None) -> types.CallToolResult:
         tool = TOOLS.get(name)
         if tool is None:
-            return _failure(f"unknown tool {name!r}; there are {', '.join(TOOLS)}")
+            return _failure(f"unknown tool {name!r}; available: {', '.join(TOOLS)}")
         fault = next(iter(Draft202012Validator(tool.schema).iter_errors(given)), None)
         if fault is not None:
             return _failure(f"{'.'.join(map(str, fault.path)) or 'the arguments'}: {fault.message[:200]}")

@@ -65,7 +65,7 @@ GITS = {
     "stash": "git stash",
 }
 # Options that other tools have: what is typed here. A title is an argument.
-_TITLE = "the title in quotes, without an option"
+_TITLE = "the title, in quotes and without an option"
 _OTHER_OPTIONS = {
     "-m": _TITLE,
     "-n": "--limit",
@@ -100,7 +100,7 @@ def unknown_command(words: Sequence[str]) -> WorkpacketError:
 def _command_meant(words: list[str]) -> str:
     first, rest = words[0].casefold(), words[1:]
     if first in GITS:
-        return f"this is left to git: {GITS[first]}"
+        return f"use git for this: {GITS[first]}"
     if first.startswith("-"):
         found = next((place for place in range(1, len(words)) if resolve(words[place:])[0]), 0)
         meant = [*words[found:], *words[:found]] if found else []

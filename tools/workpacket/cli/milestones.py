@@ -72,7 +72,7 @@ def select_foreign(arguments: Arguments, run: str) -> int:
     if selected.conflicts:
         raise RunBlocked("; ".join(selected.conflicts), code="view_conflict", details={"run": run})
     if selected.source == "none":
-        raise RunBlocked(f"there is no run {run}", code="checkpoint_missing", hint="workpacket runtime runs list")
+        raise RunBlocked(f"run {run} does not exist", code="checkpoint_missing", hint="workpacket runtime runs list")
     data: dict[str, Json] = {"run": run, **selected.as_event(), "milestone_index": selected.milestone_index}
     return answer(arguments, f"{selected.milestone_index}\n", data)
 

@@ -61,7 +61,7 @@ def require_url(arguments: Arguments) -> str:
     """Return the URL of the store, for features that a SQLite file lacks: queues and permissions."""
     url = store_url()
     if not url:
-        raise usage(arguments.command, "missing_argument", f"{VARIABLE} must name a server: postgresql://...")
+        raise usage(arguments.command, "missing_argument", f"{VARIABLE} must contain a server URL: postgresql://...")
     return url
 
 
@@ -145,9 +145,9 @@ def run_named(runtime: Runtime, word: str) -> str:
         raise WorkpacketError(
             "checkpoint_missing",
             f"{word!r} could be {', '.join(found)}",
-            hint="more than one run matches: name one of them",
+            hint="more than one run matches: specify one of them",
         )
-    raise WorkpacketError("checkpoint_missing", f"there is no run {word!r}", hint="workpacket runtime runs list")
+    raise WorkpacketError("checkpoint_missing", f"run {word!r} does not exist", hint="workpacket runtime runs list")
 
 
 def json_value(arguments: Arguments) -> Json | NoValue:

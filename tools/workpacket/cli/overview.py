@@ -294,7 +294,7 @@ def _elsewhere(branches: Mapping[str, str], claims: Sequence[RemoteClaim], style
     named = [f"{name} ({escape(branch)})" for name, branch in sorted(branches.items())]
     held = [f"{one.packet} ({escape(one.holder)}, {_until(one.expires_at)})" for one in claims]
     lines: list[str] = []
-    for head, listed in (("on other branches", named), ("claimed in other clones", held)):
+    for head, listed in (("on other branches", named), ("Claimed in other clones", held)):
         more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
         text = f"{counted(len(listed), 'packet')}: {', '.join(listed[:_MOST_NAMED])}{more}"
         lines += _headed(head, text, "info", style) if listed else []
@@ -349,7 +349,7 @@ def waiting_packets(facts: Facts) -> Iterator[_Waiting]:
             if packet.lane == "BLOCKED":
                 detail = card_note(glance, signed=True)
             elif by and ends_unjudged(glance, facts.policy):
-                found.append(_Waiting(name, "needs a merge, and no verdict", moves[0].at, ""))
+                found.append(_Waiting(name, "requires a merge, but no verdict", moves[0].at, ""))
                 continue
             else:
                 detail = f"submitted by {by}" if by else ""
@@ -382,9 +382,9 @@ def waiting_report(arguments: Arguments) -> int:
     lines = [
         f"{one.need}: {one.id} for {age(one.since, now)}{escape(one.detail and f': {one.detail}')}" for one in waiting
     ]
-    lines += [f"lease ends in {age(now, at)}: {name}, held by {escape(holder)}" for name, holder, at in ends]
+    lines += [f"lease expires in {age(now, at)}: {name}, held by {escape(holder)}" for name, holder, at in ends]
     lines += [f"note: {escape(note)}" for note in notes]
-    print("\n".join(lines or ["no packet waits for a person"]))
+    print("\n".join(lines or ["no packet is waiting for a person"]))
     print("next: workpacket status")
     return exits.OK
 

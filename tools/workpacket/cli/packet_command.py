@@ -39,8 +39,8 @@ ACTING = (
     Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
     Option("actor-kind", "the kind of actor", choices=KINDS),
 )
-COMMIT = Option("commit", "commit what the command writes (default: as the policy says)")
-SIGN = Option("sign", "have a person approve it first, at this terminal, as `workpacket approve` does")
+COMMIT = Option("commit", "commit what the command writes (default: set by the policy)")
+SIGN = Option("sign", "have a person approve it first in this terminal, as with `workpacket approve`")
 REASON = Option("reason", "the reason, as text", value="TEXT")
 DECLARING = (
     Option("harness", "the program that the agent runs in (or: WORKPACKET_HARNESS)", value="NAME"),
@@ -65,7 +65,7 @@ def declared(arguments: Arguments) -> Declared | None:
         key = option.name.replace("-", "_")
         text = arguments.value(option.name) or os.environ.get(f"WORKPACKET_{key.upper()}", "")
         if len(text) > _LONGEST_DECLARED or not text.isprintable():
-            what = f"--{option.name} requires one line of at most {_LONGEST_DECLARED} characters"
+            what = f"--{option.name} requires a single line of at most {_LONGEST_DECLARED} characters"
             raise usage(arguments.command, "invalid_value", what)
         said |= {key: text.strip()} if text.strip() else {}
     if not said:
@@ -99,7 +99,7 @@ def scope_of(arguments: Arguments) -> list[str]:
     paths = arguments.values("scope")
     for path in paths:
         if path.startswith(("/", "~")) or ".." in path.split("/"):
-            what = f"--scope requires a path in the repository, from its top folder, not {path!r}"
+            what = f"--scope requires a path relative to the top of the repository, not {path!r}"
             raise usage(arguments.command, "invalid_value", what)
     return [f"`{path}`" for path in paths]
 
@@ -124,7 +124,7 @@ def _packet_of_branch(arguments: Arguments, repository: Repository) -> str:
         what = "give a WP_ID: a detached HEAD does not belong to a packet"
         raise usage(arguments.command, "missing_argument", what, "git switch BRANCH, or give a WP_ID")
     if name not in facts.packets:
-        what = f"give a WP_ID: the branch {branch} does not belong to a packet"
+        what = f"give a WP_ID: branch {branch} does not belong to a packet"
         raise usage(arguments.command, "missing_argument", what, "workpacket list shows the ids")
     return name
 
@@ -260,7 +260,7 @@ def signed_first(arguments: Arguments, packet: str, *words: str) -> int:
         raise usage(
             arguments.command,
             "conflicting_options",
-            "--sign shows a text to a person, so it cannot be combined with --json",
+            "--sign shows text to a person, so it cannot be combined with --json",
         )
     from workpacket.cli.approve import COMMAND, approve  # needed for a signature only
 

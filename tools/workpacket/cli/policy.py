@@ -98,7 +98,7 @@ def re_anchor(arguments: Arguments) -> int:
     repository, now = here(), moment()
     reason = arguments.value("reason")
     if not is_reason(reason):
-        what = "--reason requires one line of at most 240 characters, without quotes or backslashes"
+        what = "--reason requires a single line of at most 240 characters, without quotes or backslashes"
         raise usage(arguments.command, "invalid_value" if reason else "missing_argument", what)
     with writing(repository, "policy re-anchor") as transaction, open_approvals(repository, None, now) as approvals:
         if approvals.base.policy.policy is None:
@@ -110,7 +110,7 @@ def re_anchor(arguments: Arguments) -> int:
             raise WorkpacketError.of(trusted[0])
         root = NewRoot(now.now, reason, policy_digest(approvals.base.policy), policy_digest(files))
         if root.policy == root.replaced:
-            what = "the policy in the work tree is the same as on the base; change it first"
+            what = "the policy in the work tree is identical to the one on the base; change it first"
             raise WorkpacketError("invalid_value", what, hint="workpacket policy trust")
         before = approvals.base.policy_files.get(REANCHORED_PATH)
         planned = plan_reanchor(now, before, read(REANCHORED_PATH), root)
@@ -175,7 +175,7 @@ def _show_lanes(policy: LifecyclePolicy) -> None:
         what = f"{lane.means}; " if lane.means else ""
         print(f"  {lane.token:<16}{escape(what)}section {escape(lane.section)}; way out: {escape(way_out)}")
     if policy.lanes.added:
-        print("after a change of lanes, run: workpacket board sync, then: workpacket init")
+        print("after changing the lanes, run: workpacket board sync, then: workpacket init")
     for fault in policy.lane_faults:
         print(f"not in force: {escape(fault.message)} ({fault.code}); until this is fixed, no packet can move")
 

@@ -158,10 +158,10 @@ def fetch_first(arguments: Arguments) -> None:
     repository = here()
     remote = main_remote(repository)
     if not remote:
-        sys.stderr.write("note: there is no remote to fetch\n")
+        sys.stderr.write("note: there is no remote to fetch from\n")
         return
     refused = ClaimRefs(repository, remote, read_base_policy(repository).lifecycle.claim_ref).fetch()
     if refused:
         why = " ".join(refused.split())
-        old = "branches and claims are those of the last fetch"
+        old = "branches and claims are shown as of the last fetch"
         sys.stderr.write(f"note: {escape(f'{remote} was not fetched ({why})')}; {old}\n")

@@ -232,9 +232,9 @@ def move_entry(arguments: Arguments) -> int:
     lanes = table.named(arguments.words[2].replace("_", " "))
     if len(lanes) != 1:
         problem = "ambiguous" if lanes else "unknown"
-        what = f"{problem} lane {arguments.words[2]!r}; the lanes are {', '.join(table.tokens)}"
+        what = f"{problem} lane {arguments.words[2]!r}; the known lanes are {', '.join(table.tokens)}"
         raise usage(arguments.command, "invalid_value", what)
-    carried = _moved(arguments, name, lanes[0].token, arguments.value("reason") or "moved on the board")
+    carried = _moved(arguments, name, lanes[0].token, arguments.value("reason") or "moved by editing the board")
     return conclude(arguments, carried, name)
 
 
@@ -294,7 +294,7 @@ _MARKER = 7
 def _run_merge_driver(arguments: Arguments) -> int:
     words = arguments.words
     if len(words) not in {4, 5} or not (words[4:] or ["7"])[0].isdecimal():
-        raise usage(arguments.command, "missing_argument", "expected the words that git passes: %O %A %B %P %L")
+        raise usage(arguments.command, "missing_argument", "expected the arguments that git passes: %O %A %B %P %L")
     base, ours, theirs, path = words[:4]
     versions = (Path(base).read_bytes(), Path(ours).read_bytes(), Path(theirs).read_bytes())
     merged = merge(here(), path, versions, int(words[4]) if words[4:] else _MARKER)

@@ -280,7 +280,7 @@ def _chosen(arguments: Arguments, found: Sequence[Resumable]) -> list[Resumable]
 
 def _asked(arguments: Arguments, ready: list[Resumable]) -> list[Resumable]:
     sys.stderr.write(render_work([_work_row(one) for one in ready], (), style_of(arguments), numbered=True))
-    sys.stderr.write("Resume which? Enter a number, 'all', or nothing: ")
+    sys.stderr.write("Which one should be resumed? Enter a number, 'all', or nothing: ")
     sys.stderr.flush()
     word = sys.stdin.readline().strip().casefold()
     if word == "all":
@@ -343,7 +343,7 @@ def _require_no_question(arguments: Arguments) -> None:
     """Refuse answers that apply only to a run."""
     given = [name for name in ("confirm", "value", *OUTCOMES) if arguments.flag(name)]
     if given:
-        raise usage(arguments.command, "missing_argument", f"--{given[0]} applies to one run: name it first")
+        raise usage(arguments.command, "missing_argument", f"--{given[0]} applies to a single run: specify it first")
     if len(arguments.words) > 1:
         raise usage(
             arguments.command, "unexpected_argument", f"only a run has questions; {arguments.words[0]!r} is not a run"
@@ -382,7 +382,7 @@ def _require_work(runtime: Runtime, run: str) -> None:
 
     stop = packet_stop(witness.repository, packet)
     if stop is not None:
-        hint = f"{stop.hint}; or end the run: workpacket runtime cancel {run}"
+        hint = f"{stop.hint}; or cancel the run: workpacket runtime cancel {run}"
         raise RunBlocked(f"{run} cannot continue: {stop.message}", code=stop.code, hint=hint)
 
 
@@ -412,14 +412,14 @@ began: by its program, or by `workpacket runtime run start NAME`.""",
     options=(
         Option("team", "without an id: list only the roles of this team", value="TEAM"),
         Option("owner", "the process that does an agent's work (default: the caller)", value="PID"),
-        Option("instance", "the writer, if several have the role (default: that process)", value="NAME"),
-        Option("plan", "show the decision and every check, without writing anything"),
+        Option("instance", "the writer, if several writers have the role (default: that process)", value="NAME"),
+        Option("plan", "show the decision and every check without writing anything"),
         Option("yes", "answer the question with yes"),
         Option("no", "answer the question with no"),
         Option("confirm", "the digest printed with the question", value="DIGEST"),
         Option(
             "mark-done",
-            "this effect with an unknown outcome or result did happen",
+            "confirm that this effect, whose outcome or result is unknown, did happen",
             value="STEP",
             many=True,
             optional=True,

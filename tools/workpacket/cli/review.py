@@ -86,7 +86,7 @@ def _say_whether(arguments: Arguments, repository: Repository, facts: Facts, nam
     command = f"workpacket submit {name}"
     if arguments.flag("json"):
         return show_json(arguments, {"id": name, "lane": packet.lane, "unmet": [], "next": command})
-    print(f"{name} may be submitted\nnext: {command}, with the same proofs")
+    print(f"{name} can be submitted next: {command}, with the same proofs")
     return exits.OK
 
 
@@ -102,7 +102,7 @@ def _run_done(arguments: Arguments) -> int:
         if not ends_unjudged(facts.packets[name].state, facts.policy) or target in {"", branch, *elsewhere}:
             return ""
         switch_branch(repository, target)
-        return f"switched to {target}; {branch} is ready to be merged, or pushed for a pull request"
+        return f"switched to {target}; {branch} is ready to be merged, or to be pushed for a pull request"
 
     return _run_submit(arguments, leave)
 
@@ -145,9 +145,10 @@ def _beside_contract(
             free.append((criterion, how))
         elif how != demand.command and f"all={how}" not in arguments.all_of("prove"):
             message = (
-                f"{criterion[:100]!r} is proved by {demand.command or 'nothing'}, as the contract says, not by {how}"
+                f"{criterion[:100]!r} must be proved by {demand.command or 'nothing'}, as the contract says, not "
+                f"by {how}"
             )
-            raise WorkpacketError("proof_other_command", message, hint="leave out --prove for this criterion")
+            raise WorkpacketError("proof_other_command", message, hint="omit --prove for this criterion")
     return free
 
 
@@ -195,9 +196,9 @@ def _with_contract_proofs(
     return Proofs(rows, evidence.came_to, faults)
 
 
-_LATER: Final = "was not run: other conditions must be met first"
+_LATER: Final = "was not run because other conditions must be met first"
 _PROVING: Final = (
-    Option("prove", "a command, or a place in the code, that proves line N", value="N=COMMAND", many=True),
+    Option("prove", "a command or a location in the code that proves line N", value="N=COMMAND", many=True),
     Option("not-applicable", "why line N does not apply; the contract must exempt it", value="N=REASON", many=True),
 )
 _SUBMIT = Command(
@@ -300,7 +301,7 @@ _VERDICT = Command(
     ),
     options=(
         Option("report", "the validator's report, a file in the repository", value="FILE"),
-        Option("reference", "the place that describes the requested changes", value="PLACE"),
+        Option("reference", "where the requested changes are described", value="PLACE"),
         REASON,
         SIGN,
         COMMIT,

@@ -53,7 +53,7 @@ def _continue(arguments: Arguments) -> int:
         held = imported(runtime.store, f"session/{key}")
         if not held:
             hint = "workpacket log import session PATH"
-            raise WorkpacketError("checkpoint_missing", f"no imported artifact has the session {key!r}", hint=hint)
+            raise WorkpacketError("checkpoint_missing", f"no imported artifact has session {key!r}", hint=hint)
         return _said(arguments, assess(runtime, carry_over(runtime, artifact_of(held[-1].checkpoint.values))))
 
 

@@ -186,7 +186,7 @@ def _rows(facts: Facts, packet: PacketFacts) -> Iterator[tuple[str, str]]:
         yield "approval", unasked
     named = [f"{event.type} names {digest[:12]}" for event in packet.log.events for digest in event.attest]
     if named:
-        yield "signed", f"{', '.join(named)} (workpacket approvals list {packet.id} verifies)"
+        yield "signed", f"{', '.join(named)} (to verify: workpacket approvals list {packet.id})"
     yield from (("changed", f"{one.message} (contract_changed)") for one in contract_unmet(packet))
     files = _files(packet)
     if files:

@@ -159,9 +159,11 @@ def _run_impact(arguments: Arguments) -> int:
     asked = arguments.words[0]
     rows = impact(made.facts, made.traces, asked)
     if not rows and not _is_there(place_in(asked)[0]):
-        what = f"{told(asked)} is not a file in this repository, and no packet depends on a file or anchor of that name"
+        what = (
+            f"{told(asked)} is not a file in this repository, and no packet depends on a file or anchor with that name"
+        )
         raise WorkpacketError(
-            "path_not_found", what, hint="give the path from the top of the repository, as `trace` shows it"
+            "path_not_found", what, hint="give the path relative to the top of the repository, as `trace` shows it"
         )
     if arguments.flag("json"):
         listed: list[Json] = [{"packet": row.packet, "lane": row.lane, "how": told(row.how)} for row in rows]
@@ -193,7 +195,7 @@ def audit_registry(arguments: Arguments) -> int:
 
 
 def _base(row: BaseRow) -> Iterator[str]:
-    yield f"{row.base}: {row.active or 'it is unclear which is in force'} {row.lane}".rstrip()
+    yield f"{row.base}: {row.active or 'it is unclear which one is current'} {row.lane}".rstrip()
     if len(row.revisions) > 1:
         yield f"  revisions  {', '.join(f'{name} ({lane or chr(45)})' for name, lane in row.revisions)}"
     for later, earlier in row.lineage:
@@ -278,7 +280,7 @@ def _form(arguments: Arguments, target: str) -> str:
     if target and ending not in _BY_ENDING:
         known = ", ".join(_BY_ENDING)
         raise usage(
-            arguments.command, "invalid_value", f"the name {target!r} does not end in one of {known}; use --format"
+            arguments.command, "invalid_value", f"the file name {target!r} does not end in any of {known}; use --format"
         )
     return _BY_ENDING.get(ending, "text")
 
@@ -304,9 +306,9 @@ def _write(target: str, data: bytes) -> None:
         if os.path.lexists(target) and not _is_report(target):
             raise WorkpacketError(
                 "file_unwritable",
-                f"{target} exists and is not an audit report; it was not overwritten",
+                f"{target} exists and is not an audit report, so it was not overwritten",
                 path=target,
-                hint="name another file, or remove the old one",
+                hint="choose a different file, or remove the old one",
             )
         beside = f"{target}.{os.getpid()}.new"
         with open(beside, "xb") as file:
@@ -341,7 +343,7 @@ The HTML page needs neither a network nor other files. The clock is ignored: exp
 the same repository always produces the same bytes. The exit statuses are those of `check`.""",
     options=(
         Option("format", "the format of the report", choices=FORMATS),
-        Option("out", "write the report to this file, replacing an earlier one", value="FILE"),
+        Option("out", "write the report to this file, replacing an existing report", value="FILE"),
     ),
     examples=(
         "workpacket audit",
@@ -378,11 +380,11 @@ def _asked(arguments: Arguments, root: str, facts: Facts, branch: str) -> str:
     if arguments.words:
         name = packet_called(root, arguments.words[0]).text
         if name not in facts.packets:
-            raise WorkpacketError("packet_unknown", f"there is no packet {name}", hint="workpacket list shows all")
+            raise WorkpacketError("packet_unknown", f"packet {name} does not exist", hint="workpacket list shows all")
         return name
     name = whose_branch(facts, branch)
     if name not in facts.packets and not arguments.flag("into"):
-        raise usage(arguments.command, "missing_argument", "this branch belongs to no packet: give a WP_ID")
+        raise usage(arguments.command, "missing_argument", "this branch does not belong to a packet: give a WP_ID")
     return name if name in facts.packets else ""
 
 
@@ -399,7 +401,7 @@ With --into, the lines are added to the file of a commit message. In .git/hooks/
 exec workpacket trace trailers --into "$1"
 
 Undeclared harnesses and models are never guessed.""",
-    options=(Option("into", "add the lines to this file, unless it already has them", value="FILE"), *DECLARING),
+    options=(Option("into", "add the lines to this file if it does not have them yet", value="FILE"), *DECLARING),
     examples=(
         "workpacket trace trailers WP-1-Parser-v1",
         "workpacket trace trailers --harness Codex --model gpt-5-4 --into .git/COMMIT_EDITMSG",
@@ -497,8 +499,9 @@ def _told(path: str, line: int, origin: LineOrigin, said: Assistance, rows: list
         yield from _told_of(row)
     if not rows:
         yield f"  packet      {UNDECLARED}"
-    yield f"  assistants  {', '.join(said.assistants) + ' (the commit says so)' if said.assistants else UNDECLARED}"
-    yield from (f"  session     {each} (the commit says so)" for each in said.sessions)
+    assistants = ", ".join(said.assistants) + " (according to the commit)" if said.assistants else UNDECLARED
+    yield f"  assistants  {assistants}"
+    yield from (f"  session {each} (according to the commit)" for each in said.sessions)
 
 
 def _told_of(row: dict[str, Json]) -> Iterator[str]:

@@ -109,7 +109,7 @@ def open_workspace(*, named: bool = False) -> Workspace:
         raise WorkpacketError(
             "no_repository",
             f"{here} is not in a git repository, and no parent folder contains {GOVERNANCE_FOLDER}",
-            hint="change into the repository, or create one with `git init`",
+            hint="change to the repository, or create one with `git init`",
         ) from error
     return Workspace(found.root, found.git_dir, found.common_dir, here)
 
@@ -130,7 +130,7 @@ def write_new(target: str, data: bytes) -> None:
             file.write(data)
     except FileExistsError:
         raise WorkpacketError("file_unwritable", f"{target} already exists and was not overwritten", path=target,
-                              hint="name another file, or remove the old one") from None  # fmt: skip
+                              hint="choose a different file, or remove the old one") from None  # fmt: skip
 
 
 def write_report(workspace: Workspace, word: str, text: str) -> None:
@@ -145,8 +145,8 @@ def write_report(workspace: Workspace, word: str, text: str) -> None:
         with open(path, "w", encoding="utf-8", newline="") as file:
             file.write(text)
     except OSError as error:
-        message = f"the report cannot be written to {word}: {error.strerror}"
-        raise WorkpacketError("file_unwritable", message, hint="name a file in a folder that exists") from error
+        message = f"cannot write the report to {word}: {error.strerror}"
+        raise WorkpacketError("file_unwritable", message, hint="choose a file in an existing folder") from error
 
 
 def say_that_nothing_is_governed() -> None:
@@ -158,7 +158,7 @@ def say_that_nothing_is_governed() -> None:
     except WorkpacketError:
         return
     if not any(os.path.isdir(os.path.join(root, folder)) for folder in ROOTS):
-        sys.stderr.write("note: this repository is not governed yet; to begin: workpacket init\n")
+        sys.stderr.write("note: this repository is not governed yet; to start: workpacket init\n")
 
 
 def progress_bar() -> Callable[[int, int], None]:

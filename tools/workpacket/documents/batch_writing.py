@@ -124,7 +124,7 @@ def differences(logged: BatchView, stated: BatchView) -> list[str]:
         if name == "groups":
             found += _regrouped(logged, stated)
         elif said[name] != ours:
-            found.append(f"{name} is {_shown(said[name])} in the file but {_shown(ours)} in the log")
+            found.append(f"{name} is {_shown(said[name])} in the file, but {_shown(ours)} in the log")
     return found
 
 
@@ -134,7 +134,7 @@ def _regrouped(logged: BatchView, stated: BatchView) -> list[str]:
     ours = {task: group for group, tasks in logged.groups.items() for task in tasks}
     theirs = {task: group for group, tasks in stated.groups.items() for task in tasks}
     return [
-        f"{task} is under {theirs.get(task, 'nothing')} in the file but under {ours.get(task, 'nothing')} in the log"
+        f"{task} is under {theirs.get(task, 'nothing')} in the file, but under {ours.get(task, 'nothing')} in the log"
         for task in dict.fromkeys([*ours, *theirs])
         if ours.get(task) != theirs.get(task)
     ]

@@ -327,7 +327,7 @@ KINDS: tuple[DocumentKind, ...] = (
         (*_KEYED, "registers"),
         "gate_logs",
     ),
-    DocumentKind("spec_pointer", "pointer to the specification in force", "SpecPointer", MARKDOWN, ("refinement",)),
+    DocumentKind("spec_pointer", "pointer to the current specification", "SpecPointer", MARKDOWN, ("refinement",)),
     DocumentKind("policy", "policy", "PolicyDocument", DATA, ("policy",)),
     DocumentKind(
         "work_package",

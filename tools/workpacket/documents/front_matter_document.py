@@ -62,7 +62,7 @@ def read_front_matter(source: Source, limits: Limits = DATA) -> FrontMatter:
     loaded = load_yaml(source, start=start, end=end, limits=limits)
     if loaded.root is not None and not isinstance(loaded.root.value, dict):
         found = {list: "a list", type(None): "nothing"}.get(type(loaded.root.value), "a single value")
-        message = f"front matter must consist of keys and values; found {found}"
+        message = f"front matter must consist of keys and values, but contains {found}"
         loaded = Loaded(None, (Problem("front_matter_not_a_mapping", message, Location.span(*loaded.root.span)),))
     return FrontMatter(loaded, True, start, end, body, source.line_and_column(body)[0])
 

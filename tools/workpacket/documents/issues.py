@@ -65,7 +65,7 @@ def from_task(source: Source) -> list[Issue] | Problem:
     head, separator, body = source.text.removeprefix("---\n").partition("\n---\n")
     if not separator or not source.text.startswith("---\n"):
         return Problem(
-            "field_missing", "a task begins with front matter that names its id", Location(source.path, 1, 1)
+            "field_missing", "a task must begin with front matter that gives its id", Location(source.path, 1, 1)
         )
     loaded = load_yaml(Source.from_bytes(source.path, head.encode()))
     if loaded.root is None:

@@ -190,7 +190,7 @@ class StubText(Value):
 
 
 def render_stub(stub: StubText) -> str:
-    """Return the file, ending with a line feed."""
+    """Return the file, ending with a newline."""
     body = {
         "metadata": _metadata(stub),
         "intent": [f"- What: {stub.what}", f"- Why: {stub.why}"],

@@ -325,7 +325,7 @@ def read_cargo(text: str) -> TestReport:
     counted = [int(count) for count in _CARGO_PASSED.findall(text)]
     if counted and sum(ran.status == "passed" for ran in tests.values()) > sum(counted):
         # Tests may print what looks like a result.
-        return TestReport("cargo", obstacles=(Obstacle("", "it lists more passed tests than it counts"),))
+        return TestReport("cargo", obstacles=(Obstacle("", "it lists more passed tests than its summary counts"),))
     broken = "error: could not compile" in text or not tests
     return TestReport("cargo", tests, (Obstacle("", text),) if broken else ())
 

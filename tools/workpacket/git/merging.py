@@ -176,7 +176,8 @@ class TrialMerges:
         if answer.status == _USAGE:
             raise WorkpacketError(
                 "tool_missing",
-                "this git cannot compute trial merges, so it is unknown whether the landed work is the judged work",
+                "this version of git cannot compute trial merges, so it is unknown whether the merged work is "
+                "the judged work",
                 hint="Install git 2.38 or newer",
             )
         # A status of 1 means conflicts, but also a missing commit: then no tree is printed.

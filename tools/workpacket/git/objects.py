@@ -121,7 +121,7 @@ def read_blobs(repository: Repository, identities: Iterable[str]) -> dict[str, b
 def missing_object(identity: str, name: str = "") -> WorkpacketError:
     return WorkpacketError(
         "object_missing",
-        f"the object {identity}{f' ({name})' if name else ''} is not in this clone",
+        f"object {identity}{(f' ({name})' if name else '')} is not in this clone",
         hint=FETCH_ALL,
     )
 

@@ -124,8 +124,8 @@ def commit_of(repository: Repository, revision: str) -> str:
     if commit is None:
         hint = "See: git log --oneline --all; in a shallow clone, fetch more: git fetch --unshallow"
         if not reference_tips(repository):
-            hint = "There is no commit yet; make the first one: git commit"
-        raise WorkpacketError("unknown_revision", f"{revision!r} does not name a commit here", hint=hint)
+            hint = "There is no commit yet; create the first one: git commit"
+        raise WorkpacketError("unknown_revision", f"{revision!r} is not a commit in this repository", hint=hint)
     return commit
 
 
@@ -317,7 +317,7 @@ def add_branch(repository: Repository, name: str, start: str) -> None:
     """Create a branch at the commit `start`. An existing branch is an error and is never moved."""
     require_branch_name(repository, name)
     if name in local_branches(repository):
-        raise WorkpacketError("branch_exists", f"the branch {name} already exists")
+        raise WorkpacketError("branch_exists", f"branch {name} already exists")
     run_git(repository.root, "branch", "--no-track", "--end-of-options", name, start)
 
 

@@ -199,7 +199,7 @@ def git_failure(subcommand: str, answer: Answer, folder: Path | str | None = Non
 
 def history_shallow(what: str) -> WorkpacketError:
     hint = "git fetch --unshallow; for actions/checkout set fetch-depth: 0"
-    return WorkpacketError("history_shallow", f"{what}; this clone has only the end of the history", hint=hint)
+    return WorkpacketError("history_shallow", f"{what}; this clone does not have the complete history", hint=hint)
 
 
 def _not_trusted(answer: Answer) -> WorkpacketError:
@@ -208,7 +208,7 @@ def _not_trusted(answer: Answer) -> WorkpacketError:
     place = answer.complaint.partition("'")[2].partition("'")[0]
     return WorkpacketError(
         "repository_not_trusted",
-        f"{place} belongs to another account, so git does not use it",
+        f"{place} belongs to another user account, so git does not use it",
         hint=f"if you trust it: git config --global --add safe.directory {shlex.quote(place)}",
         path=place,
     )

@@ -444,5 +444,5 @@ def _forked(log: Log, latest: Iterable[LogEvent]) -> Problem:
 
 
 def _upon_fork(move: LogEvent) -> Problem:
-    message = f"{move.type} to {move.lane_to} was recorded while the packet was forked, but does not settle it"
+    message = f"{move.type} to {move.lane_to} was recorded while the packet was forked, but does not resolve the fork"
     return fault("log_moved_while_forked", move.path, message)

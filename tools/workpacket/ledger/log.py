@@ -58,7 +58,7 @@ def event_misfit(value: Any) -> str:
         return f"/packet: events of type checkpoint, and only these, belong to {CHECKPOINT_LOG}"
     for pointer, ids in _ordered_sets(value):
         if ids[1:] and ids != sorted(set(ids)):
-            return f"{pointer}: must be sorted and without duplicates"
+            return f"{pointer}: must be sorted and contain no duplicates"
     return ""
 
 
@@ -67,7 +67,7 @@ def _accepts(kind: str) -> Callable[[Plain], bool]:
     """Return a check of the data of a type of event; of the envelope, for ""."""
     shape: Shape = DATA[kind] if kind else ENVELOPE
     accepts = compile_acceptor(_ready(shape))
-    assert accepts is not None, "an event uses only keywords that the acceptor knows"
+    assert accepts is not None, "an event may use only keywords that the acceptor knows"
     return accepts
 
 
@@ -197,7 +197,7 @@ def _event_of_value(folder: str, path: str, value: dict[str, Any], identity: str
         return fault("event_malformed", path, misfit)
     packet = folder.rpartition("/")[2]
     if value["packet"] != packet:
-        return fault("event_wrong_packet", path, f"the event belongs to {value['packet']}, not to {packet}")
+        return fault("event_wrong_packet", path, f"the event belongs to {value['packet']}, not {packet}")
     return event_of(value, identity)
 
 
@@ -217,7 +217,7 @@ def _canonical_value(data: bytes) -> dict[str, Any] | None:
 def _not_what_was_written(path: str, data: bytes, identity: str, names: Container[str]) -> Problem:
     # The content is intact, but the file with its name contains something else.
     if f"{identity}.json" in names:
-        return fault("event_names_swapped", path, f"its content is that of {identity}.json")
+        return fault("event_names_swapped", path, f"it has the content of {identity}.json")
     unconverted = hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
     if path.endswith(f"/{unconverted}.json"):
         return fault("event_line_ends", path, "LF was changed to CRLF; otherwise the event is unchanged")
@@ -293,7 +293,7 @@ def read_log(packet: str, files: Mapping[str, bytes]) -> Log:
     findings: list[Problem] = []
     for name, data in files.items():
         if not is_event_name(name):
-            findings.append(fault("log_foreign_file", f"{folder}/{name}", "its name is not that of an event"))
+            findings.append(fault("log_foreign_file", f"{folder}/{name}", "its name is not a valid event name"))
             continue
         decoded = decode_event(folder, name, data, names=files)
         if isinstance(decoded, LogEvent):
@@ -391,7 +391,7 @@ def _joint_fault(event: LogEvent, known: Mapping[str, LogEvent]) -> Problem | No
 
 def _beginning_faults(packet: str, known: Mapping[str, LogEvent], beginnings: list[LogEvent]) -> list[Problem]:
     if not beginnings:
-        missing = fault("log_no_genesis", f"{LOG_FOLDER}/{packet}", "this log has no first event")
+        missing = fault("log_no_genesis", f"{LOG_FOLDER}/{packet}", "the log has no first event")
         return [missing] if known else []
     first = beginnings[0].id
     return [fault("log_second_genesis", other.path, f"the log already begins with {first}") for other in beginnings[1:]]

@@ -126,7 +126,7 @@ def lost_heads(packet: str, log: Log | None, named: Iterable[NamedHeads]) -> lis
         fault(
             "log_truncated",
             event_path(packet, head),
-            f"it is named by the checkpoint {each.checkpoint[:12]} of {each.at}, which {each.by} signed",
+            f"checkpoint {each.checkpoint[:12]} of {each.at}, signed by {each.by}, lists it",
         )
         for each in named
         for head in each.heads
@@ -138,7 +138,7 @@ def signatures_without_event(logs: Mapping[str, Log], paths: Iterable[str]) -> l
     """Report signatures whose checkpoint is not in the log: it was removed, or a file has the wrong name."""
     log = logs.get(CHECKPOINT_LOG)
     known = {signature_path(identity) for identity in log.by_id} if log is not None else set()
-    message = "the log has no checkpoint of this name"
+    message = "the log has no checkpoint with this name"
     return [fault("log_checkpoint_missing", path, message) for path in paths if path not in known]
 
 

@@ -134,7 +134,10 @@ def _without_refinement(evidence: ActivationEvidence) -> Iterator[Problem]:
     missing = "no technical refinement: write one that anchors the work in the main body of the specification"
     yield Problem("refinement_missing", missing, Location(path), refine)
     yield Problem(
-        "refinement_not_presented", "no technical refinement block was shown", Location(path), f"{refine} --present"
+        "refinement_not_presented",
+        "no technical refinement block has been shown",
+        Location(path),
+        f"{refine} --present",
     )
     yield Problem("user_signature_missing", "the user has not signed", Location(path), _approve(name))
     yield Problem("refinement_not_approved", "no approved refinement", Location(path), _approve(name))
@@ -147,7 +150,7 @@ def _approve(packet: str) -> str:
 def _main_body(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Problem]:
     if evidence.specification is None:
         named = refinement.spec_path or "(none named)"
-        message = f"the specification on which the refinement is based, {named}, cannot be read"
+        message = f"the specification that the refinement is based on, {named}, cannot be read"
         yield Problem(
             "specification_unreadable", message, Location(refinement.path), f"workpacket refine {evidence.packet}"
         )

@@ -225,7 +225,7 @@ def read_machine_key(data: bytes) -> MachineKey:
         public = _pem(private.public_key())
         key_id = _key_id("ecdsa", "ecdsa-sha2-nistp256", public)
         return MachineKey(key_id, public, lambda message: private.sign(message, ec.ECDSA(hashes.SHA256())))
-    raise WorkpacketError("machine_key_unfit", "the key is neither Ed25519 nor ECDSA on the curve P-256")
+    raise WorkpacketError("machine_key_unfit", "the key is neither Ed25519 nor ECDSA on curve P-256")
 
 
 def _pem(public: Ed25519PublicKey | ec.EllipticCurvePublicKey) -> str:

@@ -67,7 +67,7 @@ RECURRING: Final = {
     "deps": Recurring(
         "Keep the dependencies up to date",
         "Small and frequent updates are not planned individually",
-        "Only manifests and lock files of dependencies change.",
+        "Only manifests and lock files change.",
         (
             "**/package-lock.json", "**/npm-shrinkwrap.json", "**/yarn.lock", "**/pnpm-lock.yaml", "**/uv.lock",
             "**/poetry.lock", "**/Pipfile.lock", "**/requirements*.txt", "**/Cargo.lock", "**/go.sum", "**/go.mod",
@@ -75,9 +75,9 @@ RECURRING: Final = {
         ),
     ),
     "docs": Recurring(
-        "Keep the documentation correct",
-        "Typos and outdated sentences are corrected when they are noticed",
-        "Only pages of the documentation change.",
+        "Keep the documentation accurate",
+        "Typos and outdated sentences are corrected as they are found",
+        "Only documentation pages change.",
         ("README.md", "CHANGELOG.md", "docs/**/*.md", "docs/**/*.rst", "docs/**/*.txt"),
     ),
 }  # fmt: skip
@@ -150,7 +150,7 @@ def refine(facts: Facts, packet: PacketFacts, anchor: str = "") -> Answer:
         return (passage,)
     anchored = anchoring(found.source, passage) if found is not None and passage is not None else None
     if found is not None and passage is not None and anchored is None:
-        message = f"every anchor in {found.path} is filled in already"
+        message = f"every anchor in {found.path} is already filled in"
         return (Problem("anchor_not_found", message, Location(found.path), f"edit {found.path}"),)
     if found is None:
         stub = packet.stub
@@ -203,11 +203,11 @@ def named_passage(specification: Source, name: str) -> Passage | Problem:
 
 def specification_missing(facts: Facts) -> Problem:
     if facts.spec_pointer is None:
-        message = f"{SPEC_POINTER} is missing: it must name the specification in force"
+        message = f"{SPEC_POINTER} is missing: it must contain the path of the current specification"
         return Problem("spec_pointer_missing", message, hint=f"write the path of the specification into {SPEC_POINTER}")
     target = SpecPointer(facts.spec_pointer).target
     named = target.value if target is not None else "no file"
-    message = f"{SPEC_POINTER} names {named}, which cannot be read"
+    message = f"{SPEC_POINTER} refers to {named}, which cannot be read"
     return Problem("specification_unreadable", message, Location(SPEC_POINTER), f"correct {SPEC_POINTER}")
 
 

@@ -49,15 +49,15 @@ def settlement_faults(log: Log, replay: LaneReplay, event: LogEvent) -> Iterator
     """Yield everything that a settlement does beyond choosing one branch of its fork."""
     latest = replay.join(event.parents)
     if replay.lane(latest) != FORKED:
-        yield "there is no fork to settle"
+        yield "there is no fork to resolve"
         return
     if set(event.texts("moves")) != set(latest):
-        yield "it must name exactly the latest moves"
+        yield "it must list exactly the latest moves"
     if event.lane_to not in {log.by_id[identity].lane_to for identity in latest}:
-        yield f"none of the moves that it settles leads to {event.lane_to}"
+        yield f"none of the moves that it resolves leads to {event.lane_to}"
     named = {log.by_id[each].text("by") for each in latest if log.by_id[each].lane_to == event.lane_to}
     if len(named) > 1:
-        yield "the moves that it settles name different replacements of the packet"
+        yield "the moves that it resolves specify different replacements for the packet"
     yield from _false_return(replay, event)
     holder = event.text("holder")
     if holder is not None and holder not in _holders(log, latest):
@@ -83,11 +83,11 @@ def _false_return(replay: LaneReplay, event: LogEvent) -> Iterator[str]:
     if event.lane_to == "BLOCKED":
         origin = replay.blocked_in(event.texts("moves"))
         if origin is None:
-            yield "the moves that it settles were blocked in different lanes"
+            yield "the packet was blocked in different lanes before the moves that it resolves"
         elif said not in {None, origin}:
-            yield f"the packet was blocked in {origin}, but the settlement says {said}"
+            yield f"the packet was blocked in {origin}, but the resolution says {said}"
     elif said is not None:
-        yield f"it says that the packet was blocked in {said}, but leads to {event.lane_to}"
+        yield f"it says that the packet was blocked in {said}, but it leads to {event.lane_to}"
 
 
 def dropped_verdicts(replay: LaneReplay, heads: Iterable[str], lane: str | None) -> list[LogEvent]:
@@ -175,12 +175,12 @@ def submission_faults(event: LogEvent, work: SubmittedWork) -> Iterator[Problem]
     """Yield faults, each with the code of the condition that can be waived."""
     commit = (event.text("commit") or "")[:12]
     if work.changed is None:
-        yield Problem("changes_unknown", f"the commit {commit} is missing here, so it is unknown what was submitted")
+        yield Problem("changes_unknown", f"commit {commit} is missing here, so it is unknown what was submitted")
         return
     if work.older:
-        yield Problem("changes_unknown", f"the commit {commit} is on the base and older than the claim")
+        yield Problem("changes_unknown", f"commit {commit} is on the base and older than the claim")
     if work.misdescribed:
-        yield Problem("changes_unknown", f"the event does not describe the work in the commit {commit}")
+        yield Problem("changes_unknown", f"the event does not describe the work in commit {commit}")
     if work.amended:
         return
     yield from _evidence_faults(evidence_rows(event), work)
@@ -234,11 +234,11 @@ def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
     if row.get("limit") == "time":
         yield "was not met: its command was stopped"
     elif "command" in row and row.get("exit_code") != 0:
-        yield f"was not met: its command ended with {row.get('exit_code', 'no exit code')}"
+        yield f"was not met: its command exited with {row.get('exit_code', 'no exit code')}"
     places = row.get("proof")
     named = places if isinstance(places, list) else []
     if "command" not in row and not named:
-        yield "is marked as met, but neither a command nor a place proves it"
+        yield "is marked as met, but no command or location proves it"
     yield from (f"was not met: {place} is not in the commit" for place in named if place in work.absent)
     commit = row.get("commit")
     if commit is not None and commit not in work.same:
@@ -260,14 +260,14 @@ def subject_faults(log: Log, subject: ChangedFile, versions: Mapping[str, bytes]
     if after is None:
         if versions:
             yield (
-                f"no commit has {subject.path} with the bytes {subject.sha256[:12]} that the event names as "
-                "the new version"
+                f"no commit contains {subject.path} with the content {subject.sha256[:12]}, which the event "
+                "gives as the new version"
             )
     elif before is None:
         if subject.prev not in set(_in_other_lanes(log, subject.path, after)):
-            yield f"{subject.path} never had the bytes {subject.prev[:12]} that the event names as the old version"
+            yield f"{subject.path} never had the content {subject.prev[:12]}, which the event gives as the old version"
     elif _without_status(subject.path, before) != _without_status(subject.path, after):
-        yield f"more than the status of {subject.path} differs between the versions that the event names"
+        yield f"the versions of {subject.path} that the event gives differ in more than the status"
 
 
 def _between(log: Log, subject: ChangedFile, versions: Mapping[str, bytes]) -> bytes | None:

@@ -200,7 +200,7 @@ def release(facts: Facts, packet: PacketFacts, *, reason: str, to: str = "") -> 
     project(draft, {name: row.target})
     said = f"{name} was handed over to {to}" if to else f"{name} is ready for dev again"
     then = (f"{shlex.quote(to)} types: " if to else "") + f"workpacket claim {name}"
-    notes = reminders(state, "the next holder can resume it, or end it: workpacket runtime cancel")
+    notes = reminders(state, "the next holder can resume it or cancel it: workpacket runtime cancel")
     return Planned(draft.plan(), said, then, {"id": name}, notes)
 
 

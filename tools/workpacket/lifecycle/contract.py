@@ -125,7 +125,7 @@ def contract_of(document: Stub | Packet, refinement: Refinement | None) -> Contr
         raise ContractUnreadable("the Markdown cannot be read")
     named = document.refinement_file
     if refinement is not None and named is not None and normal_text(named.value) != refinement.path:
-        raise ContractUnreadable(f"it names the refinement {named.value!r} instead of {refinement.path}")
+        raise ContractUnreadable(f"it refers to the refinement {named.value!r} instead of {refinement.path}")
     parts = _Parts(document)
     packet = document.kind == "packet"
     if document.form == LIGHT_FORM:
@@ -153,7 +153,7 @@ def _light(packet: Packet, parts: _Parts) -> Contract:
     scope = packet.placed_section("scope")
     unknown = [field.key for field in scope.fields if scope.spec.field(field.name) is None] if scope is not None else []
     if unknown:
-        raise ContractUnreadable(f"SCOPE has the unknown field {unknown[0]}")
+        raise ContractUnreadable(f"SCOPE has an unknown field {unknown[0]}")
     criteria, evidence = _criteria(parts.criteria())
     anchor, refined = packet.anchor, parts.bytes_of("refinement")
     title = normal_text(packet.title)
@@ -247,7 +247,7 @@ class _Parts:
         self._starts = sorted(placed.section.start for placed in document.placed)
         for placed in document.placed:
             if placed.spec.key in self._sections and placed.spec.key in _COVERED:
-                raise ContractUnreadable(f"the section {placed.spec.heading} appears twice")
+                raise ContractUnreadable(f"section {placed.spec.heading} appears twice")
             self._sections.setdefault(placed.spec.key, placed)
 
     def prose(self, section: str, field: str) -> str:
@@ -263,7 +263,7 @@ class _Parts:
         found = [self.entries("quality_gate", "done_means"), *map(self._section, apart)]
         said = [entries for entries in found if entries]
         if len(said) > 1:
-            raise ContractUnreadable("the criteria are stated twice")
+            raise ContractUnreadable("the criteria are given twice")
         return said[0] if said else []
 
     def bytes_of(self, section: str) -> bytes:
@@ -286,7 +286,7 @@ class _Parts:
             return []
         fields = [field for field in placed.fields if _key_of(field, placed.spec) == key]
         if len(fields) > 1:
-            raise ContractUnreadable(f"the field {fields[0].key} of {placed.spec.heading} appears twice")
+            raise ContractUnreadable(f"field {fields[0].key} of {placed.spec.heading} appears twice")
         if not fields:
             return []
         start, end = self._value_start(fields[0]), self._field_end(placed, fields[0])
@@ -427,7 +427,7 @@ def _risk(parts: _Parts) -> str:
     places = (("metadata", "risk_tier"), ("quality_gate", "risk_tier"), ("risk_tier", "level"))
     said = {text for place in places if (text := parts.prose(*place))}
     if len(said) > 1:
-        raise ContractUnreadable("the risk is stated twice, with different values")
+        raise ContractUnreadable("the risk is given twice, with different values")
     return next(iter(said), "")
 
 
@@ -464,7 +464,7 @@ def demands_unmet(contract: Contract, policy: EvidencePolicy, path: str) -> Iter
         demand = demands.get(criterion)
         if policy.tests == "required" and not is_complete(demand):
             hint = f"workpacket evidence demand {contract.packet} {number} --command COMMAND"
-            message = f"criterion {number}, {criterion[:100]!r}: the contract names no proof"
+            message = f"criterion {number}, {criterion[:100]!r}: the contract specifies no proof"
             yield Problem("proof_undeclared", message, Location(path), hint)
         elif demand is not None and demand.command and _is_trivial(demand.command):
             message = f"criterion {number}, {criterion[:100]!r}: {demand.command} proves nothing"

@@ -51,7 +51,7 @@ def contract_findings(
     digests = sorted(in_force(log))
     if len(digests) > 1:
         named = " and ".join(digest[:_SHORT] for digest in digests)
-        message = f"{log.packet} was amended on two branches, so two contracts are in force: {named}"
+        message = f"{log.packet} was amended on two branches, so it has two current contracts: {named}"
         yield Problem("contract_changed", message, Location(setting[-1].path), hint)
         return
     yield from _judged_beside(log, setting)
@@ -61,10 +61,10 @@ def contract_findings(
             continue
         said = stated(document, refinement)
         if isinstance(said, str):
-            message = f"{said}; the contract {digests[0][:_SHORT]} was approved"
+            message = f"{said}; the approved contract is {digests[0][:_SHORT]}"
             yield Problem("contract_changed", message, Location(document.path), hint)
         elif said.digest != digests[0]:
-            message = f"it states the contract {said.digest[:_SHORT]}, but {digests[0][:_SHORT]} was approved"
+            message = f"it states contract {said.digest[:_SHORT]}, but {digests[0][:_SHORT]} was approved"
             yield Problem("contract_changed", message, Location(document.path), hint)
         else:
             agreed = said
@@ -122,7 +122,7 @@ def _false_amendments(log: Log) -> Iterator[Problem]:
         before = in_force(log, event.parents)
         previous = event.text("previous")
         if before and previous not in before:
-            message = "it claims to replace a contract that was not the one in force"
+            message = "it claims to replace a contract that was not the current one"
             yield Problem("contract_changed", message, Location(event.path))
         stand = standing(log.as_of(event.parents))
         lane = stand.came_from or stand.lane
@@ -139,7 +139,7 @@ def _judged_beside(log: Log, setting: Sequence[LogEvent]) -> Iterator[Problem]:
         known = log.ancestry((move.id,))
         beside = [event for event in amended if event.id not in known and move.id not in log.ancestry((event.id,))]
         if move.type in _JUDGED and beside:
-            message = f"{move.type} uses the contract from before the amendment, which its writer did not know"
+            message = f"{move.type} uses the contract from before the amendment, which was unknown to its writer"
             yield Problem("contract_changed", message, Location(move.path), f"workpacket packet reopen {log.packet}")
 
 

@@ -136,7 +136,7 @@ def _renamed_too_late(log: Log, known: frozenset[str]) -> Iterator[EventObjectio
     """
     for event in log.stored:
         if is_renaming(event) and event.id not in known and not known.isdisjoint(log.ancestry(event.parents)):
-            yield EventObjection("move_without_gate", event, "it renames a packet that has landed")
+            yield EventObjection("move_without_gate", event, "it renames a packet that has already been merged")
 
 
 def _is_judged(event: LogEvent) -> bool:
@@ -164,7 +164,7 @@ def _illegal(replay: LaneReplay, event: LogEvent, lanes: LaneTable) -> Iterator[
     came_from = replay.blocked_in(replay.join(event.parents)) if event.type == "unblocked" else None
     if not is_legal(event.type, event.lane_from, event.lane_to, came_from=came_from, lanes=lanes):
         what = f"{event.type} leads from {event.lane_from} to {event.lane_to}"
-        message = f"{what}, which is not a transition{_between(event, lanes)}"
+        message = f"{what}, which is not a valid transition{_between(event, lanes)}"
         yield EventObjection("move_illegal", event, message)
 
 
@@ -172,7 +172,7 @@ def _between(event: LogEvent, lanes: LaneTable) -> str:
     """Describe a lane that the base's policy adds and the move skips, or a lane that the policy does not define."""
     unknown = [token for token in (event.lane_from, event.lane_to) if token and lanes.lane(token) is None]
     if unknown:
-        return f": the policy of the base does not define the lane {unknown[0]}"
+        return f": the policy on the base does not define lane {unknown[0]}"
     row = next((row for row in transitions(lanes) if row.event == event.type and event.lane_from in row.origins), None)
     way = lanes.way
     if row is None or event.lane_from not in way or event.lane_to not in way:
@@ -194,7 +194,7 @@ def _placed_by_hand(log: Log, replay: LaneReplay, event: LogEvent, *, governed: 
         dropped = [] if event.attest else dropped_verdicts(replay, event.parents, event.lane_to)
         for verdict in dropped:
             said = f"{verdict.text('verdict')} by {verdict.actor.id} ({verdict.id[:12]})"
-            message = f"fork.resolved drops the signed verdict {said} without the gate {RESOLVE_GATE}"
+            message = f"fork.resolved drops the signed verdict {said} without using gate {RESOLVE_GATE}"
             yield EventObjection("move_without_gate", event, message)
 
 
@@ -248,9 +248,9 @@ def judges_of(rows: Iterable[Transition]) -> Mapping[str, Judge]:
             judges[row.event] = judge
         elif row.gate and row.gate not in _NOT_ASKED_AGAIN:
             raise LookupError(
-                f"`check --base` does not check the gate {row.gate!r} of {row.typed!r} again: add a judge "
-                "to _JUDGES in tools/workpacket/lifecycle/event_checks.py, or explain in _NOT_ASKED_AGAIN "
-                "why none is needed"
+                f"`check --base` does not check gate {row.gate!r} of {row.typed!r} again: add a judge to _JUDGES "
+                "in tools/workpacket/lifecycle/event_checks.py, or explain in _NOT_ASKED_AGAIN why none is "
+                "needed"
             )
     return judges
 
@@ -267,12 +267,12 @@ def _activation(move: _Move) -> list[Problem]:
     assert isinstance(refinement, Mapping)
     light = move.event.text("form") == LIGHT_FORM
     if light != move.around().light:
-        return [Problem(_NEVER_LIFTED, "the activation names a different form from the document of the packet")]
+        return [Problem(_NEVER_LIFTED, "the activation gives a different form than the packet's document")]
     if light:
         return [Problem(_NEVER_LIFTED, why) for why in move.around().light_unmet()]
     if move.digest_of(str(refinement["path"])) != refinement["sha256"]:
-        return [Problem(_NEVER_LIFTED, f"{refinement['path']} is not the refinement that was approved")]
-    nameless = [] if move.event.text("contract") else [Problem(_NEVER_LIFTED, "the activation names no contract")]
+        return [Problem(_NEVER_LIFTED, f"{refinement['path']} is not the approved refinement")]
+    nameless = [] if move.event.text("contract") else [Problem(_NEVER_LIFTED, "the activation refers to no contract")]
     points = move.around().open_points()
     path = refinement["path"]
     return [*nameless, *(Problem("coverage_point_open", f"{point!r} is not met in {path}") for point in points)]
@@ -297,7 +297,7 @@ def _merge(move: _Move) -> list[Problem]:
     if move.around().contained(move.event):
         return []
     commit = str(move.event.data["commit"])[:12]
-    return [Problem(_NEVER_LIFTED, f"neither {commit} nor an equivalent change is part of this history")]
+    return [Problem(_NEVER_LIFTED, f"neither {commit} nor an equivalent change is in this history")]
 
 
 def _verdict(move: _Move) -> list[Problem]:
@@ -307,7 +307,7 @@ def _verdict(move: _Move) -> list[Problem]:
         found.append(Problem("verdict_by_coder", f"{event.actor.id} judged their own work"))
     report = report_of(event)
     if report is not None and not is_vouched_for(report, move.digest_of(report.path), move.reports):
-        found.append(Problem(_NEVER_LIFTED, f"the report {report.path} is not the one submitted with the verdict"))
+        found.append(Problem(_NEVER_LIFTED, f"report {report.path} is not the one submitted with the verdict"))
     reasoned = move.around().light and event.text("reason")
     if report is None and event.text("verdict") != "CHANGES" and not reasoned:
         found.append(Problem("report_missing", "the verdict has no report"))
@@ -345,7 +345,9 @@ def judge_actors(log: Log, known: frozenset[str], signatures: EventSignatures) -
         if event.type == "verdict.given":
             before = log.ancestry(event.parents)
             for reason in not_apart(event.actor.id, (log.by_id[each] for each in before), actors):
-                yield EventObjection("move_without_gate", event, f"the verdict is not by a different person: {reason}")
+                yield EventObjection(
+                    "move_without_gate", event, f"the verdict was not given by a different person: {reason}"
+                )
 
 
 def judge_attested(log: Log, known: frozenset[str], policy: EvidencePolicy) -> Iterator[EventObjection]:

@@ -215,7 +215,7 @@ def document_unmet(packet: PacketFacts, specification: Source | None, roadmap: S
         return
     anchor = document.anchor
     if anchor is None:
-        yield Problem("refinement_incomplete", "no SPEC_ANCHOR names the section that requires it")
+        yield Problem("refinement_incomplete", "no SPEC_ANCHOR identifies the section that requires it")
     elif specification is not None and specification.path == anchor.path:
         named = [one for one in passages(specification) if one.heading == anchor.heading]
         if named and all(one.in_roadmap(roadmap) for one in named):
@@ -234,7 +234,7 @@ def _requirement_unmet(facts: Facts, packet: PacketFacts, document: Packet) -> I
         yield specification_missing(facts)
         return
     if anchor is None:
-        yield Problem("refinement_incomplete", "no SPEC_ANCHOR names the section that requires it", place, again)
+        yield Problem("refinement_incomplete", "no SPEC_ANCHOR identifies the section that requires it", place, again)
         return
     named = [one for one in passages(found) if one.heading == anchor.heading]
     if anchor.path != found.path or len(named) != 1:
@@ -253,10 +253,10 @@ def _passage_unmet(
         message = f"the requirement appears only in {roadmap!r}, not in the main body"
         yield Problem("requirement_only_in_roadmap", message, place, again)
     if _says_nothing(passage.says):
-        message = f"the section {anchor.heading!r} has no text, so it requires nothing"
+        message = f"section {anchor.heading!r} has no text, so it requires nothing"
         yield Problem("refinement_incomplete", message, Location(anchor.path, passage.first), f"edit {anchor.path}")
     if passage.digest != anchor.sha256:
-        message = f"the section {anchor.heading!r} has changed since it was pinned"
+        message = f"section {anchor.heading!r} has changed since it was pinned"
         command = f"workpacket refine {document.own_id} --anchor {anchor.heading!r}"
         yield Problem("requirement_changed", message, Location(anchor.path, passage.first), command)
 
@@ -265,7 +265,7 @@ def _refinement_unmet(packet: PacketFacts, document: Packet) -> Iterator[Problem
     """Report item 2: the refinement must have text."""
     text = document.refinement_text
     if _says_nothing(text) or len(_WORD.findall(text)) < _FEWEST_WORDS:
-        message = "no technical refinement: the section REFINEMENT does not say how the work will be done"
+        message = "no technical refinement: the REFINEMENT section does not say how the work will be done"
         yield Problem(
             "refinement_missing", message, Location(document.path), f"workpacket refine {packet.id} --refinement TEXT"
         )

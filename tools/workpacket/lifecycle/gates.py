@@ -270,13 +270,13 @@ def link_unmet(state: PacketState) -> tuple[Problem, ...]:
 def unfinished_runs(state: PacketState) -> Iterator[Problem]:
     """Yield every open run of the packet."""
     for run in state.open_runs:
-        message = f"the run {run.run} is still working on {state.packet}"
+        message = f"run {run.run} is still working on {state.packet}"
         yield Problem("run_unfinished", message, hint=f"workpacket runtime cancel {run.run}")
 
 
 def reminders(state: PacketState, what: str) -> tuple[str, ...]:
     """Return notes for a command that an unfinished run does not block; `what` is the end of the sentence."""
-    return tuple(f"the run {run.run} is unfinished: {what}" for run in state.open_runs)
+    return tuple(f"run {run.run} is unfinished: {what}" for run in state.open_runs)
 
 
 Proof = Literal["commit", "patch_id", "tree", ""]
@@ -329,7 +329,7 @@ def held_by_other(state: PacketState, actor: str, now: str) -> Problem | None:
 
 def lease_ended(packet: str) -> Problem:
     hint = f"workpacket packet release {packet} --reason TEXT, then: workpacket claim {packet}"
-    return Problem("lease_ended", f"the lease of {packet} has ended; anyone may claim it", hint=hint)
+    return Problem("lease_ended", f"the lease of {packet} has expired; anyone may claim it", hint=hint)
 
 
 def _dependencies_unmet(
@@ -361,7 +361,7 @@ def _branch_unmet(state: PacketState, claim: Claim) -> Iterator[Problem]:
 def _assignee_unmet(state: PacketState, claim: Claim) -> Iterator[Problem]:
     assignee = state.assignment.assignee
     if assignee and assignee != claim.actor:
-        message = f"{state.packet} is assigned to {assignee}, not to {claim.actor}"
+        message = f"{state.packet} is assigned to {assignee}, not {claim.actor}"
         hint = f"workpacket packet prepare {state.packet} --for {claim.actor}"
         yield Problem("assigned_to_other", message, hint=hint)
 
@@ -425,8 +425,8 @@ def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Problem]:
         return
     whose = f"the branch of {submission.whose}" if submission.whose else "which does not belong to a packet"
     detached = "HEAD is detached here"
-    found = f"the branch {here} is checked out here, {whose}" if here else detached
-    message = f"{found}; the work on {state.packet} is done on {prepared.branch}"
+    found = f"branch {here} is checked out, {whose}" if here else detached
+    message = f"{found}; the work on {state.packet} belongs on {prepared.branch}"
     enter = f"cd {prepared.worktree}" if prepared.worktree else f"git switch {prepared.branch}"
     yield Problem("other_work_branch", message, hint=f"{enter}, then: {submission.command}")
 
@@ -471,13 +471,13 @@ def _scope_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
         yield Problem("scope_undecided", "IN_SCOPE_PATHS names no path", hint="edit IN_SCOPE_PATHS of the packet")
         return
     if submission.changed is None:
-        message = "the changes of the work cannot be determined: the log does not record the commit at which it started"
+        message = "the packet's changes cannot be determined: the log does not record where the work started"
         yield Problem("changes_unknown", message, hint=f"workpacket packet prepare {packet}")
         return
     for path in outside(submission.changed, submission.scope):
         message = f"{path} was changed but is not in IN_SCOPE_PATHS"
         undo = f"git restore --source {submission.base[:12]} --staged --worktree -- {shlex.quote(path)}"
-        again = f"commit it, then: {submission.command}, or: add the path to {packet}, and amend its contract"
+        again = f"commit it, then: {submission.command}, or: add the path to {packet} and amend its contract"
         yield Problem("outside_scope", message, Location(path), f"{undo}, then: {again}")
 
 
@@ -526,7 +526,7 @@ def merged_unmet(packet: str, commit: str, target: str, proof: Proof) -> tuple[P
     if not target:
         return (Problem("target_branch_unknown", "no target branch is configured", hint="git branch --list"),)
     if not proof:
-        message = f"neither {commit[:12]}, nor the same change, nor the same files are on {target}"
+        message = f"{target} contains neither {commit[:12]}, nor the same change, nor the same files"
         conflict = f"(if that conflicts, first: workpacket packet reopen {packet} --reason TEXT)"
         hint = f"merge it into {target} with git {conflict}, then: workpacket packet merged {packet}"
         return (Problem("not_contained", message, hint=hint),)

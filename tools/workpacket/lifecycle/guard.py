@@ -84,7 +84,7 @@ def decide(path: str, actor: str, rules: GuardRules, now: str) -> PathDecision:
     near = [packet for packet in rules.packets if packet.has(path)]
     for packet in near:
         if _standing(packet, now):
-            return PathDecision(path, packet.id, f"it is in the scope of the standing packet {packet.id}", None)
+            return PathDecision(path, packet.id, f"it is in the scope of standing packet {packet.id}", None)
         if not packet.drift and packet.lane == "IN_PROGRESS" and _holder(packet, now) == actor:
             return PathDecision(path, packet.id, f"it is in the scope of {packet.id}, which {actor} holds", None)
     if near:
@@ -95,12 +95,12 @@ def decide(path: str, actor: str, rules: GuardRules, now: str) -> PathDecision:
 def _protected(path: str) -> PathDecision | None:
     parts = path.split("/")
     if any(plain_name(part) in _GIT_NAMES for part in parts):
-        return _no(path, "", "path_protected", "git's own files decide what its commands do", "git config --help")
+        return _no(path, "", "path_protected", "git's own files control what git commands do", "git config --help")
     if plain_name(parts[0]) == GOVERNANCE_FOLDER.casefold() and parts[0] != GOVERNANCE_FOLDER:
-        message = f"other systems treat {parts[0]} as {GOVERNANCE_FOLDER}"
+        message = f"on some systems, {parts[0]} is the same as {GOVERNANCE_FOLDER}"
         return _no(path, "", "path_protected", message, f"use {GOVERNANCE_FOLDER}")
     if "/".join(map(plain_name, parts[:2])) in map(str.casefold, APPEND_ONLY_FOLDERS):
-        message = "only workpacket's commands write it, and a changed file is an error for everyone"
+        message = "only workpacket commands write to it, and changing it by hand is an error for everyone"
         return _no(path, "", "path_protected", message, "workpacket packet note WP_ID TEXT")
     return None
 
@@ -108,7 +108,7 @@ def _protected(path: str) -> PathDecision | None:
 def _free(path: str, rules: GuardRules) -> str:
     """Return why the path needs no packet, as the end of a sentence; '' if it needs one."""
     if is_governance(path) and path not in rules.specification:
-        return "it is a governance document, which `workpacket check` judges"
+        return "it is a governance document, which `workpacket check` checks"
     if rules.exempt is None:
         return "the policy requires no packet"
     return "" if outside((path,), rules.exempt, strict=True) else "the policy exempts it"
@@ -130,7 +130,7 @@ def _nearly(path: str, actor: str, packet: Guarded, now: str) -> PathDecision:
         message = f"{within}, but {packet.drift}"
         return _no(path, name, "contract_changed", message, f"workpacket packet amend {name}")
     if packet.last_day and packet.lane in OPEN:
-        message = f"{within}, a standing packet that ended on {packet.last_day}"
+        message = f"{within}, a standing packet that expired on {packet.last_day}"
         return _no(path, name, "change_uncovered", message, f"workpacket packet amend {name}")
     if packet.lane != "IN_PROGRESS":
         but = NOT_NOW.get(packet.lane, f"it is {packet.lane}")
@@ -140,14 +140,14 @@ def _nearly(path: str, actor: str, packet: Guarded, now: str) -> PathDecision:
     if holder:
         then = f"ask {shlex.quote(holder)} to run: workpacket packet release {name} --reason TEXT"
         return _no(path, name, "not_the_holder", f"{within}, which {holder} holds, not {actor}", then)
-    message = f"{within}, but the lease of {packet.holder} ended at {packet.until}"
+    message = f"{within}, but the lease of {packet.holder} expired at {packet.until}"
     return _no(path, name, "lease_ended", message, lease_ended(name).hint)
 
 
 def _uncovered(path: str, actor: str, rules: GuardRules) -> PathDecision:
     own = [packet for packet in rules.packets if packet.holder == actor and packet.lane == "IN_PROGRESS"]
     if path in rules.specification:
-        message = "packets are anchored to the specification, so a change of its text needs a packet"
+        message = "packets are anchored to the specification, so changing its text requires a packet"
         return _no(path, "", "change_uncovered", message, "workpacket new TITLE --requirement TEXT adds a section")
     if own:
         message = f"it is outside the scope of {own[0].id}: {', '.join(own[0].scope[:5])}"

@@ -177,10 +177,10 @@ def also_guarding(
     after = {event: rows for event, rows in kept.items() if rows or (event in table and not table[event])}
     new = {**settings, "hooks": after} if after else {key: value for key, value in settings.items() if key != "hooks"}
     if new == settings:
-        return replace(planned, notes=(*planned.notes, f"{path} is already as requested"))
+        return replace(planned, notes=(*planned.notes, f"{path} already has the requested content"))
     data = (json.dumps(new, indent=2, ensure_ascii=False) + "\n").encode() if new else None
     change = FileChange(path, None if before is None else digest(before), data)
-    said = f"{path}: {counted(len(hooks), 'hook')} added" if add else f"{path}: the hooks of workpacket were removed"
+    said = f"{path}: {counted(len(hooks), 'hook')} added" if add else f"{path}: workpacket's hooks were removed"
     return replace(
         planned,
         plan=replace(planned.plan, changes=(*planned.plan.changes, change)),
@@ -201,7 +201,7 @@ def _settings_in(path: str, before: bytes | None) -> dict[str, object]:
 
 def _unlike(path: str, why: str) -> WorkpacketError:
     message = f"{path} cannot be extended: {why}"
-    return WorkpacketError("invalid_value", message, path=path, hint="correct the file, then run the command again")
+    return WorkpacketError("invalid_value", message, path=path, hint="fix the file, then run the command again")
 
 
 def _is_ours(row: object) -> bool:
@@ -299,7 +299,7 @@ def init(
     kept = [item.path for item in items if item.standing in ("current", "theirs")]
     counts = [f"{counted(len(written), 'file')} written"]
     counts += [f"{len(upgraded)} updated"] if upgraded else []
-    counts += [f"{len(kept) + len(edited)} existed and were left unchanged"] if kept or edited else []
+    counts += [f"{len(kept) + len(edited)} already existed and were left unchanged"] if kept or edited else []
     offered = [group for group in GROUPS if not any(item.group == group for item in items)]
     # The light form does not write the board on branches.
     remarks = {path: said for path, said in _REMARKS.items() if not (light and path == ATTRIBUTES_PATH)}
@@ -341,7 +341,12 @@ def check(items: list[InitFile]) -> Iterator[Problem]:
             "init would now write different content",
             "workpacket init updates it",
         ),
-        "edited": ("starter_edited", "warning", "", "to get the current version, move it away, then: workpacket init"),
+        "edited": (
+            "starter_edited",
+            "warning",
+            "",
+            "to get the current version, move it out of the way, then: workpacket init",
+        ),
     }
     for item in items:
         if item.standing in says:
@@ -409,7 +414,7 @@ def _file(file: StarterFile, package: StarterTexts, seen: ExistingFiles) -> Init
         return InitFile(file.path, "outdated", before, _as_before(file.text, before))
     own = file.path == PRE_COMMIT and b"workpacket" not in before
     return InitFile(
-        file.path, "edited", why=_OWN_HOOKS if own else "it does not match any version that init ever wrote"
+        file.path, "edited", why=_OWN_HOOKS if own else "it does not match any version that init has ever written"
     )
 
 
@@ -429,7 +434,7 @@ def _agents(package: StarterTexts, seen: ExistingFiles) -> InitFile:
         return InitFile(AGENTS, "current")
     if known_digest(section) not in package.shipped.get(AGENTS, ()):
         return InitFile(
-            AGENTS, "edited", before, why="its workpacket section does not match any version that init ever wrote"
+            AGENTS, "edited", before, why="its workpacket section does not match any version that init has ever written"
         )
     return InitFile(AGENTS, "outdated", before, after)
 
@@ -457,8 +462,8 @@ _PINNED = lazy_pattern(
 )
 _WRITTEN = lazy_pattern(r'"(workpacket(?:\[[a-z,]+\])?(?: ?==| @ )[^"\n]*)"')
 _REMEDY: Final = (
-    "pass --from with what others can install: workpacket==VERSION, "
-    "'workpacket @ git+https://HOST/PATH@COMMIT', or 'workpacket @ https://HOST/FILE.whl#sha256=DIGEST'"
+    "use --from to give a source that others can install from: workpacket==VERSION, 'workpacket @ "
+    "git+https://HOST/PATH@COMMIT', or 'workpacket @ https://HOST/FILE.whl#sha256=DIGEST'"
 )
 
 

@@ -134,9 +134,7 @@ def added_unmet(facts: Facts, packet: PacketFacts, row: Transition) -> Iterator[
     for gate in added_gates(facts.policy, row.event, row.choice):
         verdict = facts.approvals.get(gate)
         if verdict is None:
-            message = (
-                f"{row.typed} requires an approval at the gate {gate}, which an edit of the board does not provide"
-            )
+            message = f"{row.typed} requires an approval at gate {gate}, which editing the board does not provide"
             yield Problem("hand_edit_not_adoptable", message, hint=f"workpacket {typed_as(row.command)} {name}")
         else:
             yield from approval_unmet(verdict, name)

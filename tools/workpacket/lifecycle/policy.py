@@ -463,7 +463,7 @@ def _name_faults(lane: AddedLane, taken: dict[str, str], headings: dict[str, str
         yield LaneFault("lane_name_malformed", token, "", message, hint)
     elif BUILT_IN.lane(token) is not None:
         message = f"{token} is a built-in lane, which a policy cannot change"
-        yield LaneFault("lane_built_in", token, "", message, "choose another name, or remove the table")
+        yield LaneFault("lane_built_in", token, "", message, "choose a different name, or remove the table")
     else:
         yield from _taken(lane, "", token, taken)
     for key, text in (("title", lane.title), ("section", lane.section))[: 1 if lane.section == lane.title else 2]:
@@ -484,7 +484,7 @@ def _section_faults(lane: AddedLane, headings: dict[str, str]) -> Iterator[LaneF
     before = headings.setdefault(words, section_key(lane.section))
     own = words not in _BUILT_IN_HEADINGS or section_key(lane.section) in _SHARED
     if not own or before != section_key(lane.section):
-        message = f"the board already uses the section {lane.section}, so the lane {lane.token} cannot have it"
+        message = f"the board already uses the section {lane.section}, so lane {lane.token} cannot have it"
         yield LaneFault("lane_name_taken", lane.token, "section", message, f"write `section = {_quoted(lane.title)}`")
 
 
@@ -493,7 +493,7 @@ def _taken(lane: AddedLane, key: str, name: str, taken: dict[str, str]) -> Itera
     words = words_of(name)
     others = [other.token for other in BUILT_IN.names.get(words, ())]
     if words == words_of(ACTIVE_TOKEN):
-        others = ["the entries of the section Active"]
+        others = ["the entries in the Active section"]
     if not others and words in taken:
         others = [taken[words]]
     if others:
@@ -506,13 +506,13 @@ def _neighbour_faults(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> Ite
     for key, name in (("after", lane.after), ("before", lane.before)):
         if name == lane.token:
             message = f"{lane.token} lies {key} itself"
-            yield LaneFault("lane_cycle", lane.token, key, message, "name the lane next to it")
+            yield LaneFault("lane_cycle", lane.token, key, message, "give the name of the adjacent lane")
         elif name not in by_token and BUILT_IN.lane(name) is None:
             message = f"{lane.token} is placed {key} {name or '(nothing)'}, which is not a lane"
             yield LaneFault("lane_neighbour_unknown", lane.token, key, message, _meant(name, lane.token, by_token))
         elif name not in by_token and name not in WAY:
             message = f"{lane.token} is placed {key} {name}, which is not between stub and done"
-            hint = f"name two of {', '.join(WAY[2:])}, or an added lane"
+            hint = f"give two of {', '.join(WAY[2:])}, or an added lane"
             yield LaneFault("lane_unreachable", lane.token, key, message, hint)
 
 
@@ -552,11 +552,11 @@ def _place_faults(
     elif start not in WAY or end not in WAY:
         return  # the fault is reported for the lane next to it
     elif (start, end) in _STEPS and (start, end) not in _ROOM:
-        message = f"the gate to {end} is between {start} and {end}, so no lane may come in between"
+        message = f"the gate to {end} is between {start} and {end}, so no lane can be added between them"
         hint = f"put {token} after one of {', '.join(WAY[2:-1])}, or add a gate or a checklist item instead"
         yield LaneFault("lane_before_gate", token, "after", message, hint)
     elif (start, end) not in _ROOM:
-        message = f"{token} should come after {start} and before {end}, which are not adjacent"
+        message = f"{token} is placed after {start} and before {end}, which are not adjacent"
         hint = f"{start} is followed by {BUILT_IN.onward(start)}" if start != WAY[-1] else f"{start} is the end"
         yield LaneFault("lane_unreachable", token, "before", message, hint)
     else:

@@ -103,7 +103,7 @@ def _placed(board: TaskBoard, placement: Placement, entries: list[BoardEntry]) -
     if section is None:
         raise WorkpacketError(
             "board_section_absent",
-            f"the board has no section {home.heading!r}",
+            f"the board has no {home.heading!r} section",
             hint="workpacket board sync adds missing sections",
             path=board.path,
         )
@@ -296,7 +296,7 @@ def _new_rows(registry: TraceabilityRegistry, lines: list[str]) -> list[Edit]:
         raise WorkpacketError(
             "registry_table_absent",
             "the registry has no table | Base WP ID | Active Packet | Task Board | Notes |",
-            hint="add the header and its line of dashes, then run the command again",
+            hint="add the header and the line of dashes below it, then run the command again",
             path=registry.path,
         )
     end = registry.tables[-1].end

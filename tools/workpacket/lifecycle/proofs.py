@@ -58,13 +58,13 @@ def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: b
     """Yield the reasons why a row of evidence is not the proof that the contract requires."""
     if demand is None or not is_complete(demand):
         if required:
-            yield Problem("proof_undeclared", "the contract names no proof")
+            yield Problem("proof_undeclared", "the contract specifies no proof")
         return
     if row.get("result") == "not_applicable":
         if demand.exempt is None or demand.command:
             yield Problem(
                 "exemption_unsigned",
-                "the contract requires a proof, but a reason why the criterion does not apply was given",
+                "the contract requires a proof, but a reason was given why the criterion does not apply",
             )
         return
     if demand.exempt is not None and row.get("exempt") != demand.exempt:
@@ -134,11 +134,13 @@ def write_demand(facts: Facts, packet: PacketFacts, demand: NewDemand) -> Answer
     for each, texts in [*listed, *([(document, document.done_means)] if document is not None else [])]:
         criteria = [text for text in texts if not DEMAND.match(text.value)]
         if not 1 <= demand.number <= len(criteria):
-            message = f"{each.path} has {counted(len(criteria), 'criterion')}, so there is no number {demand.number}"
+            message = (
+                f"{each.path} has {counted(len(criteria), 'criterion')}, so criterion {demand.number} does not exist"
+            )
             return (Problem("evidence_missing", message, Location(each.path), f"workpacket packet contract {name}"),)
         draft.edit(each.source, [_demand_edit(each.source, criteria[demand.number - 1].start, demand)])
     then = f"workpacket approve {name} --gate {'amendment' if document is not None else 'activation'}"
-    said = f"{name}: the contract names the proof of criterion {demand.number}"
+    said = f"{name}: the contract specifies the proof of criterion {demand.number}"
     return Planned(draft.plan(), said, then, {"id": name, "criterion": demand.number})
 
 
@@ -167,9 +169,9 @@ def attested_replay(attestation: str, submitted: LogEvent | None, policy: Eviden
 
     found = verify_attestation(attestation.encode("utf-8", "replace"), policy.trusted_ci)
     if submitted is None or found.commit != submitted.text("commit"):
-        raise WorkpacketError(CODE, f"it is about the commit {found.commit[:12]}, which is not the submitted commit")
+        raise WorkpacketError(CODE, f"it is for commit {found.commit[:12]}, which is not the submitted commit")
     if found.configuration.get(submitted.path) != submitted.id:
-        raise WorkpacketError(CODE, f"it is not about the submission {submitted.id[:12]}")
+        raise WorkpacketError(CODE, f"it is not for submission {submitted.id[:12]}")
     return found
 
 

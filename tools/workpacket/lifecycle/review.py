@@ -227,16 +227,18 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs, decl
         # Without --no-ff, a branch into which the target was merged would replace the target's own line.
         target_branch = facts.target_branch.removeprefix("origin/")
         then = f"git merge --no-ff --no-edit {branch}, on {target_branch}; there it is {lane_words(UNJUDGED)}"
-    notes = reminders(packet.state, "it must end before a verdict can be given")
+    notes = reminders(packet.state, "it must finish before a verdict can be given")
     alone = [row for row in rows if row.get("command") and row.get("runner", EXIT_CODE) == EXIT_CODE]
-    notes += (f"{counted(len(alone), 'proof')} by exit code alone: it is unknown which tests ran",) if alone else ()
+    notes += (
+        (f"{counted(len(alone), 'proof')} accepted by exit code alone: it is unknown which tests ran",) if alone else ()
+    )
     return Planned(draft.plan(), said, then, {"id": name, "commit": work.commit}, notes)
 
 
 def _require_room(rows: Sequence[object]) -> None:
     if len(rows) > MOST_EVIDENCE:
-        message = f"there are {len(rows)} proofs; an event can contain {MOST_EVIDENCE}"
-        raise WorkpacketError("invalid_value", message, hint="prove several criteria with one command")
+        message = f"there are {len(rows)} proofs, but an event can contain only {MOST_EVIDENCE}"
+        raise WorkpacketError("invalid_value", message, hint="prove several criteria with the same command")
 
 
 def record_evidence(facts: Facts, packet: PacketFacts, evidence: Proofs, uncommitted: Sequence[str] = ()) -> Answer:
@@ -282,7 +284,7 @@ def _not_replayed(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Pr
     why = replay_unmet(packet.log.events, facts.policy.evidence, facts.policy.actors) if choice == "PASS" else ""
     if why:
         replay = f"have someone else run: workpacket evidence replay {packet.id} --record"
-        attested = f"record the attestation of CI: workpacket evidence record {packet.id} FILE"
+        attested = f"record CI's attestation: workpacket evidence record {packet.id} FILE"
         yield Problem("replay_missing", why, hint=attested if facts.policy.evidence.replay == "ci" else replay)
 
 
@@ -330,7 +332,7 @@ def verdict(
         "PASS": forward_command(name, row.target, facts.policy.lanes)
         if facts.policy.lanes.is_added(row.target)
         else _landing(facts, packet),
-        "CHANGES": f"ask {shlex.quote(coder)} to change the work, to commit it, and to run: {again}",
+        "CHANGES": f"ask {shlex.quote(coder)} to change the work, commit it, and run: {again}",
         "FAIL": f"ask {shlex.quote(coder)} to run: {again}",
         "OUTDATED_ONLY": f"workpacket new --next {packet.id.base}",
     }
@@ -344,7 +346,9 @@ def _landing(facts: Facts, packet: PacketFacts) -> str:
     branch, target = packet.state.assignment.branch or "the branch", facts.target_branch or "the target branch"
     after = replace(packet.state, lane="MERGE_PENDING")
     if settles_by_landing(after, facts.policy):
-        return f"merge {branch} into {target}; there it counts as VALIDATED if the judged work lands unchanged"
+        return (
+            f"merge {branch} into {target}; the packet counts as VALIDATED there if the judged work is merged unchanged"
+        )
     return f"merge {branch} into {target}, then: workpacket packet merged {packet.id}"
 
 

@@ -57,7 +57,7 @@ def advance(facts: Facts, packet: PacketFacts, *, to: str = "", reason: str = ""
     row = advancing(packet.lane, lanes)
     unmet = move_unmet(packet.state, row, lanes)
     if not unmet and to not in {"", row.target}:
-        message = f"from {packet.lane}, {name} moves to {row.target}, not to {to}"
+        message = f"{name} moves from {packet.lane} to {row.target}, not to {to}"
         return (Problem("advance_elsewhere", message, hint=f"workpacket packet advance {name} --to {row.target}"),)
     unmet = unmet or tuple(added_unmet(facts, packet, row))
     if unmet:
@@ -117,14 +117,14 @@ def rename_packet(facts: Facts, packet: PacketFacts, to: WorkPacketId, *, landed
     data: dict[str, Json] = {key: said[key] for key in ("form", "title") if key in said}
     created: dict[str, Json] = {"base": to.base, "source": {"kind": "packet", "name": name}, **data}
     move(draft, renamed, "created", "STUB", created)
-    reason = f"its id is {new} from now on"
+    reason = f"its new id is {new}"
     move(draft, packet, "superseded", "SUPERSEDED", {"by": new, "reason": reason, "renamed": BEFORE_LANDING})
     notes = close_all(draft, packet, "superseded")
     if not packet.light or facts.policy.packets.board:
         project(draft, {new: "STUB"}, notes=() if packet.light else ("stub",))
         withdraw(draft, name)
     notes += tuple(
-        f"{other.id} depends on {name}: if it means this packet, edit {other.packet_path} or {other.stub_path}"
+        f"{other.id} depends on {name}: if this packet is meant, edit {other.packet_path} or {other.stub_path}"
         for other in facts.packets.values()
         if name in other.dependencies()
     )
@@ -153,7 +153,7 @@ def _rename_unmet(facts: Facts, packet: PacketFacts, to: WorkPacketId, *, landed
     approved = packet.refinement is not None and not packet.refinement.awaits_answers
     if not packet.light and (packet.lane != "STUB" or approved):
         message = f"{name} was approved under this id, which is part of what was signed"
-        yield Problem("wrong_lane", message, hint="take the commits that approve it off this branch, then rename it")
+        yield Problem("wrong_lane", message, hint="remove the commits that approve it from this branch, then rename it")
 
 
 def _turn(facts: Facts, packet: PacketFacts, command: str, *, remark: str | None = None, **data: Json) -> Answer:
@@ -262,8 +262,8 @@ def _resolve_unmet(
     for verdict in dropped_verdicts(replay, packet.state.heads, lane):
         said = f"{verdict.text('verdict')} by {verdict.actor.id}"
         message = (
-            f"{lane} drops the signed verdict {said}, which requires the gate {RESOLVE_GATE}, but the policy "
-            "does not have it"
+            f"{lane} drops the signed verdict {said}, which requires gate {RESOLVE_GATE}, but the policy does "
+            "not define it"
         )
         hint = f"choose the lane of the verdict for {name}, or add [approvals.gates.{RESOLVE_GATE}] to the policy"
         yield Problem("approval_missing", message, hint=hint)
@@ -317,7 +317,7 @@ def _judged_before(packet: PacketFacts) -> tuple[Problem, ...]:
     origin = packet.state.came_from
     if origin is None or origin in AMENDABLE:
         return ()
-    message = f"{packet.id} was blocked in {origin}, a lane in which its contract is being judged"
+    message = f"{packet.id} was blocked in {origin}, where its contract is under review"
     reopen = f"workpacket packet reopen {packet.id} --reason TEXT"
     hint = f"workpacket packet unblock {packet.id}, then have it sent back, or: {reopen}"
     return (Problem("wrong_lane", message, hint=hint),)
@@ -340,7 +340,7 @@ def _amended(packet: PacketFacts) -> Contract | Problem:
         return Problem("contract_changed", message, Location(packet.packet_path), hint)
     assert isinstance(contract, Contract)
     if in_force(packet.log) == {contract.digest}:
-        message = f"the files still state the contract in force, {contract.digest[:12]}"
+        message = f"the files still state the current contract, {contract.digest[:12]}"
         return Problem("contract_unchanged", message, hint=f"workpacket packet contract {packet.id}")
     return contract
 
@@ -357,7 +357,7 @@ class Withdrawn(Value):
 def reapprove(facts: Facts, packet: PacketFacts, withdrawn: Sequence[Withdrawn], *, reason: str) -> Answer:
     name = packet.id.text
     if not withdrawn:
-        message = f"every approval used by events of {name} is still valid"
+        message = f"every approval used by the events of {name} is still valid"
         return (Problem("reapproval_needless", message, hint=f"workpacket approvals list {name}"),)
     unmet = [each for one in withdrawn for each in approval_unmet(one.verdict, name, terms_of(one.event, one.gate))]
     if unmet:

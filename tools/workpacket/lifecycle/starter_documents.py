@@ -60,7 +60,7 @@ _MISSION_LANES = (
 )  # fmt: skip
 
 _FOLDERS = (
-    ("`spec/`", "the specification; `roles_shared/SPEC_CURRENT.md` names the version in force"),
+    ("`spec/`", "the specification; `roles_shared/SPEC_CURRENT.md` contains the path of the current version"),
     ("`task_packets/stubs/`", "the backlog"),
     ("`task_packets/`", "the packets"),
     ("`refinements/`", "findings from before a packet was activated, and the user's decision"),
@@ -103,7 +103,8 @@ def guide(dialect: Dialect) -> str:
     rows = (*_FOLDERS, *(_HANDSHAKE_FOLDERS if dialect == HANDSHAKE else ()))
     table = "\n".join(["| folder | what |", "|---|---|", *(f"| {folder} | {what} |" for folder, what in rows)])
     commands = (
-        "`workpacket status` shows the state of everything, and `workpacket why WP_ID` what a packet is waiting for."
+        "`workpacket status` shows the state of everything, and `workpacket why WP_ID` shows what a packet is "
+        "waiting for."
     )
     words = f"\n{_words()}" if dialect == SPEC_KITTY else ""
     return f"# Governance\n\n{table}\n\n{commands}\n{words}"
@@ -175,7 +176,7 @@ def orchestrator_protocol(policy: LifecyclePolicy = _DEFAULT) -> str:
     )
     return _page(
         "Orchestrator protocol",
-        "You maintain the backlog, activate packets and make sure that someone works on every packet.",
+        "You maintain the backlog, activate packets, and make sure that someone is working on every packet.",
         "orchestrator",
         policy,
         f"""## From stub to packet

@@ -91,7 +91,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     ),
     Transition(
         "verdict", "verdict.given", ("IN_REVIEW", "VALIDATED"), "OUTDATED_ONLY", "verdict", "OUTDATED_ONLY",
-        "the work is correct, but its specification has changed since", by=_VALIDATOR,
+        "the work is correct, but its specification has changed in the meantime", by=_VALIDATOR,
     ),
     Transition(
         "merged", "merged", ("MERGE_PENDING",), "VALIDATED", "containment", says="the work is on the target branch"
@@ -202,7 +202,7 @@ def move_unmet(state: PacketState, row: Transition, lanes: LaneTable = BUILT_IN)
 
 def lane_retired(packet: str, token: str) -> Problem:
     """Return the problem of a packet that is in, or would move to, a lane that the policy no longer defines."""
-    message = f"{packet} is in {token}, or would return to it, but the policy in force does not define that lane"
+    message = f"{packet} is in {token}, or would return to it, but the current policy does not define that lane"
     command = f"edit {POLICY_PATH}: restore [lifecycle.lanes.{token}] until no packet is in that lane"
     return Problem("lane_not_in_policy", message, Location(POLICY_PATH), command)
 
@@ -222,7 +222,9 @@ def _wrong_lane(state: PacketState, row: Transition, lanes: LaneTable) -> Proble
             "packet_superseded", f"{packet} is superseded{by}", hint=f"workpacket why {state.superseded_by or packet}"
         )
     possible = ", ".join(dict.fromkeys(typed_as(other.command) for other in leaving(lane, lanes))) or "nothing"
-    message = f"{packet} is {lane}; {row.typed} applies in {' or '.join(row.origins)}. Possible now: {possible}"
+    message = (
+        f"{packet} is {lane}, but {row.typed} applies only in {' or '.join(row.origins)}. Possible now: {possible}"
+    )
     return Problem("wrong_lane", message, hint=forward_command(packet, lane, lanes, light=state.light))
 
 

@@ -116,9 +116,9 @@ def plan_trust(moment: Moment, policy: Source, signers: Source | None, whom: Tru
 
 
 _UNSIGNED: Final = (
-    "this account has no event keys, so names in the log are only claims, and authors may approve their "
-    "own text; to change that: workpacket key init --event, workpacket key init --agent NAME for each "
-    "agent, and this command again"
+    "this account has no event keys, so names in the log are only claimed, and authors may approve their own "
+    "text; to change that, run: workpacket key init --event, workpacket key init --agent NAME for each agent, "
+    "then this command again"
 )
 
 
@@ -210,8 +210,10 @@ def plan_reanchor(moment: Moment, before: bytes | None, here: bytes | None, root
     line = f"{VARIABLE}={root.policy}"
     then = (
         f"have someone who may write to the base without the required check add {line} to the CI configuration "
-        "there, for example in a comment; then commit this change on top of that, and land it"
+        "there, for example in a comment; then commit this change on top of that commit, and merge it"
     )
-    said = f"{REANCHORED_PATH} says that the policy {root.policy[:12]} replaces {root.replaced[:12]}, that of the base"
+    said = (
+        f"{REANCHORED_PATH} says that policy {root.policy[:12]} replaces {root.replaced[:12]}, the policy on the base"
+    )
     data = {"policy": root.policy, "replaced": root.replaced, "reason": root.reason, "line": line}
     return Planned(Plan("policy re-anchor", moment.tx, (change,)), said, then, {**data})

@@ -32,7 +32,7 @@ def _require_profile(value: Json, pointer: str) -> None:
         return
     if isinstance(value, int):
         if abs(value) > LARGEST_INTEGER:
-            raise NotCanonical(f"{pointer or '/'}: the integer {value} is not exact in every JSON parser")
+            raise NotCanonical(f"{pointer or '/'}: not every JSON parser can represent the integer {value} exactly")
     elif isinstance(value, str):
         _require_no_surrogates(value, pointer)
     elif isinstance(value, Mapping):

@@ -316,9 +316,9 @@ def _is_device(name: str) -> bool:
 def _complaint(text: str) -> str:
     faults = (
         (not text, "is empty"),
-        (len(text) > MAX_LENGTH, f"has {len(text)} characters; the limit for an id is {MAX_LENGTH}"),
+        (len(text) > MAX_LENGTH, f"has {len(text)} characters; an id can have at most {MAX_LENGTH}"),
         (not text.isascii(), "is not ASCII"),
-        (text != text.strip(), "has leading or trailing white space"),
+        (text != text.strip(), "has leading or trailing whitespace"),
         (text[:2].upper() == "WP" != text[:2], "does not begin with `WP` in upper case"),
         (_PACKET.match(text) or _PACKAGE.match(text), "contains a name that Windows reserves for a device"),
     )

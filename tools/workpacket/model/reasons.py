@@ -90,7 +90,7 @@ class Reason(Value):
         if not _CODE.match(self.code):
             raise ValueError(f"{self.code!r} is not a reason code: lower-case words joined by '_'")
         if not self.title or self.title.endswith("."):
-            raise ValueError(f"{self.code}: the title must be one phrase without a full stop")
+            raise ValueError(f"{self.code}: the title must be a single phrase without a period")
         if SEVERITIES.index(self.strict_severity) > SEVERITIES.index(self.severity):
             raise ValueError(f"{self.code}: the strict profile must not be weaker than the default")
 
@@ -108,9 +108,9 @@ def reasons(
     strict_severity: Severity = "error",
     fix: Literal["none", "safe", "unsafe"] = "none",
 ) -> tuple[Reason, ...]:
-    """Return the rows of a table, which are separated by blank lines.
+    """Return the rows of a table; rows are separated by blank lines.
 
-    The first line of a row has the code and the title. The explanation follows and, after `Remedy:`, what to do.
+    The first line of a row contains the code and the title. The explanation follows and, after `Remedy:`, what to do.
     """
     status = _EXIT_CODES.get(family, exits.FINDINGS) if exit_code is None else exit_code
     rows = (row.strip().partition("\n") for row in text.strip().split("\n\n"))

@@ -34,7 +34,7 @@ _BAR, _ON = "| ", "|>"
 _PILED = 3
 # Longer texts are shown in full before and after, because comparing them would take minutes.
 _MOST_WORDS = 2000
-_NO_LINE_FEED = "(no line feed at the end)"
+_NO_LINE_FEED = "(no newline at end of file)"
 # Part of a contract: its name, and its texts.
 Part = tuple[str, Sequence[str]]
 

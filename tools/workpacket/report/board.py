@@ -125,7 +125,7 @@ def _column(column: Column, width: int) -> Iterator[Line]:
     yield "-" * width, "gutter"
     shown = column.cards if column.open else column.cards[-_SHOWN_OF_FINISHED:]
     if hidden := len(column.cards) - len(shown):
-        yield from ((line, "help") for line in wrap(f"({hidden} before these: workpacket list)", width))
+        yield from ((line, "help") for line in wrap(f"({hidden} earlier ones not shown: workpacket list)", width))
     for card in shown:
         yield from _screen_card(card, width)
 

@@ -366,7 +366,7 @@ def _bars(events: Sequence[Answer]) -> Iterator[str]:
     steps = steps[-60:]
     height = _ROW * len(steps)
     yield '<section aria-labelledby="bars-title"><h2 id="bars-title">Steps over time</h2>\n'
-    told = f"{len(steps)} steps; the list of events has their times"
+    told = f"{len(steps)} steps; their times are in the list of events"
     yield f'<svg class="bars" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{told}">'
     for number, event in enumerate(steps):
         data = _part(event, "data")

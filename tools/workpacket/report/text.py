@@ -35,7 +35,7 @@ WITHOUT_TERMINAL = 160  # a paragraph on one line is cut around the caret even i
 
 
 _Cell: TypeAlias = tuple[str, int]
-"""A character as it is shown, and its width in columns."""
+"""A character as displayed, and its width in columns."""
 
 
 class QuotedLine(NamedTuple):

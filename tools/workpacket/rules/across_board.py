@@ -23,11 +23,11 @@ _REVISION = lazy_pattern(r"-v[1-9][0-9]*\Z")
 
 
 class BoardEntryWithoutFile(RepositoryRule):
-    """Entry of the board without a file
+    """Board entry without a file
 
     The board lists a packet that cannot be read, signed or checked.
 
-    Remedy: restore the file, correct the id, or delete the entry.
+    Remedy: restore the file, correct the id, or delete the board entry.
     """
 
     severity = "warning"
@@ -52,11 +52,11 @@ class BoardEntryWithoutFile(RepositoryRule):
 
 
 class WorkOnNoBoard(RepositoryRule):
-    """Packet or stub that is not on the board
+    """Packet or stub missing from the board
 
-    Anyone who plans with the board will miss the packet.
+    Anyone who uses the board for planning will miss the packet.
 
-    Remedy: `workpacket board sync` adds the entry of a packet with a log; `workpacket adopt` creates missing logs.
+    Remedy: `workpacket board sync` adds the entry for a packet with a log; `workpacket adopt` creates missing logs.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -83,7 +83,7 @@ def _is_stub(work: WorkIndex, file: WorkFile) -> bool:
 
 
 class StatusContradictsBoard(RepositoryRule):
-    """Status of a packet that contradicts the board
+    """Packet status that contradicts the board
 
     The status or the board is outdated, so work may be started or skipped by mistake.
 
@@ -106,7 +106,7 @@ class StatusContradictsBoard(RepositoryRule):
 class ActivatedStillStub(RepositoryRule):
     """Packet that the board still lists as a stub
 
-    The stub was activated but its entry was not moved, so work on the packet seems not to be allowed yet.
+    The stub was activated but its entry was not moved, so it seems that work on the packet may not start yet.
 
     Remedy: move the entry: `workpacket board sync`.
     """
@@ -121,12 +121,12 @@ class ActivatedStillStub(RepositoryRule):
 
 
 class SupersededStillLive(RepositoryRule):
-    """Superseded packet with a status of open work
+    """Superseded packet with the status of open work
 
     Someone might work on this packet instead of its successor.
 
-    Remedy: `workpacket board sync` writes the status; `just next` names the packet in force. Where packets that were
-    replaced are never edited, ignore this code.
+    Remedy: `workpacket board sync` writes the status; `just next` names the current packet. Where replaced packets are
+    never edited, ignore this code.
     """
 
     severity = "warning"
@@ -188,7 +188,7 @@ def _headings(lanes: LaneTable) -> dict[str, str]:
 class RegistryBoardStale(RepositoryRule):
     """Outdated Task Board cell
 
-    The registry names a different section from the one in which the board has the packet.
+    The registry names a different section than the one in which the board lists the packet.
 
     Remedy: `workpacket board registry sync` updates the cell.
     """
@@ -208,12 +208,12 @@ class RegistryBoardStale(RepositoryRule):
             if listed.entry["section"] not in {"", row["board_section"]}:
                 now = headings[listed.entry["section"]]
                 where = f"{listed.path}:{listed.entry['place'][0]}"
-                message = f"the cell says {said}, but the board has {name} under {now} ({where})"
+                message = f"the cell contains {said}, but the board has {name} under {now} ({where})"
                 yield self.finding(path, row["board_place"], message, hint=f"write `{now}: {name}`")
 
 
 class RegistryPacketOnNoBoard(RepositoryRule):
-    """Task Board cell of a packet that is not on the board
+    """Task Board cell for a packet that is not on the board
 
     The registry refers to an entry that does not exist.
 
@@ -236,9 +236,9 @@ def _is_superseded(listed: Listed) -> bool:
 class RegistryActiveMissing(RepositoryRule):
     """Active Packet that does not exist
 
-    The packet in force for this base cannot be read.
+    The current packet for this base cannot be read.
 
-    Remedy: restore the file, or enter the path of the packet in force.
+    Remedy: restore the file, or enter the path of the current packet.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -278,7 +278,7 @@ class RegistryActiveStub(RepositoryRule):
 class RegistryActiveSuperseded(RepositoryRule):
     """Active Packet that is superseded
 
-    The registry refers to a packet that has been replaced. If no revision of the base is in force any more, the row
+    The registry refers to a packet that has been replaced. If no revision of the base is current any more, the row
     should name the last one.
 
     Remedy: enter the path of the packet that replaced it.
@@ -313,7 +313,7 @@ def _superseded_by(work: WorkIndex, name: str) -> str:
 
 
 class RegistrySupersedesUnknown(RepositoryRule):
-    """Note about a superseded packet that is not known
+    """Note about an unknown superseded packet
 
     No file, entry or row has this id, so the lineage of the work is broken.
 
@@ -336,7 +336,7 @@ class RegistrySupersedesUnknown(RepositoryRule):
 class StubWithoutRow(RepositoryRule):
     """Live stub without a row in the registry
 
-    After the stub is activated, it would be unclear which packet of its base is in force.
+    After the stub is activated, it would be unclear which packet of its base is current.
 
     Remedy: add a row: `workpacket board registry sync`.
     """
@@ -364,9 +364,9 @@ class StubWithoutRow(RepositoryRule):
 class BaseWithoutRow(RepositoryRule):
     """Base with several packets but no row in the registry
 
-    It is unclear which of the packets is in force.
+    It is unclear which of the packets is current.
 
-    Remedy: add a row that names it: `workpacket board registry sync`.
+    Remedy: add a row that names the current packet: `workpacket board registry sync`.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:

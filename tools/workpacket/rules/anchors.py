@@ -32,11 +32,11 @@ _BARE_VERSION = lazy_pattern(r"\((v\d+(?:\.\d+)+)\)")
 
 
 class AnchorOtherVersion(StructuredRule):
-    """Anchor in another version of the specification
+    """Anchor in a different version of the specification
 
-    The document pins one version, but the anchor refers to another.
+    The document pins one version, but the anchor refers to a different one.
 
-    Remedy: look up the passage in the version that is pinned.
+    Remedy: look up the passage in the pinned version.
     """
 
     kinds = ("refinement", "packet")
@@ -76,7 +76,7 @@ _LIGHT_ANCHOR = lazy_pattern(r"(?m)(?:^|(?<=\r))- SPEC_ANCHOR:[ \t]*(?P<said>[^\
 
 
 class LightAnchorMalformed(DocumentRule[Packet]):
-    """Anchor of a light packet that cannot be read
+    """Anchor of a light packet cannot be read
 
     Without its heading, path and digest, the section of the specification cannot be looked up or compared.
 
@@ -98,9 +98,9 @@ _ANY_PLACE = lazy_pattern(r"[\d\u00a7#\"`\u201c]")
 
 
 class AnchorVague(WorkRule):
-    """Anchor without a place in the specification
+    """Anchor without a location in the specification
 
-    It names neither the number nor the heading of a section, so the requirement is hard to find.
+    The anchor gives neither the number nor the heading of a section, so the requirement is hard to find.
 
     Remedy: write the number or, in quotes, the heading of the section.
     """
@@ -119,7 +119,7 @@ class AnchorVague(WorkRule):
 class AnchorNamesRoadmap(WorkRule):
     """Anchor in a section that the document calls the roadmap
 
-    A roadmap lists plans; only the main body says what must hold.
+    A roadmap lists plans; only the main body states what must hold.
 
     Remedy: find the requirement in the main body.
     """
@@ -148,11 +148,15 @@ class AnchorNamesRoadmap(WorkRule):
             at = lowered.find("roadmap", at + 1 if pointer else max(end, at + 1))
         for name, text, numbers in anchors:
             if _DELIVERY.search(text.value):
-                yield self.fault(text.span, f"{name} {text.value[:60]!r} says what a phase delivers, as roadmaps do")
+                yield self.fault(
+                    text.span, f"{name} {text.value[:60]!r} describes what a phase delivers, as roadmaps do"
+                )
                 continue
             for number in numbers:
                 if number in plans:
-                    yield self.fault(text.span, f"{name} names {number}, the roadmap according to line {plans[number]}")
+                    yield self.fault(
+                        text.span, f"{name} refers to {number}, the roadmap according to line {plans[number]}"
+                    )
                     break
 
 
@@ -176,11 +180,11 @@ def _outside_of_main_body(
             if not any(low <= int(number[1]) <= high for low, high in ranges):
                 start = match.start("named")
                 span = (start + number.start(), start + number.end())
-                yield rule.fault(span, f"{number[0]} is called main body, which is chapters {shown}")
+                yield rule.fault(span, f"{number[0]} is called main body, but the main body is chapters {shown}")
     for name, text, _ in anchors:
         first = _FIRST_OF_NUMBER.search(text.value) if ".md" not in text.value else None
         if first is not None and not any(low <= int(first[1]) <= high for low, high in ranges):
-            yield rule.fault(text.span, f"{name} is {first[0]}, but the main body is chapters {shown}")
+            yield rule.fault(text.span, f"{name} refers to {first[0]}, but the main body is chapters {shown}")
 
 
 _DELIVERY = lazy_pattern(r"\bPhase \d+ MUST deliver\b")
@@ -226,9 +230,9 @@ _PATH_AND_CHAPTER = lazy_pattern(
 class AnchorElsewhere(ReferenceRule):
     """Anchor of a stub or packet that leads nowhere, or to a roadmap
 
-    The specification, or the chapter in it, does not exist, or is only a plan. Readers do not find the requirement.
+    The specification, or the chapter in it, does not exist or is only a plan. Readers cannot find the requirement.
 
-    Remedy: name the chapter in the main body that states the requirement.
+    Remedy: name the chapter in the main body that contains the requirement.
     """
 
     kinds = ("stub", "packet")

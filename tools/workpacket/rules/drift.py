@@ -16,7 +16,7 @@ from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule
 
 _MAY_BE_STUB = MAY_BE_STUB | {FORKED, ""}
-_SYNC = "`workpacket board sync` restores what the log says"
+_SYNC = "`workpacket board sync` restores the state recorded in the log"
 
 
 def _lane(repository: RepositorySummaries, name: str) -> Lane | None:
@@ -45,7 +45,7 @@ class StatusDrift(RepositoryRule):
             lane = _lane(repository, packet.id)
             said = packet.summary["lanes"]
             if lane is not None and said and not _says(lane, said, repository):
-                message = f"the status is {packet.summary['status']!r}, but the log says {lane.token}"
+                message = f"the status is {packet.summary['status']!r}, but the log shows {lane.token}"
                 yield self.finding(packet.path, packet.summary["status_place"], message, hint=_SYNC)
 
 
@@ -65,7 +65,7 @@ class BoardDrift(RepositoryRule):
                 continue
             if not repository.is_drawn(name):
                 continue
-            message = f"{name} is listed as {token}, but the log says {lane.token}"
+            message = f"{name} is listed as {token}, but the log shows {lane.token}"
             hint = f"{_SYNC}; --adopt records the hand edit as a move"
             yield self.finding(listed.path, listed.entry["token_place"], message, hint=hint)
 
@@ -73,7 +73,7 @@ class BoardDrift(RepositoryRule):
 class RegistryDrift(RepositoryRule):
     """Registry row that differs from the log
 
-    The row refers to a packet that is no longer in force, or to the wrong section of the board.
+    The row refers to a packet that is no longer current, or to the wrong section of the board.
 
     Remedy: `workpacket board registry sync` regenerates the row.
     """
@@ -99,24 +99,24 @@ class RegistryDrift(RepositoryRule):
 class LaneNotInPolicy(RepositoryRule):
     """Packet in a lane that the policy does not define
 
-    The packet cannot leave the lane, and the board cannot show it. The lane was removed from the policy, or this branch
-    is older than the lane.
+    The packet cannot leave the lane, and the board cannot show the packet. The lane was removed from the policy, or
+    this branch is older than the lane.
 
-    Remedy: merge the policy of the base, or restore the lane until no packet is in it.
+    Remedy: merge the policy on the base, or restore the lane until no packet is in it.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for name, token in repository.lanes.items():
             if token not in {"", FORKED} and repository.known_lanes.lane(token) is None:
-                message = f"the log says that {name} is in {token}, a lane that {POLICY_PATH} does not define"
-                hint = f"restore [lifecycle.lanes.{token}], or merge the policy of the base"
+                message = f"according to the log, {name} is in {token}, a lane that {POLICY_PATH} does not define"
+                hint = f"restore [lifecycle.lanes.{token}], or merge the policy on the base"
                 yield self.finding(f"{LOG_FOLDER}/{name}", (0, 0), message, hint=hint)
 
 
 class LaneRetired(RepositoryRule):
     """Lane in the log that the policy no longer defines
 
-    Packets passed through it in the past. Only older versions of the policy define it.
+    Packets passed through the lane in the past. Only older versions of the policy define it.
 
     Remedy: none needed; `git log -- .GOV/policy/policy.toml` shows when the lane was removed.
     """

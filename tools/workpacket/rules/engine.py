@@ -110,7 +110,7 @@ def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet)
             continue
         made = list(islice(rule.check(document), MOST_OF_A_KIND + 1))
         if len(made) > MOST_OF_A_KIND:
-            message = f"there are more than {MOST_OF_A_KIND:,} findings {rule.code()}; the rest are not listed"
+            message = f"there are more than {MOST_OF_A_KIND:,} {rule.code()} findings; the rest are not listed"
             made[-1] = Problem("findings_cut", message, Location.span(made[-1].start, made[-1].start))
         if made:
             found.update(fault.code for fault in made)

@@ -38,7 +38,7 @@ class DateOnly(DatedRule):
 
     Two events on the same day cannot be ordered.
 
-    Remedy: write it as RFC 3339 with time and zone, such as 2026-01-31T00:00:00Z.
+    Remedy: write it in RFC 3339 format with time and zone, such as 2026-01-31T00:00:00Z.
     """
 
     severity = "warning"
@@ -54,11 +54,11 @@ class DateOnly(DatedRule):
 
 
 class DateMalformed(DatedRule):
-    """Date that does not exist or is not RFC 3339
+    """Date that does not exist or is not in RFC 3339 format
 
-    Sorting, expiry and audits that use this date go wrong.
+    Sorting, expiry and audits that use this date give wrong results.
 
-    Remedy: write it as RFC 3339 with time and zone, such as 2026-01-31T00:00:00Z.
+    Remedy: write it in RFC 3339 format with time and zone, such as 2026-01-31T00:00:00Z.
     """
 
     def check(self, document: Document) -> Iterator[Problem]:
@@ -87,7 +87,7 @@ def _how_to_write(value: str) -> str:
 class DateImplausible(DatedRule):
     """Implausible year in a date
 
-    The year is probably a typo, and the date sorts before or after all others.
+    The year is probably a typo, so the date is sorted before or after all others.
 
     Remedy: correct the year.
     """
@@ -102,7 +102,7 @@ class DateImplausible(DatedRule):
 
 
 class DateBackwards(DocumentRule[Document]):
-    """Date before an earlier one
+    """Date earlier than the one before it
 
     The entry was added later with a wrong date, or copied from another document.
 
@@ -123,7 +123,7 @@ class DateBackwards(DocumentRule[Document]):
                 continue  # the newest entry comes first
             for (earlier, first), (name, second) in pairwise(known):
                 if self._is_before(second.value, first.value):
-                    message = f"{name} is dated {second.value}, before {earlier} of {first.value}"
+                    message = f"{name} is dated {second.value}, before {earlier}, dated {first.value}"
                     yield self.fault(second.span, message)
                     break
 
@@ -161,7 +161,7 @@ _MOST_KEYS = 200
 class KeyMisspelled(DocumentRule[Document]):
     """Key that is nearly the name of a missing field
 
-    Unknown keys are kept and ignored, so the field has no value.
+    Unknown keys are kept but ignored, so the field has no value.
 
     Remedy: correct the key.
     """

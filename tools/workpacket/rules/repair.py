@@ -88,7 +88,7 @@ def _refuse_misfit(source: Source, finding: Problem, fix: Fix) -> None:
         if not fits:
             break
     if not fits:
-        raise RepairRefused(f"the fix of {finding.code} on line {finding.line} extends beyond its lines")
+        raise RepairRefused(f"the fix for {finding.code} on line {finding.line} extends beyond the finding's lines")
 
 
 def _proved(source: Source, kind: str, groups: Sequence[EditGroup], lanes: LaneTable) -> list[EditGroup]:
@@ -228,7 +228,7 @@ class _Draft:
         self.chunks = _chunks(stub)
         self.places = self._places()
         if "metadata" not in self.places:
-            raise RepairRefused("its section Identity is inside another section")
+            raise RepairRefused("its Identity section is inside another section")
         # Fields that a section becomes: the label under which it is placed, and its lines.
         self.values = {key: lines for key in _VALUES if (lines := self._value(key)) is not None}
         self.moved = {index for key, index in self.places.items() if key not in _VALUES or key in self.values}

@@ -72,7 +72,7 @@ def elsewhere(document: StructuredDocument, *names: str) -> str:
     one.
     """
     found = line_of_field(document, *names)
-    return f"; line {found[0]} has {found[1]}, where it is not read" if found is not None else ""
+    return f"; line {found[0]} has {found[1]}, where it is ignored" if found is not None else ""
 
 
 def line_of_field(document: StructuredDocument, *names: str) -> tuple[int, str] | None:
@@ -126,7 +126,7 @@ class SectionMissing(StructuredRule):
 class PacketSectionMissing(StructuredRule):
     """Section missing from a packet
 
-    Older packets may lack it. In a new packet, work would start without this information.
+    Older packets may lack the section. In a new packet, work would start without this information.
 
     Remedy: add the section with the heading from the template.
     """
@@ -179,9 +179,9 @@ def _place_for(document: StructuredDocument, missing: SectionSpec) -> tuple[int,
 class SectionEmpty(StructuredRule):
     """Empty required section
 
-    The heading makes the missing text easy to overlook.
+    Because of the heading, the missing text is easy to overlook.
 
-    Remedy: fill it in, or write `- None.` if there is nothing to say.
+    Remedy: fill in the section, or write `- None.` if there is nothing to say.
     """
 
     severity = "warning"
@@ -189,13 +189,13 @@ class SectionEmpty(StructuredRule):
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for placed in document.placed:
             if placed.spec.required and not body_of(document.source, placed.section):
-                yield self.fault(placed.section.title_span, f"the section {placed.spec.heading} is empty")
+                yield self.fault(placed.section.title_span, f"the {placed.spec.heading} section is empty")
 
 
 class FenceUnclosed(StructuredRule):
     """Unclosed code fence
 
-    Everything that follows is read as code: headings, fields and lists below it are lost.
+    Everything that follows is read as code: the headings, fields and lists after the fence are lost.
 
     Remedy: close the fence with a line of the same marks.
     """
@@ -287,8 +287,8 @@ def _lines_of(document: StructuredDocument, block: Block) -> Iterator[tuple[int,
 class HeadingHidden(StructuredRule):
     """Heading that is not read as one
 
-    It is inside a code fence or a comment, or its marks are wrong. The section below the heading is not read, so it
-    appears to be missing.
+    The heading is inside a code fence or a comment, or its marks are wrong. The section below the heading is not read,
+    so it appears to be missing.
 
     Remedy: close the fence or the comment before the heading, or write `## ` before it.
     """
@@ -296,16 +296,16 @@ class HeadingHidden(StructuredRule):
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for spec, span, block in hidden_headings(document):
             if block is None:
-                message = f"this line names the section {spec.heading}, but Markdown does not read it as a heading"
+                message = f"this line names the {spec.heading} section, but Markdown does not read it as a heading"
                 yield self.fault(span, message, hint=f"write `{'#' * document.layout.levels[0]} {spec.heading}`")
                 continue
             if block.kind == "fence" and not block.closed:
                 continue  # `FenceUnclosed` reports the cause once
             what = "comment or HTML" if block.kind == "html" else "code block"
-            message = f"the section {spec.heading} is inside the {what} that begins on line {block.line}"
-            yield self.fault(span, message, hint=f"end it before this line; it now ends on line {block.end_line}")
+            message = f"the {spec.heading} section is inside the {what} that begins on line {block.line}"
+            yield self.fault(span, message, hint=f"close it before this line; it now ends on line {block.end_line}")
         for spec, span in _bare_headings(document):
-            message = f"this line names the section {spec.heading}, but Markdown does not read it as a heading"
+            message = f"this line names the {spec.heading} section, but Markdown does not read it as a heading"
             yield self.fault(span, message, hint=f"write `{'#' * document.layout.levels[0]} {spec.heading}`")
         yield from self._hidden_fields(document)
         if " ##" not in document.source.text:
@@ -336,16 +336,17 @@ class HeadingHidden(StructuredRule):
                 spec = wanted.pop(normal_key(match[2].rstrip(" \t#")), None) if match else None
                 if match and spec is not None:
                     message = f"{spec.label} is inside the code block that begins on line {block.line}"
-                    hint = f"end the code block before this line; it now ends on line {block.end_line}"
+                    hint = f"close the code block before this line; it now ends on line {block.end_line}"
                     yield self.fault((start + match.start(1), start + match.end(2)), message, hint=hint)
 
 
 class HeadingGlued(StructuredRule):
     """Heading joined to the line before it
 
-    The line feed before it was lost, or a program wrote the two characters `\\n` instead, so the section is not read.
+    The newline before the heading was lost, or a program wrote the two characters `\\n` instead, so the section
+    is not read.
 
-    Remedy: begin a new line before the heading, and replace each `\\n` with a line feed.
+    Remedy: begin a new line before the heading, and replace each `\\n` with a newline.
     """
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
@@ -385,7 +386,7 @@ class SectionDuplicate(StructuredRule):
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         single = (placed for placed in document.placed if not placed.spec.repeatable)
         for placed, earlier in repeated(single, lambda placed: placed.spec.key):
-            message = f"the section {placed.spec.heading} is already on line {earlier.section.line}"
+            message = f"the {placed.spec.heading} section is already on line {earlier.section.line}"
             yield self.fault(placed.section.title_span, message, hint="merge the sections")
 
 
@@ -405,7 +406,7 @@ class SectionOrder(StructuredRule):
         order = {spec.key: index for index, spec in enumerate(document.layout.sections)}
         known = (placed for placed in document.placed if placed.spec.key in order)
         for placed, furthest in out_of_order(known, lambda placed: order[placed.spec.key]):
-            message = f"{placed.spec.heading} comes after {furthest.spec.heading}; in the template, it comes first"
+            message = f"{placed.spec.heading} comes after {furthest.spec.heading}, but precedes it in the template"
             yield self.fault(placed.section.title_span, message)
 
 
@@ -434,7 +435,7 @@ class SectionUnknown(StructuredRule):
 class OldHeading(StructuredRule):
     """Outdated heading
 
-    The section is still read, but scripts that look for the heading do not find it.
+    The section is still read, but scripts that look for the current heading do not find it.
 
     Remedy: `workpacket fmt` writes the current heading.
     """
@@ -460,11 +461,11 @@ class OldHeading(StructuredRule):
 
 
 class HeadingLevel(StructuredRule):
-    """Heading with the wrong level
+    """Heading at the wrong level
 
-    The section is still read, but tools that look for a heading of the right level do not find it.
+    The section is still read, but tools that look for a heading at the right level do not find it.
 
-    Remedy: `workpacket fmt` writes the level of the template.
+    Remedy: `workpacket fmt` writes the level used in the template.
     """
 
     severity = "warning"
@@ -543,7 +544,7 @@ class MetadataFieldUnknown(StructuredRule):
 
     The field is ignored; its name may be misspelled.
 
-    Remedy: correct its name if it is misspelled; otherwise leave it.
+    Remedy: correct the name if it is misspelled; otherwise leave it.
     """
 
     severity = "info"

@@ -85,7 +85,7 @@ class TextRule(DocumentRule[Document]):
 class NotUtf8(TextRule):
     """Invalid UTF-8
 
-    Tools read bytes that are not UTF-8 differently, so two people may approve different texts.
+    Tools read bytes that are not UTF-8 differently, so two people may approve different text.
 
     Remedy: save the file as UTF-8.
     """
@@ -121,7 +121,7 @@ class LineEnds(TextRule):
 
     The same text gets a different digest on another machine, so approvals and evidence no longer match.
 
-    Remedy: `workpacket fmt` converts them; `* text=auto eol=lf` in `.gitattributes` prevents them.
+    Remedy: `workpacket fmt` converts the line endings; `* text=auto eol=lf` in `.gitattributes` prevents the problem.
     """
 
     severity = "warning"
@@ -199,8 +199,8 @@ class ControlCharacter(TextRule):
 
     The character can hide text from a reader, control a terminal, or truncate a value in another tool.
 
-    Remedy: write the intended text, such as a backtick and a letter that a shell took for an escape; otherwise delete
-    it.
+    Remedy: write the intended text, such as a backtick and a letter that a shell interpreted as an escape; otherwise
+    delete the character.
     """
 
     def check(self, document: Document) -> Iterator[Problem]:
@@ -247,16 +247,20 @@ def _what_was_meant(match: re.Match[str]) -> str:
     word = f"{start}{meant}{rest}"
     if meant.startswith("`") and start in {"`", "``"}:  # of the marks of a fence, the shell reads some as escapes
         word = f"```{meant[1:]}{rest}"
-    why = "a shell probably read {} as an escape" if meant.startswith("`") else "an old code page displays it as {}"
+    why = (
+        "a shell probably interpreted {} as an escape"
+        if meant.startswith("`")
+        else "an old code page displays it as {}"
+    )
     return f"{why.format(meant)}: write {word}"
 
 
 class BidiControl(TextRule):
-    """Character that changes the direction of the text
+    """Character that changes the text direction
 
-    People see a different text from the one that tools read, which can trick a reviewer into approving it.
+    People see different text from what tools read, which can trick a reviewer into approving it.
 
-    Remedy: if the text is about the character, write its escape, such as `\\u202e`; otherwise delete it.
+    Remedy: if the text is about the character, write its escape, such as `\\u202e`; otherwise delete the character.
     """
 
     def check(self, document: Document) -> Iterator[Problem]:
@@ -265,7 +269,7 @@ class BidiControl(TextRule):
         for match in _BIDI.finditer(document.source.text):
             names = ", ".join(f"U+{ord(character):04X}" for character in match.group()[:4])
             escaped = "".join(f"\\u{ord(character):04x}" for character in match.group()[:4])
-            hint = f"write it as {escaped} if the text is about it, otherwise delete it"
+            hint = f"write {escaped} if the text is about the character, otherwise delete it"
             yield self.fault(match.span(), f"direction control {names}", hint=hint)
 
 
@@ -283,14 +287,14 @@ class ConflictMarker(TextRule):
         # A line of seven '=' alone underlines a heading; it is a conflict marker only between the other two.
         if any(match.group()[0] in "<>" for match in markers):
             for match in markers:
-                hint = "resolve the merge conflict; on board and registry: workpacket board sync"
+                hint = "resolve the merge conflict; for the board and registry: workpacket board sync"
                 yield self.fault(match.span(), f"conflict marker {match.group()}", hint=hint)
 
 
 class HomePath(TextRule):
-    """Absolute path of one machine
+    """Absolute path specific to one machine
 
-    The path into a home folder, or on a drive, may reveal a name, and does not exist on other machines.
+    The path leads into a home folder or names a drive, so it may reveal a name, and does not exist on other machines.
 
     Remedy: write the path relative to the repository.
     """
@@ -385,13 +389,11 @@ class CharactersLost(TextRule):
         asked = "?" in text and ("???" in text or " ?. " in text)
         for match in _LOST_FENCE.finditer(text) if "`ash" in text else ():
             if not text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip(" \t`"):
-                yield self.fault(
-                    (match.start(), match.start() + 1), "marks of the fence were lost", hint="write ```bash"
-                )
+                yield self.fault((match.start(), match.start() + 1), "fence marks were lost", hint="write ```bash")
         found = list(_LOST.finditer(text)) if asked or "\ufffd" in document.source.unusual else []
         if found:
             what = "U+FFFD" if found[0][0].startswith("\ufffd") else "question marks"
-            message = f"{what} where other characters were{_repeated(document, found)}"
+            message = f"{what} in place of other characters{_repeated(document, found)}"
             start = found[0].start() if found[0][0].startswith(("?", "\ufffd")) else found[0].end()
             yield self.fault((start, max(start + 1, found[0].end())), message)
 
@@ -438,9 +440,10 @@ _ONLY_BLOCK = lazy_pattern(
 class FrontMatterTwice(TextRule):
     """Front matter that is not read
 
-    In documents with front matter, only the first block is read; in the others, none is. The rest counts as text.
+    In documents with front matter, only the first block is read; in other documents, none is. The rest counts as
+    ordinary text.
 
-    Remedy: merge the two blocks, or move the fields of the only one into the sections of the document.
+    Remedy: merge the two blocks, or move the fields of the only block into the document's sections.
     """
 
     kinds = ("work_package", "role_progress", "stub", "packet", "refinement")
@@ -450,7 +453,7 @@ class FrontMatterTwice(TextRule):
             text = document.source.text
             only = _ONLY_BLOCK.match(text) if text.startswith("---") else None
             if only is not None:
-                yield self.fault(only.span(1), f"documents of the kind {document.kind} have no front matter")
+                yield self.fault(only.span(1), f"documents of kind {document.kind} have no front matter")
             return
         second = _second_block(document.source)
         if second is not None:

@@ -60,7 +60,7 @@ def stream_prefix(name: str, packet: str) -> str:
     if not name:
         raise ValueError("a run needs a name")
     if packet == RESERVED:
-        raise ValueError(f"{RESERVED!r} cannot be the packet of a run: it is reserved for threads")
+        raise ValueError(f"{RESERVED!r} cannot be a run's packet: it is reserved for threads")
     return f"{packet}/{name}@" if packet else f"{name}@"
 
 

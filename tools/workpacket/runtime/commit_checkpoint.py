@@ -120,7 +120,7 @@ class GitObserver:
             return {}
         head = head_commit(self._repository)
         if head is None:
-            raise RunBlocked("there is no commit yet that a checkpoint could name", code="check_not_run",
+            raise RunBlocked("there is no commit yet to which a checkpoint could refer", code="check_not_run",
                              hint="commit something with git, then try again")  # fmt: skip
         return {"commit": head, "tree": tree_of(self._repository, head), "clean": not self.foreign_changes()}
 
@@ -378,7 +378,7 @@ class CommitCheckpoints:
         relation = GitObserver(self.repository).relation(known.commit, known.tree, known.checkpoint)
         if relation == "unreachable":
             raise RunBlocked(
-                f"milestone {known.milestone_index} was reached by {known.commit}, which is not in this history",
+                f"milestone {known.milestone_index} was reached at {known.commit}, which is not in this history",
                 code="git_diverged",
                 details={"commit": known.commit, "milestone_index": known.milestone_index, "relation": relation},
             )
@@ -396,4 +396,4 @@ def next_milestone(session: Session) -> int:
 
 def require_one_line(title: str) -> None:
     if not title.isprintable():
-        raise ValueError(f"the title of a milestone must be one line of text, not {title!r}")
+        raise ValueError(f"a milestone's title must be one line of text, not {title!r}")

@@ -153,7 +153,7 @@ def queue_of(store: Store, name: str) -> Queue:
     """Return the queue of that name, if the store keeps queues; a file does not."""
     if not isinstance(store, KeepsJobs):
         raise StoreUnavailable(
-            "this store keeps no queues", code="storage_unsuitable", hint="set WORKPACKET_STORE to a postgresql:// URL"
+            "this store has no queues", code="storage_unsuitable", hint="set WORKPACKET_STORE to a postgresql:// URL"
         )
     return Queue(store, name)
 

@@ -39,9 +39,9 @@ def current_run(name: str) -> BaseRun | None:
     run = _CURRENT.get()
     if run is None and _OPEN and get_ident() not in _OPEN.values():
         raise RunBlocked(
-            f"{name} was called in a thread without the context of the run, so the call would not be recorded",
+            f"{name} was called in a thread without the run's context, so the call would not be recorded",
             code="step_without_context",
-            hint="use run.map or run.gather, or start the thread with contextvars.copy_context().run; outside of the "
+            hint="use run.map or run.gather, or start the thread with contextvars.copy_context().run; outside the "
             f"run, call {name}.__wrapped__",
         )
     return run

@@ -68,7 +68,7 @@ def join(runtime: Runtime, handle: str) -> Session:
 def _present(runtime: Runtime, stream: str, attempt: str) -> RunState:
     state = state_of(runtime.store, stream, runtime.settings.verifier)
     if str(state.attempt) != attempt:
-        raise LeaseLost(f"{stream} is at attempt {state.attempt}; attempt {attempt} is over",
+        raise LeaseLost(f"{stream} is at attempt {state.attempt}; attempt {attempt} has ended",
                         hint=f"workpacket runtime runs show {stream}")  # fmt: skip
     if state.status in {"stopped", "cancelled"}:
         raise RunBlocked(

@@ -247,7 +247,7 @@ def find_base(repository: Repository, revision: str | None = None) -> Base:
     if (repository.common_dir / "shallow").exists():
         raise WorkpacketError(
             "history_shallow",
-            "this clone has only the end of the history, but judging approvals requires all of it",
+            "this clone has only the end of the history, but judging approvals requires the full history",
             hint="git fetch --unshallow; for actions/checkout set fetch-depth: 0",
         )
     if revision is not None:
@@ -274,8 +274,8 @@ def _without_main_branch(repository: Repository) -> Problem:
     looked = ", ".join(dict.fromkeys(main_branch_candidates(repository)))
     remote = main_remote(repository)
     command = f"git remote set-head {remote} --auto" if remote else "git config init.defaultBranch NAME"
-    message = f"the main branch cannot be determined; none of these has a commit: {looked}; name it: {command}"
-    return Problem("policy_unanchored", message, Location(POLICY_PATH), f"Name the main branch: {command}")
+    message = f"the main branch cannot be determined; none of these has a commit: {looked}; specify it: {command}"
+    return Problem("policy_unanchored", message, Location(POLICY_PATH), f"Specify the main branch: {command}")
 
 
 def _commit(repository: Repository, revision: str) -> str:
@@ -291,7 +291,7 @@ def _commit(repository: Repository, revision: str) -> str:
         raise WorkpacketError(
             "revision_ambiguous",
             f"{revision!r} could be {' or '.join(meant)}",
-            hint=f"name it in full: --base {meant[-1]}",
+            hint=f"give its full name: --base {meant[-1]}",
         )
     return commit_of(repository, revision)
 

@@ -197,7 +197,7 @@ def leases_in(log: Log) -> frozenset[str]:
 
 def held_elsewhere(claim: RemoteClaim, remote: str, ref: str) -> Problem:
     """Return the refusal for those who do not hold the claim."""
-    until = f"until {claim.expires_at}" if claim.expires_at else f"without an end that can be read; see: git log {ref}"
+    until = f"until {claim.expires_at}" if claim.expires_at else f"with no readable expiry time; see: git log {ref}"
     source = f"{remote} at {claim.seen}" if claim.seen else remote
     message = f"{claim.holder} holds {claim.packet} in another clone, {until}, according to {source}"
     hint = f"git pull, once the work is merged; if it was given up: git push {remote} :{ref}"

@@ -64,7 +64,7 @@ def _settings(read: Read) -> CheckSettings:
 
 
 def _unread(path: str, why: str) -> Problem:
-    return Problem("settings_unread", f"its settings are ignored: {why}", Location(path))
+    return Problem("settings_unread", f"the settings in it are ignored: {why}", Location(path))
 
 
 def _misfits(node: Node, source: Source) -> Iterator[Problem]:

@@ -51,8 +51,8 @@ def make_event_key(name: str, kind: Literal["event", "agent"], path: Path | None
 
     found = path or key_path(name)
     if found.exists() or Path(f"{found}.pub").exists():
-        hint = "it is already in use; name another file to create a second one"
-        raise WorkpacketError("key_exists", "a file of that name exists", hint=hint, path=str(found))
+        hint = "it is already in use; specify a different file to create a second key"
+        raise WorkpacketError("key_exists", "a file with that name exists", hint=hint, path=str(found))
     _require_outside(found)
     found.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     comment = f"workpacket {kind} key of {name}"
@@ -75,7 +75,7 @@ def _require_outside(path: Path) -> None:
         raise WorkpacketError(
             "event_key_in_repository",
             f"the event key {path} is in the work tree {top}; a key that everyone can read proves nothing",
-            hint="keep it elsewhere: workpacket key init --event creates one in your settings folder",
+            hint="store it elsewhere: workpacket key init --event creates one in your settings folder",
             path=str(path),
         )
 
@@ -119,11 +119,13 @@ def key_of(actor: Actor, actors: Actors) -> Path | None:
             return path
     usable = usable_names(actors)
     if usable:
-        hint = f"the keys of this account may act as {', '.join(usable)}; choose one with --as NAME or WORKPACKET_ACTOR"
+        hint = (
+            f"the keys of this account may act as {', '.join(usable)}; choose a name with --as NAME or WORKPACKET_ACTOR"
+        )
     else:
         hint = "workpacket key init --event, then have the policy of the base list its fingerprint in [actors.NAME]"
     what = f"no event key of this account may act as {actor.id}" if own else "this account has no event key"
-    raise WorkpacketError("event_key_missing", f"{what}, and the policy of the base requires signed events", hint=hint)
+    raise WorkpacketError("event_key_missing", f"{what}, and the policy on the base requires signed events", hint=hint)
 
 
 def signed(plan: Plan, actors: Actors) -> Plan:
@@ -198,7 +200,7 @@ def sign_event(message: bytes, key: Path) -> bytes:
     if blob is None or isinstance(blob, Problem):
         raise WorkpacketError(
             "signing_failed",
-            f"ssh-keygen did not sign with {key} (status {status})",
+            f"ssh-keygen failed to sign with {key} (status {status})",
             hint="an event key has no passphrase; workpacket key init --event creates one",
             path=str(key),
         )

@@ -169,7 +169,7 @@ def packet_named(governed: GovernedFiles, word: str) -> WorkPacketId:
     revisions = [found.text for found in ids if parsed is not None and found.base == parsed.text]
     if revisions:
         hint = f"name the revision: {', '.join(revisions)}"
-        raise WorkpacketError("packet_ambiguous", f"{word} is a base id, not the id of a packet", hint=hint)
+        raise WorkpacketError("packet_ambiguous", f"{word} is a base id, not a packet id", hint=hint)
     require_found(governed.root, parsed.text if parsed is not None else "")
     branch = _branch_of(governed, parsed.text) if parsed is not None else ""
     if branch:
@@ -303,8 +303,8 @@ def removed_lately(repository: Repository, packet: str) -> Problem | None:
         missing = [path for path in gone if not (repository.root / path).exists()]
         if missing:
             message = (
-                f"the log of {packet} is incomplete: "
-                f"HEAD's history has {len(missing)} of its events that are missing here"
+                f"the log of {packet} is incomplete: {len(missing)} of its events are in HEAD's history, but "
+                "missing here"
             )
             return Problem("log_event_missing", message, hint=f"workpacket log recover {packet}")
     return None

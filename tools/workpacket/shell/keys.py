@@ -35,7 +35,8 @@ def find_ssh_keygen() -> str:
         raise WorkpacketError(
             "ssh_keygen_missing",
             "ssh-keygen was not found; it is required for signing",
-            hint="Install OpenSSH 8.2 or later, for example `apt install openssh-client`; verifying works without it",
+            hint="Install OpenSSH 8.2 or later, for example with `apt install openssh-client`; verification works "
+            "without it",
         )
     doubt = _doubt(Path(tool).absolute())
     if doubt:
@@ -117,8 +118,9 @@ def sign(message: bytes, key: str, namespace: str = NAMESPACE) -> bytes:
     if status != 0:
         raise WorkpacketError(
             "signing_failed",
-            f"ssh-keygen did not sign with {key} (status {status})",
-            hint="See its message above; check the path and the passphrase, and whether the token was touched",
+            f"ssh-keygen failed to sign with {key} (status {status})",
+            hint="See the message from ssh-keygen above; check the path and the passphrase, and whether the token "
+            "was touched",
             path=key,
         )
     usable = _usable(output.decode("ascii", "replace").replace("\r\n", "\n"), message, namespace)
@@ -205,7 +207,7 @@ def find_key(named: str = "") -> OwnKey:
         raise WorkpacketError(
             "approval_key_missing",
             f"the public key cannot be read: {error.strerror}",
-            hint=f"create one with `workpacket key init`, or name yours: --key PATH, or {KEY_VARIABLE}",
+            hint=f"create one with `workpacket key init`, or specify yours: --key PATH, or {KEY_VARIABLE}",
             path=str(public),
         ) from error
     fields = line.split()
@@ -223,7 +225,7 @@ def make_key(path: Path, comment: str) -> OwnKey:
         raise WorkpacketError(
             "key_exists",
             "the file already exists",
-            hint="name another file: workpacket key init PATH",
+            hint="specify a different file: workpacket key init PATH",
             path=str(path),
         )
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -262,10 +264,13 @@ PATIENCE = 3.0
 
 # From the least effort to the best protection.
 LADDER = (
-    "Use a key for approvals only, with a passphrase, and never add it to an agent: `workpacket key init` creates one.",
+    "Use a key only for approvals, with a passphrase, and never add it to an agent: `workpacket key init` creates one.",
     "If the key must be in an agent, have the agent ask each time: `ssh-add -c KEY`.",
     "Approve from an account or a machine on which no agent works.",
-    'Use a FIDO token (`ssh-keygen -t ed25519-sk -O verify-required`), and set `hardware = "touch"` or "pin" at gates.',
+    (
+        'Use a FIDO token (`ssh-keygen -t ed25519-sk -O verify-required`), and set `hardware = "touch"` or "pin" '
+        "for gates."
+    ),
 )
 
 Place = Literal["agent", "file"]

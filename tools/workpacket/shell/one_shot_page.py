@@ -60,7 +60,7 @@ class _Posted:
 
     def __init__(self, document: object) -> None:
         self.document = document
-        self.reply = Told("the command ended before it processed the answer", good=False)
+        self.reply = Told("the command exited before it processed the answer", good=False)
         self.replied = threading.Event()
 
 
@@ -164,7 +164,7 @@ def _bound(family: socket.AddressFamily, address: str, page: OneShotPage) -> _Pa
         raise WorkpacketError(
             "page_port_taken",
             f"{page.origin} is in use by another program, and no other port may be used: {error.strerror}",
-            hint="end the program that uses the port, or approve in a terminal, without --browser",
+            hint="stop the program that uses the port, or approve in a terminal, without --browser",
         ) from error
 
 
@@ -223,7 +223,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         shown = self.server.page.take(self.path) if self._is_ours() else None
         if shown is None:
-            self._send(404, "text/plain", "There is no page here, or it was already shown. Run the command again.\n")
+            self._send(
+                404, "text/plain", "There is no page here, or it has already been shown. Run the command again.\n"
+            )
             return
         self._send(200, "text/html", shown.html, {"Content-Security-Policy": shown.policy})
 

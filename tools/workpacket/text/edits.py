@@ -50,7 +50,7 @@ class TextRun:
 
     def __init__(self, text: str, start: int, end: int, offset: int = 0) -> None:
         if not 0 <= start <= end <= len(text):
-            raise NotTogether(f"{start}..{end} is outside a text of {len(text)} characters")
+            raise NotTogether(f"{start}..{end} is outside the text, which has {len(text)} characters")
         body = text[start:end]
         if _has_line_end(body) and body.strip(BLANK):
             raise NotTogether(f"{start}..{end} is not on one line")
@@ -88,7 +88,7 @@ class TextRun:
         length = self.end - self.start
         last = length if end is None else end
         if not 0 <= start <= last <= length:
-            raise NotTogether(f"{start}..{last} is outside a text of {length} characters")
+            raise NotTogether(f"{start}..{last} is outside the text, which has {length} characters")
         return TextRun(self.text, self.start + start, self.start + last, self.offset)
 
     def replaced_by(self, text: str) -> Replacement:
@@ -98,7 +98,7 @@ class TextRun:
             if _has_line_end(self.words) and not _has_line_end(text) and not alone:
                 raise NotTogether(f"removing {self.start}..{self.end} would join two lines")
         elif _has_line_end(text):
-            raise NotTogether(f"the edit of {self.start}..{self.end} would split a line")
+            raise NotTogether(f"the edit at {self.start}..{self.end} would split a line")
         return Replacement(self, text)
 
     def deleted(self) -> Replacement:

@@ -121,7 +121,10 @@ def repository_path(text: str) -> str:
         (len(text) > MAX_PATH, f"has {len(text)} characters; the limit for a path is {MAX_PATH}"),
         (_UNPRINTABLE.search(text), "contains an unprintable character"),
         ("\\" in text, "contains a backslash; use '/' between the parts of a path"),
-        (parts[0] in {"", "~"} or _DRIVE.match(text), "is absolute; paths start at the root of the repository"),
+        (
+            parts[0] in {"", "~"} or _DRIVE.match(text),
+            "is absolute; paths must be relative to the root of the repository",
+        ),
         (".." in parts, "leaves the repository through '..'"),
     )
     return next((complaint for wrong, complaint in faults if wrong), "")
@@ -200,7 +203,7 @@ def _uuid_version(text: str, version: str) -> str:
 
 def _hexadecimal(text: str, least: int, most: int) -> str:
     if not _LOWER_HEX.match(text):
-        return "contains something other than lower-case hexadecimal digits"
+        return "contains characters other than lower-case hexadecimal digits"
     wanted = str(least) if least == most else f"{least} to {most}"
     return "" if least <= len(text) <= most else f"has {len(text)} digits, not {wanted}"
 

@@ -152,7 +152,8 @@ def _character(text: str) -> str:
 def _refusal(pattern: str, position: int) -> UnusablePattern:
     shown = pattern[position : position + 8]
     return UnusablePattern(
-        f"the pattern {pattern!r} says {shown!r} at offset {position}, which Python and ECMA-262 do not both support"
+        f"the pattern {pattern!r} contains {shown!r} at offset {position}, which Python and ECMA-262 do not both "
+        "support"
     )
 
 
@@ -301,13 +302,13 @@ def _assertion(keyword: str, argument: object, place: _Place) -> object:
     if keyword == "pattern":
         return _pattern(argument, place)
     if keyword == "format" and not (isinstance(argument, str) and argument in FORMATS):
-        raise place.refusal(f"names the format {argument!r}; supported are {', '.join(FORMATS)}")
+        raise place.refusal(f"specifies the format {argument!r}; supported formats are {', '.join(FORMATS)}")
     return argument
 
 
 def _pattern(pattern: object, place: _Place) -> str:
     if not isinstance(pattern, str):
-        raise place.refusal("cannot be used: a pattern must be text")
+        raise place.refusal("cannot be used: a pattern must be a string")
     try:
         return translate(pattern)
     except UnusablePattern as unusable:

@@ -461,7 +461,7 @@ def _too_many_forms(complaint: Complaint, labels: Labels) -> str:
         return f"only one of {keys} may be given{_within(complaint.path, labels)}"
     titles = [form["title"] for form in forms if "title" in form]
     named = f": {all_of(titles)}" if len(titles) == len(complaint.matches) else ""
-    return f"{labels.of(complaint.path)} matches more than one of several exclusive forms{named}"
+    return f"{labels.of(complaint.path)} matches more than one of several mutually exclusive forms{named}"
 
 
 def _repetition(complaint: Complaint, labels: Labels) -> str:

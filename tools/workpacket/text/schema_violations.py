@@ -189,7 +189,7 @@ def _hint(complaint: Complaint, labels: Labels, suggestions: Suggestions) -> str
         meant = suggestions.nearest(complaint.instance, options)
         return f"did you mean {choices([meant])}?" if meant else ""
     if complaint.keyword == "type" and "string" in complaint.argument and isinstance(complaint.instance, (int, float)):
-        return "put it in quotes to make it text"
+        return "put it in quotes to make it a string"
     wanted = (
         (*complaint.path, complaint.detail) if complaint.keyword in _MISSING and complaint.detail else complaint.path
     )

@@ -31,7 +31,7 @@ _FRONT_MATTER = re.compile(
 )
 
 Leaf: TypeAlias = tuple[str, str, int, int]
-"""Tag and text of a YAML scalar, and the numbers of its first and last line."""
+"""The tag and text of a YAML scalar, and the numbers of its first and last lines."""
 
 
 def unexpected_change(before: Source, after: Source, edits: Sequence[Edit]) -> str:
@@ -83,13 +83,13 @@ def _compare_lines(old: NumberedLines, new: NumberedLines, wanted: dict[int, lis
     for number, line in enumerate(old.lines):
         pieces = wanted.get(number, [line])
         if not pieces:
-            return f"the line {line.strip()!r} would be empty"
+            return f"line {line.strip()!r} would be empty"
         expected += pieces
         origin += [number] * len(pieces)
     for line, other in zip_longest(expected, new.lines):
         # White space at the end of a line may be edited without naming it.
         if line is None or other is None or line.rstrip() != other.rstrip():
-            return f"the line {line!r} would be {other!r}"
+            return f"line {line!r} would be {other!r}"
     new.origin = [*origin, len(old.lines)]
     return ""
 
@@ -183,7 +183,7 @@ def not_carried_over(before: Source, after: Source, rewritten: Sequence[str], in
     behind_labels = Counter(words for line in there - Counter(map(str.strip, old.lines)) for words in _behind(line))
     lost = missing - behind_labels
     if lost:
-        return f"the line {next(iter(lost))!r} would be lost"
+        return f"line {next(iter(lost))!r} would be lost"
     was, now = (Counter(Blocks(reading, 0).hidden_words()) for reading in (old, new))
     for kind, words in (was - now) + (now - was):
         if words != invented:
@@ -265,18 +265,18 @@ def compare_markdown(old: Blocks, new: Blocks, named: frozenset[int]) -> str:
     for number, line in enumerate(old.reading.lines):
         was, now = old.hidden.get(number), new.hidden.get(number)
         if (was or now) and (was is None or now is None or was[:2] != now[:2]):
-            return f"the line {line.strip()!r} would be {f'in {HIDING[now[0]]}' if now else 'read as Markdown'}"
+            return f"line {line.strip()!r} would be {(f'in {HIDING[now[0]]}' if now else 'read as Markdown')}"
         if number in named:
             continue
         if was != now:
-            return f"the line {line.strip()!r} would be indented differently"
+            return f"line {line.strip()!r} would be indented differently"
         if _outer(old.holders.get(number, ()), named) != _outer(new.holders.get(number, ()), named):
-            return f"the line {line.strip()!r} would belong to another item"
+            return f"line {line.strip()!r} would belong to a different item"
         if (old.kinds.get(number) == "heading_open") != (new.kinds.get(number) == "heading_open"):
-            return f"the line {line.strip()!r} would become a heading or stop being one"
+            return f"line {line.strip()!r} would become a heading or no longer be one"
     for number, joined in old.joined.items():
         if new.joined.get(number, 0) != joined:
-            return f"the lines from {old.reading.lines[number].strip()!r} on would be grouped differently"
+            return f"the lines from {old.reading.lines[number].strip()!r} onward would be grouped differently"
     return ""
 
 

@@ -331,7 +331,7 @@ def _not_utf8(text: str, first: int, start: int) -> Problem:
     broken = sum(1 for character in text if "\ud800" <= character <= "\udfff")
     byte = ord(text[first]) & 0xFF
     others = f", and {broken - 1} more after it" if broken > 1 else ""
-    message = f"the byte 0x{byte:02X} is not UTF-8{others}"
+    message = f"byte 0x{byte:02X} is not UTF-8{others}"
     return Problem("text_not_utf8", message, Location.span(start + first, start + first + 1))
 
 

@@ -377,7 +377,7 @@ def remove_item(text: YamlText, path: NodePath) -> Edits:
     node = _at(text, path)
     holder = _at(text, path[:-1])
     if not isinstance(holder.value, list) or not isinstance(path[-1], int):
-        raise CannotEdit(f"{_place(text, node)}: this is not an item of a list")
+        raise CannotEdit(f"{_place(text, node)}: this is not a list item")
     above = _at(text, path[:-2]) if len(path) > 1 else None
     key = above.keys.get(str(path[-2])) if above is not None and above.keys is not None else None
     return _first_that_holds(text, removing(text.region, holder, path[-1], key), path, REMOVED)

@@ -119,9 +119,9 @@ def _characters(text: str, start: int) -> list[Problem]:
         return []
     more = sum(1 for _ in _UNPRINTABLE.finditer(text, first.end()))
     others = f", and {more} more like it" if more else ""
-    message = f"the character U+{ord(first[0][0]):04X} is not allowed in YAML{others}"
+    message = f"character U+{ord(first[0][0]):04X} is not allowed in YAML{others}"
     if len(first[0]) > 1:
-        message = f"the escape {first[0]} is not allowed in YAML{others}"
+        message = f"escape {first[0]} is not allowed in YAML{others}"
     hint = "remove it, or write it as an escape in double quotes"
     return [Problem("yaml_character", message, Location.span(start + first.start(), start + first.end()), hint)]
 

@@ -57,7 +57,11 @@ _MEANINGS: tuple[tuple[str, str, str], ...] = (
     ("unexpected end of stream", "this quote is never closed", "close it where the value ends"),
     ("unexpected document", "this quote is not closed before the '---'", "close it where the value ends"),
     ("unknown escape character", "invalid YAML escape", "double the backslash, or use single quotes"),
-    ("Unicode character escape", "this escape does not name a character", "double the backslash, or use single quotes"),
+    (
+        "Unicode character escape",
+        "this escape does not represent a character",
+        "double the backslash, or use single quotes",
+    ),
     ("hex", "this escape is incomplete", "double the backslash, or use single quotes"),
     ("',' or ']'", "a list in brackets lacks a ',' or its ']'", ""),
     ("',' or '}'", "a mapping in braces lacks a ',' or its '}'", ""),
@@ -94,7 +98,7 @@ def syntax_fault(source: Source, start: int, end: int, error: NotYaml) -> Proble
         at, line = since, source.line_and_column(since)[0]
     begun = source.line_and_column(since)[0]
     if begun != line:
-        meaning = f"{meaning} (in what begins on line {begun})"
+        meaning = f"{meaning} (in the structure that begins on line {begun})"
     return Problem("yaml_syntax", meaning, Location.span(at, min(at + 1, end)), hint)
 
 
@@ -444,7 +448,7 @@ class _Builder:
         if event.anchor is not None:
             self._fault("yaml_anchor", start, end, f"'&{event.anchor}' names a value for use elsewhere")
         if event.tag is not None:
-            self._fault("yaml_tag", start, end, f"'{event.tag}' states the type of a value")
+            self._fault("yaml_tag", start, end, f"'{event.tag}' specifies the type of a value")
 
     def _span(self, event: Event) -> tuple[int, int]:
         return self._start + event.start_mark.index, self._start + event.end_mark.index

@@ -349,7 +349,7 @@ def _integrity(package: Package, same: list[Package]) -> Iterator[tuple[Literal[
         yield "integrity", f"{what} has only new kinds of digests, which cannot be compared with the old ones"
     for label in sorted(digests.keys() & package.integrity.keys()):
         if package.integrity[label] not in digests[label]:
-            yield "integrity", f"{what} has a different digest from before ({label.partition(':')[2]})"
+            yield "integrity", f"the digest of {what} has changed ({label.partition(':')[2]})"
 
 
 # If one file has more new packages than this, someone should look at them, even if the change is allowed.

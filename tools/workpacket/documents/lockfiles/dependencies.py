@@ -171,7 +171,7 @@ def _at(node: Node, path: tuple[str | int, ...]) -> Node | None:
         if found is None or found.value is None:
             return None
         if not isinstance(found.value, dict):
-            raise malformed(found, f"a mapping with {step} is expected here")
+            raise malformed(found, f"expected a mapping with {step} here")
         found = found.get(step)
     return found
 

@@ -256,7 +256,7 @@ def _berry(source: Source) -> Dependencies:
             continue
         named = _NAME.match(required_text(node, "resolution"))
         if named is None:
-            raise malformed(node, f"{key}: its resolution does not name a package")
+            raise malformed(node, f"{key}: its resolution does not identify a package")
         protocol, _, reference = named["rest"].partition(":")
         if protocol == "workspace":
             members = mapping(node, "dependencies").items()
@@ -310,7 +310,7 @@ def _uv_package(node: Node) -> Package:
     ((kind, place),) = where.items()
     address = place.text
     if address is None:
-        raise malformed(place, f"the source {kind} is not text")
+        raise malformed(place, f"source {kind} is not a string")
     files = [*items(node, "wheels"), *([found] if (found := node.get("sdist")) is not None else [])]
     digests = {f"file:{_file_name(file)}": text(file, "hash") for file in files if text(file, "hash")}
     source = address if kind in {"registry", "url"} else f"{kind}+{address}"
@@ -556,13 +556,13 @@ def _directives(source: Source) -> Iterator[tuple[str, str, str, int]]:
             continue
         found = _ONE.match(line)
         if found is None or found["verb"] not in _VERBS:
-            raise _wrong(at, line, "is not a directive of go.mod")
+            raise _wrong(at, line, "is not a go.mod directive")
         if found["rest"] == "(":
             block = found["verb"]
         else:
             yield found["verb"], found["rest"], comment, at
     if block:
-        raise _wrong(len(source.text), "", f"the block of {block} is not closed")
+        raise _wrong(len(source.text), "", f"the {block} block is not closed")
 
 
 def read_go_sum(source: Source) -> Dependencies:
@@ -576,11 +576,11 @@ def read_go_sum(source: Source) -> Dependencies:
             continue
         found = _SUM.match(line)
         if found is None:
-            raise _wrong(at, line, "is not a line of go.sum")
+            raise _wrong(at, line, "is not a valid go.sum line")
         key = found["module"], found["version"]
         label = f"alg:{found['kind']}{'-mod' if found['mod'] else ''}"
         if digests.setdefault(key, {}).setdefault(label, found["digest"]) != found["digest"]:
-            raise _wrong(at, line, "gives a second digest for the same item")
+            raise _wrong(at, line, "gives a second digest for the same entry")
         places.setdefault(key, at)
     packages = tuple(Package(*key, "", rows, places[key]) for key, rows in digests.items())
     # A digest alone requires nothing: every version that was ever examined has one.

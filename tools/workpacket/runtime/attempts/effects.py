@@ -94,7 +94,7 @@ def user_key(stream: str, key_hash: str) -> str:
 
 
 COMPENSATED = "compensated"  # the error of an effect that was undone
-NOT_ENCODED = "the process ended while its result was encoded"  # stored in events, so this text never changes
+NOT_ENCODED = "the process ended while encoding its result"  # stored in events, so this text never changes
 KEYED = "key:"  # marks the hash of an author's key, which replaces the hash of the arguments
 
 
@@ -178,7 +178,7 @@ class Effects:
             and self._others(plan)
         ):
             raise RunBlocked(
-                f"the effect {plan.step} was previously requested with other arguments",
+                f"the effect {plan.step} was previously requested with different arguments",
                 code="step_changed",
                 details={"step": plan.step},
             )
@@ -210,8 +210,8 @@ class Effects:
             shown = "; ".join(f"{what}: {both['old']} -> {both['new']}" for what, both in differing.items())
             differs: dict[str, Json] = {what: dict(both) for what, both in differing.items()}
             raise EffectKeyReused(
-                f"the key of {plan.step} was used for another effect ({shown})",
-                hint="give the other effect its own key, or request the recorded one",
+                f"the key of {plan.step} was used for a different effect ({shown})",
+                hint="give the other effect its own key, or request the effect that was recorded",
                 details={"effect": plan.effect, "step": plan.step, "recorded_step": record.step, "differs": differs},
             )
         if args is None and self.replaying:
@@ -305,14 +305,14 @@ class Effects:
             return ReceiptRedacted(
                 f"{record.step} happened and is not repeated; {record.redactions} parts of its result looked like "
                 f"secrets and were not stored{why}",
-                hint=f"give its result: {answer} --value JSON; or give the effect a probe, or a codec that stores a "
-                "reference",
+                hint=f"provide its result: {answer} --value JSON; or give the effect a probe, or a codec that stores "
+                "a reference",
                 details=details | {"redactions": record.redactions},
             )
         return ReceiptUnkept(
             f"{record.step} happened and is not repeated; its result was not stored: {record.unkept}{why}",
-            hint=f"give its result: {answer} --value JSON; or give the effect a probe. "
-            "For later runs, have it return JSON, or give it a codec",
+            hint=f"provide its result: {answer} --value JSON; or give the effect a probe. For later runs, have it "
+            "return JSON, or give it a codec",
             details=details | {"unkept": record.unkept},
         )
 

@@ -358,10 +358,10 @@ class Boundary:
             raise HandedOver
         until = recorder.state.budget.get("until")
         if isinstance(until, int) and recorder.clock.now() > until:
-            raise RunBlocked("the deadline of the run has passed", code="timeout")
+            raise RunBlocked("the run's deadline has passed", code="timeout")
         steps = recorder.state.budget.get("steps")
         if isinstance(steps, int) and len(recorder.state.steps) >= steps:
-            raise RunBlocked(f"the run has used its {steps} steps", code="max_ticks")
+            raise RunBlocked(f"the run has used all of its {steps} steps", code="max_ticks")
 
     def wait(self, seconds: float) -> None:
         """Sleep, waking up often enough to notice a cancellation."""

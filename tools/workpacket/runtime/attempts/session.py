@@ -69,7 +69,7 @@ class Replay:
         exact = [point for point in alike if point.event.payload == address_of(payload)]
         if not alike:
             stream = self._recorder.stream
-            raise RunBlocked(f"{stream} is finished; it did not make the checkpoint {name!r}", code="step_changed")
+            raise RunBlocked(f"{stream} is finished; it did not create the checkpoint {name!r}", code="step_changed")
         # Steps are not repeated, so the checkpoints inside them are not repeated either: earlier ones are skipped.
         latest = self.latest_of(child)
         later = [point for point in exact if latest is None or point.version > latest.version]
@@ -163,7 +163,7 @@ class Session:
             return present
         if self._inside and get_ident() != self.home:
             raise RunBlocked(
-                "this thread was started without the context of its step, so the call belongs to no known step",
+                "this thread was started without the context of its step, so the call cannot be assigned to a step",
                 code="step_without_context",
                 hint="use run.map or run.gather, or start the thread with contextvars.copy_context().run",
             )
@@ -275,7 +275,7 @@ class Session:
     def cursor_bytes(self, cursor: Json, name: str) -> bytes:
         """Encode a cursor for storage. A cursor that contains a secret is encrypted or refused."""
         value: Json = {"cursor": cursor}
-        return self.recorder.redactor.unaltered(f"the cursor of the checkpoint {name!r}", value, stored_text(value))
+        return self.recorder.redactor.unaltered(f"the cursor of checkpoint {name!r}", value, stored_text(value))
 
     def cursor(self, default: Json) -> Json:
         """Return where the last checkpoint says to continue; from then on, steps are counted as they were there."""

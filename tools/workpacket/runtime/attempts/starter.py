@@ -170,9 +170,9 @@ def _require_same_inputs(stream: str, state: RunState, wanted: RunSpec) -> None:
     changed = changed_keys(state.inputs, asked)
     if changed:
         raise RunBlocked(
-            f"{stream} is finished, and used other values of {', '.join(changed)}",
+            f"{stream} is finished, and used different values for {', '.join(changed)}",
             code="inputs_changed",
-            hint="request it with the original values, or give the new run its own key",
+            hint="request the run with the original values, or give the new run its own key",
             details={"changed": list(changed)},
         )
 

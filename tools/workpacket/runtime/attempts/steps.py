@@ -87,7 +87,7 @@ def name_and_function(
     if isinstance(first, str):
         function = rest[0] if rest else None
         if not callable(function):
-            raise TypeError(f"the step {first!r} needs a function to call")
+            raise TypeError(f"step {first!r} needs a function to call")
         return first, function, rest[1:]
     return getattr(first, "__name__", type(first).__name__).strip("<>"), first, rest
 
@@ -292,7 +292,7 @@ class Steps:
         if options.changed == "redo":
             return False
         raise RunBlocked(
-            f"the step {record.key} was done with other values of {', '.join(changed)}",
+            f"step {record.key} was done with different values for {', '.join(changed)}",
             code="step_changed",
             details={"step": record.key, "changed": list(changed)},
         )
@@ -384,7 +384,7 @@ def encoded(value: Any, codec: Codec[Any] | None, recorder: Recorder, what: str)
         form = kept(plain)
     except NotCanonical as error:
         # An effect stores this text in its event, so it never changes.
-        raise TypeError(f"the result of {what} cannot be kept: {error}") from None
+        raise TypeError(f"the result of {what} cannot be stored: {error}") from None
     cleaned, redactions = recorder.redactor.clean_value(plain, form.text)
     if redactions and recorder.redactor.policy != "hide":
         # The hash of a short secret could be guessed, so the hash is that of the encrypted bytes.

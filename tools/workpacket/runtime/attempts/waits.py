@@ -63,7 +63,7 @@ class Waiter:
             self.recorder.record(RecordDraft("wait.begun", data))
             record = self.recorder.state.waits.begun[step]
         if record.signal != signal:
-            what = f"waited for {record.signal or 'a time'!r} before, and now for {signal or 'a time'!r}"
+            what = f"previously waited for {record.signal or 'a time'!r}, and now waits for {signal or 'a time'!r}"
             raise RunBlocked(f"{step} {what}", code="step_changed", details={"step": step})
         leaves = None if self.patience is None else self.recorder.clock.ticks() + self.patience
         return OpenWait(record, seconds, leaves)
@@ -104,7 +104,7 @@ class Waiter:
         waits = self.recorder.state.waits
         number = waits.begun[wait.record.step].number
         if not number:
-            raise TimeoutError(f"no signal {wait.record.signal!r} came within {wait.timeout:g} s")
+            raise TimeoutError(f"signal {wait.record.signal!r} did not arrive within {wait.timeout:g} s")
         value: Json = decoded(self.recorder.store.payload(waits.signals[wait.record.signal][number - 1]), None)
         return value
 
@@ -125,7 +125,7 @@ def send_signal(recorder: Recorder, signal: str, value: Json, key: str = "") -> 
     require_name(signal, "signal")
     state = recorder.state
     if state.status == "completed":
-        raise RunBlocked(f"{state.stream} is finished; it receives no signals", code="step_changed")
+        raise RunBlocked(f"{state.stream} is finished; it can receive no more signals", code="step_changed")
     recorder.redactor.require_plain("the name of a signal", signal)
     form = kept(value)
     payload = recorder.redactor.unaltered(f"the signal {signal!r}", value, form.text)
@@ -186,7 +186,7 @@ class Questions:
         return RunBlocked(
             f"{by or 'a person'} said no: {asking.question}",
             code="confirmation_denied",
-            hint=f"to take it back: {take_back}" if take_back else "",
+            hint=f"to withdraw it: {take_back}" if take_back else "",
             details={"subject": subject, "by": by},
         )
 
@@ -236,4 +236,4 @@ def _difference(recorder: Recorder, before: str, arguments: Json) -> str:
         return f":{now}" if now else ""
     answer = {"yes": "confirmed", "no": "denied"}.get(recorder.state.confirmations.get(before, ""), "asked")
     old = shown_short(what_was_asked(recorder.store, earlier).get("arguments"))
-    return f": {answer} before for {old}, now asked{f' for{now}' if now else ' without arguments'}"
+    return f": {answer} previously for {old}, now asked{(f' for{now}' if now else ' without arguments')}"

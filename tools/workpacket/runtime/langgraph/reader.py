@@ -196,7 +196,7 @@ class StateCleaner(NamedTuple):
             return kind, bytes(content)
         if self.typed(value, known)[1] != content:
             raise WouldBeAltered(
-                f"{field} contains what looks like a secret, and would come back without it",
+                f"{field} contains what looks like a secret, and would be returned without it",
                 hint="keep a reference to the secret in the state, or set WORKPACKET_REDACTION=encrypt",
                 details={"field": field},
             )
@@ -215,7 +215,7 @@ class StateCleaner(NamedTuple):
         except Exception as error:
             raise RedactionFailed(f"a value could not be searched for secrets: {type(error).__name__}") from error
         raise RedactionFailed(
-            f"data of the serializer type {kind!r} cannot be searched for secrets, so it is not stored",
+            f"data of serializer type {kind!r} cannot be searched for secrets, so it is not stored",
             hint="do not use a serializer that pickles or encrypts; encrypt the disk instead",
         )
 

@@ -94,7 +94,7 @@ def remove(thread: Thread, choose: Callable[[], Set[CheckpointPlace]], reason: s
         for record in gone.values():
             thread.pen.contents.forget(record)
         return thread.erase()
-    raise StoreUnavailable(f"{thread.stream}: other writers were faster {TRIES} times in a row", code="store_busy")
+    raise StoreUnavailable(f"{thread.stream}: other writers got ahead {TRIES} times in a row", code="store_busy")
 
 
 def everything(thread: Thread) -> Set[CheckpointPlace]:
@@ -206,9 +206,10 @@ class WorkpacketSaver(ReadingSaver):
         number = current.partition(".")[0]
         if not number.isdecimal():
             raise RuntimeFault(
-                f"the channel version {current!r} does not begin with a number, so the next one is unknown",
+                f"the channel version {current!r} does not begin with a number, so the next version is unknown",
                 code="thread_version_invalid",
-                hint="continue the thread with the saver that wrote it, or copy its state into a new thread",
+                hint="continue the thread with the saver that wrote the version, or copy the thread's state into a "
+                "new thread",
             )
         return f"{int(number) + 1:032}.{random():016}"  # noqa: S311  # tells branches apart, guards nothing
 
@@ -249,7 +250,7 @@ class WorkpacketSaver(ReadingSaver):
                 thread.put_done(place, parent)
                 break
             else:
-                raise StoreUnavailable(f"{thread.stream}: other writers were faster {TRIES} times", code="store_busy")
+                raise StoreUnavailable(f"{thread.stream}: other writers got ahead {TRIES} times", code="store_busy")
         return config_of(thread_id, namespace, checkpoint["id"])
 
     def _content(

@@ -279,7 +279,9 @@ class ThreadContents:
             asked = waiting[-1]
             needed = [records[origin] for origin in asked.sources if origin in records]
             if len(needed) < len(asked.sources):
-                raise LogDamaged(asked.event.stream, asked.event.version, "a checkpoint it depends on was deleted")
+                raise LogDamaged(
+                    asked.event.stream, asked.event.version, "a checkpoint on which it depends was deleted"
+                )
             known = self._recall(asked)
             if known is None:
                 missing = [one for one in needed if one.origin not in made]
@@ -427,7 +429,7 @@ class Thread:
             return  # a second root, added by the writer of the first, which never read
         found = "it was deleted" if head is None else f"{head.id} followed it"
         raise VersionConflict(
-            f"{self.stream}: checkpoint {place.id} continues {parent or 'an empty thread'}, but meanwhile {found}",
+            f"{self.stream}: checkpoint {place.id} continues from {parent or 'an empty thread'}, but meanwhile {found}",
             code="thread_moved",
             details={"stream": self.stream, "checkpoint": place.id, "parent": parent, "head": head and head.id},
         )

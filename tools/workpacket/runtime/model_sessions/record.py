@@ -284,7 +284,7 @@ def message_at(store: Store, state: RunState, number: int) -> Message:
     payload = store.payload(event)
     value = {} if payload is None else value_of(payload)
     if not isinstance(value, Mapping) or value.get("seq") != number:
-        raise LogDamaged(state.stream, event.version, f"it is not the message {number}")
+        raise LogDamaged(state.stream, event.version, f"it is not message {number}")
     redactions = value.get("redactions")
     found = redactions if isinstance(redactions, int) else 0
     return Message(number, str(value.get("role")), str(value.get("content")), found)
@@ -450,7 +450,7 @@ def _doubts(
     except RuntimeFault as fault:
         yield fault.code, (fault.message,)
     if state.stop_code == "sequence_gap":
-        yield "sequence_gap", ("the chunks of a model run",)
+        yield "sequence_gap", ("the chunks from a model run",)
     if corrupt and artifact is None:
         yield "log_damaged", tuple(f"artifact {name}" for name in corrupt)
     if fruitless_attempts(store, state.stream) >= FRUITLESS:
@@ -480,7 +480,7 @@ def carry_over(runtime: Runtime, artifact: Artifact) -> str:
     """
     body = artifact.body
     if artifact_id(body) != artifact.id:
-        raise RunBlocked(f"{artifact.id} is not the id of this artifact", code="log_damaged")
+        raise RunBlocked(f"{artifact.id} is not this artifact's id", code="log_damaged")
     stream = stream_of(_text(body, "session_id"), _text(body, "packet"))
     _require_new(runtime.store, stream)
     drafts = [
@@ -515,7 +515,7 @@ def _messages(stream: str, body: Mapping[str, Json]) -> Iterator[RecordDraft]:
     total = body.get("messages", len(tail))
     before = total - len(tail) if isinstance(total, int) else -1
     if before < 0 or [one.get("seq") for one in tail] != list(range(before + 1, before + 1 + len(tail))):
-        raise LogDamaged(stream, 0, "the messages in the artifact do not match its count")
+        raise LogDamaged(stream, 0, "the number of messages in the artifact does not match its count")
     if before:
         yield _step(behind_step(before), {"messages": before})
     for one in tail:
@@ -532,7 +532,7 @@ def _call(stream: str, call: Mapping[str, Json]) -> Iterator[RecordDraft]:
     """Yield the records that restore the call's former state. Its key identifies it, whatever the store."""
     args_hash, status = _text(call, "args_hash"), _text(call, "status")
     if not args_hash.startswith(KEYED):
-        raise LogDamaged(stream, 0, f"the call {call.get('step')} of the artifact has no key")
+        raise LogDamaged(stream, 0, f"the artifact's call {call.get('step')} has no key")
     effect: Json = user_key(stream, args_hash)
     names = ("step", "kind", "target", "args_hash")
     data: dict[str, Json] = {"effect": effect, **{name: _text(call, name) for name in names}}

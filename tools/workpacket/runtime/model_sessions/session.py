@@ -158,7 +158,7 @@ class OpenSession:
         stored = self._stored()
         if stored is not None:
             if (stored.role, stored.content) != (role, self._clean(content)[0]):
-                message = f"message {stored.seq} of the session {self.id} differs from the stored one"
+                message = f"message {stored.seq} of session {self.id} differs from the stored one"
                 raise RunBlocked(message, code="step_changed", details={"message": stored.seq})
             return stored
         return self._keep(role, content)
@@ -185,7 +185,7 @@ class OpenSession:
         if message_step(self._position + 1) not in self.run.state.steps:
             behind = messages_behind(self.run.state)
             if self._position < behind:
-                message = f"{behind} messages of the session {self.id} are on another machine"
+                message = f"{behind} messages of session {self.id} are on another machine"
                 raise RunBlocked(message, code="sequence_gap", hint="begin with `session.restore()`")
             return None
         self._position += 1

@@ -118,7 +118,7 @@ class Chain:
 
     def check(self, event: Event) -> Event:
         if event.stream != self.stream:
-            raise LogDamaged(self.stream, event.version, f"the record belongs to the stream {event.stream!r}")
+            raise LogDamaged(self.stream, event.version, f"the record belongs to stream {event.stream!r}")
         if event.version != self.version + 1:
             raise LogDamaged(self.stream, event.version, f"the preceding version {self.version + 1} is missing")
         if event.previous != self.hash:

@@ -27,7 +27,7 @@ from workpacket.model.canonical import LARGEST_INTEGER, Json, NotCanonical
 from workpacket.runtime.errors import PayloadSealed
 
 quoted: Callable[[str], str] = encoder.encode_basestring
-"""A string as JSON text, without escapes for characters that need none."""
+"""A string as JSON text, without escapes for characters that do not need them."""
 
 
 def storable(text: str) -> str:
@@ -151,7 +151,7 @@ def _survey(value: object, levels: int) -> Form:
     if type(value) is int:
         if -LARGEST_INTEGER <= value <= LARGEST_INTEGER:
             return ORDERED
-        raise _Refused(f"the integer {value} is not exact in every JSON parser; store it as text")
+        raise _Refused(f"the integer {value} is not exact in every JSON parser; store it as a string")
     if type(value) is float:
         if math.isfinite(value):
             return OWN
@@ -201,7 +201,7 @@ def _survey_items(items: list[object], levels: int) -> Form:
 
 def _require_text(key: object) -> None:
     if type(key) is not str:
-        raise _Refused("the key is not text")
+        raise _Refused("the key is not a string")
     _require_encodable(key)
 
 
@@ -209,7 +209,7 @@ def _require_encodable(text: str) -> None:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise _Refused("the text contains a lone surrogate") from None
+        raise _Refused("the string contains a lone surrogate") from None
 
 
 def _write(value: object, put: Callable[[str], None]) -> None:
@@ -431,7 +431,7 @@ def sealed(payload: bytes) -> bytes:
 
     key = payload_key()
     if key is None:
-        raise PayloadSealed("there is no key to encrypt a payload with", hint=_HOW)
+        raise PayloadSealed("there is no key with which to encrypt a payload", hint=_HOW)
     nonce = os.urandom(_NONCE_BYTES)
     text = AESGCM(key).encrypt(nonce, payload, _BOUND)
     parts = {"sealed_with": key_id(key), "nonce": base64.b64encode(nonce).decode()}
@@ -449,13 +449,13 @@ def unsealed(payload: bytes) -> bytes:
     parts = json.loads(payload)
     key, wanted = payload_key(), parts["sealed_with"]
     if key is None:
-        raise PayloadSealed(f"the payload is encrypted with the key {wanted}, which is not set", hint=_HOW)
+        raise PayloadSealed(f"the payload is encrypted with key {wanted}, which is not set", hint=_HOW)
     if key_id(key) != wanted:
         raise PayloadSealed(
-            f"the payload is encrypted with the key {wanted}, and {VARIABLE} is the key {key_id(key)}",
-            hint=f"set {VARIABLE} to the key {wanted}",
+            f"the payload is encrypted with key {wanted}, but {VARIABLE} contains key {key_id(key)}",
+            hint=f"set {VARIABLE} to key {wanted}",
         )
     try:
         return AESGCM(key).decrypt(base64.b64decode(parts["nonce"]), base64.b64decode(parts["text"]), _BOUND)
     except (InvalidTag, KeyError, ValueError):
-        raise PayloadSealed(f"the payload encrypted with the key {wanted} is damaged") from None
+        raise PayloadSealed(f"the payload encrypted with key {wanted} is damaged") from None

@@ -122,7 +122,7 @@ class Redactor:
         if self.policy == "encrypt":
             return sealed_payload(text.encode("utf-8"))
         raise WouldBeAltered(
-            f"{field} contains what looks like a secret, and would come back without it",
+            f"{field} contains what looks like a secret, and would be returned without it",
             hint="store a reference to the secret, or set WORKPACKET_REDACTION=encrypt",
             details={"field": field},
         )
@@ -154,7 +154,7 @@ class Redactor:
             if self._search(text) is not None and self.clean_text(text) != text:
                 raise RedactionFailed(
                     f"{what} contains what looks like a secret: {self.clean_text(text)!r}",
-                    hint="choose a name without it, and pass the secret as an argument",
+                    hint="choose a name without the secret, and pass the secret as an argument",
                 )
 
     def may_hold_secret(self, text: str) -> bool:

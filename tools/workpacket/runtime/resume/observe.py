@@ -185,9 +185,8 @@ def _outcome(effect: EffectRecord) -> OpenQuestion:
 
 def _receipt(effect: EffectRecord) -> OpenQuestion:
     return OpenQuestion(
-        effect.step, "receipt", _receipt_code(effect), f"what was the result of {effect.step}? It "
-                                                       "happened", effect.effect,
-        ("mark-done",), effect.step, effect.target,
+        effect.step, "receipt", _receipt_code(effect), f"what was the result of {effect.step}? The effect happened",
+        effect.effect, ("mark-done",), effect.step, effect.target,
     )  # fmt: skip
 
 

@@ -133,7 +133,7 @@ def _changes(checkpoint: StepCheckpoint, inputs: Mapping[str, Any], redactor: Re
     shown = shown_values(inputs, redactor)
     if not checkpoint.input_hashes:
         names: Json = sorted(shown) if len(shown) <= _MOST_NAMED else f"{len(shown):,} inputs"
-        return {"(any key)": {"old": "the checkpoint has a single hash for all of them", "new": names}}
+        return {"(any key)": {"old": "the checkpoint has a single hash for all keys", "new": names}}
     present = hashes_of_keys(inputs)
     recorded = checkpoint.input_hashes
     changed = sorted(key for key in {*recorded, *present} if recorded.get(key) != present.get(key))
@@ -245,7 +245,7 @@ class CheckpointEmitter:
 
     def __post_init__(self) -> None:
         if not self.cursor:
-            raise ValueError("a cursor must be non-empty text")
+            raise ValueError("a cursor must be a non-empty string")
 
     def process(self, context: StepContext) -> StepContext:
         checkpoint = self.checkpoint(context)
@@ -302,8 +302,9 @@ class ResumeMiddleware:
         if checkpoint is None:
             other = left_by_other_runs(log, context)
             if other is not None:
-                context.notes.append(f"the run {other.run_id} left this step unfinished at {other.cursor}; to continue "
-                                     "it, use its run_id")  # fmt: skip
+                context.notes.append(
+                    f"run {other.run_id} left this step unfinished at {other.cursor}; to continue it, use its run_id"
+                )
             return context
         history.require_free()
         strictness = None if context.strictness is None else Strictness(context.strictness)
@@ -350,7 +351,7 @@ class ResumeMiddleware:
             raise RunBlocked(message, code=judgement.code, hint=hint, details=details)
         said_by = given.actor if given is not None else self._who()
         take_back = f"workpacket resume step/{'/'.join(identity)} --yes"
-        raise RunBlocked(f"{message}; {said_by or 'someone'} said no; `{take_back}` takes that back",
+        raise RunBlocked(f"{message}; {said_by or 'someone'} answered no; `{take_back}` withdraws that answer",
                          code="confirmation_denied", hint=take_back, details=details)  # fmt: skip
 
     def _consume(self, checkpoint: StepCheckpoint, context: StepContext, answer: tuple[Any, ...]) -> None:

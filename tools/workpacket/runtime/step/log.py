@@ -212,7 +212,7 @@ class StepLog:
         """
         written = "".join(f"{line_of(event)}\n" for event in events).encode("ascii")
         if len(written) > LONGEST_LINE:
-            raise ValueError(f"{len(written):,} bytes exceed the limit for a line of the log ({LONGEST_LINE:,})")
+            raise ValueError(f"{len(written):,} bytes exceed the limit for a log line ({LONGEST_LINE:,})")
         with self._locked() as descriptor:
             log = parsed(_whole(descriptor))
             if unless is not None:
@@ -309,7 +309,7 @@ def _whole(descriptor: int) -> bytes:
     size = os.fstat(descriptor).st_size
     data = os.pread(descriptor, size, 0)
     if len(data) != size:
-        raise LogDamaged("the event log", 0, f"{len(data)} of {size} bytes could be read")
+        raise LogDamaged("the event log", 0, f"only {len(data)} of {size} bytes could be read")
     return data
 
 
@@ -356,7 +356,9 @@ class GivenAnswer(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        denied = f"{self.actor or 'someone'} said {'yes' if self.yes else 'no'}{f' at {self.at}' if self.at else ''}"
+        denied = (
+            f"{self.actor or 'someone'} answered {('yes' if self.yes else 'no')}{(f' at {self.at}' if self.at else '')}"
+        )
         return f"{denied} to: {'; '.join(self.about)}" if self.about else denied
 
 
@@ -419,7 +421,7 @@ class History:
         else:
             found = self.checkpoints[-1] if self.checkpoints else None
         if self.damage[0] > (found[0] if found else 0):
-            message = f"{self.damage[1]}, and may have been about this step"
+            message = f"{self.damage[1]}, and may have concerned this step"
             raise LogDamaged("/".join(self.identity), self.damage[0], message)
         return None if found is None or (self.completed and not token) else found[1]
 
@@ -432,7 +434,7 @@ class History:
         """Raise RunBlocked while the session that resumed the step is alive on this machine."""
         if self.holder != this_process() and is_certainly_alive(self.holder):
             raise RunBlocked(f"{'/'.join(self.identity)}: {self.holder} is working on the step", code="run_busy",
-                             hint="let it finish, or stop that process", details={"holder": self.holder})  # fmt: skip
+                             hint="let that process finish, or stop it", details={"holder": self.holder})  # fmt: skip
 
     def denial(self) -> GivenAnswer | None:
         """Return the last answer about the latest checkpoint, if the answer was no."""

@@ -241,7 +241,7 @@ class ErasesAtOnce(Protocol):
 def name_was_used(stream: str) -> VersionConflict:
     return VersionConflict(
         f"{stream} was removed by retention, and its name is not reused",
-        code="key_conflict", hint="give the run another key, or no key, so that it gets a number",
+        code="key_conflict", hint="give the run a different key, or omit the key, so that the run gets a number",
     )  # fmt: skip
 
 
@@ -261,12 +261,12 @@ def require_same_as_stored(request: Append, stored: Sequence[Event], *, by_key: 
     first = stored[0] if stored else None
     if by_key:
         raise KeyConflict(
-            f"{request.stream}: the key {request.key!r} is already used for another "
-            f"{first.type if first else 'record'}",
+            f"{request.stream}: the key {request.key!r} is already used for a different "
+            f"{(first.type if first else 'record')}",
             details={"stream": request.stream, "key": request.key, "version": first.version if first else 0},
         )
     raise WriterConflict(
-        f"writer {request.writer} already used the sequence number {request.writer_seq} for another request",
+        f"writer {request.writer} already used the sequence number {request.writer_seq} for a different request",
         details={"stream": request.stream, "writer": request.writer, "writer_seq": request.writer_seq},
     )
 
@@ -284,9 +284,9 @@ def require_fence(request: Append, token: int, seconds_left: float, last_fence: 
     if request.fence is None:
         return
     if request.fence != token or request.fence < last_fence:
-        why = f"the lease {request.fence} of {request.stream} was taken over (now {max(token, last_fence)})"
+        why = f"lease {request.fence} of {request.stream} was taken over (now {max(token, last_fence)})"
     elif seconds_left <= 0:
-        why = f"the lease {request.fence} of {request.stream} ended {-seconds_left:.1f} s ago"
+        why = f"lease {request.fence} of {request.stream} expired {-seconds_left:.1f} s ago"
     else:
         return
     raise LeaseLost(why, details={"stream": request.stream, "fence": request.fence, "in_force": token})
@@ -295,7 +295,7 @@ def require_fence(request: Append, token: int, seconds_left: float, last_fence: 
 def require_version(request: Append, version: int) -> None:
     if request.expected_version is not None and request.expected_version != version:
         raise VersionConflict(
-            f"{request.stream} is at version {version}, not {request.expected_version}: another writer was first",
+            f"{request.stream} is at version {version}, not {request.expected_version}: another writer got ahead",
             details={"stream": request.stream, "version": version},
         )
 

@@ -81,9 +81,11 @@ def _registered(scheme: str) -> Callable[..., Store]:
              if entry.name == scheme}  # fmt: skip
     if len(found) != 1:
         names = ", ".join(sorted(name for _, name in found))
-        why = f"more than one installed package opens them: {names}" if found else "no installed package opens them"
+        why = (
+            f"more than one installed package can open them: {names}" if found else "no installed package can open them"
+        )
         raise StoreUnavailable(
-            f"{scheme}:// is not a store that can be used here: {why}", code="storage_unsuitable",
+            f"a {scheme}:// store cannot be used here: {why}", code="storage_unsuitable",
             hint=f"set {VARIABLE} to a file or a postgresql:// URL, or install one package that registers {scheme!r} "
             f"under the entry point group {GROUP}",
         )  # fmt: skip

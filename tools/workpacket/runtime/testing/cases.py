@@ -74,7 +74,7 @@ def refused(fault: type[Fault]) -> Iterator[None]:
         yield
     except fault:
         return
-    raise AssertionError(f"this should have been refused with {fault.__name__}")
+    raise AssertionError(f"this should have been rejected with {fault.__name__}")
 
 
 class StoreTestCase:

@@ -378,15 +378,15 @@ class Crashes(StoreTestCase):
         for operation in recording.operations:
             disk.apply(operation)
         assert self.lasting(disk.after_a_kill()) == self.lasting(files_in(os.fspath(self.folder))), (
-            "the recorded calls do not explain the files of the store: "
-            "name those that it maps into memory and does not need in `volatile`"
+            "the recorded calls do not explain the store's files: in `volatile`, name those that it maps into "
+            "memory and does not need"
         )
         yield from recording.operations
 
     def run_traced(self, program: str, *injected: str) -> tuple[str, Recording]:
         """Run a program on a new store, with calls that fail; return its output and the recording."""
-        assert self.folder, "define `folder`, which contains all files of the store and nothing else"
-        assert shutil.which("strace"), "strace is required to see what the store does to its files"
+        assert self.folder, "define `folder`, which contains all of the store's files and nothing else"
+        assert shutil.which("strace"), "strace is required to observe what the store does to its files"
         shutil.rmtree(self.folder, ignore_errors=True)
         with tempfile.NamedTemporaryFile() as log:
             more = [word for one in injected for word in ("-e", one)]
@@ -438,7 +438,7 @@ class Crashes(StoreTestCase):
         finally:
             store.close()
         with self.store() as again:
-            self.judge(again, min(told + 1, len(acts())), f"{when}, one repeated, and opened again")
+            self.judge(again, min(told + 1, len(acts())), f"{when}, one repeated, then opened again")
 
     def judge(self, store: Store, told: int, when: str) -> None:
         try:
@@ -452,14 +452,14 @@ def judge(store: Store, told: int) -> None:
     least, most = expected_after(told), expected_after(told + 1)
     events, moved = list(store.read(STREAM)), list(store.read(MOVED))
     assert len(events) in {len(least.events), len(most.events)}, (
-        f"{len(events)} events are there; {len(least.events)} were acknowledged"
+        f"{len(events)} events are present; {len(least.events)} were acknowledged"
     )
-    assert len(moved) in {least.moved, most.moved}, f"{len(moved)} events of an imported stream are there"
+    assert len(moved) in {least.moved, most.moved}, f"{len(moved)} events of an imported stream are present"
     for event, new in zip(events, most.events, strict=False):
         assert (event.type, event.data) == (new.type, new.data)
         found = payload_or_none(store, event)
         allowed = {one.payload_of(new) for one in (least, most)}
-        assert found in allowed, f"version {event.version}: its payload is missing, or an erased one is back"
+        assert found in allowed, f"version {event.version}: its payload is missing, or an erased payload is back"
     index = {entry for kind in {one.kind for one in INDEXED.values()} for entry in store.entries(kind)}
     assert index == set(index_of([*events, *moved]).values()), "the index differs from the events"
 

@@ -123,7 +123,7 @@ class FolderStore:
         try:
             self.cut()
             if os.pwrite(self.journal, line, self.end) < len(line):
-                raise OSError("only a part of the record was written")
+                raise OSError("only part of the record was written")
             self.sync(self.journal)
         except OSError as error:
             with suppress(OSError):
@@ -303,7 +303,7 @@ class FolderStore:
         with self.alone():
             present = self.held.get(lease.stream, LastLease())
             if present.token != lease.token or self.left(present) <= 0:
-                raise LeaseLost(f"the lease {lease.token} of {lease.stream} is no longer in force")
+                raise LeaseLost(f"lease {lease.token} of {lease.stream} is no longer in force")
             return self.hold(lease.stream, lease.token, present.holder, seconds)
 
     def release(self, lease: Lease) -> None:

@@ -153,7 +153,7 @@ def _brought(repository: Repository, base: str) -> Iterator[Problem]:
         return
     named = _named(repository, head)
     for anchor in sorted(named - _named(repository, base)) if named else ():
-        yield Problem("reanchor_named", f"the CI configuration names the policy {anchor} as a new root of trust")
+        yield Problem("reanchor_named", f"the CI configuration names policy {anchor} as a new root of trust")
 
 
 def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Problem]:
@@ -180,8 +180,8 @@ def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Prob
         for gate in approvals.gates(event):
             against = _only_then(approvals, event, gate, later)
             if against:
-                commit = f"{place.brought_by[:12]}, which added it, says {write_instant(said)}"
-                then = f"an earlier commit says {write_instant(later)}; at that time: {', '.join(against)}"
+                commit = f"{place.brought_by[:12]}, which added it, is dated {write_instant(said)}"
+                then = f"an earlier commit is dated {write_instant(later)}; at that time: {', '.join(against)}"
                 message = f"{commit}, but {then}"
                 yield Problem("use_backdated", message, Location(event.path), severity="warning")
 
@@ -279,7 +279,10 @@ def _landing_revocations(approvals: Approvals, events: Iterable[LogEvent]) -> It
         if approvals.place(event).brought_by and not revoked.isdisjoint(event.attest):
             message = f"{event.type} of {event.packet} depends on an approval that this change revokes"
             packet = event.packet
-            hint = f"once it has landed: workpacket approve {packet}, then: workpacket packet reapprove {packet}"
+            hint = (
+                f"once that change has been merged: workpacket approve {packet}, then: workpacket packet reapprove "
+                f"{packet}"
+            )
             yield Problem("revocation_lands", message, Location(event.path), hint, severity="info")
 
 
@@ -343,7 +346,7 @@ def _changed_policy(approvals: Approvals) -> Iterator[Problem]:
     now, before = policy_files(approvals.tree), approvals.base.policy_files
     if now != before and not _only_forgets(before, now):
         verdict = approvals.verdict(POLICY_MATTER, POLICY_GATE)
-        hint = "have it approved under the policy of the base: workpacket approve policy --gate policy"
+        hint = "have it approved under the policy on the base: workpacket approve policy --gate policy"
         yield from (_finding(each, POLICY_PATH, hint=hint) for each in verdict.unmet)
 
 

@@ -184,7 +184,7 @@ def redraft(approvals: Approvals, statement: Statement, moment: Moment) -> State
         "statement_unfit",
         "the statement is about different versions of "
         f"{', '.join(path for path, _ in matter.files) or statement.packet}",
-        hint="create a new one: workpacket approve WP --statement-out FILE",
+        hint="create a new statement: workpacket approve WP --statement-out FILE",
     )
 
 
@@ -201,7 +201,7 @@ def signer_of(trusted: Trusted, key: PublicKey) -> Signer:
     """Return the owner of the key."""
     signer = trusted.signers.by_key.get(key.blob)
     if key.blob in trusted.revoked:
-        raise WorkpacketError("key_revoked", f"the key {key.fingerprint} is revoked")
+        raise WorkpacketError("key_revoked", f"key {key.fingerprint} is revoked")
     if signer is None:
         raise WorkpacketError("signer_unknown", f"allowed_signers on the base does not list {key.fingerprint}")
     return signer

@@ -120,7 +120,7 @@ def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Ite
         other = unasked and said is not None and not (settled and said.gate not in STANDARD)
         if said is None or said.packet != event.packet or other:
             about = f"about gate {said.gate} of {said.packet}" if said is not None else "about an unknown gate"
-            what = f"the event names the envelope {digest[:12]}, which is {about}"
+            what = f"the event names envelope {digest[:12]}, which is {about}"
             wanted = f"the gate {' or '.join(gates)} of {event.packet}" if gates else "a gate that the event needs"
             yield Problem("attest_unfit", f"{what}, not about {wanted}")
 
@@ -297,13 +297,15 @@ def misplaced(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
     before = log.ancestry(event.parents)
     named = {digest for each in _line_of(approvals, origin) if each.id in before for digest in each.attest}
     if origin.type == REAPPROVED or origin.id not in before:
-        yield Problem("reapproval_unfit", "the event whose approvals it replaces does not precede it")
+        yield Problem("reapproval_unfit", "the event whose approvals this one replaces does not precede it")
     elif gate not in approvals.gates(origin):
         yield Problem("reapproval_unfit", f"{origin.type} did not need an approval at the gate {gate}")
     elif not approvals.place(origin).brought_by:
-        yield Problem("reapproval_unfit", f"the base does not have {origin.type} yet: remove it, and record it again")
+        yield Problem(
+            "reapproval_unfit", f"the base does not have {origin.type} yet: remove that event, and record it again"
+        )
     elif not set(event.texts("replaces")) <= named:
-        yield Problem("reapproval_unfit", f"it replaces an envelope that {origin.type} does not use")
+        yield Problem("reapproval_unfit", f"this event replaces an envelope that {origin.type} does not use")
 
 
 def _line_of(approvals: Approvals, origin: LogEvent) -> Iterator[LogEvent]:

@@ -342,7 +342,7 @@ def gate_verdict(
 def require_id(packet: str) -> str:
     """Return `packet` if it is an id; anything else could be a path to another folder."""
     if not PACKET.fullmatch(packet):
-        raise WorkpacketError("invalid_value", f"{packet!r} is not the id of a packet", hint="workpacket list")
+        raise WorkpacketError("invalid_value", f"{packet!r} is not a packet id", hint="workpacket list")
     return packet
 
 

@@ -104,7 +104,7 @@ def contract_before(approvals: Approvals, packet: str, gate: str) -> ContractBef
     held = in_force(approvals.log(packet)) if gate == AMENDMENT_GATE else frozenset()
     if len(held) == 1:
         (digest,) = held
-        return ContractBefore(contract_version(approvals.repository, packet, digest), "the one in force")
+        return ContractBefore(contract_version(approvals.repository, packet, digest), "the contract in force")
     for said in reversed(_approved_before(approvals, packet, gate)):
         if said.contract is not None:
             since = f"{said.approver} approved it at {said.issued_at:%Y-%m-%d %H:%M}Z"
@@ -150,11 +150,14 @@ def _changes(approvals: Approvals, event: LogEvent) -> Iterator[str]:
     first = _left_base(repository, base.commit, last)
     if not first:
         first = said or f"{last}^"
-        yield f"changes since {first}, according to the event: git cannot tell where the work left {base.name}"
+        yield (
+            f"changes since {first}, according to the event: git cannot determine where the work diverged from "
+            f"{base.name}"
+        )
     elif not said or (resolved(repository, f"{said}^{{commit}}") and is_ancestor(repository, said, first)):
-        yield f"changes since it left {base.name} at {first}"
+        yield f"changes since the work diverged from {base.name} at {first}"
     else:
-        yield f"changes since it left {base.name} at {first}; the event names {said} instead"
+        yield f"changes since the work diverged from {base.name} at {first}; the event names {said} instead"
     answer = run_git(
         repository.root, "diff-tree", "-r", "-z", "--numstat", "--no-renames", *AS_COMMITTED,
         "--end-of-options", first, last, check=False,

@@ -208,10 +208,10 @@ def contract_to_approve(read: Reader, log: Log, packet: str, gate: str) -> Contr
         other = stated(found.stub, found.refinement) if found.stub is not None else said
         if isinstance(other, str):
             return Problem("contract_unreadable", other)
-        message = "stub and packet state different contracts; write the same into both"
+        message = "the stub and the packet state different contracts; write the same contract into both"
         return said if other == said else Problem("contract_changed", message)
     held = in_force(log) or frozenset({said.digest})
-    message = "the files state a different contract from the one that was approved"
+    message = "the files state a different contract than the one that was approved"
     return said if held == {said.digest} else Problem("contract_changed", message)
 
 
@@ -223,7 +223,7 @@ def contract_asked(read: Reader, log: Log, packet: str, gate: str, consumer: Log
         return None, ""
     if consumer is not None and gate in _SETTING:
         named = consumer.text("contract")
-        return named, "" if named else f"the event {consumer.type} names no contract"
+        return named, "" if named else f"the {consumer.type} event names no contract"
     if gate not in _SETTING:
         held = in_force(log, log.heads if consumer is None else consumer.parents)
         if len(held) > 1:

@@ -93,7 +93,7 @@ def examine_bytes(path: str, kind: str, data: bytes, lanes: LaneTable = BUILT_IN
 def examine_file(root: str, path: str, kind: str, lanes: LaneTable = BUILT_IN) -> FileResult:
     """Examine one file. A file that is unreadable or too large gets a finding."""
     if kind == UNKNOWN_KIND:
-        return unreadable(path, "has no known kind")
+        return unreadable(path, "is of an unknown kind")
     limit = kind_named(kind).limits.size
     try:
         data = read_bytes(root, path, limit)

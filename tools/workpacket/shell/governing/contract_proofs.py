@@ -330,7 +330,7 @@ class ContractProver:
         report = self._report(command, words, ended, output, (tree.root, out), files)
         fault = _fault(ended, self._policy.timeout_seconds)
         if not fault and report.unfinished:
-            fault = "was stopped before its runner could report how all tests ended"
+            fault = "was stopped before its runner could report the results of all tests"
         side = Side(report, ended.exit_code, fault, end_of(output))
         return _Run(side, ended.length, ended.milliseconds, output)
 
@@ -427,9 +427,9 @@ def _fault(ended: Ended, seconds: float) -> str:
     if ended.limit == "time":
         return f"was stopped after {seconds} s, its time limit"
     if ended.exit_code in {126, 127}:
-        return f"ended with {ended.exit_code}: its program was not found, or cannot be executed"
+        return f"exited with {ended.exit_code}: its program was not found, or cannot be executed"
     if ended.exit_code < 0 or ended.exit_code in _SIGNALS:
-        return f"was ended by the signal {-ended.exit_code if ended.exit_code < 0 else ended.exit_code - 128}"
+        return f"was terminated by signal {(-ended.exit_code if ended.exit_code < 0 else ended.exit_code - 128)}"
     return ""
 
 

@@ -200,8 +200,8 @@ def prepare(
 
 
 def _unprepared(command: str, why: str) -> WorkpacketError:
-    hint = "nothing was recorded; correct [evidence] setup in the policy on the base, or provide what it needs"
-    return WorkpacketError("proof_setup_failed", f"the trees could not be prepared: {command} {why}", hint=hint)
+    hint = "nothing was recorded; fix [evidence] setup in the policy on the base, or provide what it needs"
+    return WorkpacketError("proof_setup_failed", f"the work trees could not be prepared: {command} {why}", hint=hint)
 
 
 _PLACE = lazy_pattern(r"(?P<path>[^\s:]+):(?P<line>[1-9][0-9]*)\Z")
@@ -269,7 +269,7 @@ class Prover:
         if place is None or not os.path.isfile(os.path.join(self._root, place["path"])):
             return proof_words(how)
         if not self.uncommitted and not self._holds(place["path"]):
-            hint = "give the path from the top of the repository, as git ls-files shows it"
+            hint = "give the path relative to the top of the repository, as git ls-files shows it"
             raise WorkpacketError("proof_not_run", f"{place['path']} is not a file in the commit", hint=hint)
         return ()
 
@@ -354,8 +354,11 @@ class Prover:
 def require_no_secret(cleaner: Cleaner, text: str) -> None:
     """Refuse a secret in a typed proof or reason, which would enter the event unchanged."""
     if cleaner.clean_text(text) != text or _URL_WITH_PASSWORD.search(text):
-        message = "the proof contains a secret, which would stay in the log forever"
-        hint = "have the program read it from a file or a variable; [evidence] env of the policy lists the variables"
+        message = "the proof contains a secret, which would remain in the log forever"
+        hint = (
+            "have the program read the secret from a file or a variable; [evidence] env of the policy lists the "
+            "variables"
+        )
         raise WorkpacketError("secret_in_proof", message, hint=hint)
 
 

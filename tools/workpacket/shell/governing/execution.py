@@ -298,12 +298,14 @@ def _moves_beside_base(repository: Repository, packet: PacketFacts) -> tuple[Pro
     moves = [event for event in log.events if event.path not in own and event.moves_lane]
     base = branch.name
     if packet.log.by_id and packet.log.by_id.keys().isdisjoint(path.removesuffix(".json")[-64:] for path in there):
-        message = f"{base} has another packet {name}, which {moves[0].actor.id if moves else 'someone'} created"
+        message = (
+            f"{base} has a different packet named {name}, created by {(moves[0].actor.id if moves else 'someone')}"
+        )
         return (Problem("packet_exists", message, hint=f"workpacket packet rename {name} NEW_WP_ID"),)
     return tuple(
         Problem(
             "move_beside_base",
-            f"{base} has a move of {name} that this branch lacks: {move.type} by {move.actor.id} ({move.id[:12]})",
+            f"{base} contains a move of {name} that this branch lacks: {move.type} by {move.actor.id} ({move.id[:12]})",
             hint=f"git merge {base}, then run the command again",
         )
         for move in moves
@@ -420,10 +422,13 @@ def _require_clock(repository: Repository, facts: Facts, names: Sequence[str] | 
         known = tree_at(repository, branch.commit, f"{LOG_FOLDER}/{name}") if branch is not None else {}
         new = [at for path, at in ahead.items() if path not in known]
         if new:
-            message = f"this clock says {facts.moment.now}, but {name} has an event of {max(new)}"
-            raise WorkpacketError("clock_behind", message, hint="set the clock of this machine")
+            message = f"this machine's clock says {facts.moment.now}, but {name} has an event dated {max(new)}"
+            raise WorkpacketError("clock_behind", message, hint="set this machine's clock")
         where = branch.name if branch is not None else ""
-        noted = f"{name} has an event of {max(ahead.values())} on {where}: the clock that wrote it was ahead"
+        noted = (
+            f"{name} has an event dated {max(ahead.values())} on {where}: the clock of the machine that wrote it was "
+            "ahead"
+        )
     return noted
 
 

@@ -334,7 +334,7 @@ class _Reader:
                 self._take_plain(mark)
         self._end_word()
         if self.first in _RESERVED or (self.found and self.found[0] in _BUILT_IN):
-            raise _unfit(self.text, self.found[0], "a word of the shell, not a program")
+            raise _unfit(self.text, self.found[0], "a shell keyword, not a program")
         return self.found
 
     def _take_quoted(self, text: str) -> None:
@@ -403,7 +403,7 @@ class _Reader:
     def _check_first(self) -> None:
         assigned = _ASSIGNMENT.match(self.plain)
         if assigned:
-            what = f"an assignment before the program; without a shell it is `env {assigned[0]}... PROGRAM`"
+            what = f"an assignment before the program; without a shell, write `env {assigned[0]}... PROGRAM`"
             raise _unfit(self.text, assigned[0], what)
         self.first = self.plain
 
@@ -420,11 +420,13 @@ def _braces(plain: str) -> bool:
 def _unfit(command: str, mark: str, what: str) -> WorkpacketError:
     if mark in {"nothing", "'", '"', "\\"}:
         return WorkpacketError("proof_not_run", f"{command!r} could not be run: {what}")
-    shown = "a line feed" if mark == "newline" else f"`{mark}`"
+    shown = "a newline" if mark == "newline" else f"`{mark}`"
     message = f"{command!r}: {shown} is {what}, but proofs are run without a shell"
     quoted = f"sh -c {shlex.quote(command.strip())}"
     if len(quoted) > 200:
         quoted = "sh -c '...'"
     return WorkpacketError(
-        "proof_needs_shell", message, hint=f"to use a shell, name it: {quoted}; to use the character itself, quote it"
+        "proof_needs_shell",
+        message,
+        hint=f"to use a shell, specify it: {quoted}; to use the character itself, quote it",
     )

@@ -47,7 +47,7 @@ def recorded_proofs(repository: Repository, packet: PacketFacts) -> Recorded:
     for needed in filter(None, (commit, found.base)):
         if resolved(repository, f"{needed}^{{commit}}") is None:
             hint = f"git fetch origin {needed}"
-            raise WorkpacketError("replay_unmatched", f"the commit {needed[:12]} is not in this clone", hint=hint)
+            raise WorkpacketError("replay_unmatched", f"commit {needed[:12]} is not in this clone", hint=hint)
     return found
 
 

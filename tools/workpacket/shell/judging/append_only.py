@@ -130,12 +130,12 @@ def _without_later(
     known = {path.rpartition("/")[0] for path in there.keys() & here.keys()}
     twins = ({path.rpartition("/")[0] for path in later} & {path.rpartition("/")[0] for path in here}) - known
     taken = [
-        fault("log_second_genesis", folder, "the base has another packet with this id")
+        fault("log_second_genesis", folder, "the base has a different packet with this id")
         for folder in sorted(twins)
         if folder.startswith(f"{LOG_FOLDER}/")
     ]
     reason = CHANGE_BY_CODE["base_not_merged"]
-    message = f"the base has {counted(len(later), 'file')} of the log that landed after this branch began"
+    message = f"the base has {counted(len(later), 'file')} of the log that were merged after this branch began"
     ahead = Problem(reason.code, message, Location(GOVERNANCE_FOLDER), reason.remedy, severity=reason.severity)
     return [*(each for each in found if each.path not in later), *taken, ahead]
 
@@ -183,5 +183,5 @@ def _drops(repository: Repository, before: str, removed: Iterable[str]) -> Itera
 def _told(revert: Revert) -> Iterable[Problem]:
     reason = CHANGE_BY_CODE["landing_reverted"]
     for landing in revert.landings:
-        what = f"the landing {landing[:12]} is reverted as a whole, with the events that it added"
+        what = f"the merge {landing[:12]} is reverted as a whole, with the events that it added"
         yield Problem(reason.code, what, Location(GOVERNANCE_FOLDER), reason.remedy, severity=reason.severity)

@@ -155,7 +155,7 @@ def _brings_moves(logs: Iterable[Log], known: frozenset[str]) -> bool:
 def _unfit(fault: LaneFault) -> Problem:
     """Return the problem that says that the legal moves of the change cannot be determined."""
     reason = CHANGE_BY_CODE["base_lanes_unfit"]
-    message = f"the policy of the base adds invalid lanes: {fault.message}"
+    message = f"the policy on the base adds invalid lanes: {fault.message}"
     return Problem(reason.code, message, Location(POLICY_PATH), fault.hint, severity=reason.severity)
 
 
@@ -170,7 +170,7 @@ def ahead(logs: Iterable[Log], known: frozenset[str], now: str) -> Iterator[Prob
     for log in logs:
         for event in log.events:
             if event.id not in known and datetime.fromisoformat(event.at) > latest:
-                what = f"it says that it was written at {event.at}, but the clock here says {now}"
+                what = f"it is dated {event.at}, but this machine's clock says {now}"
                 yield Problem(reason.code, what, Location(event.path), reason.remedy, severity=reason.severity)
 
 
@@ -196,7 +196,7 @@ def _unguarded(repository: Repository, base: str) -> Iterator[Problem]:
             return
     reason = CHANGE_BY_CODE["policy_unguarded"]
     for name in changed:
-        what = f"[{name}] is changed, but the policy of the base names no one who could approve that"
+        what = f"[{name}] is changed, but the policy on the base names no one who could approve that"
         yield Problem(reason.code, what, Location(POLICY_PATH), reason.remedy, severity=reason.severity)
 
 

@@ -202,5 +202,5 @@ def _landed_otherwise(
         if anchors.keeps_all(path, (onto, judged), landing):
             continue
         if not is_governance(path) or anchors.rewritten(differing[path]):
-            message = f"the judged commit of {name} landed in {landing[:12]}, which has different content here"
+            message = f"the judged commit of {name} was merged in {landing[:12]}, which has different content here"
             yield Uncovered("landed_otherwise", path, name, message)

@@ -103,8 +103,8 @@ def _signature(judge: Judge, event: LogEvent, key: OwnKey) -> FileChange:
     vouching = judge.signed(event, armored)
     if not vouching.by:
         hint = (
-            "in the policy of the base, add the key to allowed_signers for workpacket-checkpoint@v1, and its owner "
-            "to the role ci"
+            "in the policy on the base, add the key to allowed_signers for workpacket-checkpoint@v1, and its "
+            "owner to the role ci"
         )
         raise WorkpacketError(vouching.fault, vouching.message, hint=hint)
     return FileChange(signature_path(event.id), None, armored)

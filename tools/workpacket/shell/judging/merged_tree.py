@@ -90,7 +90,7 @@ def _foreign(tree: MergedTree) -> Iterator[Problem]:
         elif entry.mode == "120000":
             yield _problem("tree_entry_foreign", entry.path, "it is a symbolic link")
         elif any(part.startswith(TEMPORARY_PREFIX) for part in entry.path.split("/")):
-            what = f"its name begins with {TEMPORARY_PREFIX}, like a file that a command is about to put in place"
+            what = f"its name begins with {TEMPORARY_PREFIX}, like a file that a command is about to move into place"
             yield _problem("tree_entry_foreign", entry.path, what)
 
 
@@ -210,7 +210,9 @@ def _uncommitted(tree: MergedTree) -> Iterator[Problem]:
     if told:
         path = min(told)
         others = f"; and {len(told) - 1} more below {GOVERNANCE_FOLDER}" if len(told) > 1 else ""
-        yield _problem("not_committed", path, f"{told[path]}; the version in HEAD is what would be merged{others}")
+        yield _problem(
+            "not_committed", path, f"{told[path]}; the version in HEAD is the one that would be merged{others}"
+        )
 
 
 def _same(root: str, path: str, identity: str) -> bool:

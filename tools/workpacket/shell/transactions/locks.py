@@ -73,7 +73,7 @@ def _opened(path: Path) -> Iterator[int]:
         raise WorkpacketError(
             "lock_unavailable",
             f"the lock {path} cannot be opened: {error.strerror}",
-            hint="Commands that change governed files need write permission in the git directory",
+            hint="Commands that change governed files need write permission for the git directory",
             path=str(path),
         ) from error
     try:
@@ -92,7 +92,7 @@ def _acquire(file: int, path: Path, wait: float) -> None:
             raise WorkpacketError(
                 "lock_held",
                 f"another command is writing: {_holder(file)}",
-                hint="Wait for it to end, or end it; its lock is released with the process",
+                hint="Wait for it to finish, or stop it; its lock is released when the process exits",
                 path=str(path),
             )
         time.sleep(pause)

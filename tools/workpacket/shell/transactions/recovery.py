@@ -338,7 +338,7 @@ def _third_state(record: Record, found: tuple[Stranger, ...]) -> WorkpacketError
     paths = ", ".join(stranger.path for stranger in found)
     return WorkpacketError(
         "third_state",
-        f"{record.command} ({record.tx}) was not finished, and someone else has changed {paths} since",
+        f"{record.command} ({record.tx}) was not finished, and someone else has changed {paths} since then",
         hint="Choose how to finish it: workpacket log recover --forward|--back; your version is saved first",
         path=found[0].path,
     )

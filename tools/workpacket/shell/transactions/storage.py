@@ -182,7 +182,7 @@ def changed_meanwhile(path: str) -> WorkpacketError:
     return WorkpacketError(
         "changed_meanwhile",
         f"{path} was changed by someone else after it was read; nothing was written",
-        hint="Look at the change, then run the command again",
+        hint="Review the change, then run the command again",
         path=path,
     )
 

@@ -61,11 +61,11 @@ def address_of_url(url: str) -> Address:
         parts = urlsplit(url)
         words = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
     except ValueError:
-        raise StoreUnavailable("the URL of the store cannot be read", code="storage_unsuitable") from None
+        raise StoreUnavailable("the store's URL cannot be read", code="storage_unsuitable") from None
     schema = words.pop("workpacket_schema", "workpacket")
     project = words.pop("workpacket_project", "default")
     if not schema or not project or "\0" in schema + project or len(schema.encode()) > 63:
-        raise StoreUnavailable("the schema or project of the store is not a valid name", code="storage_unsuitable")
+        raise StoreUnavailable("the store's schema or project is not a valid name", code="storage_unsuitable")
     wants = words.get("target_session_attrs", "read-write")
     words = {**_UNLESS_SAID, **words}
     place = parts.netloc.rpartition("@")[2] or words.get("host", "")
@@ -88,7 +88,7 @@ _FULL = (errors.DiskFull, errors.OutOfMemory, errors.TooManyConnections)
 _NOT_ALLOWED = (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction)
 _OTHER_VERSION = (errors.UndefinedFunction, errors.UndefinedTable, errors.InvalidSchemaName)
 _UNAVAILABLE: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
-    (_NOT_ALLOWED, "store_read_only", "ask the owner of the store for permission"),
+    (_NOT_ALLOWED, "store_read_only", "ask the store's owner for permission"),
     ((errors.DiskFull,), "disk_full", ""),
     (LOST, "store_busy", "make sure that the server is running and accepts this user"),
     ((psycopg.DataError,), "storage_unsuitable", ""),
@@ -220,7 +220,7 @@ class PostgresAccess:
                 place, code="store_read_only", hint="create this user on the server, or correct the URL"
             )
         if isinstance(error, _OTHER_VERSION):
-            return NewerSchema(f"{place}: the tables have a different version from this program")
+            return NewerSchema(f"{place}: the tables and this program have different versions")
         if isinstance(error, errors.IoError):
             return StorageFailed(place)
         for kinds, code, hint in _UNAVAILABLE:

@@ -259,7 +259,7 @@ class ReadablePostgres:
         version, key, status, head = found[14:]
         event = None if found[0] is None else require_intact(Event(stream, *found[:14]))
         if event is None or entry_of(event) != IndexEntry(kind, stream, key, version, status) or version > head:
-            raise LogDamaged(stream, version, f"the index of {kind} points to a different event")
+            raise LogDamaged(stream, version, f"the index for {kind} points to a different event")
         return event
 
     def newest(self, kind: str, prefix: str = "") -> tuple[tuple[str, Event | None], ...]:
@@ -386,7 +386,7 @@ def _durability(store: ReadablePostgres) -> StoreCheck:
 
 def _isolation(store: ReadablePostgres) -> StoreCheck:
     level = _setting(store, "default_transaction_isolation")
-    worse = "" if level == "read committed" else ": safe, but writers of the same run make each other retry"
+    worse = "" if level == "read committed" else ": safe, but writers of the same run force each other to retry"
     return StoreCheck("isolation", (), level + worse)
 
 
@@ -400,7 +400,7 @@ def _clock(store: ReadablePostgres) -> StoreCheck:
         return StoreCheck("clock", (), "as here")
     side = "ahead of" if ahead > 0 else "behind"
     return StoreCheck(
-        "clock", (), f"{abs(ahead):.0f} s {side} this machine; leases use the server's clock, so they stay valid"
+        "clock", (), f"{abs(ahead):.0f} s {side} this machine; leases use the server's clock, so they remain valid"
     )
 
 
@@ -414,9 +414,9 @@ def _rights(store: ReadablePostgres) -> StoreCheck:
         (schema,),
     )
     level = "keeper" if keeps else "writer" if writes else "reader"
-    said = f"{user} has the rights of a {level} in the schema {schema}"
+    said = f"{user} has the rights of a {level} in schema {schema}"
     if owner:
-        said = f"{user} owns the schema {schema}: programs should connect as a writer"
+        said = f"{user} owns schema {schema}: programs should connect as a writer"
     return StoreCheck("rights", (), said)
 
 

@@ -91,7 +91,7 @@ class Access:
         if path.is_dir():
             raise StoreUnavailable(
                 f"{path} is a folder", code="storage_unsuitable",
-                hint="name a file, or the URL of a store that an installed package opens",
+                hint="specify a file, or the URL of a store that an installed package can open",
             )  # fmt: skip
         prepare_folder(path.parent)
         self.side = SideFile(path.with_name(path.name + ".lock"))
@@ -170,7 +170,7 @@ class Access:
             cause = (
                 f"not an older copy: {damage}" if damage else "an older copy was put in its place, or a file was lost"
             )
-            raise StoreRolledBack(f"{self.path} lacks what was acknowledged: {lost} ({cause})")
+            raise StoreRolledBack(f"{self.path} lacks acknowledged data: {lost} ({cause})")
         self.accepts_loss = bool(lost)  # the anchor stays where it is until the loss is recorded
         if not lost and self.side.anchor() is None:
             with suppress(sqlite3.DatabaseError):  # a damaged page: there is nothing to compare with
@@ -218,7 +218,7 @@ class Access:
             self._poison = missing
             raise StorageFailed(
                 f"the store was removed or replaced while it was open, so the last write was lost ({missing})",
-                hint="restore the files, then start again: they are compared with what was acknowledged",
+                hint="restore the files, then start again: they will be compared with what was acknowledged",
             )
 
     def translated(self, error: sqlite3.Error | UnicodeDecodeError) -> RuntimeFault:

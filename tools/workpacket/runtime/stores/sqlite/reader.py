@@ -231,7 +231,7 @@ class ReadableSQLite:
             entry = checked_entry(stream, found)
             events = self._slice(stream, row.id, entry.version, 1)
         if not events or entry_of(events[0]) != entry or entry.version > row.version:
-            raise LogDamaged(stream, entry.version, f"the index of {kind} points to a different event")
+            raise LogDamaged(stream, entry.version, f"the index for {kind} points to a different event")
         return events[0]
 
     def newest(self, kind: str, prefix: str = "") -> tuple[tuple[str, Event | None], ...]:

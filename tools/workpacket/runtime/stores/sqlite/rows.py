@@ -163,7 +163,7 @@ def add_stream(db: sqlite3.Connection, name: str, genesis: str) -> StreamRow:
 def stream_count(db: sqlite3.Connection) -> int:
     columns = db.execute("SELECT name, value, crc FROM meta WHERE name = 'streams'").fetchone()
     if columns is None:
-        raise StoreCorrupt("the number of streams is missing from the table meta")
+        raise StoreCorrupt("the number of streams is missing from the meta table")
     _require_crc("meta", columns)
     return int(columns[1])
 
@@ -177,7 +177,7 @@ def require_whole_directory(db: sqlite3.Connection) -> None:
         checked_stream(row[:-1])
     counted = rows[0][-1] if rows else stream_count(db)
     if counted != len(rows):
-        raise StoreCorrupt(f"the table of streams has {len(rows)} of {counted} streams")
+        raise StoreCorrupt(f"the table of streams lists {len(rows)} of {counted} streams")
 
 
 def read_lease(db: sqlite3.Connection, name: str) -> LeaseRow | None:
@@ -233,4 +233,4 @@ def checked_entry(stream: str, columns: Sequence[str | int]) -> IndexEntry:
 
 def _require_crc(table: str, columns: Sequence[str | int]) -> None:
     if row_crc(*columns[:-1]) != columns[-1]:
-        raise StoreCorrupt(f"a row of the table {table} is damaged: {columns[0]!r}")
+        raise StoreCorrupt(f"a row of table {table} is damaged: {columns[0]!r}")

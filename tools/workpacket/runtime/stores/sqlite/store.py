@@ -147,7 +147,7 @@ def lost_under(db: sqlite3.Connection, stream: str) -> int:
     if found is None:
         return 0
     if row_crc(name.hex(), found[0]) != found[1]:
-        raise StoreCorrupt("a row of the table lost_streams is damaged")
+        raise StoreCorrupt("a row of the lost_streams table is damaged")
     return int(found[0])
 
 
@@ -345,7 +345,7 @@ class SQLiteStore(ReadableSQLite):
         with self.access.writing:
             present = read_lease(self._db, lease.stream)
             if present is None or present.token != lease.token or self._left(present) <= 0:
-                raise LeaseLost(f"the lease {lease.token} of {lease.stream} is no longer in force")
+                raise LeaseLost(f"lease {lease.token} of {lease.stream} is no longer in force")
             self._put_lease(lease.stream, lease.token, lease.holder, seconds)
         return lease._replace(seconds_left=seconds)
 

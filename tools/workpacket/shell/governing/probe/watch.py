@@ -176,7 +176,7 @@ class Watch:
             return ""
         if not self._entered_own:
             return "it is reported as passed, but its own code was not run"
-        return f"it is reported as passed, but its own code ended with {self._raised}" if self._raised else ""
+        return f"it is reported as passed, but its own code failed with {self._raised}" if self._raised else ""
 
     def end(self, mentioned: Iterable[str] = ()) -> None:
         """Finish a test. `mentioned` are the names in its code."""
