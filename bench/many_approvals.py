@@ -16,11 +16,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bench.trees import board_text, packet_text, registry_text, stub_text
-from workpacket.approvals.envelope import pae, write_envelope
+from workpacket.approvals.envelope import RepositoryName, Statement, Subject, pae, write_envelope
 from workpacket.approvals.fields import read_instant, string, write_instant
 from workpacket.approvals.keys import PublicKey, read_key_blob
 from workpacket.approvals.sshsig import NAMESPACE
-from workpacket.approvals.statement import RepositoryName, Statement, Subject
 from workpacket.documents.refinement import RefinementText, render_refinement
 from workpacket.documents.stub import Stub
 from workpacket.ledger.log import EventWriter, NewLogEvent, next_event

@@ -15,7 +15,7 @@ from typing import Any, Final
 from draft07 import twin
 from workpacket.bridges.foreign import formats_page
 from workpacket.cli.commands import COMMANDS
-from workpacket.cli.init import instructions, skills
+from workpacket.cli.init import instructions, read_package, skills
 from workpacket.cli.main import load
 from workpacket.cli.options import COMMON_OPTIONS, Command, Option, written
 from workpacket.lifecycle.gates import bearing
@@ -35,7 +35,6 @@ from workpacket.model.event_types import event_schema
 from workpacket.model.lanes import ACTIVE_TOKEN, LANES
 from workpacket.report.catalogue import catalogue
 from workpacket.report.explain import render_codes_page
-from workpacket.shell.governing.starter_files import read_package
 from workpacket.shell.package_files import SHIPPED
 
 ROOT = Path(__file__).resolve().parent.parent

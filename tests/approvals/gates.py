@@ -7,9 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from softkeys import SoftKey, shared_key
-from workpacket.approvals.envelope import EnvelopeFile, pae, write_envelope
+from workpacket.approvals.envelope import EnvelopeFile, RepositoryName, Spec, Statement, Subject, pae, write_envelope
 from workpacket.approvals.facts import GateFacts, PacketLog, PolicyFiles
-from workpacket.approvals.statement import RepositoryName, Spec, Statement, Subject
 from workpacket.value import replace
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from softkeys import KINDS, shared_key
-from workpacket.approvals.allowed_signers import Signer, Signers, read_allowed_signers
-from workpacket.approvals.sshsig import NAMESPACE, armor
+from workpacket.approvals.sshsig import NAMESPACE, Signer, Signers, armor, read_allowed_signers
 
 KEY = shared_key("ssh-ed25519", "alice")
 OTHER = shared_key("ssh-ed25519", "bob")

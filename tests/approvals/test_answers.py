@@ -12,10 +12,9 @@ import pytest
 
 from approvals.gates import ALICE, BOB, NOW, POLICY, SIGNERS, envelope, key_of
 from softkeys import shared_key
-from workpacket.approvals.envelope import EnvelopeFile
+from workpacket.approvals.envelope import EnvelopeFile, RepositoryName, Subject
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import ANSWER_GATE, Trusted, read_policy_files
-from workpacket.approvals.statement import RepositoryName, Subject
 from workpacket.approvals.verify import AnswerFacts, Judged, judge_answer
 from workpacket.value import replace
 

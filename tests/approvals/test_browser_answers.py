@@ -14,12 +14,15 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 from softkeys import SoftKey, make_key
-from workpacket.approvals.browser_answers import (
+from workpacket.approvals.keys import read_key_fields
+from workpacket.approvals.sshsig import SshSignature, check_signature, read_signature
+from workpacket.approvals.webauthn import (
     Declined,
     NewKey,
     Registered,
     Touched,
     challenge_for,
+    client_data_of,
     credential_in,
     decode_base64url,
     key_from,
@@ -27,9 +30,6 @@ from workpacket.approvals.browser_answers import (
     read_answer,
     signature_from,
 )
-from workpacket.approvals.keys import read_key_fields
-from workpacket.approvals.sshsig import SshSignature, check_signature, read_signature
-from workpacket.approvals.webauthn import client_data_of
 from workpacket.problem import Problem
 
 KIND = "sk-ecdsa-sha2-nistp256@openssh.com"

@@ -11,10 +11,9 @@ import pytest
 from approvals.gates import ALICE, BOB, GENESIS, NOW, POLICY, SIGNERS, envelope, facts, key_of, statement
 from softkeys import shared_key
 from workpacket.approvals.decide import decide
-from workpacket.approvals.envelope import EnvelopeFile, pae, write_envelope
+from workpacket.approvals.envelope import EnvelopeFile, RepositoryName, Subject, pae, write_envelope
 from workpacket.approvals.facts import LegacyUse, PacketLog, PolicyFiles, Verdict
 from workpacket.approvals.policy import LEGACY_WORDS
-from workpacket.approvals.statement import RepositoryName, Subject
 from workpacket.approvals.verify import same_person
 from workpacket.value import replace
 

@@ -7,12 +7,11 @@ import re
 from pathlib import Path
 
 from approvals.gates import envelope, statement
-from workpacket.approvals.envelope import PAYLOAD_TYPE, pae
+from workpacket.approvals.envelope import DECISIONS, DEFAULT_VALIDITY, PAYLOAD_TYPE, PREDICATE_TYPE, STATEMENT_TYPE, pae
 from workpacket.approvals.fields import LONGEST_VALIDITY
 from workpacket.approvals.keys import LARGEST_RSA, RSA_EXPONENT, SMALLEST_RSA
 from workpacket.approvals.policy import HARDWARE, LEGACY_WORDS, PARTIES
 from workpacket.approvals.sshsig import NAMESPACE
-from workpacket.approvals.statement import DECISIONS, DEFAULT_VALIDITY, PREDICATE_TYPE, STATEMENT_TYPE
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "approvals" / "format.md").read_text("utf-8")

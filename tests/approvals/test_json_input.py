@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workpacket.approvals.fields import LARGEST_BYTES, load_json
-from workpacket.errors import WorkpacketError
+from workpacket.problem import WorkpacketError
 
 
 def refused(data: bytes) -> tuple[str, str]:

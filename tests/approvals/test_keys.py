@@ -9,7 +9,7 @@ import pytest
 
 from softkeys import KINDS, make_key, minimal, packed, shared_key
 from workpacket.approvals.keys import CurvePoint, EdwardsPoint, RsaNumbers, read_key_blob, read_key_fields
-from workpacket.errors import WorkpacketError
+from workpacket.problem import WorkpacketError
 
 P = 2**255 - 19
 # The eighth roots, as the curve's arithmetic gives them: points that eight times give the neutral element.

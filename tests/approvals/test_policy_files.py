@@ -6,9 +6,9 @@ import hashlib
 
 from approvals.gates import POLICY, SIGNERS, envelope, facts, key_of
 from workpacket.approvals.decide import decide
+from workpacket.approvals.envelope import Subject
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import Trusted, read_policy_files
-from workpacket.approvals.statement import Subject
 from workpacket.shell.approvals.subject import ApprovalSubject
 
 

@@ -10,13 +10,19 @@ from hypothesis import strategies as st
 
 from approvals.gates import POLICY, SIGNERS, envelope, facts, statement
 from softkeys import KINDS, packed, shared_key
-from workpacket.approvals.allowed_signers import Signers, read_allowed_signers, read_revoked_keys
 from workpacket.approvals.decide import decide
-from workpacket.approvals.envelope import Envelope, EnvelopeFile, read_envelope
+from workpacket.approvals.envelope import Envelope, EnvelopeFile, Statement, read_envelope, read_statement
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import Pin, Policy, policy_from_toml, read_pin
-from workpacket.approvals.sshsig import SshSignature, check_signature, read_signature, unarmor
-from workpacket.approvals.statement import Statement, read_statement
+from workpacket.approvals.sshsig import (
+    Signers,
+    SshSignature,
+    check_signature,
+    read_allowed_signers,
+    read_revoked_keys,
+    read_signature,
+    unarmor,
+)
 from workpacket.model.layout import ENVELOPE_SUFFIX
 from workpacket.problem import Problem
 

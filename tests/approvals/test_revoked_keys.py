@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from softkeys import shared_key
-from workpacket.approvals.allowed_signers import read_revoked_keys
 from workpacket.approvals.fields import encode_base64
+from workpacket.approvals.sshsig import read_revoked_keys
 
 KEY = shared_key("ssh-ed25519")
 

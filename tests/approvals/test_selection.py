@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from approvals.gates import BOB, envelope, facts
 from workpacket.approvals.decide import decide
-from workpacket.approvals.envelope import EnvelopeFile, Selection, write_envelope
-from workpacket.approvals.statement import Subject
+from workpacket.approvals.envelope import EnvelopeFile, Selection, Subject, write_envelope
 
 YES = envelope()
 NO = envelope(decision="reject", approver=BOB)

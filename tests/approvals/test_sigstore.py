@@ -31,9 +31,8 @@ from approvals.authority import (
     utf8_string,
 )
 from ledger.stories import COMMIT, PACKET, Story
+from workpacket.approvals.envelope import TEST_RESULT
 from workpacket.approvals.sigstore import TrustedCi, attestation_file, read_trusted_ci, verify_attestation
-from workpacket.approvals.statement import TEST_RESULT
-from workpacket.errors import WorkpacketError
 from workpacket.ledger.fold import fold
 from workpacket.lifecycle.attestations import AttestedPacket, replay_of
 from workpacket.lifecycle.policy import EvidencePolicy
@@ -41,6 +40,7 @@ from workpacket.lifecycle.proofs import attestation_fault
 from workpacket.model.canonical import canonical_bytes
 from workpacket.model.event_types import LONGEST_ATTESTATION
 from workpacket.model.events import LogEvent
+from workpacket.problem import WorkpacketError
 from workpacket.value import replace
 
 LISTED: Final = Path(__file__).with_name("attested_replays.jsonl")

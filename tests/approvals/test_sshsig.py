@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from softkeys import KINDS, TOUCHED, VERIFIED, SoftKey, make_key, minimal, packed, shared_key
-from workpacket.approvals.keys import CurvePoint, PublicKey, RsaNumbers
-from workpacket.approvals.primitives import ecdsa_holds, rsa_holds
+from workpacket.approvals.keys import CurvePoint, PublicKey, RsaNumbers, ecdsa_holds, rsa_holds
 from workpacket.approvals.sshsig import (
     CHECKPOINT_NAMESPACE,
     NAMESPACE,

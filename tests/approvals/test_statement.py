@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from approvals.gates import statement
-from workpacket.approvals.fields import LONGEST_VALIDITY
-from workpacket.approvals.statement import (
+from workpacket.approvals.envelope import (
     DECISIONS,
     DEFAULT_VALIDITY,
     TEST_RESULT,
@@ -23,6 +22,7 @@ from workpacket.approvals.statement import (
     Subject,
     read_statement,
 )
+from workpacket.approvals.fields import LONGEST_VALIDITY
 from workpacket.model.canonical import NotCanonical
 from workpacket.problem import Problem
 

@@ -31,8 +31,8 @@ CALLS = {
 # Who may ask for the built-in lanes alone: an added lane is never finished, which is all that these ask, or a foreign
 # vocabulary is translated.
 BUILT_IN_ONLY = {
-    "audit/expired.py": "lane_of_token",
-    "cli/history.py": "lane_of_token",
+    "audit/tracing.py": "lane_of_token",
+    "cli/show.py": "lane_of_token",
     "documents/role_progress.py": "lane_of_token",
     "lifecycle/gates.py": "lane_of_token",
     "lifecycle/starter_documents.py": "lanes_named",

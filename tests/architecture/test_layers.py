@@ -16,7 +16,7 @@ from architecture.source_tree import PACKAGE, ROOT
 
 # importer, imported: each wrong by the overview in docs/architecture.md.
 WRONG_ARROWS = (
-    ("errors", "model"),
+    ("problem", "model"),
     ("value", "model"),
     ("lazy_pattern", "model"),
     ("model", "text"),
@@ -64,7 +64,7 @@ def copy(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     package = tmp_path / "tools" / "workpacket"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
-    for layer in layers() - {"__main__", "errors"}:
+    for layer in layers() - {"__main__", "problem"}:
         (package / layer).mkdir(exist_ok=True)
         (package / layer / "__init__.py").touch()
     return tmp_path
@@ -89,8 +89,8 @@ def test_a_copy_of_the_package_with_every_layer_keeps_them_too(copy: Path) -> No
 
 def test_every_wrong_arrow_breaks_the_build(copy: Path) -> None:
     for importer, imported in WRONG_ARROWS:
-        if importer == "errors":
-            plant(copy, "errors", f"import workpacket.{imported}")
+        if importer == "problem":
+            plant(copy, "problem", f"import workpacket.{imported}")
         else:
             plant(copy, f"{importer}.to_{imported}", f"import workpacket.{imported}")
 

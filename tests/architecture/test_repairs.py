@@ -10,7 +10,7 @@ import pytest
 from architecture.source_tree import PACKAGE, nodes, parsed, python_files
 
 # What turns replacements into edits, and what applies the edits of findings.
-MAKERS = {"rules/repair.py", "text/edits.py"}
+MAKERS = {"rules/repair.py", "text/source.py"}
 RULES_AND_READERS = [
     path
     for path in python_files(PACKAGE)

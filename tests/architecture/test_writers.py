@@ -27,12 +27,10 @@ WRITERS = {
     "shell/governing/contract_proofs.py": "our probe and what it is told, in a temporary folder",
     "shell/governing/evidence.py": "fresh trees to run proofs in, in a temporary folder",
     "shell/notify.py": "runs the command that the person names in WORKPACKET_NOTIFY",
-    "shell/event_keys.py": "the folder of event keys, among the person's settings",
-    "shell/keys.py": "the person's own key, in their own folder; keys that it tries to sign with, in a temporary one",
-    "shell/transactions/locks.py": "the lock, in the git directory",
+    "shell/keys.py": "the person's keys, in their own folders; keys that it tries to sign with, in a temporary one",
+    "shell/transactions/transaction.py": "the lock, in the git directory",
     "cli/registers.py": "the file that git made for a merge; three versions for git to merge, in a temporary folder",
     "shell/transactions/storage.py": "what the transaction asks for: the only way to a governed file",
-    "shell/transactions/storage_windows.py": "the same on Windows",
     "shell/base.py": "the policy last seen, in the user's own folder, outside of the repository",
 }
 # The runtime keeps its own store, which is not governed.

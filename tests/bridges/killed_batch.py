@@ -7,7 +7,7 @@ import sys
 
 from struck import strike
 from workpacket.bridges import batch_acts
-from workpacket.bridges.desk import StreamLog
+from workpacket.bridges.foreign import StreamLog
 from workpacket.cli.main import main
 from workpacket.shell.transactions.transaction import Transaction
 

@@ -17,7 +17,7 @@ from git.scratch import begin_repository
 from workpacket.bridges.role_facts import RoleKey
 from workpacket.cli.main import main
 from workpacket.documents.role_progress import KEYS, RoleProgress, advanced, front_of
-from workpacket.errors import WorkpacketError
+from workpacket.problem import WorkpacketError
 from workpacket.runtime import Runtime
 from workpacket.runtime.holders import process_named
 from workpacket.text.source import Source

@@ -20,7 +20,7 @@ from workpacket.model.canonical import Json
 from workpacket.runtime import RunBlocked, Runtime, Settings
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.catalog import state_of
-from workpacket.runtime.records.questions import AnswerToJudge
+from workpacket.runtime.records.events import AnswerToJudge
 from workpacket.runtime.resume.observe import OpenQuestion
 from workpacket.runtime.stores.sqlite.store import SQLiteStore
 from workpacket.shell.keys import find_key, sign
@@ -168,7 +168,7 @@ def test_a_changed_envelope_does_not_count(story: Story, runtime: Runtime, chang
 def test_who_lacks_the_role_or_is_not_listed_cannot_answer(story: Story, runtime: Runtime, tmp_path: Path) -> None:
     ask(runtime)
     digest = question(runtime).digest
-    from workpacket.errors import WorkpacketError
+    from workpacket.problem import WorkpacketError
 
     with pytest.raises(WorkpacketError, match="does not have the role approver"):
         runtime.confirm("clean@00000001", digest, yes=True, sign=by(story, CAROL))

@@ -29,7 +29,9 @@ from browser.chromium import Page
 from git.scratch import git, make_repository
 from lifecycle.governed import Quiet
 from live.serving import served
-from workpacket.approvals.browser_answers import (
+from workpacket.approvals.envelope import pae
+from workpacket.approvals.sshsig import NAMESPACE, armor
+from workpacket.approvals.webauthn import (
     NewKey,
     Registered,
     Touched,
@@ -38,8 +40,6 @@ from workpacket.approvals.browser_answers import (
     read_answer,
     signature_from,
 )
-from workpacket.approvals.envelope import pae
-from workpacket.approvals.sshsig import NAMESPACE, armor
 from workpacket.report.approval_text import Asked, TouchPage, render_touch_page, security_policy
 from workpacket.report.audit_page import PageFiles
 from workpacket.shell.audit import page_file

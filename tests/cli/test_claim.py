@@ -12,8 +12,8 @@ import pytest
 from git.scratch import commit, git, make_repository
 from lifecycle.world import adopted
 from workpacket.cli.main import main
-from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.board_sync import sync
+from workpacket.problem import WorkpacketError
 from workpacket.shell import actor
 from workpacket.value import replace
 

@@ -13,7 +13,7 @@ import workpacket
 from cli.commands import Commands
 from git.scratch import git
 from workpacket import Condition, Refused, WorkPacket, claim, harness, packets, start, submit, why
-from workpacket.errors import WorkpacketError
+from workpacket.problem import WorkpacketError
 
 NAME, OTHER = "WP-1-Greet-v1", "WP-1-Part-v1"
 

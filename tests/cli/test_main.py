@@ -17,9 +17,9 @@ from cli.commands import STUB, STUB_PATH, Commands
 from workpacket import __version__
 from workpacket.cli import check
 from workpacket.cli.commands import COMMANDS, GROUPS, below, resolve
+from workpacket.cli.failure import GITS, OTHER_NAMES
 from workpacket.cli.help import command_help, overview
 from workpacket.cli.main import load, main
-from workpacket.cli.meant import GITS, OTHER_NAMES
 from workpacket.cli.options import Command
 from workpacket.model.wording import FORMER, SILENT, typed_as
 

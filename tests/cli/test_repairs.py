@@ -12,7 +12,7 @@ from cli.commands import STUB, STUB_PATH, Commands
 from rules.canonical import PACKET
 from workpacket.documents.document import Document
 from workpacket.problem import Edit, Fix, Location, Problem
-from workpacket.rules.engine import rules_for
+from workpacket.rules.rule import rules_for
 from workpacket.rules.text import NoFinalNewline
 from workpacket.shell import checking
 

@@ -20,7 +20,7 @@ import pytest
 from cli.places import CONSOLE, Ended, Place, environment, expire_lease, until
 from mounts import PRIVATE_MOUNT, can_mount
 from workpacket.report.catalogue import catalogue
-from workpacket.runtime.clock import SystemClock
+from workpacket.runtime.holders import SystemClock
 
 SHORT_LEASE = f"from workpacket.runtime import scripted; scripted.LEASE_SECONDS = 0.4; {CONSOLE}"
 # A program that is at work until it is told to end.

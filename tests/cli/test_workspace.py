@@ -9,7 +9,7 @@ import pytest
 
 from git.scratch import bare_bones
 from workpacket.cli.workspace import open_workspace
-from workpacket.errors import WorkpacketError
+from workpacket.problem import WorkpacketError
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import pytest
 
 from lifecycle.governed import Governed, forge, govern
 from lifecycle.signed import ALICE, MALLORY, NAME, PACKET, REFINEMENT, VICTOR, Signed, codes_of
-from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
+from workpacket.problem import WorkpacketError
 
 pytestmark = pytest.mark.share(4)
 

@@ -22,8 +22,7 @@ from workpacket import rules
 from workpacket.documents.document import KINDS, Document, DocumentKind, reader_of
 from workpacket.documents.places import PLACES, ROOTS, kind_of
 from workpacket.report.catalogue import catalogue
-from workpacket.rules.engine import all_rules, rules_for, rules_in
-from workpacket.rules.rule import DocumentRule, ReferenceRule, Rule
+from workpacket.rules.rule import DocumentRule, ReferenceRule, Rule, all_rules, rules_for, rules_in
 from workpacket.rules.settings import CheckSettings, grade
 from workpacket.shell.checking import examine_bytes, load_findings, unreadable_finding
 from workpacket.shell.tree import find_documents
@@ -115,12 +114,12 @@ def test_every_rule_of_the_package_is_run() -> None:
     assert len(listed) == len(set(listed))
     for rule in concrete_rules():
         module = rule.__module__.rpartition(".")[2]
-        where = "ACROSS in tools/workpacket/rules/engine.py, or in KINDS in tools/workpacket/documents/document.py"
+        where = "ACROSS in tools/workpacket/rules/rule.py, or in KINDS in tools/workpacket/documents/document.py"
         assert rule in listed, f"{rule.__name__} is not run: name its module, {module}, in {where}"
 
 
 def test_a_check_without_rules_does_not_pass() -> None:
-    code = "from workpacket.rules.engine import rules_for; rules_for('stub')"
+    code = "from workpacket.rules.rule import rules_for; rules_for('stub')"
     run = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=False)
 
     assert run.returncode == 1

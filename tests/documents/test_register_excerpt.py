@@ -17,12 +17,10 @@ from workpacket.documents import register_table
 from workpacket.documents.register_table import Excerpt, board_excerpt, registry_excerpt
 from workpacket.documents.registry import TraceabilityRegistry
 from workpacket.documents.task_board import TaskBoard
-from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.projections import InForce, Placement, board_edits, registry_edits
 from workpacket.model.lanes import LANES
-from workpacket.problem import Edit
-from workpacket.text.edits import apply_edits
-from workpacket.text.source import Source
+from workpacket.problem import Edit, WorkpacketError
+from workpacket.text.source import Source, apply_edits
 
 NAMES = ("WP-1-A-v1", "WP-1-A-v10", "WP-1-Ab-v1", "WP-2-Long-Name-v3", "WP-1-A")
 BASES = ("WP-1-A", "WP-1-Ab", "WP-2-Long-Name", "WP-9-New")

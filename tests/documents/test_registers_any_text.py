@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from workpacket.documents.document import read_document
 from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
-from workpacket.rules.engine import all_rules, examine
 from workpacket.rules.repair import RepairRefused, repair
-from workpacket.rules.rule import DocumentRule
+from workpacket.rules.rule import DocumentRule, all_rules, examine
 from workpacket.shell.package_files import schemas
 from workpacket.text.source import Source
 

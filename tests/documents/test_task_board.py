@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from workpacket.documents.task_board import BoardEntry, BoardSection, TaskBoard
 from workpacket.problem import Edit
-from workpacket.text.edits import apply_edits
-from workpacket.text.source import Source
+from workpacket.text.source import Source, apply_edits
 
 BOARD = """# Board
 

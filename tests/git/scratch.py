@@ -8,8 +8,7 @@ import subprocess
 from io import FileIO
 from pathlib import Path
 
-from workpacket.git.repository import Repository, find_repository
-from workpacket.git.revisions import commit_at
+from workpacket.git.repository import Repository, commit_at, find_repository
 
 _DATE = "2026-01-01T00:00:00Z"
 # What no test looks at: whether it is time to tidy up (a process for each commit), and the hooks that are samples.

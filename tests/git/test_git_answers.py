@@ -10,8 +10,8 @@ import pytest
 import git_answers
 from git.scratch import commit, copy_of, git, make_repository
 from git_answers import answered
-from workpacket.errors import WorkpacketError
 from workpacket.git.run import Answer
+from workpacket.problem import WorkpacketError
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from git.scratch import commit, git, make_repository
-from workpacket.errors import WorkpacketError
-from workpacket.git import objects, revisions
+from workpacket.git import objects
 from workpacket.git import repository as git_repository
 from workpacket.git.objects import (
     ChangedPath,
@@ -25,14 +24,15 @@ from workpacket.git.objects import (
     read_objects,
     status,
 )
-from workpacket.git.repository import Repository, find_repository
-from workpacket.git.revisions import (
+from workpacket.git.repository import (
     Branch,
+    Repository,
     add_branch,
     add_worktree,
     commit_of,
     current_branch,
     default_branch,
+    find_repository,
     head_commit,
     is_ancestor,
     list_worktrees,
@@ -41,6 +41,7 @@ from workpacket.git.revisions import (
     resolved,
 )
 from workpacket.git.run import Answer, run_git
+from workpacket.problem import WorkpacketError
 
 NOBODY = "0" * 40
 IMPOSSIBLE_BRANCHES = (
@@ -307,7 +308,7 @@ def test_what_a_full_id_names_is_asked_once_and_what_a_name_names_every_time(
         asked.append(words[0])
         return run_git(folder, *words, **options)
 
-    for module in (git_repository, revisions, objects):
+    for module in (git_repository, objects):
         monkeypatch.setattr(module, "run_git", counted)
     first = commit_of(repository, "main")
     for _ in range(2):

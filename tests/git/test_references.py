@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from git.scratch import commit, git, make_repository
-from workpacket.errors import WorkpacketError
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_at, symbolic_target
+from workpacket.git.repository import Repository, commit_at, symbolic_target
 from workpacket.git.run import Answer, run_git
+from workpacket.problem import WorkpacketError
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def without_git(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_words: object, **_options: object) -> Answer:
         raise AssertionError("git was started")
 
-    monkeypatch.setattr("workpacket.git.revisions.run_git", refuse)
+    monkeypatch.setattr("workpacket.git.repository.run_git", refuse)
 
 
 def said_by_git(repository: Repository, name: str) -> str | None:

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from git.scratch import commit, git, make_repository
-from workpacket.errors import WorkpacketError
-from workpacket.git.repository import Repository, find_repository, operation_in_progress
-from workpacket.git.revisions import head_commit
+from workpacket.git.repository import Repository, find_repository, head_commit, operation_in_progress
+from workpacket.problem import WorkpacketError
 
 
 def git_says(folder: Path) -> Repository:

@@ -8,10 +8,17 @@ from pathlib import Path
 import pytest
 
 from git.scratch import commit, git, make_repository
-from workpacket.errors import WorkpacketError
-from workpacket.git.repository import Repository, find_repository
-from workpacket.git.revisions import commit_of, default_branch, main_remote, tip_of, without_remote
+from workpacket.git.repository import (
+    Repository,
+    commit_of,
+    default_branch,
+    find_repository,
+    main_remote,
+    tip_of,
+    without_remote,
+)
 from workpacket.git.run import run_git
+from workpacket.problem import WorkpacketError
 
 
 @pytest.fixture

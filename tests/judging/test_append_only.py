@@ -13,8 +13,8 @@ from judging.repositories import Tree, Written, laid_out
 from ledger.stories import Story
 from workpacket.git.objects import blob_id
 from workpacket.problem import Problem
-from workpacket.shell.judging import append_only
-from workpacket.shell.judging.append_only import judge_append_only
+from workpacket.shell.judging import merged_tree
+from workpacket.shell.judging.merged_tree import judge_append_only
 
 EVENT, LATER = ".GOV/log/WP-1-A-v1/a.json", ".GOV/log/WP-1-A-v1/b.json"
 YES, NO = envelope(), envelope(decision="reject")
@@ -194,7 +194,7 @@ def test_a_no_is_never_taken_back(past: Past, data: bytes) -> None:
 
 @pytest.mark.parametrize("few", [0, 1, 2])
 def test_of_very_many_events_the_whole_log_is_looked_at(past: Past, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
-    monkeypatch.setattr(append_only, "_FEW", few)
+    monkeypatch.setattr(merged_tree, "_FEW", few)
     assert past.said(OLD) == REVERTED
 
 

@@ -15,11 +15,11 @@ from lifecycle.governed import TOKENS_COUNT, Governed, govern
 from lifecycle.world import packet_text
 from softkeys import shared_key
 from workpacket.approvals.sshsig import EVENT_NAMESPACE
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.event_checks import Around
 from workpacket.model.events import encode_event, event_id
+from workpacket.problem import WorkpacketError
 from workpacket.shell.approvals import event_approvals
 from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import find_governed

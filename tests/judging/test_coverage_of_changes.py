@@ -15,10 +15,10 @@ import pytest
 
 from judging.repositories import LINK, PROGRAM, SUBMODULE, Tree, Written
 from ledger.stories import Story
+from workpacket.cli.init import gov_just
 from workpacket.git.merging import trial_merges
 from workpacket.lifecycle.policy import CoveragePolicy, LifecyclePolicy
 from workpacket.model.events import LogEvent
-from workpacket.shell.governing.starter_files import gov_just
 from workpacket.shell.judging.coverage import coverage_problems, uncovered_paths
 
 pytestmark = pytest.mark.share(4)

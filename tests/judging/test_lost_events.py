@@ -12,10 +12,10 @@ import pytest
 
 from git.scratch import git, make_repository
 from ledger.stories import TX, Story
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.plan import Moment, Plan
+from workpacket.problem import WorkpacketError
 from workpacket.shell.judging import lost_events as subject
 from workpacket.shell.judging.lost_events import LostEvent, bring_back, lost_events
 

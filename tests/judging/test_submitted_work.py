@@ -18,7 +18,7 @@ from workpacket.lifecycle.facts import PacketFacts
 from workpacket.model.events import LogEvent
 from workpacket.model.ids import WorkPacketId
 from workpacket.shell.governed_files import GovernedFiles
-from workpacket.shell.judging.submissions import submitted_versions, submitted_work
+from workpacket.shell.judging.change import submitted_versions, submitted_work
 from workpacket.shell.work_done import described
 from workpacket.text.source import Source
 

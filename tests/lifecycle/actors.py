@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lifecycle.governed import TOKENS_COUNT, Governed, remembered
-from workpacket.shell.event_keys import make_event_key
+from workpacket.shell.keys import make_event_key
 
 NAME = "WP-1-Greeting-v1"
 PEOPLE = ("ann", "ben")

@@ -24,12 +24,11 @@ from workpacket.ledger.log import join_events
 from workpacket.lifecycle.authorship import CLAIMED, not_apart
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
-from workpacket.shell import event_keys
+from workpacket.shell import keys as shell_keys
 from workpacket.shell.approvals.subject import ApprovalSubject
 from workpacket.shell.approvals.uses import FirstAuthors, parties_of
-from workpacket.shell.event_keys import key_path, make_event_key
 from workpacket.shell.judging import log_verification
-from workpacket.shell.keys import find_key, signers_line
+from workpacket.shell.keys import find_key, key_path, make_event_key, signers_line
 from workpacket.text.toml_strict import plain_toml
 from workpacket.value import replace
 
@@ -155,8 +154,8 @@ def resigned(governed: Governed, monkeypatch: pytest.MonkeyPatch, key: Path, *wo
     """A command of an account that looks at another policy, in which this key may do everything."""
     monkeypatch.setenv("WORKPACKET_EVENT_KEY", str(key))
     with monkeypatch.context() as patch:
-        unasked = "workpacket.shell.event_keys.signed"
-        signed = event_keys.signed
+        unasked = "workpacket.shell.keys.signed"
+        signed = shell_keys.signed
         patch.setattr(unasked, lambda plan, _actors: signed(plan, read_actors(None)))
         governed.done(*words)
     monkeypatch.delenv("WORKPACKET_EVENT_KEY")

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from lifecycle.governed import TOKENS_COUNT, Governed, remembered
-from workpacket.errors import WorkpacketError
 from workpacket.git.merging import trial_merges
 from workpacket.git.repository import find_repository
 from workpacket.model import exits
+from workpacket.problem import WorkpacketError
 
 pytestmark = pytest.mark.share(4)
 

@@ -19,13 +19,13 @@ import pytest
 from lifecycle.governed import Governed, Quiet, govern
 from shell.crashes import NOTHING_HELD
 from shell.simulated_disk import Fault, Faults, Killed, SimulatedDisk
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.plan import Plan
+from workpacket.problem import WorkpacketError
 from workpacket.report.catalogue import catalogue
 from workpacket.shell.transactions.journal import open_workspace, write_file
 from workpacket.shell.transactions.recovery import finish_pending
-from workpacket.shell.transactions.safe_paths import split_path
+from workpacket.shell.transactions.storage import split_path
 from workpacket.shell.transactions.transaction import Transaction
 
 NAME, NEXT = "WP-1-Greeting-v1", "WP-1-Greeting-v2"

@@ -256,8 +256,9 @@ def test_a_lock_that_is_held_says_by_whom_and_since_when(governed: Governed) -> 
     before = governed.files()
     with writing(find_repository(governed.root, {}), "claim"):
         impatient = (
-            "from workpacket.shell.transactions import locks, transaction\n"
-            "transaction.writer_lock = lambda *words, wait: locks.writer_lock(*words, wait=0.1)\n"
+            "from workpacket.shell.transactions import transaction\n"
+            "kept = transaction.writer_lock\n"
+            "transaction.writer_lock = lambda *words, wait: kept(*words, wait=0.1)\n"
             "from workpacket.cli.main import console; console()"
         )
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

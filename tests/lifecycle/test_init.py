@@ -14,7 +14,8 @@ import yaml
 from git.scratch import git
 from lifecycle.governed import QA, Governed
 from lifecycle.world import ADDED
-from workpacket.cli.init import instructions, skills
+from workpacket.cli import init
+from workpacket.cli.init import instructions, read_package, skills
 from workpacket.lifecycle.init import AGENTS, BEGIN, END, known_digest, marked
 from workpacket.lifecycle.policy import AddedGate, LifecyclePolicy
 from workpacket.lifecycle.starter_documents import (
@@ -30,8 +31,6 @@ from workpacket.lifecycle.starter_documents import (
 from workpacket.lifecycle.transitions import ADVANCED, CAME_FROM, transitions
 from workpacket.model import exits
 from workpacket.model.layout import POLICY_PATH
-from workpacket.shell.governing import starter_files
-from workpacket.shell.governing.starter_files import read_package
 from workpacket.shell.package_files import SHIPPED, read_shipped
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +52,7 @@ def once_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
     known = read_shipped()
     known[PROTOCOL] |= {known_digest(OLDER)}
     known[AGENTS] |= {known_digest(marked("An older section."))}
-    monkeypatch.setattr(starter_files, "read_shipped", lambda: known)
+    monkeypatch.setattr(init, "read_shipped", lambda: known)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

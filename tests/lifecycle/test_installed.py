@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.init import pinned, requirement_of, without_requirement, written_in
+from workpacket.problem import WorkpacketError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 DIGEST = "ab" * 32

@@ -26,7 +26,6 @@ from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]  # it
 
 from workpacket.approvals.envelope import PAYLOAD_TYPE, pae
 from workpacket.approvals.fields import encode_base64
-from workpacket.errors import WorkpacketError
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import read_log
 from workpacket.lifecycle.attestations import (
@@ -41,6 +40,7 @@ from workpacket.lifecycle.attestations import (
 )
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.events import Actor, LogEvent
+from workpacket.problem import WorkpacketError
 from workpacket.value import replace
 
 LISTED = Path(__file__).with_name("tampered_statements.jsonl")

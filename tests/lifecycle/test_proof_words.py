@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from workpacket.errors import WorkpacketError
+from workpacket.problem import WorkpacketError
 from workpacket.shell.governing.proof_process import proof_words
 
 pytestmark = pytest.mark.share(5)

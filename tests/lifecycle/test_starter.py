@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from lifecycle.governed import Governed
+from workpacket.cli.init import gov_just
 from workpacket.lifecycle.activation import ITEMS
 from workpacket.lifecycle.starter_documents import GOV_JUST, STUB_TEMPLATE, protocols
 from workpacket.lifecycle.transitions import TRANSITIONS
-from workpacket.shell.governing.starter_files import gov_just
 
 ROOT = Path(__file__).parents[2]
 PAGES = dict(protocols())

@@ -9,8 +9,7 @@ from rules.planted_repairs import lines_of
 from workpacket.documents.packet import Packet
 from workpacket.lifecycle.projections import lane_named, status_edits
 from workpacket.model.lanes import BUILT_IN
-from workpacket.text.edits import apply_edits
-from workpacket.text.source import Source
+from workpacket.text.source import Source, apply_edits
 
 LINE = "- **Status:** Ready for Dev"
 BELOW = (

@@ -19,8 +19,7 @@ from lifecycle.governed import Governed
 from lifecycle.signed import ALICE, NAME, POLICY, Signed
 from shell.agents import make_key_file
 from softkeys import SoftKey, make_key
-from workpacket.approvals.browser_answers import NewKey, decode_base64url, public_line
-from workpacket.approvals.webauthn import client_data_of
+from workpacket.approvals.webauthn import NewKey, client_data_of, decode_base64url, public_line
 from workpacket.cli import touch
 from workpacket.report.approval_text import TouchPage
 from workpacket.shell.one_shot_page import OneShotPage

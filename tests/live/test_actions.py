@@ -10,7 +10,7 @@ from audit.audited import STUB, STUCK, WORKED, Audited
 from lifecycle.governed import Quiet
 from live.serving import served
 from workpacket.cli.commands import resolve
-from workpacket.cli.live_acts import ACTS, APPROVE
+from workpacket.cli.live_readings import ACTS, APPROVE
 from workpacket.cli.main import load
 from workpacket.cli.options import parse
 

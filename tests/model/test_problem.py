@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workpacket.errors import WorkpacketError
-from workpacket.problem import NOWHERE, Edit, Fix, Location, Problem, by_remedy
+from workpacket.problem import NOWHERE, Edit, Fix, Location, Problem, WorkpacketError, by_remedy
 from workpacket.text.source import Source
 
 FIX = Fix((Edit(6, 9, "two"),), safe=True)

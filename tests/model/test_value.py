@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import pytest
 
-from workpacket.errors import WorkpacketError
+from workpacket.problem import WorkpacketError
 from workpacket.value import NOTHING, Value, replace
 
 

@@ -53,21 +53,21 @@ _NAMED_LINK = r"""_NAMED_LINK = lazy_pattern('\\[((?:\\\\.|[^\\[\\]\\\\])+)\\](:
 _WANTED = """wanted = {path: "HEAD's history has it" if path in passed else 'no branch has it'"""
 EQUIVALENT = (
     Equivalent(
-        "approvals/browser_answers.py",
+        "approvals/webauthn.py",
         "decode_base64url",
         "return base64.urlsafe_b64decode(text + '=' * (-len(text) % 4))",
         "return base64.urlsafe_b64decode(text + '=' * (-len(text) % 5))",
         "Python reads base64 with more padding than it needs",
     ),
     Equivalent(
-        "approvals/allowed_signers.py",
+        "approvals/sshsig.py",
         "",
         "_PATTERN_CHARACTERS = frozenset('*?!,')",
         "_PATTERN_CHARACTERS = frozenset('*?!,?')",
         "a set that holds the question mark already",
     ),
     Equivalent(
-        "approvals/allowed_signers.py",
+        "approvals/sshsig.py",
         "",
         _LINE,
         _LINE.removesuffix("')") + "!?')",
@@ -214,7 +214,7 @@ EQUIVALENT = (
         "more pages are read, and none of them changes the answer",
     ),
     Equivalent(
-        "shell/judging/append_only.py",
+        "shell/judging/merged_tree.py",
         "judge_append_only",
         "if head is not None and any((each.code == 'log_file_deleted' for each in found)):",
         "if head is not None:",
@@ -273,7 +273,7 @@ EQUIVALENT = (
         "both sides are written so, and two names that differ still differ",
     ),
     Equivalent(
-        "shell/judging/append_only.py",
+        "shell/judging/merged_tree.py",
         "",
         "_FEW = 200",
         "_FEW = 201",
@@ -308,14 +308,14 @@ EQUIVALENT = (
         "a signature with a page is one of a token; the condition is there for the type checker",
     ),
     Equivalent(
-        "shell/judging/append_only.py",
+        "shell/judging/merged_tree.py",
         "judge_append_only",
         "if worktree or head is None or (not any((each.code == 'log_file_deleted' for each in found))):",
         "if worktree or head is None:",
         "where nothing is missing nothing was taken back; looking for it takes time",
     ),
     Equivalent(
-        "shell/judging/append_only.py",
+        "shell/judging/merged_tree.py",
         "_undone",
         "wanted = {path: 'A' if letter == 'D' else 'D' for path, letter in changes.items() if letter in 'AD'}",
         "wanted = {path: 'A' if letter == 'D' else 'D' for path, letter in changes.items() if letter in 'ADx'}",
@@ -323,7 +323,7 @@ EQUIVALENT = (
     ),
     *(
         Equivalent(
-            "shell/judging/submissions.py",
+            "shell/judging/change.py",
             where,
             "head = head_commit(repository) or ''",
             "head = head_commit(repository)",
@@ -332,35 +332,35 @@ EQUIVALENT = (
         for where in ("submitted_work", "submitted_versions")
     ),
     Equivalent(
-        "shell/judging/submissions.py",
+        "shell/judging/change.py",
         "submitted_work",
         _DESCRIBED,
         _DESCRIBED.replace(" or ''", ""),
         "a submission names its commit; the condition is there for the type checker",
     ),
     Equivalent(
-        "shell/judging/submissions.py",
+        "shell/judging/change.py",
         "submitted_versions",
         "versions = changes_before(repository, head, path, options=options, form='%H')",
         "versions = changes_before(repository, head, path, options=options, form='%Hx')",
         "only the changes of each commit are read here, and not its name",
     ),
     Equivalent(
-        "shell/judging/submissions.py",
+        "shell/judging/change.py",
         "submitted_work",
         "if commit is None or fork is None:",
         "if fork is None:",
         "without a commit there is no fork; the condition is there for the type checker",
     ),
     Equivalent(
-        "shell/judging/append_only.py",
+        "shell/judging/merged_tree.py",
         "_undone",
         "paths = tuple(wanted) if len(wanted) <= _FEW else (LOG_FOLDER,)",
         "paths = tuple(wanted) if not len(wanted) <= _FEW else (LOG_FOLDER,)",
         "how many paths are named on a command line changes no answer",
     ),
     Equivalent(
-        "shell/judging/append_only.py",
+        "shell/judging/merged_tree.py",
         "_undone",
         "paths = tuple(wanted) if len(wanted) <= _FEW else (LOG_FOLDER,)",
         "paths = tuple(wanted) if len(wanted) < _FEW else (LOG_FOLDER,)",
@@ -486,7 +486,7 @@ EQUIVALENT = (
         "asking about the other paths changes no answer, and takes time",
     ),
     Equivalent(
-        "shell/judging/append_only.py",
+        "shell/judging/merged_tree.py",
         "_undone",
         "wanted = {path: 'A' if letter == 'D' else 'D' for path, letter in changes.items() if letter in 'AD'}",
         "wanted = {path: 'A' if letter == 'D' else 'D' for path, letter in changes.items()}",

@@ -20,10 +20,7 @@ class Group(NamedTuple):
     tests: tuple[str, ...]
 
 
-_APPROVALS = (
-    "allowed_signers browser_answers decide envelope facts fields keys policy primitives sigstore "
-    "sshsig statement verify webauthn"
-)
+_APPROVALS = "decide envelope facts fields keys policy sigstore sshsig verify webauthn"
 GROUPS = (
     Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "corpora/attacks")),
     Group(
@@ -82,20 +79,19 @@ GROUPS = (
             "lifecycle/test_transitions.py::test_a_gate_without_a_judge_names_the_file_to_edit",
         ),
     ),
-    Group(("shell/judging/merged_tree.py",), ("judging/test_merged_tree.py",)),
     Group(
         ("shell/judging/coverage.py",),
         ("judging/test_coverage_of_changes.py", "judging/test_coverage_of_the_specification.py"),
     ),
     Group(
-        ("shell/judging/append_only.py",),
+        ("shell/judging/merged_tree.py",),
         (
+            "judging/test_merged_tree.py",
             "judging/test_append_only.py",
             "judging/test_coverage_of_changes.py::test_a_landing_is_taken_back_as_a_whole",
             "judging/test_coverage_of_changes.py::test_a_landing_that_was_taken_back_comes_back_as_a_whole",
         ),
     ),
-    Group(("shell/judging/submissions.py",), ("judging/test_submitted_work.py",)),
     Group(
         ("shell/judging/landed_work.py",),
         ("judging/test_landed_work.py", "judging/test_coverage_of_the_specification.py"),
@@ -122,6 +118,7 @@ GROUPS = (
         ("shell/judging/change.py",),
         (
             "judging/test_change.py",
+            "judging/test_submitted_work.py",
             "lifecycle/test_change.py",
             "lifecycle/test_log_checkpoints.py::test_a_checkpoint_says_how_much_is_vouched_for_and_by_whom",
             "trust/test_judging.py",

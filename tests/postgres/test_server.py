@@ -223,7 +223,7 @@ from workpacket.runtime.errors import LeaseHeld, LeaseLost
 from workpacket.runtime import Runtime, Settings
 from workpacket.runtime.stores.postgres.store import PostgresStore
 from workpacket.runtime.testing import Writer
-from workpacket.runtime.clock import SystemClock
+from workpacket.runtime.holders import SystemClock
 url, skew, who = sys.argv[1], float(sys.argv[2]), sys.argv[3]
 class Skewed(SystemClock):
     def now(self): return super().now() + int(skew * 1e6)

@@ -17,8 +17,7 @@ from workpacket.report.approval_text import (
     render_told,
     word_by_word,
 )
-from workpacket.report.escape import escape
-from workpacket.report.terminal import Style, text_width
+from workpacket.report.terminal import Style, escape, text_width
 
 NARROW = Style(width=40)
 WIDTHS = st.integers(30, 200)

@@ -9,7 +9,7 @@ import pytest
 from workpacket.model import exits, reason_tables
 from workpacket.model.reasons import Reason, Registry
 from workpacket.report.catalogue import TABLES, Catalogue, catalogue, table
-from workpacket.rules.engine import all_rules
+from workpacket.rules.rule import all_rules
 
 MODULES = [module.name for module in pkgutil.iter_modules(reason_tables.__path__)]
 

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 from workpacket.problem import Edit
 from workpacket.report.diff import NO_NEWLINE, render_diff
-from workpacket.report.escape import hidden
-from workpacket.report.terminal import Style
-from workpacket.text.edits import apply_edits
-from workpacket.text.source import Source
+from workpacket.report.terminal import Style, hidden
+from workpacket.text.source import Source, apply_edits
 
 TEN = "".join(f"line {number}\n" for number in range(1, 11))
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from report.samples import texts
-from workpacket.report.escape import escape, escape_lines, hidden, without_surrogates
+from workpacket.report.terminal import escape, escape_lines, hidden, without_surrogates
 
 # UAX #9, table 4: every explicit directional formatting character.
 EXPLICIT_BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"

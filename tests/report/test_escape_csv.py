@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workpacket.report.escape import csv_text
+from workpacket.report.terminal import csv_text
 
 
 def read(text: str) -> list[list[str]]:

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from report.samples import texts
-from workpacket.report.escape import hidden
-from workpacket.report.terminal import text_width
+from workpacket.report.terminal import hidden, text_width
 from workpacket.report.text import CUT, TAB, excerpt
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 
 from report.samples import texts
-from workpacket.errors import WorkpacketError
-from workpacket.report.escape import hidden
-from workpacket.report.terminal import Style, render_failure
+from workpacket.problem import WorkpacketError
+from workpacket.report.terminal import Style, hidden, render_failure
 
 
 def test_a_failure_names_file_fault_code_and_help() -> None:

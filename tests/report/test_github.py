@@ -9,8 +9,8 @@ from hypothesis import given
 from report.samples import STUB, finding, outcome, outcomes
 from workpacket.problem import Severity
 from workpacket.report.ci import ANNOTATIONS_PER_LEVEL, render_github
-from workpacket.report.escape import hidden
 from workpacket.report.outcome import CheckOutcome
+from workpacket.report.terminal import hidden
 
 COMMAND = re.compile(r"::(?P<name>[a-z]+)(?: (?P<properties>[^:]*))?::(?P<data>.*)")
 

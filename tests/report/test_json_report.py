@@ -14,9 +14,9 @@ from jsonschema.exceptions import ValidationError
 from report.samples import PACKET, STUB, finding, fix, outcome, outcomes
 from workpacket import __version__
 from workpacket.problem import Edit
-from workpacket.report.escape import hidden
 from workpacket.report.json_report import render_check, render_envelope
 from workpacket.report.outcome import CheckOutcome
+from workpacket.report.terminal import hidden
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 
 from report.samples import PACKET, REASONS, finding, fix, outcome, outcomes
-from workpacket.report.escape import hidden
 from workpacket.report.outcome import CheckOutcome
+from workpacket.report.terminal import hidden
 from workpacket.report.text import CodeCount, code_counts, render_statistics
 
 FOUND = (

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from report.samples import PACKET, STUB, finding, fix, outcome, outcomes
 from workpacket.problem import Severity
-from workpacket.report.escape import hidden
 from workpacket.report.outcome import CheckOutcome
-from workpacket.report.terminal import NARROWEST, Style, text_width
+from workpacket.report.terminal import NARROWEST, Style, hidden, text_width
 from workpacket.report.text import render_text, shown_path, summary
 
 # Place, severity and code are one search term and never broken.

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workpacket.report.escape import hidden
+from workpacket.report.terminal import hidden
 from workpacket.report.tool_text import PAGE, page_of, pages_of
 
 LIST = Path(__file__).parents[1] / "corpora/agents/hostile_texts.jsonl"

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from report.samples import texts
-from workpacket.report.escape import escape
-from workpacket.report.terminal import text_width, wrap
+from workpacket.report.terminal import escape, text_width, wrap
 
 
 @pytest.mark.parametrize(

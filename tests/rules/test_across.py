@@ -14,8 +14,8 @@ from workpacket.documents.places import kind_of
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import LANES, SECTIONS
 from workpacket.problem import Problem
-from workpacket.rules.engine import across
 from workpacket.rules.repository import IdSuggestions, RepositorySummaries
+from workpacket.rules.rule import across
 from workpacket.text.source import Source
 
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"

@@ -15,7 +15,7 @@ from rules.archive import Case, read_case
 from workpacket.cli.fmt import fix_files
 from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
-from workpacket.rules.engine import all_rules
+from workpacket.rules.rule import all_rules
 from workpacket.rules.settings import CheckSettings
 from workpacket.shell.cache import Cache
 from workpacket.shell.checking import check

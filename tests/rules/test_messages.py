@@ -21,8 +21,7 @@ from workpacket.documents import batch, gate_logs, role_progress
 from workpacket.documents.document import KINDS
 from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN
 from workpacket.rules.batch import SEVERITIES
-from workpacket.rules.engine import all_rules
-from workpacket.rules.rule import DocumentRule, ReferenceRule
+from workpacket.rules.rule import DocumentRule, ReferenceRule, all_rules
 from workpacket.text.schema import SchemaSet
 
 SCHEMAS = HERE.parents[1] / "schemas"

@@ -15,8 +15,8 @@ import pytest
 from git.scratch import commit, git, make_repository
 from runtime.worlds import World
 from workpacket.cli.main import main
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
+from workpacket.problem import WorkpacketError
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.commit_checkpoint import (
     OWN_FOLDERS,

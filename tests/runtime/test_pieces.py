@@ -19,14 +19,13 @@ from hypothesis import strategies as st
 
 import workpacket.runtime
 from runtime.worlds import World
-from workpacket.errors import WorkpacketError
+from workpacket.problem import WorkpacketError
 from workpacket.runtime import Retry, RunBlocked, RunCancelled, Runtime, Settings
 from workpacket.runtime.attempts.relay import run_command
 from workpacket.runtime.attempts.steps import Scope, name_and_function
 from workpacket.runtime.catalog import stream_name, stream_prefix
-from workpacket.runtime.clock import SystemClock, boot_id
 from workpacket.runtime.errors import LogDamaged, NewerSchema, RuntimeFault, StoreUnavailable
-from workpacket.runtime.holders import is_certainly_dead, this_process
+from workpacket.runtime.holders import SystemClock, boot_id, is_certainly_dead, this_process
 from workpacket.runtime.records.events import KINDS, Event, NewEvent, RecordKind, current, sealed_event
 from workpacket.runtime.records.state import fold
 from workpacket.runtime.resume.observe import FactsObserver
@@ -74,7 +73,7 @@ def test_a_process_of_another_user_is_not_taken_for_dead(monkeypatch: pytest.Mon
 
 def test_the_boot_has_a_name_even_where_the_system_has_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert boot_id()
-    monkeypatch.setattr("workpacket.runtime.clock._BOOT_ID", tmp_path / "missing")
+    monkeypatch.setattr("workpacket.runtime.holders._BOOT_ID", tmp_path / "missing")
     assert boot_id().startswith("boot-")
 
 

@@ -607,7 +607,7 @@ def test_an_index_entry_that_points_elsewhere_is_not_followed(path: Path) -> Non
 
 def test_a_lease_of_another_boot_has_ended(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     SQLiteStore(path).acquire(STREAM, "one", 3600)
-    monkeypatch.setattr("workpacket.runtime.clock.boot_id", lambda: "another boot")
+    monkeypatch.setattr("workpacket.runtime.holders.boot_id", lambda: "another boot")
     store = SQLiteStore(path)
     assert store.lease(STREAM) is None
     assert store.acquire(STREAM, "two", 30).token == 2

@@ -13,7 +13,7 @@ import pytest
 
 from shell.crashes import AFTER, BEFORE, carry_out, fresh_disk, killed, kills, recover, strike, verdict
 from shell.simulated_disk import Fault, Faults, SimulatedDisk
-from workpacket.errors import WorkpacketError
+from workpacket.problem import WorkpacketError
 
 NOTHING_CHANGED = ("no_space_left", "disk_failed", "permission_denied")
 WRITING = ("create", "write", "sync", "replace", "remove", "make_folder", "sync_folder", "set_mode")

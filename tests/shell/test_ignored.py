@@ -9,8 +9,7 @@ import pytest
 
 from git.scratch import git, make_repository
 from workpacket.cli.main import main
-from workpacket.git.repository import find_repository
-from workpacket.git.revisions import is_ignored
+from workpacket.git.repository import find_repository, is_ignored
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from ledger.stories import Story
-from workpacket.errors import WorkpacketError
 from workpacket.model.layout import LOG_FOLDER
+from workpacket.problem import WorkpacketError
 from workpacket.shell import cache as cache_module
 from workpacket.shell import kept_logs
 from workpacket.shell.cache import NO_CACHE, Cache, CachedOutput, RestsOn

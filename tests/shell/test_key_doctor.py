@@ -10,8 +10,7 @@ import pytest
 from shell.agents import add_to_agent, make_key_file, running_agent
 from workpacket.approvals.keys import read_key_fields
 from workpacket.approvals.sshsig import read_signature, unarmor
-from workpacket.errors import WorkpacketError
-from workpacket.problem import Problem
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.shell.keys import (
     LADDER,
     TRIAL_NAMESPACE,

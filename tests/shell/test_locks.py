@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 
 from git.scratch import make_repository
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
-from workpacket.shell.transactions.locks import writer_at_work, writer_lock
+from workpacket.problem import WorkpacketError
+from workpacket.shell.transactions.transaction import writer_at_work, writer_lock
 
 TOOLS = Path(__file__).parents[2] / "tools"
 HOLDER = """
 import sys, time
 from pathlib import Path
 from workpacket.git.repository import Repository
-from workpacket.shell.transactions.locks import writer_lock
+from workpacket.shell.transactions.transaction import writer_lock
 root = Path(sys.argv[1])
 with writer_lock(Repository(root, root / ".git", root / ".git"), "activate WP-1-Kettle-v1"):
     print("held", flush=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from workpacket.errors import WorkpacketError
+from workpacket.problem import WorkpacketError
 from workpacket.shell import one_shot_page as module
 from workpacket.shell.one_shot_page import OneShotPage, Shown, Told, one_shot_page
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from workpacket.errors import WorkpacketError
-from workpacket.shell.transactions.safe_paths import Tree, split_path
-from workpacket.shell.transactions.storage import PosixStorage
+from workpacket.problem import WorkpacketError
+from workpacket.shell.transactions.storage import PosixStorage, Tree, split_path
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 from shell.agents import add_to_agent, make_key_file, running_agent, second_opinion
 from softkeys import shared_key
 from workpacket.approvals.sshsig import NAMESPACE, SshSignature, check_signature, read_signature
-from workpacket.errors import WorkpacketError
 from workpacket.model.reason_tables.approval import SIGNING
+from workpacket.problem import WorkpacketError
 from workpacket.shell.keys import WAITED, _other_writer, find_ssh_keygen, run_openssh, sign
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)

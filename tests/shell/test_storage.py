@@ -10,8 +10,14 @@ from pathlib import Path
 import pytest
 
 from shell.simulated_disk import SimulatedDisk
-from workpacket.shell.transactions.storage import Folder, NotRegular, PosixStorage, Storage, platform_storage
-from workpacket.shell.transactions.storage_windows import WindowsStorage
+from workpacket.shell.transactions.storage import (
+    Folder,
+    NotRegular,
+    PosixStorage,
+    Storage,
+    WindowsStorage,
+    platform_storage,
+)
 
 
 @pytest.fixture(params=[PosixStorage, WindowsStorage, SimulatedDisk])

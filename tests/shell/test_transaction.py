@@ -11,15 +11,14 @@ import pytest
 from git.scratch import commit, git, make_repository
 from ledger.stories import PACKET, TX, Story
 from shell.simulated_disk import Killed
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.events import LogEvent
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest, log_seen
+from workpacket.problem import WorkpacketError
 from workpacket.shell.transactions import recovery, transaction
 from workpacket.shell.transactions.journal import Record
 from workpacket.shell.transactions.recovery import recover, unfinished
-from workpacket.shell.transactions.safe_paths import Tree
-from workpacket.shell.transactions.storage import Folder, PosixStorage
+from workpacket.shell.transactions.storage import Folder, PosixStorage, Tree
 from workpacket.shell.transactions.transaction import writing
 
 BOARD = ".GOV/TASK_BOARD.md"

@@ -27,8 +27,7 @@ from lifecycle.governed import TOKENS_COUNT, Clock, Quiet, Result
 from lifecycle.landings import name_of
 from lifecycle.signed import GATES, VICTOR, Signed
 from simulation.story import CRLF, PARTS, WRONG_CLOCK, Step, Story, shortened
-from workpacket.git.repository import find_repository
-from workpacket.git.revisions import commit_at
+from workpacket.git.repository import commit_at, find_repository
 from workpacket.ledger.fold import PacketState, fold
 from workpacket.ledger.log import read_log
 from workpacket.model.plan import Moment
@@ -745,7 +744,7 @@ def _codes(result: Result) -> set[str]:
 @contextmanager
 def suppress_refusal(team: Team, what: str) -> Iterator[None]:
     """An approval that cannot be given, because there is nothing to approve, is not given."""
-    from workpacket.errors import WorkpacketError
+    from workpacket.problem import WorkpacketError
 
     try:
         yield

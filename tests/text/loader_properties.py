@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator
 import yaml
 
 from text.reading import PARSERS, exactly, outline, parsed_by, paths, source_of
-from workpacket.documents.front_matter_document import read_front_matter
-from workpacket.text.edits import apply_edits
+from workpacket.documents.structured import read_front_matter
 from workpacket.text.json_strict import load_json
-from workpacket.text.source import Loaded, Node, Plain, Scalar, Source
+from workpacket.text.source import Loaded, Node, Plain, Scalar, Source, apply_edits
 from workpacket.text.toml_strict import load_toml
 from workpacket.text.yaml_edit import (
     REMOVED,

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workpacket.problem import Edit
-from workpacket.text.edits import DROP_BOM, OverlappingEdits, apply_edits, compatible
-from workpacket.text.source import Source
+from workpacket.text.source import DROP_BOM, OverlappingEdits, Source, apply_edits, compatible
 
 TEXT = "0123456789"
 SPANS = st.tuples(st.integers(0, 10), st.integers(0, 10)).map(sorted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from text.reading import places, source_of
-from workpacket.documents.front_matter_document import read_front_matter
+from workpacket.documents.structured import read_front_matter
 from workpacket.text.source import Limits, Source
 
 READ = {

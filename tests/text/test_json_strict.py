@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from text.reading import JSON_TEXTS, exactly, places, source_of
-from workpacket.text.edits import apply_edits
 from workpacket.text.json_strict import load_json
-from workpacket.text.source import Limits, Node, Source
+from workpacket.text.source import Limits, Node, Source, apply_edits
 
 VALUES = st.recursive(
     st.one_of(

@@ -15,7 +15,6 @@ PARSERS = {"yaml", "tomllib", "markdown_it", "jsonschema"}
     "module",
     [
         "text.yaml_strict",
-        "documents.front_matter_document",
         "text.toml_strict",
         "text.json_strict",
         "text.yaml_edit",

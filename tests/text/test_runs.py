@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workpacket.problem import Edit, Fix
-from workpacket.text.edits import NotTogether, Replacement, TextRun, fix_of
+from workpacket.text.source import NotTogether, Replacement, TextRun, fix_of
 
 TEXT = "- A: one\n  two\n\n\n- B: three\r\n"
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from workpacket.problem import Edit
-from workpacket.text.edits import apply_edits
 from workpacket.text.second_reading import not_carried_over, unexpected_change
-from workpacket.text.source import Source
+from workpacket.text.source import Source, apply_edits
 
 LIST = "# T\n\n- one\n  - two\n- three\n"
 

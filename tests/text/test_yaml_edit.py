@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from text.reading import source_of
-from workpacket.documents.front_matter_document import read_front_matter
+from workpacket.documents.structured import read_front_matter
 from workpacket.text.source import Plain, Source
 from workpacket.text.yaml_edit import (
     CannotEdit,

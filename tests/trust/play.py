@@ -32,11 +32,11 @@ from shell.approvals.deciding import digest_of, drafted, revocation, written
 from trust.stages import GATES, NO_WAIVER, PEOPLE, Stage, Stages, opened
 from workpacket.approvals.envelope import pae, write_envelope
 from workpacket.approvals.sshsig import SshSignature, read_signature
-from workpacket.errors import WorkpacketError
 from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
 from workpacket.model.canonical import canonical_bytes
 from workpacket.model.events import Actor, ChangedFile
 from workpacket.model.plan import digest
+from workpacket.problem import WorkpacketError
 from workpacket.shell.keys import sign
 
 LANDINGS: Final = ("merge", "squash", "rebase")

@@ -32,6 +32,13 @@ REFUSED = {
     "A22": "not_committed",
     "A28": "attest_unfit",
     "A38": "path_twin",
+    "P01": "policy_moved",
+    "P18": "threshold_unmet",
+    "P22": "contract_changed",
+    "P24": "reapproval_unfit",
+    "P27": "log_moved",
+    "P28": "nonce_used",
+    "P38": "approval_missing",
 }
 KEPT = (
     "K2-verify",
@@ -45,6 +52,11 @@ KEPT = (
     "H5-X08",
     "N31",
     "N32",
+    "P02-control",
+    "P04-control",
+    "P12-control",
+    "P36-control",
+    "P39-control",
 )
 # A policy that nobody can read came onto the base; this branch brings back the one before.
 BROKEN = ("on main", "write {POLICY} 'no toml at all'", "commit", "branch x", "git checkout main~1 -- .GOV/policy")

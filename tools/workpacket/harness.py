@@ -15,8 +15,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from workpacket.errors import WorkpacketError
 from workpacket.model import exits
+from workpacket.problem import WorkpacketError
 
 __all__ = ["Claimed", "Condition", "Refused", "Submitted", "WorkPacket", "claim", "packets", "start", "submit", "why"]
 

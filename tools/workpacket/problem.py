@@ -1,8 +1,9 @@
 """A problem: what is wrong, where, and what to do about it. The same type is used from parsing to reporting.
 
-Readers, schemas, rules and gates return problems as values, because people want to see all of them at once; a command
-that cannot continue raises one (`workpacket.errors`). A problem is identified by its `code`, a reason code of the
-catalogue. The severity depends on the repository's settings, so it is assigned last.
+Readers, schemas, rules and gates return problems as values, because people want to see all of them at once. Exceptions
+mean that a command could not do what was requested: they end it, and their code determines the exit status. A problem
+is identified by its `code`, a reason code of the catalogue. The severity depends on the repository's settings, so it is
+assigned last.
 """
 
 from __future__ import annotations
@@ -13,6 +14,44 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Literal, TypeAlias  # takes 3 ms, and every command imports this module
+
+
+class WorkpacketError(Exception):
+    """A command cannot continue. `code` is a reason code of the catalogue, from which the exit status follows.
+
+    It has one `problem`, and is created from one (`raise WorkpacketError.of(problem)`) or from its parts.
+    """
+
+    def __init__(self, code: str, message: str, *, hint: str = "", path: str = "") -> None:
+        super().__init__(message)
+        self.problem = Problem(code, message, Location(path) if path else NOWHERE, hint)
+
+    @classmethod
+    def of(cls, problem: Problem) -> WorkpacketError:
+        error = WorkpacketError(problem.code, problem.message)
+        error.problem = problem
+        return error
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickling keeps the whole problem, not only its message, for another process."""
+        return WorkpacketError.of, (self.problem,)
+
+    @property
+    def code(self) -> str:
+        return self.problem.code
+
+    @property
+    def message(self) -> str:
+        return self.problem.message
+
+    @property
+    def hint(self) -> str:
+        return self.problem.hint
+
+    @property
+    def path(self) -> str:
+        return self.problem.path
+
 
 Severity: TypeAlias = "Literal['error', 'warning', 'info']"
 Confidence: TypeAlias = "Literal['certain', 'likely', 'possible']"

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from workpacket.approvals.decide import decide
-from workpacket.approvals.envelope import EnvelopeFile
+from workpacket.approvals.envelope import EnvelopeFile, Spec, Subject
 from workpacket.approvals.facts import GateFacts, LegacyUse, PacketLog, PolicyFiles
 from workpacket.approvals.fields import read_instant
 from workpacket.approvals.policy import judge_base, read_pin
-from workpacket.approvals.statement import Spec, Subject
 from workpacket.problem import Problem
 
 CORPUS = Path(__file__).parent

@@ -13,9 +13,9 @@ from workpacket.bridges.role_facts import fields_of, read_folder, scan_roles
 from workpacket.documents.batch import SATISFIED, BatchCheckpoint, BatchTasks, Task
 from workpacket.documents.batch_scope import normal_path, overlap, plan
 from workpacket.documents.document import read_document
-from workpacket.documents.front_matter_document import FrontMatterDocument
 from workpacket.documents.places import kind_of
 from workpacket.documents.role_progress import RoleProgress, front_of, is_open
+from workpacket.documents.structured import FrontMatterDocument
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.shell.tree import find_documents

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from corpora.real.real_files import corpus
 from text.reading import PARSERS, outline, parsed_by, paths
-from workpacket.documents.front_matter_document import read_front_matter
+from workpacket.documents.structured import read_front_matter
 from workpacket.text.source import Source
 from workpacket.text.yaml_edit import YamlText, append_item, insert_key, remove_item, set_scalar, yaml_text
 

@@ -22,7 +22,7 @@ from referencing import Registry, Resource
 
 from architecture.source_tree import ROOT
 from workpacket.documents.document import Document, read_document
-from workpacket.documents.front_matter_document import FrontMatterDocument, read_front_matter
+from workpacket.documents.structured import FrontMatterDocument, read_front_matter
 from workpacket.shell.checking import examine_bytes, load_findings
 from workpacket.shell.tree import find_documents
 from workpacket.text.source import Source

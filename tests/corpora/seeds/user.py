@@ -25,7 +25,7 @@ PROGRAMS = Path(sys.executable).parent
 PATIENCE = 60
 # The modules that the documentation tells users to import. Programs and tests of this folder import no others.
 PUBLIC = (
-    "workpacket.errors",
+    "workpacket.problem",
     "workpacket.runtime",
     "workpacket.runtime.model_sessions.session",
     "workpacket.runtime.step",

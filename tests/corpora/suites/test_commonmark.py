@@ -18,9 +18,8 @@ from text.markdown_documents import everything
 from text.markdown_oracle import seen_by_markdown_it, seen_by_us
 from workpacket.problem import Edit
 from workpacket.text.blocks import Block, walk
-from workpacket.text.edits import apply_edits
 from workpacket.text.markdown import parse_blocks, read_blocks
-from workpacket.text.source import Source
+from workpacket.text.source import Source, apply_edits
 
 EXAMPLES_IN_THE_SPECIFICATION = 655
 _EXAMPLE = re.compile(r"^`{32} example\n(.*?)^\.\n(.*?)^`{32}$", re.MULTILINE | re.DOTALL)

@@ -16,9 +16,16 @@ import pytest
 
 from softkeys import minimal, packed
 from workpacket.approvals.fields import Reader, WireFault
-from workpacket.approvals.keys import CurvePoint, EdwardsPoint, RsaNumbers, read_key_blob
-from workpacket.approvals.primitives import ecdsa_holds, ed25519_holds, rsa_holds
-from workpacket.errors import WorkpacketError
+from workpacket.approvals.keys import (
+    CurvePoint,
+    EdwardsPoint,
+    RsaNumbers,
+    ecdsa_holds,
+    ed25519_holds,
+    read_key_blob,
+    rsa_holds,
+)
+from workpacket.problem import WorkpacketError
 
 SUITES = os.environ.get("WORKPACKET_SUITES")
 

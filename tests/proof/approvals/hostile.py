@@ -8,7 +8,7 @@ from typing import NamedTuple
 from shell.agents import make_key_file
 from shell.approvals.story import ALICE, POLICY, WP, Story, codes, moment_in
 from workpacket.approvals.envelope import pae, write_envelope
-from workpacket.errors import WorkpacketError
+from workpacket.problem import WorkpacketError
 from workpacket.shell.approvals.facts import gate_verdict
 from workpacket.shell.keys import find_key, sign, signers_line
 from workpacket.value import replace

@@ -50,7 +50,7 @@ skew, who, url = float(sys.argv[1]), sys.argv[2], sys.argv[3]
 from workpacket.runtime import Runtime, Settings
 from workpacket.runtime.errors import LeaseHeld, LeaseLost
 from workpacket.runtime.testing import Writer
-from workpacket.runtime.clock import SystemClock
+from workpacket.runtime.holders import SystemClock
 class Skewed(SystemClock):
     def now(self): return super().now() + int(skew * 1e6)
     def ticks(self): return super().ticks() + skew

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from shell.crashes import PLAN
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
+from workpacket.problem import WorkpacketError
 from workpacket.shell.transactions.transaction import writing
 
 MARKER = Path("/workpacket-proof-marker")

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from workpacket.runtime.clock import random_id
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, PayloadErased, StoreCorrupt
+from workpacket.runtime.holders import random_id
 from workpacket.runtime.records.events import Event, IndexEntry, index_of, verified
 from workpacket.runtime.records.jcs import address_of
 from workpacket.runtime.stores.contract import (

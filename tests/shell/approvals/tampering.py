@@ -14,8 +14,8 @@ import pytest
 
 from git.scratch import git
 from shell.approvals.story import ALICE, BOB, POLICY, REFINEMENT_PATH, WP, Story
-from workpacket.errors import WorkpacketError
 from workpacket.model.plan import Moment
+from workpacket.problem import WorkpacketError
 from workpacket.shell import actor as clock
 from workpacket.shell import cache
 

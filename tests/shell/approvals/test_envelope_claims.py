@@ -11,7 +11,7 @@ from workpacket.approvals.facts import Verdict
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals import envelopes
 from workpacket.shell.approvals.facts import gate_verdict, open_approvals
-from workpacket.shell.transactions.safe_paths import Tree
+from workpacket.shell.transactions.storage import Tree
 
 OTHER = "WP-2-Lexer-v1"
 

@@ -14,7 +14,7 @@ import pytest
 from git.scratch import commit, git, make_repository
 from judging.repositories import Written
 from ledger.stories import COMMIT, A, B, C, Story
-from workpacket.approvals.statement import RepositoryName, Statement, Subject
+from workpacket.approvals.envelope import RepositoryName, Statement, Subject
 from workpacket.documents.packet import SpecAnchor
 from workpacket.documents.spec_pointer import passages
 from workpacket.git.repository import Repository

@@ -23,8 +23,8 @@ from shell.approvals.story import (
 )
 from workpacket.approvals.facts import Verdict
 from workpacket.documents.refinement import tokens_of
-from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
+from workpacket.problem import WorkpacketError
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.decisions import redraft
 from workpacket.shell.approvals.facts import gate_verdict, open_approvals

@@ -17,13 +17,13 @@ from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
 from workpacket.approvals.actors import KIND_IN_EVENTS, Actors
-from workpacket.approvals.allowed_signers import Signer
 from workpacket.approvals.fields import CLOCK_SKEW, decode_base64, string
 from workpacket.approvals.keys import EdwardsPoint
 from workpacket.approvals.policy import Trusted
 from workpacket.approvals.sshsig import (
     CHECKPOINT_NAMESPACE,
     EVENT_NAMESPACE,
+    Signer,
     SshSignature,
     check_signature,
     read_signature,

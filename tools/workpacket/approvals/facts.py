@@ -16,8 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
-    from workpacket.approvals.envelope import EnvelopeFile
-    from workpacket.approvals.statement import Spec, Subject
+    from workpacket.approvals.envelope import EnvelopeFile, Spec, Subject
     from workpacket.approvals.verify import Judged
     from workpacket.problem import Problem
 

@@ -17,8 +17,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final, NoReturn
 
-from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.problem import WorkpacketError
 
 LONGEST_NAME = 255
 

@@ -1,8 +1,11 @@
-"""SSH public keys: the types that may approve, and those that are too weak.
+"""SSH public keys: the types that may approve, those that are too weak, and their signature schemes.
 
 Kinds: ed25519, ECDSA on the three NIST curves, RSA of 3072 bits and more, and the two types on FIDO tokens (`sk-...`).
 Certificates are refused. A key is identified by its blob, which is unique because every field has only one accepted
 form.
+
+The signature schemes are those of `cryptography`. They are imported only when a signature is verified, and only the
+scheme that it uses: most are Ed25519.
 """
 
 from __future__ import annotations
@@ -12,8 +15,8 @@ import re
 from typing import TypeAlias
 
 from workpacket.approvals.fields import Reader, WireFault, decode_base64, encode_base64
-from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.problem import WorkpacketError
 from workpacket.value import Value
 
 # About as strong as ed25519 and P-256. NIST accepts 2048 bits only until 2030.
@@ -171,3 +174,58 @@ def _application(fields: Reader, *, in_pages: bool = False) -> str:
             "fido_application_wrong", f"the key belongs to {application!r}, not to {FIDO_APPLICATION!r}"
         )
     return application
+
+
+def ed25519_holds(point: EdwardsPoint, proof: bytes, signed: bytes) -> bool:
+    from cryptography.exceptions import InvalidSignature  # loading `cryptography` takes 25 ms
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        Ed25519PublicKey.from_public_bytes(point.data).verify(proof, signed)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def ecdsa_holds(point: CurvePoint, proof: bytes, signed: bytes) -> bool:
+    """Whether the signature is valid; False also for a point that is not on its curve."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+
+    curves: dict[str, tuple[ec.EllipticCurve, hashes.HashAlgorithm]] = {
+        "nistp256": (ec.SECP256R1(), hashes.SHA256()),
+        "nistp384": (ec.SECP384R1(), hashes.SHA384()),
+        "nistp521": (ec.SECP521R1(), hashes.SHA512()),
+    }
+    curve, algorithm = curves[point.curve]
+    numbers = Reader(proof)
+    r, s = numbers.positive(), numbers.positive()
+    try:
+        key = ec.EllipticCurvePublicKey.from_encoded_point(curve, point.data)
+        key.verify(encode_dss_signature(r, s), signed, ec.ECDSA(algorithm))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def ecdsa_numbers(encoded: bytes) -> tuple[int, int]:
+    """Return the two numbers of a signature as browsers encode it; raise `ValueError` for other bytes."""
+    from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+
+    return decode_dss_signature(encoded)
+
+
+def rsa_holds(numbers: RsaNumbers, hash_name: str, proof: bytes, signed: bytes) -> bool:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+    known: dict[str, hashes.HashAlgorithm] = {"sha256": hashes.SHA256(), "sha512": hashes.SHA512()}
+    try:
+        key = rsa.RSAPublicNumbers(numbers.exponent, numbers.modulus).public_key()
+        key.verify(proof, signed, padding.PKCS1v15(), known[hash_name])
+    except (InvalidSignature, ValueError):
+        return False
+    return True

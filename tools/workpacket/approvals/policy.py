@@ -61,17 +61,16 @@ from workpacket.approvals.fields import (
     load_json,
     read_instant,
 )
-from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.layout import POLICY_PATH, REANCHORED_PATH, REVOKED_PATH, SIGNERS_PATH
-from workpacket.problem import Location, Problem
+from workpacket.problem import Location, Problem, WorkpacketError
 from workpacket.text.toml_strict import plain_toml
 from workpacket.value import Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workpacket.approvals.allowed_signers import Signers
+    from workpacket.approvals.sshsig import Signers
     from workpacket.approvals.webauthn import PagesAccepted
 
 
@@ -258,7 +257,7 @@ def read_policy_files(files: PolicyFiles, revoked_keys_now: bytes | None = None)
         faults = said if isinstance(said, tuple) else ()
         return (*faults, Problem("policy_unanchored", f"the base revision has no {missing}", Location(missing)))
     # Only a repository whose policy comes with keys needs to parse them.
-    from workpacket.approvals.allowed_signers import Signers, read_allowed_signers, read_revoked_keys
+    from workpacket.approvals.sshsig import Signers, read_allowed_signers, read_revoked_keys
 
     policy = policy_from_toml(files.policy, POLICY_PATH)
     signers = read_allowed_signers(files.allowed_signers, SIGNERS_PATH)

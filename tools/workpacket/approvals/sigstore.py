@@ -28,13 +28,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from cryptography.x509.verification import Criticality, ExtensionPolicy, PolicyBuilder, Store, VerificationError
 
-from workpacket.approvals.envelope import PAYLOAD_TYPE, pae
+from workpacket.approvals.envelope import PAYLOAD_TYPE, STATEMENT_TYPE, TEST_RESULT, pae
 from workpacket.approvals.fields import COMMIT, SHA256, Fields, decode_base64, load_json
-from workpacket.approvals.statement import STATEMENT_TYPE, TEST_RESULT
-from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import Json, NotCanonical, canonical_bytes
 from workpacket.model.event_types import LONGEST_ATTESTATION
+from workpacket.problem import WorkpacketError
 from workpacket.value import Value
 
 CODE: Final = "replay_attestation_invalid"

@@ -17,13 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from workpacket.approvals.allowed_signers import Signer
-from workpacket.approvals.envelope import Envelope, EnvelopeFile
+from workpacket.approvals.envelope import Envelope, EnvelopeFile, RepositoryName, Statement, Subject
 from workpacket.approvals.facts import GateFacts, PacketLog, PolicyFiles
 from workpacket.approvals.fields import CLOCK_SKEW, LONGEST_VALIDITY, write_instant
 from workpacket.approvals.policy import ANSWER_GATE, GatePolicy, Trusted
-from workpacket.approvals.sshsig import SshSignature
-from workpacket.approvals.statement import RepositoryName, Statement, Subject
+from workpacket.approvals.sshsig import Signer, SshSignature
 from workpacket.problem import Problem
 from workpacket.value import Value, replace
 

@@ -9,8 +9,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from workpacket.audit.expired import audit_finding, unfinished
-from workpacket.audit.tracing import AuditFacts, Requirement, Trace, TracedCommit, requirements, trace, uncovered
+from workpacket.audit.tracing import (
+    AuditFacts,
+    Requirement,
+    Trace,
+    TracedCommit,
+    audit_finding,
+    requirements,
+    trace,
+    uncovered,
+    unfinished,
+)
 from workpacket.documents.document import stem_of
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import ACTIVATING, lease_held

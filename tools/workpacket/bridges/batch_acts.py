@@ -24,17 +24,16 @@ from workpacket.bridges import batch_state as records
 from workpacket.bridges.batch_facts import BatchFacts, folder_named, gather
 from workpacket.bridges.batch_state import LOCKFILE_CHANGED, BatchState, BatchUnderWay, Outcome, Phase, label_after
 from workpacket.bridges.dependency_guard import base_commit, dependency_changes, refusal_of
-from workpacket.bridges.desk import CheckpointDesk
+from workpacket.bridges.foreign import CheckpointDesk
 from workpacket.documents.batch_scope import BatchPlan, BatchScope, first_batch
 from workpacket.documents.batch_writing import BatchView, NextBatch, with_statuses, written
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import commit_with_staged, commit_with_trailer, status, tree_of
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import head_commit
+from workpacket.git.repository import Repository, head_commit
 from workpacket.git.run import run_git
 from workpacket.model.canonical import Json
 from workpacket.model.ids import covers
 from workpacket.model.plan import FileChange
+from workpacket.problem import WorkpacketError
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.holders import at_work
 from workpacket.runtime.records.jcs import stored_text

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar, cast
 
 from workpacket.bridges.batch_state import BatchState, Preconditions, folder_of, imported, stream_of
-from workpacket.bridges.desk import state_of
-from workpacket.bridges.foreign import Foreign, misfits, refusal_of_file
+from workpacket.bridges.foreign import Foreign, misfits, refusal_of_file, state_of
 from workpacket.documents.batch import SATISFIED, BatchCheckpoint, BatchDependencies, BatchTasks
 from workpacket.documents.batch_scope import BatchScope, normal_path, overlap, scope_of
 from workpacket.documents.batch_writing import (
@@ -23,12 +22,10 @@ from workpacket.documents.batch_writing import (
     view_of,
 )
 from workpacket.documents.document import Document
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import changed_paths, tree_of
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of, current_branch, default_branch, head_commit
+from workpacket.git.repository import Repository, commit_of, current_branch, default_branch, head_commit
 from workpacket.model.canonical import Json
-from workpacket.problem import Location, Problem
+from workpacket.problem import Location, Problem, WorkpacketError
 from workpacket.runtime.commit_checkpoint import GitObserver
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Store

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from workpacket.bridges import foreign
-from workpacket.bridges.desk import CheckpointState, StreamRecord
+from workpacket.bridges.foreign import CheckpointState, StreamRecord
 from workpacket.documents.batch_writing import BatchView, document_of, view_of, view_of_json
 from workpacket.model.canonical import Json
 from workpacket.runtime.records.events import KINDS as KINDS_OF_RUNS

@@ -21,12 +21,10 @@ from typing import Literal, NamedTuple, cast
 from workpacket.bridges.foreign import Foreign, refusal_of_file, stream_named
 from workpacket.documents.commit_sidecar import CommitSidecar
 from workpacket.documents.places import kind_of
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import Commit, commits_before
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import head_commit, is_ancestor
+from workpacket.git.repository import Repository, head_commit, is_ancestor
 from workpacket.model.canonical import Json
-from workpacket.problem import Problem
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.runtime.commit_checkpoint import SIDECARS, TRAILER, GitObserver, read_message, sidecar_bytes
 from workpacket.runtime.records.state import Milestones, ReachedMilestone
 from workpacket.shell.package_files import schemas
@@ -43,7 +41,7 @@ class CommitBridge:
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         """Return the checkpoint in a sidecar, with the place of every key, or why it cannot be trusted."""
-        from workpacket.rules.engine import (
+        from workpacket.rules.rule import (
             examine,
             rules_for,  # slow to import, and few callers read a sidecar
         )

@@ -24,14 +24,12 @@ from workpacket.documents.lockfiles.comparison import (
 )
 from workpacket.documents.lockfiles.dependencies import LOCKFILE
 from workpacket.documents.policy import PolicyDocument
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree, read_file_at, read_objects
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of
+from workpacket.git.repository import Repository, commit_of
 from workpacket.git.run import run_git
 from workpacket.model.canonical import Json
 from workpacket.model.layout import POLICY_PATH
-from workpacket.problem import Problem
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.commit_checkpoint import CommitReview
 from workpacket.runtime.errors import RunBlocked

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from workpacket.bridges.desk import CheckpointDesk
-from workpacket.bridges.foreign import Foreign, Placed, genesis_of, refusal_of_file, require_no_secret
+from workpacket.bridges.foreign import CheckpointDesk, Foreign, Placed, genesis_of, refusal_of_file, require_no_secret
 from workpacket.bridges.role_facts import (
     ADVANCED,
     IMPORTED,
@@ -27,14 +26,14 @@ from workpacket.bridges.role_facts import (
     read_folder,
 )
 from workpacket.documents.role_progress import KEYS, PHASES, RoleProgress, advanced, canonical, front_of, is_open
-from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.model.plan import FileChange
+from workpacket.problem import WorkpacketError
 from workpacket.runtime.errors import LeaseHeld
 from workpacket.runtime.holders import at_work
 from workpacket.runtime.stores.contract import Lease
 from workpacket.shell.actor import moment
-from workpacket.shell.transactions.safe_paths import Tree
+from workpacket.shell.transactions.storage import Tree
 from workpacket.text.source import MARKDOWN, Source
 from workpacket.text.yaml_edit import CannotEdit
 

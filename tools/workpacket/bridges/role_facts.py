@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, cast
 
 from workpacket.bridges import foreign
-from workpacket.bridges.desk import CheckpointState, StreamRecord, state_of
-from workpacket.bridges.foreign import Foreign, refusal_of_file, stream_named
+from workpacket.bridges.foreign import CheckpointState, Foreign, StreamRecord, refusal_of_file, state_of, stream_named
 from workpacket.documents.role_progress import (
     EMPTY_BODY,
     KEYS,
@@ -31,14 +30,13 @@ from workpacket.documents.role_progress import (
     is_open,
     noted,
 )
-from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
-from workpacket.problem import Location, Problem
+from workpacket.problem import Location, Problem, WorkpacketError
 from workpacket.runtime.records.events import RecordKind
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Lease, Store
 from workpacket.shell.judging.log_verification import digest_here
-from workpacket.shell.transactions.safe_paths import split_path
+from workpacket.shell.transactions.storage import split_path
 from workpacket.shell.tree import link_on_the_way, look_below, read_bytes
 from workpacket.text.source import MARKDOWN, Plain, Source, unreadable
 from workpacket.value import Value

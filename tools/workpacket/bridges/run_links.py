@@ -7,28 +7,28 @@ which `disagreements` finds and `settle` fixes; the log has every active run.
 all its hashes, but cannot change the log in git. The log therefore reveals such a change, and a store that was restored
 from a backup.
 
-Links are read, made and closed one packet at a time, under the lock of all writers.
+Links are read, made and closed one packet at a time, under the lock of all writers. Commands that show packets combine
+the links with the local store.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal
 
 from workpacket import __version__
 from workpacket.approvals.actors import Actors
-from workpacket.bridges.packet_runs import ending_of
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, find_repository
 from workpacket.ledger.fold import LinkedRun, PacketState, fold
 from workpacket.ledger.log import EventWriter, Log
 from workpacket.lifecycle.claims import Ending, close_plan, link_plan
 from workpacket.lifecycle.gates import link_unmet
 from workpacket.model.events import Actor
-from workpacket.problem import Problem
+from workpacket.problem import Problem, WorkpacketError
+from workpacket.report.runs import PacketRun, linked_runs, seen
 from workpacket.runtime.catalog import RunLine
 from workpacket.runtime.errors import LogDamaged, RunBlocked
 from workpacket.runtime.holders import is_certainly_dead
@@ -37,10 +37,50 @@ from workpacket.runtime.stores.contract import Store
 from workpacket.shell import actor as clock
 from workpacket.shell.actor import acting
 from workpacket.shell.base import read_base_policy
-from workpacket.shell.event_keys import signed
 from workpacket.shell.governed_files import GovernedFiles, packets_that_say
+from workpacket.shell.keys import signed
 from workpacket.shell.transactions.transaction import writing
-from workpacket.value import Value
+from workpacket.value import Value, replace
+
+_OUTCOMES: Final = {"run.completed": "completed", "run.stopped": "stopped", "run.cancelled": "cancelled"}
+
+
+def ending_of(store: Store, stream: str) -> Ending | None:
+    """Return how the last attempt ended; None if it has not."""
+    last, head = store.latest("runs", stream), store.head(stream)
+    if head is None:
+        gone = next((one for one in store.heads(stream, removed=True) if one.stream == stream), None)
+        # Only completed runs are ever removed.
+        return None if gone is None else Ending("completed", digest=gone.hash, events=gone.version)
+    if last is None or last.type not in _OUTCOMES:
+        return None
+    ending = Ending(_OUTCOMES[last.type], digest=head.hash, events=head.version)
+    return replace(ending, code=str(last.values().get("code", ""))) if last.type == "run.stopped" else ending
+
+
+def with_store(
+    state: PacketState, store: Store, identity: str, leases: Mapping[str, str], *, unfinished: bool
+) -> tuple[PacketRun, ...]:
+    """Combine the runs in the log with the store. `leases` maps held streams to their holders."""
+    open_here = {run.run for run in state.open_runs if run.store == identity}
+    found = linked_runs(state, unfinished=unfinished)
+    return tuple(_as_seen(run, store, leases) if run.run in open_here else run for run in found)
+
+
+def _as_seen(run: PacketRun, store: Store, leases: Mapping[str, str]) -> PacketRun:
+    holder = leases.get(run.run, "")
+    if store.head(run.run) is None:
+        return seen(run, "not begun")
+    if holder and not is_certainly_dead(holder):
+        return seen(run, "live")
+    ending = ending_of(store, run.run)
+    if ending is not None:
+        return seen(run, "ended", ending.code)
+    began, blocked = store.latest("runs", run.run), store.latest("blocks", run.run)
+    if began is not None and blocked is not None and blocked.version > began.version:
+        return seen(run, "blocked", str(blocked.values().get("code", "")))
+    return seen(run, "stale")
+
 
 _LONGEST: Final = 200
 

@@ -17,18 +17,15 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
-from workpacket.approvals.envelope import EnvelopeFile, pae, write_envelope
+from workpacket.approvals.envelope import EnvelopeFile, RepositoryName, Statement, Subject, pae, write_envelope
 from workpacket.approvals.fields import read_instant
 from workpacket.approvals.policy import ANSWER_GATE, GatePolicy, Policy, Trusted, policy_from_toml, read_policy_files
 from workpacket.approvals.sshsig import read_signature
-from workpacket.approvals.statement import RepositoryName, Statement, Subject
 from workpacket.approvals.verify import RUNS, AnswerFacts, judge_answer
-from workpacket.errors import WorkpacketError
-from workpacket.git.repository import Repository, find_repository
-from workpacket.git.revisions import head_commit
+from workpacket.git.repository import Repository, find_repository, head_commit
 from workpacket.model.layout import envelope_name
-from workpacket.problem import Problem
-from workpacket.runtime.records.questions import AnswerToJudge, JudgedAnswer
+from workpacket.problem import Problem, WorkpacketError
+from workpacket.runtime.records.events import AnswerToJudge, JudgedAnswer
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.decisions import role_of, signer_of
 from workpacket.shell.base import Base, find_base, judge_pin, policy_at

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from workpacket.approvals.envelope import Statement
 from workpacket.approvals.facts import Verdict
 from workpacket.approvals.fields import write_instant
-from workpacket.approvals.statement import Statement
 from workpacket.cli.approve import BASE_OPTION, BROWSER_OPTION, KEY_OPTION
 from workpacket.cli.check import UNCOMMITTED_OPTION
 from workpacket.cli.checking import render, style_of
@@ -25,18 +25,16 @@ from workpacket.model.wording import counted
 from workpacket.problem import Problem
 from workpacket.report.approval_text import render_refusals
 from workpacket.report.catalogue import catalogue
-from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
+from workpacket.report.terminal import escape
 from workpacket.shell.actor import moment
-from workpacket.shell.approvals.attested import attested_packets
-from workpacket.shell.approvals.check import check_approvals, contracts_changed, replays_unfounded
+from workpacket.shell.approvals.check import attested_packets, check_approvals, contracts_changed, replays_unfounded
 from workpacket.shell.approvals.facts import Approvals, open_approvals, require_id
 from workpacket.shell.base import remember_base
 from workpacket.shell.cache import NO_CACHE
 from workpacket.shell.held import judged_in_part
-from workpacket.shell.judging.append_only import judge_append_only
-from workpacket.shell.judging.merged_tree import judge_merged
+from workpacket.shell.judging.merged_tree import judge_append_only, judge_merged
 
 _SHORT = 12
 

@@ -16,16 +16,14 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from workpacket.approvals.envelope import pae
+from workpacket.approvals.envelope import DEFAULT_VALIDITY, Statement, pae, read_statement
 from workpacket.approvals.fields import LONGEST_VALIDITY, read_instant
 from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.sshsig import NAMESPACE, unarmor
-from workpacket.approvals.statement import DEFAULT_VALIDITY, Statement, read_statement
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import refuse
 from workpacket.cli.read_only import NOBODY
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.lifecycle.activation import unmet_besides_signature
 from workpacket.lifecycle.contract import Contract
@@ -36,7 +34,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.event_types import VERDICTS
 from workpacket.model.layout import LARGEST_WRITE_ONCE, envelope_path
 from workpacket.model.plan import Moment
-from workpacket.problem import Problem
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.report.approval_text import (
     render_changes,
     render_contract,
@@ -47,9 +45,8 @@ from workpacket.report.approval_text import (
     render_told,
     words_to_type,
 )
-from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.report.terminal import Style
+from workpacket.report.terminal import Style, escape
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.decisions import (
     StatementDraft,

@@ -24,18 +24,16 @@ from workpacket.cli.checking import style_of
 from workpacket.cli.open_store import open_runtime, refusing
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.documents.lockfiles.comparison import DependencyChange, FileVerdict
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import commit_with_trailer
-from workpacket.git.repository import Repository, find_repository
-from workpacket.git.revisions import commit_of, default_branch, head_commit, merge_base
+from workpacket.git.repository import Repository, commit_of, default_branch, find_repository, head_commit, merge_base
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.problem import Location, Problem
+from workpacket.problem import Location, Problem, WorkpacketError
 from workpacket.report.catalogue import catalogue
-from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import painted_next_line
+from workpacket.report.terminal import escape
 from workpacket.runtime.commit_checkpoint import TRAILER
 from workpacket.text.source import MARKDOWN, Source
 

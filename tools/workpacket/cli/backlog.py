@@ -14,10 +14,8 @@ from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import ACTING, COMMIT, actor_of, conclude, packet_command, scope_of
 from workpacket.documents.packet import LightText, Packet, criterion_lines
 from workpacket.documents.stub import Stub
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import object_names
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import reference_tips
+from workpacket.git.repository import Repository, reference_tips
 from workpacket.lifecycle.backlog import RECURRING, NewStub, Preference, adopt, new, present, refine, standing_stub
 from workpacket.lifecycle.contract import stated
 from workpacket.lifecycle.facts import Facts, PacketFacts
@@ -26,6 +24,7 @@ from workpacket.lifecycle.moves import Answer
 from workpacket.lifecycle.policy import PacketsPolicy
 from workpacket.model.ids import InvalidId, WorkPacketId, next_revision
 from workpacket.model.layout import LOG_FOLDER
+from workpacket.problem import WorkpacketError
 from workpacket.shell.actor import moment
 from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import (

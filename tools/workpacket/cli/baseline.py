@@ -9,16 +9,14 @@ from pathlib import Path
 from workpacket.cli.checking import Reported, source_lines
 from workpacket.cli.options import Arguments
 from workpacket.cli.workspace import Output, Workspace
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import read_file_at
-from workpacket.git.repository import find_repository
-from workpacket.git.revisions import commit_of
+from workpacket.git.repository import commit_of, find_repository
 from workpacket.model import exits
 from workpacket.model.layout import BASELINE_PATH, POLICY_PATH
 from workpacket.model.plan import FileChange, Plan, digest
 from workpacket.model.reasons import Reason
 from workpacket.model.wording import counted, next_line
-from workpacket.problem import Problem
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.settings import Baseline, SourceLine, baseline_text, compare, read_baseline, recorded
 from workpacket.shell.actor import moment

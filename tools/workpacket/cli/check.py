@@ -21,8 +21,8 @@ from workpacket.cli.workspace import (
     write_report,
 )
 from workpacket.documents.places import PLACES, kind_of
-from workpacket.errors import WorkpacketError
 from workpacket.model import exits
+from workpacket.problem import WorkpacketError
 from workpacket.shell.approvals import commits_decide
 from workpacket.shell.cache import NO_CACHE, Cache, RestsOn
 from workpacket.shell.transactions import left_between_files
@@ -153,7 +153,7 @@ def _say_what_is_not_checked(words: list[str], *, alone: bool) -> None:
     """Report files that are not checked. A list of changed files may include other files, but it is an error if none of
     them is a document.
     """
-    from workpacket.report.escape import escape
+    from workpacket.report.terminal import escape
 
     for word in words:
         sys.stderr.write(f"note: {escape(word)} was not checked: it is not in a folder for governance documents\n")

@@ -14,15 +14,13 @@ from workpacket.cli.options import Arguments, usage
 from workpacket.cli.workspace import Output, Workspace, progress_bar
 from workpacket.documents.document import kind_named
 from workpacket.documents.places import kind_of
-from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.model.layout import BASELINE_PATH
 from workpacket.model.reasons import Reason
-from workpacket.problem import Location, Problem, Severity
+from workpacket.problem import Location, Problem, Severity, WorkpacketError
 from workpacket.report.catalogue import catalogue
-from workpacket.report.escape import escape
 from workpacket.report.outcome import CheckOutcome, Repaired, SourceLine, exit_status
-from workpacket.report.terminal import Style
+from workpacket.report.terminal import Style, escape
 from workpacket.report.text import render_text
 from workpacket.rules.settings import CheckSettings, Profile, grade
 from workpacket.shell.approvals import approvals_here
@@ -304,7 +302,7 @@ def _settings(arguments: Arguments, workspace: Workspace) -> CheckSettings:
 
 
 def _settings_at(base: str) -> CheckSettings:
-    from workpacket.git.revisions import commit_of
+    from workpacket.git.repository import commit_of
     from workpacket.shell.base import readable_commit
     from workpacket.shell.configuration import read_settings_at
     from workpacket.shell.governing.execution import here
@@ -325,7 +323,7 @@ def _is_head(base: str) -> bool:
 
     Such a base is probably a mistake, and would let every committed change pass.
     """
-    from workpacket.git.revisions import commit_of, head_commit
+    from workpacket.git.repository import commit_of, head_commit
     from workpacket.shell.governing.execution import here
 
     repository = here()

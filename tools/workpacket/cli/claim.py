@@ -31,10 +31,9 @@ from workpacket.cli.packet_command import (
     signed_first,
     words_of,
 )
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import (
+from workpacket.git.repository import (
+    Repository,
     add_branch,
     add_worktree,
     commit_of,
@@ -51,8 +50,8 @@ from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
-from workpacket.problem import Location, Problem
-from workpacket.report.escape import escape
+from workpacket.problem import Location, Problem, WorkpacketError
+from workpacket.report.terminal import escape
 from workpacket.shell.base import read_base_policy
 from workpacket.shell.claim_refs import ClaimRefs, RemoteClaim, Unarbitrated, held_elsewhere, leases_in
 from workpacket.shell.governed_files import GovernedFiles, packet_called

@@ -19,7 +19,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("list", "views", "list packets and stubs"),
             ("search", "views", "find packets by words in their ids, titles, documents and events"),
             ("show", "views", "show the task of a packet, how much of it is proved, and what is missing"),
-            ("why", "history", "show every condition that keeps a packet from its next lane"),
+            ("why", "show", "show every condition that keeps a packet from its next lane"),
         ),
     ),
     (
@@ -63,7 +63,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("packet resolve", "lifecycle", "settle a packet that was moved independently on two branches"),
             ("packet waive", "lifecycle", "waive a condition of a gate, with a reason and an end date"),
             ("packet override", "lifecycle", "override a condition of a gate, with a reason and an end date"),
-            ("packet reapprove", "lifecycle", "replace revoked approvals with new ones"),
+            ("packet reapprove", "lifecycle", "replace approvals that no longer count"),
         ),
     ),
     (
@@ -82,7 +82,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("trace impact", "trace", "list the packets that depend on a file, one of its lines, or an anchor"),
             ("trace trailers", "trace", "print the trailers of a packet for a commit or a pull request"),
             ("log", "log", "verify the log, or sign a checkpoint of it"),
-            ("log show", "history", "show what happened to a packet"),
+            ("log show", "show", "show what happened to a packet"),
             ("log recover", "log", "restore events that git removed, or finish an interrupted command"),
             ("log import", "foreign_forms", "import checkpoints in a foreign format into the log"),
             ("log export", "foreign_forms", "export checkpoints from the log in a foreign format"),
@@ -91,7 +91,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("evidence", "evidence", "write the output of a packet's proofs for a pull request"),
             ("report", "pull_request", "report what a pull request does to the packets, or list all requirements"),
             ("policy", "policy", "show or test the policy, add an approver, or replace the root of trust"),
-            ("key", "key", "create, test and list approval keys"),
+            ("key", "policy", "create, test and list approval keys"),
         ),
     ),
     (
@@ -123,7 +123,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("runtime signal", "runs", "send a signal to a run that waits for one"),
             (
                 "runtime session",
-                "session",
+                "questions",
                 "show sessions with a model, decide about stopped ones, and continue imported ones",
             ),
             ("runtime queue", "run_command", "offer runs to workers, and show the queue"),

@@ -67,8 +67,7 @@ def _branches() -> Iterable[str]:
     """Return only branches, because completing a hash is rarely useful."""
     from pathlib import Path
 
-    from workpacket.git.repository import find_repository
-    from workpacket.git.revisions import branch_names
+    from workpacket.git.repository import branch_names, find_repository
 
     return branch_names(find_repository(Path.cwd()))
 
@@ -250,7 +249,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _words(line: list[str]) -> list[str]:
-    from workpacket.report.escape import escape
+    from workpacket.report.terminal import escape
 
     found = candidates(line, _words_for)
     return [f"{escape(word)}\t{meaning}" if meaning else escape(word) for word, meaning in found]
@@ -258,7 +257,7 @@ def _words(line: list[str]) -> list[str]:
 
 def _words_for(placeholder: str) -> Iterable[str]:
     """Return the values of a placeholder in this repository; none outside a repository."""
-    from workpacket.errors import WorkpacketError
+    from workpacket.problem import WorkpacketError
 
     try:
         return list(words_for(placeholder))

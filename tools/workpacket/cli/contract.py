@@ -9,7 +9,6 @@ from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.packet_command import ACTING, REASON, packet_command, required
 from workpacket.cli.read_only import packet_facts, show_json
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import in_force
 from workpacket.lifecycle.contract import Contract, stated
@@ -19,6 +18,7 @@ from workpacket.lifecycle.gates import AMENDMENT_GATE
 from workpacket.lifecycle.moves import Answer
 from workpacket.model import exits
 from workpacket.model.canonical import Json
+from workpacket.problem import WorkpacketError
 from workpacket.report.approval_text import render_contract, render_difference
 from workpacket.report.terminal import Style
 from workpacket.shell.approvals.subject import contract_version

@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING
 from workpacket.cli.checking import style_of
 from workpacket.cli.open_store import answer, open_runtime, refuse, refusing, require_url
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
-from workpacket.git.repository import find_repository
-from workpacket.git.revisions import is_ignored
+from workpacket.git.repository import find_repository, is_ignored
 from workpacket.git.run import run_git
 from workpacket.model.canonical import Json
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.wording import counted
 from workpacket.report.catalogue import catalogue
-from workpacket.report.escape import escape
 from workpacket.report.runs import CheckRow, render_checks
+from workpacket.report.terminal import escape
 from workpacket.runtime.attempts.starter import orphans_of
-from workpacket.runtime.clock import SystemClock
 from workpacket.runtime.commit_checkpoint import SIDECARS
 from workpacket.runtime.errors import LogDamaged, PayloadErased, RedactionFailed, RuntimeFault
+from workpacket.runtime.holders import SystemClock
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.records.events import KINDS, Event
 from workpacket.runtime.records.jcs import SEALED, value_of

@@ -16,7 +16,6 @@ from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.cli.packet_command import ACTING, Decide, actor_of, conclude, packet_of, words_of
 from workpacket.cli.read_only import reader_identity, show_json
 from workpacket.cli.workspace import write_new
-from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.proofs import Evidence, evidence_of, latest_evidence
 from workpacket.model import exits
@@ -25,8 +24,9 @@ from workpacket.model.event_types import MOST_EVIDENCE
 from workpacket.model.events import Actor
 from workpacket.model.layout import LARGEST_EVENT
 from workpacket.model.wording import counted
-from workpacket.report.escape import escape
+from workpacket.problem import WorkpacketError
 from workpacket.report.pull_request import block, code
+from workpacket.report.terminal import escape
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.shell.governed_files import find_governed, packet_called
 from workpacket.shell.governing.execution import carry_out, facts_before, here

@@ -8,9 +8,9 @@ import sys
 from typing import Final
 
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.model.reasons import Reason, StopReason
+from workpacket.problem import WorkpacketError
 from workpacket.report.catalogue import catalogue
 from workpacket.report.explain import facts_of, nearest_codes, render_codes_page, render_explanation
 from workpacket.report.json_report import render_envelope

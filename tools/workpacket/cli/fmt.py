@@ -16,19 +16,17 @@ from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.workspace import open_workspace
 from workpacket.documents.document import kind_named
-from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.model.wording import counted
-from workpacket.problem import Edit, Location, Problem
+from workpacket.problem import Edit, Location, Problem, WorkpacketError
 from workpacket.report.catalogue import catalogue
 from workpacket.report.diff import render_diff
-from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import Repaired
-from workpacket.report.terminal import Style
+from workpacket.report.terminal import Style, escape
 from workpacket.rules.repair import RepairRefused, repair, upgraded
 from workpacket.shell.checking import examine_bytes, load_findings, too_large, unreadable_finding
 from workpacket.shell.configuration import lanes_here

@@ -29,9 +29,7 @@ from workpacket.cli.open_store import answer, open_runtime, refusing
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.read_only import all_facts
 from workpacket.cli.workspace import write_new
-from workpacket.errors import WorkpacketError
-from workpacket.git.repository import find_repository
-from workpacket.git.revisions import without_remote
+from workpacket.git.repository import find_repository, without_remote
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.attestations import (
     AttestedPacket,
@@ -45,13 +43,12 @@ from workpacket.lifecycle.attestations import (
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.wording import counted
-from workpacket.problem import Location, Problem
+from workpacket.problem import Location, Problem, WorkpacketError
 from workpacket.report.catalogue import catalogue
-from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
+from workpacket.report.terminal import escape
 from workpacket.shell.actor import moment
-from workpacket.shell.approvals.attested import attested_packets, resource_of
-from workpacket.shell.approvals.check import check_approvals, contracts_changed
+from workpacket.shell.approvals.check import attested_packets, check_approvals, contracts_changed, resource_of
 from workpacket.shell.approvals.decisions import trusted_or_error
 from workpacket.shell.approvals.facts import open_approvals, require_id
 from workpacket.shell.cache import NO_CACHE

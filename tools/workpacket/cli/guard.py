@@ -14,10 +14,10 @@ import sys
 import time
 
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.guard import GuardRules, PathDecision, as_text, decide, from_text
 from workpacket.model import exits
 from workpacket.model.layout import APPEND_ONLY_FOLDERS, GOVERNANCE_FOLDER
+from workpacket.problem import WorkpacketError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _tell(arguments: Arguments, decisions: Sequence[PathDecision]) -> int:
         ]
         sys.stdout.write(render_envelope("guard", status, refused, {"paths": rows}))
         return status
-    from workpacket.report.escape import escape
+    from workpacket.report.terminal import escape
 
     for one in decisions:
         if one.refused is None:
@@ -175,7 +175,7 @@ def _as_hook(arguments: Arguments) -> int:
 
 
 def _in_a_sentence(decision: PathDecision) -> str:
-    from workpacket.report.escape import escape
+    from workpacket.report.terminal import escape
 
     assert decision.refused is not None
     one = decision.refused
@@ -333,7 +333,7 @@ def _changes(arguments: Arguments) -> list[PathDecision]:
     if arguments.flag("staged"):
         wanted = ["--cached"]
     else:
-        from workpacket.git.revisions import merge_base
+        from workpacket.git.repository import merge_base
 
         base = arguments.value("base")
         begun = merge_base(repository, base, "HEAD")
@@ -362,7 +362,7 @@ _INTERVAL: Final = 1.0
 def _watch(arguments: Arguments) -> int:
     """Report once each uncommitted path that may not be written, until the command is interrupted."""
     from workpacket.git.objects import status
-    from workpacket.report.escape import escape
+    from workpacket.report.terminal import escape
     from workpacket.shell.governing.execution import here
 
     repository = here()

@@ -17,18 +17,24 @@ from typing import Final
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.packet_command import ACTING, actor_of, is_package_id, refuse, unmet_json, unmet_lines, words_of
 from workpacket.cli.read_only import show_json
-from workpacket.documents.front_matter_document import read_front_matter
+from workpacket.documents.structured import read_front_matter
 from workpacket.documents.work_package import WorkPackage, scoped
-from workpacket.errors import WorkpacketError
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import add_branch, add_worktree, commit_of, is_ignored, list_worktrees, local_branches
+from workpacket.git.repository import (
+    Repository,
+    add_branch,
+    add_worktree,
+    commit_of,
+    is_ignored,
+    list_worktrees,
+    local_branches,
+)
 from workpacket.lifecycle.starter_documents import MISSIONS
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import SATISFYING, UNJUDGED
 from workpacket.model.plan import FileChange, Plan
-from workpacket.problem import Location, Problem
-from workpacket.report.escape import escape
+from workpacket.problem import Location, Problem, WorkpacketError
+from workpacket.report.terminal import escape
 from workpacket.shell.actor import moment
 from workpacket.shell.governing.execution import here
 from workpacket.shell.transactions.transaction import writing

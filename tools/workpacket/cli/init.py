@@ -1,22 +1,33 @@
 """`workpacket init`: set up governance for a repository. The section of AGENTS.md and the skills for agents are
 generated from the declarations of the commands. Each step says when to run a command line; the declaration of the
 command says what the command does.
+
+The files that `init` installs are compared with those that the repository has; so are the folders of the runtime that
+git does not ignore yet.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from glob import glob
 from typing import Final, cast
 
+import workpacket
 from workpacket import __version__
 from workpacket.cli.commands import SUMMARIES, resolve
 from workpacket.cli.guard import AGENTS
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import COMMIT, conclude
 from workpacket.cli.progress import MILESTONES as PROGRESS
+from workpacket.git.repository import Repository, is_ignored
 from workpacket.lifecycle.activation import ITEMS
 from workpacket.lifecycle.init import (
+    GITIGNORE,
+    NAME,
+    RUNTIME_FOLDERS,
+    TEAM_SKILLS,
     AgentHook,
     ExistingFiles,
     InitFile,
@@ -32,18 +43,30 @@ from workpacket.lifecycle.init import (
 )
 from workpacket.lifecycle.moves import Planned
 from workpacket.lifecycle.policy import Form, LifecyclePolicy
-from workpacket.lifecycle.starter_documents import DIALECTS, GROUPS, INSTALLING, Dialect, Group
+from workpacket.lifecycle.starter_documents import (
+    DIALECTS,
+    GROUPS,
+    INSTALLING,
+    MISSIONS,
+    Dialect,
+    Group,
+    StarterTexts,
+    schema_paths,
+)
 from workpacket.model import exits
+from workpacket.model.canonical import Json
 from workpacket.model.layout import POLICY_PATH
 from workpacket.model.wording import counted, typed_as
-from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
+from workpacket.report.terminal import escape
 from workpacket.shell.actor import moment
 from workpacket.shell.base import lifecycle_of
 from workpacket.shell.governing.execution import Carried, here
-from workpacket.shell.governing.starter_files import look_around, not_ignored, read_package, running, skills_of_teams
 from workpacket.shell.keys import default_path
+from workpacket.shell.package_files import STARTER, read_shipped, schema_folder
 from workpacket.shell.transactions.transaction import writing
+from workpacket.shell.tree import link_on_the_way, read_bytes
+from workpacket.text.source import DATA, MARKDOWN
 from workpacket.value import Value
 
 FOLDERS: Final = (".agents/skills", ".claude/skills")
@@ -395,3 +418,101 @@ Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane
         f"workpacket init --workflow --from workpacket=={__version__}",
     ),
 )
+
+
+def read_package(instructions: str, skills: Mapping[str, str]) -> StarterTexts:
+    """Read the texts of the package. `instructions` and `skills` depend on the commands, which only the command line
+    knows.
+    """
+    return StarterTexts(
+        gov_just=gov_just(),
+        pre_commit=_read("pre-commit.yaml"),
+        workflow=_read("workflow.yml"),
+        replay=_read("replay.yml"),
+        attest=_read("attest.yml"),
+        instructions=instructions,
+        skills=skills,
+        schemas={kind: _schema(kind) for kind, _ in schema_paths()},
+        shipped=read_shipped(),
+    )
+
+
+def running() -> tuple[Mapping[str, Json] | None, str]:
+    """Return where the running package was installed from (PEP 610), and its version. A folder that was only put on the
+    path has no such record, and counts as its own source.
+    """
+    import json
+    from importlib import metadata
+
+    folder = os.path.dirname(os.path.abspath(workpacket.__file__))
+    try:
+        found = metadata.distribution(NAME)
+    except metadata.PackageNotFoundError:
+        return {"url": f"file://{folder}"}, workpacket.__version__
+    record = found.read_text("direct_url.json")
+    if record is None and not os.path.samefile(str(found.locate_file(NAME)), folder):
+        return {"url": f"file://{folder}"}, workpacket.__version__
+    return (json.loads(record) if record else None), found.version
+
+
+def gov_just() -> str:
+    """Return the recipes of `.GOV/gov.just`."""
+    return _read("gov.just")
+
+
+def look_around(root: str, paths: Iterable[str]) -> ExistingFiles:
+    """List what is at these paths. A link is not followed: it counts as something other than a regular file."""
+    files: dict[str, bytes | None] = {}
+    for path in paths:
+        if link_on_the_way(root, path):
+            files[path] = None
+        elif os.path.lexists(os.path.join(root, path)):
+            files[path] = _bytes(root, path)
+    return ExistingFiles(files, os.path.isdir(os.path.join(root, MISSIONS)))
+
+
+# Where a repository may have its own skills, or those of plugins.
+_SKILL_PLACES = (".claude/skills", ".agents/skills", "skills", "plugins/*/skills")
+
+
+def skills_of_teams(root: str) -> dict[str, bytes]:
+    """Return the skills of teams with which a session is started, by path. A link is left alone."""
+    found: dict[str, bytes] = {}
+    for place in _SKILL_PLACES:
+        for name in TEAM_SKILLS:
+            for path in sorted(glob(f"{place}/{name}/SKILL.md", root_dir=root)):
+                data = None if link_on_the_way(root, path) else _bytes(root, path)
+                if data is not None:
+                    found[path] = data
+    return found
+
+
+def _bytes(root: str, path: str) -> bytes | None:
+    try:
+        data = read_bytes(root, path, MARKDOWN.size)
+    except OSError:
+        return None
+    return data if len(data) <= MARKDOWN.size else None
+
+
+def _schema(kind: str) -> str:
+    with open(os.path.join(schema_folder(), "draft-07", f"{kind}.schema.json"), encoding="utf-8") as stream:
+        return stream.read()
+
+
+def _read(name: str) -> str:
+    with open(os.path.join(STARTER, name), encoding="utf-8", newline="") as stream:
+        return stream.read()
+
+
+def not_ignored(repository: Repository) -> tuple[bytes | None, tuple[str, ...]]:
+    """Return the bytes of `.gitignore`, or None if it is missing, and the folders that it should list. If the file is a
+    link, it is left alone.
+    """
+    try:
+        before = read_bytes(str(repository.root), GITIGNORE, DATA.size)
+    except FileNotFoundError:
+        before = None
+    except OSError:
+        return None, ()
+    return before, tuple(folder for folder in RUNTIME_FOLDERS if not is_ignored(repository, f"{folder}/x"))

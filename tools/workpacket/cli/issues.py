@@ -13,7 +13,6 @@ from workpacket.cli.packet_command import actor_of, conclude, scope_of
 from workpacket.cli.workspace import open_workspace
 from workpacket.documents.issues import Issue, from_json, from_lines, from_list, from_task, from_text
 from workpacket.documents.packet import LightText
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.backlog import NewStub, new
 from workpacket.lifecycle.facts import Facts
@@ -24,9 +23,9 @@ from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.wording import counted, next_line
-from workpacket.problem import Problem
-from workpacket.report.escape import escape
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.report.json_report import render_envelope
+from workpacket.report.terminal import escape
 from workpacket.shell.governed_files import GovernedFiles
 from workpacket.shell.governing.execution import Carried, carry_out
 from workpacket.shell.tree import read_bytes, refusal

@@ -185,7 +185,7 @@ def _reapprove(arguments: Arguments) -> int:
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     with open_approvals(repository, None, moment(), name) as approvals:
         found: list[Withdrawn] = list(withdrawn(approvals, name, gate))
-    reason = arguments.value("reason") or "the previous approvals, or the keys that made them, were revoked"
+    reason = arguments.value("reason") or "the previous approvals no longer count"
     return packet_command(arguments, lambda facts, packet: reapprove(facts, packet, found, reason=reason))
 
 
@@ -363,9 +363,10 @@ gate.""",
         _reapprove,
         arguments="WP_ID",
         description="""
-When an approval or its key is revoked, the events that used it no longer count. Have someone with a role at the gate
-approve the packet again with `workpacket approve`; this command then records the new approvals for the events that lost
-theirs. No lane changes.""",
+When an approval or its key is revoked, the events that used it no longer count. The same happens to events that have
+not landed yet when the policy or the specification changes on the base, or when their approval expires. Have someone
+with a role at the gate approve the packet again with `workpacket approve`; this command then records the new approvals
+for the events that lost theirs. No lane changes.""",
         options=(Option("gate", "only the approvals at this gate", value="GATE"), REASON, *ACTING),
         examples=(
             "workpacket packet reapprove WP-1-Parser-v1",

@@ -23,9 +23,8 @@ from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.lanes import LaneTable, lane_words
 from workpacket.model.layout import LOG_FOLDER, PACKETS, REFINEMENTS
 from workpacket.model.wording import counted, next_line
-from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.report.terminal import Style, text_width
+from workpacket.report.terminal import Style, escape, text_width
 from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.checking import known_or_examined
 from workpacket.shell.configuration import lanes_here

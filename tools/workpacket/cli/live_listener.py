@@ -15,8 +15,8 @@ from typing import Any, Final
 import uvicorn
 
 from workpacket.cli.live_server import Live
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
+from workpacket.problem import WorkpacketError
 from workpacket.shell.actor import acting
 from workpacket.shell.one_shot_page import ADDRESSES, exists
 

@@ -1,7 +1,10 @@
-"""What the pages of `serve` show, read from one repository.
+"""What the pages of `serve` show, read from one repository, and what can be done in them.
 
 Reading is done by one thread for all repositories: a command finds its repository by the current folder, and a process
 has only one. The answers of commands are those that `--json` prints, kept until the repository changes.
+
+Each action is a command, with the fields of its form. A page never judges whether an action is allowed: the command
+does, and its refusal is shown.
 """
 
 from __future__ import annotations
@@ -14,33 +17,32 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
-from workpacket.cli.history import runs_of
 from workpacket.cli.main import main
 from workpacket.cli.overview import card_note, leases_ending, waiting_packets, with_runs
 from workpacket.cli.read_only import listed_facts
-from workpacket.cli.show import task_of
+from workpacket.cli.show import runs_of, task_of
 from workpacket.cli.workspace import open_workspace
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree, read_objects
-from workpacket.git.repository import Repository, find_repository
-from workpacket.git.revisions import commit_of
+from workpacket.git.repository import Repository, commit_of, find_repository
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import read_logs
 from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.glance import Glance, glance_at
+from workpacket.lifecycle.transitions import leaving
 from workpacket.model import exits
 from workpacket.model.event_types import FORKED
+from workpacket.model.ids import is_packet_id
 from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import LOG_FOLDER
-from workpacket.report.live_board import Detail, LiveCard, Wanted, board_page, chosen
-from workpacket.report.live_page import Site
+from workpacket.problem import WorkpacketError
+from workpacket.report.live_page import Detail, Form, FormField, LiveCard, Site, Wanted, board_page, chosen
 from workpacket.report.runs import PacketRun, mark
 from workpacket.runtime.stores.place import store_path, store_url
 from workpacket.shell.watch import PAUSE, Watched
@@ -305,3 +307,161 @@ class Commands:
                 return await asyncio.to_thread(Path(path).read_bytes)
             except FileNotFoundError:
                 raise WorkpacketError("internal_error", err.decode(errors="replace").strip()[-500:]) from None
+
+
+_LONGEST: Final = 10_000
+Given = Mapping[str, str]
+Words = tuple[list[str], list[str]]
+
+
+class Act(NamedTuple):
+    """One action. `words` makes the command line: what comes before `--`, and after it. `acting`: the command takes the
+    name of an actor.
+    """
+
+    title: str
+    says: str
+    typed: str
+    fields: Sequence[FormField]
+    words: Callable[[Given], Words]
+    acting: bool = True
+    about: str = "packet"
+
+
+_REASON: Final = FormField("reason", "Reason", required=True)
+_VERDICTS: Final = ("PASS", "CHANGES", "FAIL", "OUTDATED_ONLY")
+
+
+def _options(given: Given, *names: str) -> list[str]:
+    return [f"--{name}={given[name]}" for name in names if given.get(name)]
+
+
+def _proofs(given: Given) -> list[str]:
+    return [f"--prove={line.strip()}" for line in given.get("prove", "").splitlines() if line.strip()]
+
+
+def _one(command: str, *options: str) -> Callable[[Given], Words]:
+    return lambda given: ([*command.split(), *_options(given, *options)], [given["id"]])
+
+
+ACTS: Final[Mapping[str, Act]] = {
+    "start": Act("Start", "Claims the packet and creates its branch.", "start {id}", (), _one("start")),
+    "claim": Act(
+        "Claim", "The packet is yours until the lease expires.", "claim {id}",
+        (FormField("branch", "Branch for the work", help="if none has been prepared"),), _one("claim", "branch"),
+    ),
+    "renew": Act(
+        "Renew the lease", "", "claim {id} --renew", (), lambda given: (["claim", "--renew"], [given["id"]])
+    ),
+    "done": Act(
+        "Prove and submit", "Runs the proofs on the commit that is checked out.", "done {id}",
+        (FormField("prove", "More proofs", lines=True, help="one per line: N=COMMAND or N=PATH:LINE"),),
+        lambda given: (["done", *_proofs(given)], [given["id"]]),
+    ),
+    "verdict": Act(
+        "Judge", "You cannot judge your own work.", "verdict {id} VERDICT",
+        (
+            FormField("verdict", "Verdict", required=True, choices=_VERDICTS),
+            FormField("report", "Report", help="a file in the repository"),
+            FormField("reference", "Location of the requested changes"),
+            FormField("reason", "Reason", help="for a light packet, instead of a report"),
+        ),
+        lambda given: (["verdict", *_options(given, "report", "reference", "reason")], [given["id"], given["verdict"]]),
+    ),
+    "release": Act(
+        "Release", "Someone else can then claim it.", "packet release {id} --reason TEXT", (_REASON,),
+        _one("packet release", "reason"),
+    ),
+    "block": Act(
+        "Block", "", "packet block {id} --reason TEXT --waits-for TEXT",
+        (_REASON, FormField("waits-for", "What would unblock it", required=True)),
+        _one("packet block", "reason", "waits-for"),
+    ),
+    "unblock": Act(
+        "Unblock", "The work continues where it stopped.", "packet unblock {id}", (FormField("reason", "Reason"),),
+        _one("packet unblock", "reason"),
+    ),
+    "note": Act(
+        "Add a note", "A note is added to the log and moves nothing.", "packet note {id} TEXT",
+        (FormField("text", "Note", required=True, lines=True),),
+        lambda given: (["packet", "note"], [given["id"], given["text"]]),
+    ),
+    "cancel": Act(
+        "Cancel the run", "The run stops at its next step boundary and can be resumed.", "runtime cancel {id}",
+        (FormField("reason", "Reason"),), _one("runtime cancel", "reason"), acting=False, about="run",
+    ),
+    "answer": Act(
+        "Answer", "", "resume {id} QUESTION", (FormField("answer", "Answer", required=True),),
+        lambda given: (
+            ["resume", f"--{given['answer']}", *_options(given, "confirm")], [given["id"], given["question"]]
+        ),
+        acting=False,
+        about="run",
+    ),
+}  # fmt: skip
+# An approval is a touch: its page is that of `approve --browser`.
+APPROVE: Final = Act(
+    "Approve by touch", "Opens the page on which you read the contract and touch your key.",
+    "approve {id} --browser", (), _one("approve --browser"),
+)  # fmt: skip
+_ANSWERS: Final = ("yes", "no", "retry", "mark-done", "compensate")
+_RENEWS: Final = "IN_PROGRESS"
+
+
+def packet_forms(name: str, lane: str, light: bool, lanes: LaneTable) -> Iterator[Form]:
+    """Yield the actions that may be possible in a lane."""
+    moves = {"done" if row.command == "submit" else row.command for row in leaving(lane, lanes)}
+    if lane == "STUB":
+        yield _form("approve", APPROVE, name)
+    if lane == "READY_FOR_DEV" or (lane == "STUB" and light):
+        yield _form("start", ACTS["start"], name)
+    if lane == _RENEWS:
+        yield _form("renew", ACTS["renew"], name)
+    for action, act in ACTS.items():
+        if act.about == "packet" and (action in moves or action == "note"):
+            yield _form(action, act, name)
+
+
+def run_forms(shown: Mapping[str, Any], questions: Sequence[Mapping[str, Any]]) -> Iterator[Form]:
+    name = str(shown.get("run", ""))
+    for one in questions:
+        choices = [each for each in one.get("answers", ()) if each in _ANSWERS]
+        fields = (
+            FormField("question", "", fixed=str(one.get("id", ""))),
+            FormField("confirm", "", fixed=str(one.get("digest", ""))),
+            FormField("answer", "Answer", required=True, choices=choices),
+        )
+        title = f"Answer: {one.get('question', '')}"[:200]
+        form = _form("answer", ACTS["answer"], name, fields)
+        yield form._replace(title=title, command=f"workpacket resume {name} {one.get('id', '')} --ANSWER")
+    if shown.get("state") in {"live", "interrupted", "stopped"}:
+        yield _form("cancel", ACTS["cancel"], name)
+
+
+def _form(action: str, act: Act, name: str, fields: Sequence[FormField] = ()) -> Form:
+    own = FormField("id", "", fixed=name)
+    return Form(action, act.title, act.says, f"workpacket {act.typed.format(id=name)}", (own, *(fields or act.fields)))
+
+
+def faults(act: Act, given: Given, runs: Sequence[str]) -> Iterator[str]:
+    """Yield what is wrong with the fields of a form, before a command is run. `runs` are the ids that there are."""
+    known = {"id", *(field.name for field in act.fields)} | ({"question", "confirm"} if act.about == "run" else set())
+    yield from (f"the form has no field {name!r}" for name in sorted(given.keys() - known))
+    name = given.get("id", "")
+    if act.about == "packet" and not is_packet_id(name):
+        yield "the id is not a packet id"
+    if act.about == "run" and name not in runs:
+        yield "there is no such run"
+    for field in act.fields:
+        value = given.get(field.name, "")
+        if field.required and not value.strip():
+            yield f"{field.label}: a value is needed"
+        if field.choices and value not in field.choices:
+            yield f"{field.label}: expected one of {', '.join(field.choices)}"
+    if "answer" in given and given["answer"] not in _ANSWERS:
+        yield "the answer is not one of the choices"
+    for key, value in given.items():
+        if "\0" in value or "\ufffd" in value or len(value) > _LONGEST:
+            yield f"a value must be a string of at most {_LONGEST} characters"
+        if key in {"question", "id"} and value.startswith("-"):
+            yield "the value is not a valid id"

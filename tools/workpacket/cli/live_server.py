@@ -30,15 +30,13 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from workpacket.cli.live_acts import ACTS, APPROVE, faults, packet_forms, run_forms
-from workpacket.cli.live_readings import Commands, Served
-from workpacket.errors import WorkpacketError
+from workpacket.cli.live_readings import ACTS, APPROVE, Commands, Served, faults, packet_forms, run_forms
 from workpacket.model.ids import is_packet_id
 from workpacket.model.wording import counted
+from workpacket.problem import WorkpacketError
 from workpacket.report import live_page
-from workpacket.report.live_board import GROUPS, Wanted
 from workpacket.report.live_packet import PacketPage, run_content, runs_content, waiting_content
-from workpacket.report.live_page import Site
+from workpacket.report.live_page import GROUPS, Site, Wanted
 from workpacket.shell.audit import page_file, web_address
 
 _NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})

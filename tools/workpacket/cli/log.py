@@ -20,8 +20,8 @@ from workpacket.model.canonical import Json
 from workpacket.model.wording import counted
 from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
-from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
+from workpacket.report.terminal import escape
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import here
 from workpacket.shell.held import judged_in_part

@@ -103,7 +103,7 @@ def _without_command(words: list[str]) -> int:
     if below(words[0]) and words[1:] in ([], ["-h"], ["--help"]):
         print(family_help(words[0], _columns()))
         return 0 if words[1:] else 2
-    from workpacket.cli.meant import unknown_command
+    from workpacket.cli.failure import unknown_command
 
     raise unknown_command(words)
 
@@ -125,7 +125,7 @@ def load(name: str) -> Command:
     """Return the declaration of the command called `name`."""
     module = MODULES.get(typed_as(name))
     if not module:
-        from workpacket.cli.meant import unknown_command
+        from workpacket.cli.failure import unknown_command
 
         raise unknown_command([name])
     found = __import__(f"workpacket.cli.{module}", fromlist=["COMMAND"])

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import COMMIT
-from workpacket.errors import WorkpacketError
+from workpacket.problem import WorkpacketError
 
 PACKET: Final = {"type": "string", "pattern": "^WP-[A-Za-z0-9.-]{1,100}$"}
 _TEXT: Final = {"type": "string", "minLength": 1, "maxLength": 2000}

@@ -22,8 +22,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from workpacket.cli.mcp_server import AgentServer
-from workpacket.errors import WorkpacketError
 from workpacket.model import exits
+from workpacket.problem import WorkpacketError
 
 VARIABLE: Final = "WORKPACKET_MCP_TOKEN"
 _HOST: Final = "127.0.0.1"

@@ -11,8 +11,8 @@ from workpacket.cli.open_store import answer
 from workpacket.cli.options import Arguments, usage
 from workpacket.git.repository import Repository, find_repository
 from workpacket.model.canonical import Json
-from workpacket.report.escape import escape
 from workpacket.report.runs import rows_of_dependencies, told_of_dependencies
+from workpacket.report.terminal import escape
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.attempts.session import Session
 from workpacket.runtime.commit_checkpoint import CommitCheckpoints, VerificationNote, next_milestone

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, ParamSpec, cast
 
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, usage
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, find_repository
 from workpacket.model.canonical import Json
 from workpacket.model.layout import LOG_FOLDER
+from workpacket.problem import WorkpacketError
 from workpacket.report.catalogue import catalogue
-from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import painted_next_line
-from workpacket.report.terminal import render_failure
+from workpacket.report.terminal import escape, render_failure
 from workpacket.runtime.commit_checkpoint import OWN_FOLDERS, GitObserver
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.records.jcs import stored_text
@@ -33,7 +32,7 @@ from workpacket.runtime.stores.place import VARIABLE, store_path, store_url
 if TYPE_CHECKING:
     from workpacket.bridges.run_links import RunLinks
     from workpacket.bridges.signed_answers import SignedAnswers
-    from workpacket.runtime.records.questions import AnswerToJudge, JudgedAnswer
+    from workpacket.runtime.records.events import AnswerToJudge, JudgedAnswer
 
 P = ParamSpec("P")
 

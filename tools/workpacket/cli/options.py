@@ -9,8 +9,8 @@ import os
 import sys
 
 from workpacket.cli.commands import SUMMARIES, below
-from workpacket.errors import WorkpacketError
 from workpacket.model.wording import FORMER_OPTIONS, SILENT, typed_as
+from workpacket.problem import WorkpacketError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def chosen(arguments: Arguments, known: Sequence[str]) -> str:
     given = arguments.words[0] if arguments.words else ""
     if given not in known:
         code = "invalid_value" if given else "missing_argument"
-        from workpacket.cli.meant import argument_meant
+        from workpacket.cli.failure import argument_meant
 
         command = arguments.command
         every = ", ".join((*known, *(word for word, _ in below(command.typed))))
@@ -237,7 +237,7 @@ def _take(given: Arguments, option: Option, value: str | None, waiting: list[str
 
 
 def _unknown(command: Command, name: str, known: dict[str, Option]) -> WorkpacketError:
-    from workpacket.cli.meant import option_meant
+    from workpacket.cli.failure import option_meant
 
     meant = option_meant(name, known, titled="TITLE" in command.arguments)
     return usage(command, "unknown_option", f"unknown option: {name}" + (f"; did you mean {meant}?" if meant else ""))

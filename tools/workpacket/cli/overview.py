@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from workpacket.cli.history import cache_dependencies, claims_of_others, runs_of
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.read_only import (
     all_facts,
@@ -18,6 +17,7 @@ from workpacket.cli.read_only import (
     output,
     reader_identity,
 )
+from workpacket.cli.show import cache_dependencies, claims_of_others, runs_of
 from workpacket.cli.views import EXPORTS
 from workpacket.cli.workspace import AGE, Output
 from workpacket.documents.register_table import entry_line
@@ -36,10 +36,9 @@ from workpacket.model.lanes import UNJUDGED, lane_words
 from workpacket.model.layout import REANCHORED_PATH
 from workpacket.model.wording import age, counted
 from workpacket.report.board import Card, Column, columns, render_board, render_page
-from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import mark
-from workpacket.report.terminal import Role, Style, wrap
+from workpacket.report.terminal import Role, Style, escape, wrap
 from workpacket.shell.cache import Cache
 from workpacket.shell.governed_files import packets_elsewhere
 from workpacket.value import replace
@@ -88,7 +87,7 @@ def cards_of(
     """Yield every packet with a lane, by id, with the time of its last event. `published`: leave out information that
     is valid only here and now, such as the running process.
     """
-    from workpacket.cli.history import log_at
+    from workpacket.cli.show import log_at
 
     at = arguments.value("at")
     runs = {} if at else runs_of(with_runs(facts), ask_store=not published)
@@ -187,7 +186,7 @@ def _table(board: Sequence[Column], latest: Mapping[str, str], form: str) -> str
         for card in column.cards
     ]
     if form == "csv":
-        from workpacket.report.escape import csv_text
+        from workpacket.report.terminal import csv_text
 
         return csv_text(_TABLE_HEADS, rows)
     import json

@@ -9,10 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from workpacket.cli.options import Arguments, Option, parse, usage
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import commit_paths, status
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import current_branch
+from workpacket.git.repository import Repository, current_branch
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer, Planned, standing_unmet
@@ -21,9 +19,8 @@ from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
 from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, envelope_path, packet_paths
 from workpacket.model.wording import counted
-from workpacket.problem import Problem, by_remedy
-from workpacket.report.escape import escape
-from workpacket.report.terminal import Style, wrap
+from workpacket.problem import Problem, WorkpacketError, by_remedy
+from workpacket.report.terminal import Style, escape, wrap
 from workpacket.shell.actor import KINDS, acting
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import Carried, Question, carry_out, here

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from workpacket.cli.guard import AGENTS
-from workpacket.cli.history import QUESTIONS, status_of
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.read_only import all_facts, open_for_reading
-from workpacket.cli.show import task_of
+from workpacket.cli.show import QUESTIONS, status_of, task_of
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import approval_asked, lease_held
@@ -23,8 +22,8 @@ from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
 from workpacket.model.lanes import HOLDERS
 from workpacket.model.wording import counted
-from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
+from workpacket.report.terminal import escape
 from workpacket.shell.actor import acting
 from workpacket.shell.governing.execution import gather
 from workpacket.value import Value

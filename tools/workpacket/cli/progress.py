@@ -12,17 +12,17 @@ from typing import Final
 from workpacket.bridges.batch_acts import BatchDesk, begin, complete, end_stages, planned, proposed
 from workpacket.bridges.batch_facts import ASPECTS, BatchFacts, folder_named, gather, reader_of
 from workpacket.bridges.batch_state import Phase, outcome_named, phase_named
-from workpacket.bridges.desk import view_conflict
+from workpacket.bridges.foreign import view_conflict
 from workpacket.bridges.resumable import UnfinishedRole, unfinished_roles
 from workpacket.bridges.role_acts import CLOSED, RoleDesk, adopt, notes_in, open_roles, reach, restore
 from workpacket.bridges.role_facts import ArtifactChange, RoleFacts, RoleKey, changes, notes_here, scan_roles
 from workpacket.cli.open_store import answer, open_runtime, owner_of, refusing
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.cli.packet_command import words_of
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.canonical import Json
-from workpacket.report.escape import escape, escape_lines
+from workpacket.problem import WorkpacketError
+from workpacket.report.terminal import escape, escape_lines
 from workpacket.runtime.holders import Caller, caller_named, caller_with
 from workpacket.runtime.runtime import Runtime
 from workpacket.shell.configuration import read_settings
@@ -385,7 +385,7 @@ updates tasks.yaml, writes checkpoint.yaml and commits both with the staged chan
         Option("outcome", "complete --phase: the outcome", choices=("ok", "failed", "rejected", "timed_out")),
         Option("note", "complete --phase: a comment to store", value="TEXT"),
         Option("defer", "complete: an issue to carry forward", value="SEVERITY:TEXT", many=True),
-        Option("resolved", "complete: the number of a deferred issue that is resolved", value="NUMBER", many=True),
+        Option("resolved", "complete: the number of a deferred issue that has been resolved", value="NUMBER", many=True),
         Option("message", "complete: the first line of the commit message", value="TEXT"),
         Option("label", "begin: the label of the batch, such as 5a", value="LABEL"),
         Option(

@@ -8,17 +8,15 @@ from collections.abc import Iterator
 from workpacket.audit.tracing import SignedDecision
 from workpacket.cli.check import COMMAND as CHECK
 from workpacket.cli.checking import outcome_of
-from workpacket.cli.history import QUESTIONS, log_at, status_of
 from workpacket.cli.options import Arguments, Command, Option, chosen, parse, usage
 from workpacket.cli.read_only import open_for_reading, reader_identity, show_json
-from workpacket.cli.show import task_of
+from workpacket.cli.show import QUESTIONS, log_at, status_of, task_of
 from workpacket.cli.workspace import open_workspace, write_new
 from workpacket.documents.packet import Packet
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.stub import Stub
 from workpacket.git.objects import read_file_at
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of
+from workpacket.git.repository import Repository, commit_of
 from workpacket.ledger.fold import fold
 from workpacket.lifecycle.authorship import proven_events
 from workpacket.lifecycle.contract import Contract, stated
@@ -27,9 +25,9 @@ from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
-from workpacket.report.escape import escape
 from workpacket.report.packet import TaskView
 from workpacket.report.pull_request import PacketChange, Signed, render_pull_request, verdict
+from workpacket.report.terminal import escape
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.facts import open_approvals
 from workpacket.shell.audit import decisions
@@ -80,7 +78,7 @@ def _requirements(arguments: Arguments) -> int:
     """Report the matrix of requirements, packets, criteria and evidence as CSV."""
     from workpacket.cli.trace import examine
     from workpacket.report.audit_data import MATRIX_HEADS, matrix_rows
-    from workpacket.report.escape import csv_text
+    from workpacket.report.terminal import csv_text
 
     rows = list(matrix_rows(examine()[1]))
     listed: list[Json] = [dict(zip(MATRIX_HEADS, row, strict=True)) for row in rows]

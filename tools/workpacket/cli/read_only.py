@@ -13,17 +13,16 @@ from workpacket.cli.options import Arguments
 from workpacket.cli.packet_command import actor_of, named_packet, packet_of
 from workpacket.cli.workspace import Output, progress_bar
 from workpacket.documents.places import PLACES
-from workpacket.errors import WorkpacketError
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import main_remote
+from workpacket.git.repository import Repository, main_remote
 from workpacket.git.run import run_git
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
 from workpacket.model.layout import GOVERNANCE_FOLDER
-from workpacket.report.escape import escape
+from workpacket.problem import WorkpacketError
 from workpacket.report.json_report import render_envelope
+from workpacket.report.terminal import escape
 from workpacket.shell.base import read_base_policy
 from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.governed_files import LOG_STATE, removed_lately

@@ -15,7 +15,6 @@ from typing import Final
 from workpacket.cli.options import Arguments, Command, chosen, usage
 from workpacket.cli.packet_command import ACTING, actor_of, conclude, refuse
 from workpacket.cli.read_only import NOBODY, open_for_reading, show_json
-from workpacket.errors import WorkpacketError
 from workpacket.git.merging import Sides, find_sides, merge_texts, merged_files
 from workpacket.git.objects import read_objects, status
 from workpacket.git.repository import Repository, operation_in_progress
@@ -41,9 +40,9 @@ from workpacket.model.events import Actor
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, PACKETS, POLICY_PATH, STUBS
-from workpacket.problem import Problem
-from workpacket.report.escape import escape
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.report.json_report import render_envelope
+from workpacket.report.terminal import escape
 from workpacket.shell.actor import moment
 from workpacket.shell.base import lifecycle_of, read_base_policy
 from workpacket.shell.governed_files import packet_called

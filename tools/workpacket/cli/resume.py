@@ -36,11 +36,10 @@ from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.progress import batch_caller, desk_of, role_caller, roles_here
 from workpacket.cli.questions import answered, command_of, question_named, row_of
 from workpacket.cli.runs import ASKING, choice_about
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import files_ending, ignored_files_ending
 from workpacket.git.repository import Repository, find_repository
 from workpacket.model.canonical import Json
-from workpacket.problem import Problem
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import (
     CheckRow,

@@ -27,10 +27,8 @@ from workpacket.cli.packet_command import (
     words_of,
 )
 from workpacket.cli.read_only import show_json
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import status
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import list_worktrees, switch_branch, without_remote
+from workpacket.git.repository import Repository, list_worktrees, switch_branch, without_remote
 from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import VERDICT_GATE, ends_unjudged, report_term
@@ -41,6 +39,7 @@ from workpacket.lifecycle.transitions import choices
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.layout import GOVERNANCE_FOLDER
+from workpacket.problem import WorkpacketError
 from workpacket.shell.governing.contract_proofs import asked_of
 from workpacket.shell.governing.execution import carry_out, facts_before, gather, here, verdict_question
 from workpacket.shell.work_done import branch_here, proof_base, relative_place, submission_doubt, work_done

@@ -27,13 +27,12 @@ from workpacket.cli.open_store import (
 )
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.cli.workspace import open_workspace
-from workpacket.errors import WorkpacketError
-from workpacket.git.repository import find_repository
-from workpacket.git.revisions import head_commit
+from workpacket.git.repository import find_repository, head_commit
 from workpacket.model.canonical import Json
 from workpacket.model.layout import GOVERNANCE_FOLDER
+from workpacket.problem import WorkpacketError
 from workpacket.report.catalogue import catalogue
-from workpacket.report.escape import escape, escape_lines
+from workpacket.report.terminal import escape, escape_lines
 from workpacket.runtime import scripted
 from workpacket.runtime.attempts.session import Session
 from workpacket.runtime.attempts.starter import RunRequest

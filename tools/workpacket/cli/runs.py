@@ -21,13 +21,12 @@ from workpacket.cli.open_store import (
 )
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.cli.packet_command import ACTING, actor_of, required, words_of
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.ledger.fold import LinkedRun
 from workpacket.lifecycle.claims import Ending
 from workpacket.model.canonical import Json
+from workpacket.problem import WorkpacketError
 from workpacket.report.catalogue import catalogue
-from workpacket.report.escape import escape
 from workpacket.report.runs import (
     RunRow,
     TimelineEvent,
@@ -36,6 +35,7 @@ from workpacket.report.runs import (
     render_timeline,
     told_of_dependencies,
 )
+from workpacket.report.terminal import escape
 from workpacket.runtime.catalog import RunSummary, following, removable
 from workpacket.runtime.errors import LogDamaged, RuntimeFault, VersionConflict
 from workpacket.runtime.langgraph import THREADS

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.wording import counted
-from workpacket.report.escape import escape
+from workpacket.problem import WorkpacketError
+from workpacket.report.terminal import escape
 
 _HIGHEST_PORT = 65535
 

@@ -11,9 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from workpacket.approvals.browser_answers import (
+from workpacket.approvals.policy import Trusted
+from workpacket.approvals.webauthn import (
+    LOCAL,
+    USUAL_PORT,
     Declined,
     NewKey,
+    PagesAccepted,
     Registered,
     Touched,
     challenge_for,
@@ -23,11 +27,8 @@ from workpacket.approvals.browser_answers import (
     read_answer,
     signature_from,
 )
-from workpacket.approvals.policy import Trusted
-from workpacket.approvals.webauthn import LOCAL, USUAL_PORT, PagesAccepted
 from workpacket.cli.options import Arguments, usage
-from workpacket.errors import WorkpacketError
-from workpacket.problem import Problem
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.report.approval_text import Asked, TouchPage, render_touch_page, security_policy
 from workpacket.report.audit_page import PageFiles
 from workpacket.report.terminal import Style

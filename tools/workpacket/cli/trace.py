@@ -20,7 +20,6 @@ from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import DECLARING, declared
 from workpacket.cli.read_only import all_facts, open_for_reading, show_json
 from workpacket.cli.workspace import GarbageCollectionOff, open_workspace, progress_bar
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import is_in_index
 from workpacket.ledger.log import each_event_decoded_once
 from workpacket.lifecycle.authorship import FIELDS, UNDECLARED, Declared, trailers
@@ -30,11 +29,12 @@ from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.reason_tables.integrity import AUDIT_BY_CODE
 from workpacket.model.wording import counted
+from workpacket.problem import WorkpacketError
 from workpacket.report.audit_data import audit_json, packet_json, place, render_audit_markdown, render_audit_text, told
 from workpacket.report.catalogue import catalogue
-from workpacket.report.escape import escape, without_surrogates
 from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
+from workpacket.report.terminal import escape, without_surrogates
 from workpacket.rules.packet import is_inside
 from workpacket.shell.audit import AuditInput, gather_audit
 from workpacket.shell.governed_files import packet_called

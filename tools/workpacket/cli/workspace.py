@@ -16,9 +16,9 @@ import time
 
 from workpacket.cli.options import terminal
 from workpacket.documents.places import ROOTS
-from workpacket.errors import WorkpacketError
 from workpacket.git.discovery import locate
 from workpacket.model.layout import BASELINE_PATH, GOVERNANCE_FOLDER, POLICY_PATH
+from workpacket.problem import WorkpacketError
 from workpacket.shell.cache import Cache, CachedOutput, RestsOn
 from workpacket.shell.tree import Found, find_documents
 

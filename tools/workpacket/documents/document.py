@@ -22,8 +22,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.problem import Problem
 from workpacket.text.blocks import normal_key
-from workpacket.text.edits import TextRun
-from workpacket.text.source import DATA, MARKDOWN, REGISTER, Limits, Node, Source
+from workpacket.text.source import DATA, MARKDOWN, REGISTER, Limits, Node, Source, TextRun
 from workpacket.value import Value
 
 TYPE_CHECKING = False

@@ -18,8 +18,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, leading_id
 from workpacket.problem import Edit
 from workpacket.text.blocks import BLANKS, Field, Section, normal_key, walk
-from workpacket.text.edits import apply_edits
-from workpacket.text.source import Node, Source
+from workpacket.text.source import Node, Source, apply_edits
 from workpacket.value import Value
 
 TYPE_CHECKING = False

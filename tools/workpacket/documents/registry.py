@@ -25,8 +25,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids
 from workpacket.model.lanes import BUILT_IN, LaneSection, LaneTable
 from workpacket.problem import Edit
-from workpacket.text.edits import apply_edits
-from workpacket.text.source import Node, Source
+from workpacket.text.source import Node, Source, apply_edits
 
 _KEYS = (
     ("base_wp_id", "base_wp", "base_id", "base"),

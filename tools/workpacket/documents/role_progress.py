@@ -13,15 +13,13 @@ from functools import cached_property
 from typing import Literal
 
 from workpacket.documents.document import Text, TextAt, value_of, without_quotes
-from workpacket.documents.front_matter_document import FrontMatterDocument, read_front_matter
-from workpacket.documents.structured import items_of_section
+from workpacket.documents.structured import FrontMatterDocument, items_of_section, read_front_matter
 from workpacket.documents.summary import RoleSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import lane_of_token
 from workpacket.problem import Edit
 from workpacket.text.blocks import LISTS, Block, Item, Section
-from workpacket.text.edits import apply_edits
-from workpacket.text.source import Plain, Source
+from workpacket.text.source import Plain, Source, apply_edits
 from workpacket.text.yaml_edit import CannotEdit, YamlText, insert_key, set_value, yaml_text
 from workpacket.text.yaml_strict import double_quoted, writable, write_yaml
 

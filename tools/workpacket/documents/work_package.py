@@ -14,8 +14,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from workpacket.documents.document import Text, TextAt, TextsAt, as_text, value_of, without_quotes
-from workpacket.documents.front_matter_document import FrontMatterDocument
-from workpacket.documents.structured import items_of_section, walk_items
+from workpacket.documents.structured import FrontMatterDocument, items_of_section, walk_items
 from workpacket.documents.summary import PackageSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.blocks import Block, Item, normal_key, walk

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from workpacket.errors import WorkpacketError
+from workpacket.problem import WorkpacketError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

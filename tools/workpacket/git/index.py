@@ -15,13 +15,12 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
-from workpacket.errors import WorkpacketError
 from workpacket.git.discovery import ASSUME_UNCHANGED, BEFORE_PATH, PLAIN
 from workpacket.git.objects import TreeEntry, blob_id, read_objects
-from workpacket.git.repository import Repository, find_repository
-from workpacket.git.revisions import commit_at
+from workpacket.git.repository import Repository, commit_at, find_repository
 from workpacket.git.run import run_git
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.problem import WorkpacketError
 
 Told = Literal["", "skip-worktree", "assume-unchanged"]
 

@@ -15,11 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import AS_COMMITTED, blob_id, list_tree, read_objects
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import head_commit, merge_base
+from workpacket.git.repository import Repository, head_commit, merge_base
 from workpacket.git.run import Answer, git_failure, run_git
+from workpacket.problem import WorkpacketError
 from workpacket.value import NOTHING, Value
 
 _OTHER_SIDE = "GITHEAD_"

@@ -16,11 +16,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from workpacket.errors import WorkpacketError
-from workpacket.git.repository import FULL_ID, Repository
-from workpacket.git.revisions import commit_of, merge_base
+from workpacket.git.repository import FULL_ID, Repository, commit_of, merge_base
 from workpacket.git.run import FETCH_ALL, run_git
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.problem import WorkpacketError
 from workpacket.value import NOTHING, Value
 
 # Hooks of the user run inside `git commit`: linters, tests.

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from workpacket.errors import WorkpacketError
+from workpacket.problem import WorkpacketError
 from workpacket.value import NOTHING, Value
 
 TYPE_CHECKING = False

@@ -23,15 +23,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from workpacket.approvals.envelope import PAYLOAD_TYPE, pae
+from workpacket.approvals.envelope import PAYLOAD_TYPE, STATEMENT_TYPE, TEST_RESULT, pae
 from workpacket.approvals.fields import encode_base64
-from workpacket.approvals.statement import STATEMENT_TYPE, TEST_RESULT
-from workpacket.errors import WorkpacketError
 from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.change_checks import evidence_rows
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER, envelope_path
+from workpacket.problem import WorkpacketError
 from workpacket.value import Value
 
 SUMMARY: Final = "https://slsa.dev/verification_summary/v1"

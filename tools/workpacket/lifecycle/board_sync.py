@@ -44,8 +44,7 @@ from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, UNJUDGED, LaneTable
 from workpacket.model.layout import BOARD_PATH, REGISTRY_PATH
 from workpacket.model.wording import counted, typed_as
 from workpacket.problem import Edit, Problem
-from workpacket.text.edits import apply_edits
-from workpacket.text.source import Source
+from workpacket.text.source import Source, apply_edits
 from workpacket.value import Value, replace
 
 # In these documents, the lines of both sides are kept; the log then decides which of two entries is correct.

@@ -28,8 +28,7 @@ from workpacket.model.event_types import FORKED
 from workpacket.model.events import ChangedFile, LogEvent
 from workpacket.model.lanes import BUILT_IN
 from workpacket.problem import Location, Problem
-from workpacket.text.edits import apply_edits
-from workpacket.text.source import Source
+from workpacket.text.source import Source, apply_edits
 from workpacket.value import NOTHING, Value
 
 TYPE_CHECKING = False

@@ -18,7 +18,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
-from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.moves import Planned
 from workpacket.lifecycle.policy import Form, LifecyclePolicy
@@ -45,7 +44,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.layout import ATTRIBUTES_PATH, BOARD_PATH, POLICY_PATH, SPEC_POINTER
 from workpacket.model.plan import FileChange, Moment, Plan, digest
 from workpacket.model.wording import counted
-from workpacket.problem import Location, Problem
+from workpacket.problem import Location, Problem, WorkpacketError
 from workpacket.value import Value, replace
 
 AGENTS = "AGENTS.md"
@@ -87,7 +86,7 @@ def with_block(text: str, blocks: tuple[MarkedBlock, ...], section: str) -> str:
 
 
 GITIGNORE: Final = ".gitignore"
-FOLDERS: Final = (".runr", ".workpacket")
+RUNTIME_FOLDERS: Final = (".runr", ".workpacket")
 
 
 def also_ignoring(planned: Planned, before: bytes | None, folders: Collection[str]) -> Planned:

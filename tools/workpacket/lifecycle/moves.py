@@ -20,8 +20,7 @@ from workpacket.model.lanes import lane_words
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest, log_seen
 from workpacket.model.wording import typed_as
 from workpacket.problem import Edit, Problem
-from workpacket.text.edits import apply_edits
-from workpacket.text.source import Source
+from workpacket.text.source import Source, apply_edits
 from workpacket.value import NOTHING, Value
 
 

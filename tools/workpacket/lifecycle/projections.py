@@ -21,14 +21,13 @@ from workpacket.documents.register_table import (
 )
 from workpacket.documents.registry import RegistryRow, TraceabilityRegistry
 from workpacket.documents.task_board import BoardEntry, BoardSection, TaskBoard, mark_line
-from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.moves import Draft
 from workpacket.model.event_types import FORKED
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, BUILT_IN, MAY_BE_STUB, Lane, LaneTable
 from workpacket.model.layout import BOARD_PATH, REGISTRY_PATH
-from workpacket.problem import Edit
+from workpacket.problem import Edit, WorkpacketError
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
 

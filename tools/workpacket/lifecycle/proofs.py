@@ -12,14 +12,13 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
-from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.authorship import coders, not_apart
 from workpacket.lifecycle.contract import DEMAND, Contract, is_complete, stated
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.model.wording import counted
-from workpacket.problem import Edit, Location, Problem
+from workpacket.problem import Edit, Location, Problem, WorkpacketError
 from workpacket.value import Value
 
 TYPE_CHECKING = False

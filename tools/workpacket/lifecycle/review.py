@@ -8,7 +8,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from workpacket.errors import WorkpacketError
 from workpacket.evidence.runners import EXIT_CODE
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.authorship import coders, not_apart
@@ -39,7 +38,7 @@ from workpacket.model.event_types import MOST_EVIDENCE
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import UNJUDGED, lane_words
 from workpacket.model.wording import counted
-from workpacket.problem import Location, Problem
+from workpacket.problem import Location, Problem, WorkpacketError
 from workpacket.value import NOTHING, Value, replace
 
 TYPE_CHECKING = False

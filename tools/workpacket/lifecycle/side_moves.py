@@ -2,8 +2,8 @@
 reapprove.
 
 `amend` replaces the approved contract with another one that is approved in the same way. `reapprove` replaces approvals
-that were revoked or whose keys were revoked. An event on the base is never rewritten, and it names its envelopes.
-Therefore another event names the new envelopes, for the same gate and on the same terms.
+that no longer count. An event is never rewritten, and it names its envelopes. Therefore another event names the new
+envelopes, for the same gate and on the same terms.
 """
 
 from __future__ import annotations
@@ -354,15 +354,26 @@ class Withdrawn(Value):
     verdict: Verdict
 
 
+def terms_to_type(event: LogEvent, gate: str) -> dict[str, str]:
+    """Return the terms of the event as options of `approve`: a report by its path, without its digest."""
+    terms = terms_of(event, gate)
+    path, digest, _ = terms.get("report", "").rpartition(" sha256:")
+    return {**terms, "report": path if digest else ""} if "report" in terms else terms
+
+
 def reapprove(facts: Facts, packet: PacketFacts, withdrawn: Sequence[Withdrawn], *, reason: str) -> Answer:
     name = packet.id.text
     if not withdrawn:
-        message = f"every approval used by the events of {name} is still valid"
+        message = f"no event of {name} lost an approval that counted"
         return (Problem("reapproval_needless", message, hint=f"workpacket approvals list {name}"),)
-    unmet = [each for one in withdrawn for each in approval_unmet(one.verdict, name, terms_of(one.event, one.gate))]
+    unmet = [
+        each for one in withdrawn for each in approval_unmet(one.verdict, name, terms_to_type(one.event, one.gate))
+    ]
     if unmet:
         return tuple(dict.fromkeys(unmet))
     draft = Draft("reapprove", facts)
+    if packet.packet_source is not None:
+        draft.is_about(packet.packet_source)
     for one in withdrawn:
         replaces: list[Json] = [*sorted(one.replaces)]
         data: dict[str, Json] = {"gate": one.gate, "event": one.event.id, "replaces": replaces, "reason": reason}

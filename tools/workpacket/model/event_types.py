@@ -267,11 +267,11 @@ DATA: Final[Mapping[str, Shape]] = {
         },
     ),
     "reapproved": record(
-        "new approvals replace those that were revoked, or whose key was revoked or lost",
+        "new approvals replace those that no longer count",
         {
             "gate": NAME,
             "event": DIGEST,
-            "replaces": array("the envelopes that are replaced", DIGEST, most=50, least=1, ordered_set=True),
+            "replaces": array("the envelopes that are replaced", DIGEST, most=50, ordered_set=True),
             "reason": REASON,
         },
     ),

@@ -18,11 +18,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape as html_escape
 from typing import Literal
 
+from workpacket.approvals.envelope import Statement
 from workpacket.approvals.fields import six_words, write_instant
-from workpacket.approvals.statement import Statement
 from workpacket.model.canonical import Json
-from workpacket.report.escape import escape, escape_lines
-from workpacket.report.terminal import PLAIN, Role, Style, character_widths
+from workpacket.report.terminal import PLAIN, Role, Style, character_widths, escape, escape_lines
 from workpacket.value import Value
 
 TYPE_CHECKING = False

@@ -21,7 +21,7 @@ from workpacket.model.events import LogEvent
 from workpacket.model.reasons import Reason
 from workpacket.model.wording import counted
 from workpacket.problem import Severity
-from workpacket.report.escape import escape, escape_lines, without_surrogates
+from workpacket.report.terminal import escape, escape_lines, without_surrogates
 
 _LONGEST = 600
 _SAID = ("holder", "to", "by", "verdict", "reason", "until", "rule", "branch", "commit", "target", "run", "outcome")

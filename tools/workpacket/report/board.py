@@ -17,9 +17,8 @@ from typing import Final
 
 from workpacket.model.event_types import FORKED
 from workpacket.model.lanes import BUILT_IN, LaneTable, lane_words
-from workpacket.report.escape import escape
 from workpacket.report.runs import PacketRun, mark
-from workpacket.report.terminal import Role, Style, text_width, wrap
+from workpacket.report.terminal import Role, Style, escape, text_width, wrap
 from workpacket.value import Value
 
 # One sign per lane, so that no one has to distinguish colors; ASCII, so that it takes one column on every terminal.

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import cast
 
 from workpacket.model.reasons import Reason, Registry
-from workpacket.rules.engine import LOADED, all_rules
+from workpacket.rules.rule import LOADED, all_rules
 
 # The order in which they are imported, one by one, until a code is found.
 TABLES = ("document", "command", "gate", "integrity", "approval", "stops")

@@ -29,8 +29,8 @@ from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.model.reasons import SEVERITIES, Reason
 from workpacket.model.wording import counted
 from workpacket.problem import Edit, Problem, Severity
-from workpacket.report.escape import escape, without_surrogates
 from workpacket.report.outcome import CheckOutcome, SourceLine, by_file, by_gravity
+from workpacket.report.terminal import escape, without_surrogates
 from workpacket.report.text import REPOSITORY, location, summary
 from workpacket.value import Value
 

@@ -11,10 +11,8 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from workpacket.problem import Edit
-from workpacket.report.escape import escape_lines
-from workpacket.report.terminal import PLAIN, Style
-from workpacket.text.edits import apply_edits
-from workpacket.text.source import Source
+from workpacket.report.terminal import PLAIN, Style, escape_lines
+from workpacket.text.source import Source, apply_edits
 from workpacket.value import Value
 
 CONTEXT = 3

@@ -14,8 +14,8 @@ from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.reasons import SEVERITIES
 from workpacket.problem import Edit, Fix, Problem
-from workpacket.report.escape import escape, without_surrogates
 from workpacket.report.outcome import CheckOutcome
+from workpacket.report.terminal import escape, without_surrogates
 
 
 def render_envelope(command: str, exit_code: int, findings: Iterable[Problem], data: Mapping[str, Json]) -> str:

@@ -9,8 +9,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.lanes import lane_words
 from workpacket.model.wording import counted
 from workpacket.problem import Problem, by_remedy
-from workpacket.report.escape import escape
-from workpacket.report.terminal import Style, wrap
+from workpacket.report.terminal import Style, escape, wrap
 from workpacket.value import Value
 
 # The number of entries of a list that the short form shows; --full shows all.

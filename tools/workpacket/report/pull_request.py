@@ -15,9 +15,9 @@ from workpacket.model.reasons import SEVERITIES
 from workpacket.model.wording import counted
 from workpacket.problem import Problem
 from workpacket.report.approval_text import word_by_word
-from workpacket.report.escape import escape, escape_lines
 from workpacket.report.outcome import CheckOutcome, by_gravity
 from workpacket.report.packet import CriterionView
+from workpacket.report.terminal import escape, escape_lines
 from workpacket.value import Value
 
 # The mark by which the comment of an earlier run is found and replaced.

@@ -13,8 +13,7 @@ from workpacket.ledger.fold import PacketState
 from workpacket.model.canonical import Json
 from workpacket.model.wording import next_line
 from workpacket.problem import Problem
-from workpacket.report.escape import escape, escape_lines
-from workpacket.report.terminal import PLAIN, Role, Style, text_width, wrap
+from workpacket.report.terminal import PLAIN, Role, Style, escape, escape_lines, text_width, wrap
 from workpacket.value import Value, replace
 
 Standing = Literal["live", "stale", "blocked", "ended", "not begun", "open"]

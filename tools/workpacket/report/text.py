@@ -24,9 +24,8 @@ from typing import NamedTuple, TypeAlias
 from workpacket.model.reasons import SEVERITIES, Reason
 from workpacket.model.wording import counted
 from workpacket.problem import Problem, Severity
-from workpacket.report.escape import escape, hidden, visible
 from workpacket.report.outcome import CheckOutcome, SourceLine, by_file, by_gravity
-from workpacket.report.terminal import PLAIN, Style, character_widths, text_width, wrap
+from workpacket.report.terminal import PLAIN, Style, character_widths, escape, hidden, text_width, visible, wrap
 from workpacket.value import Value
 
 TAB = 4

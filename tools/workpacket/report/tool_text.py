@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.report.escape import escape
+from workpacket.report.terminal import escape
 
 # The weight of a page: with ordinary text, about 400 tokens, and at most 600 in any script.
 PAGE: Final = 1500

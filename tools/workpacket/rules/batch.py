@@ -21,7 +21,7 @@ from workpacket.documents.document import Text, as_text
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
-from workpacket.text.edits import TextRun
+from workpacket.text.source import TextRun
 from workpacket.text.yaml_strict import double_quoted, read_otherwise, resolve
 
 _DIGITS = 18  # Python refuses to convert a number of thousands of digits

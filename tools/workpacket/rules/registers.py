@@ -19,9 +19,9 @@ from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import LaneSection
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, out_of_order, repeated
-from workpacket.text.edits import BLANK, TextRun
 from workpacket.text.formats import date as text_date
 from workpacket.text.formats import date_time, legacy_signature
+from workpacket.text.source import BLANK, TextRun
 
 RegisterRule = DocumentRule[RegisterDocument]
 

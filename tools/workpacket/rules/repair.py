@@ -23,8 +23,7 @@ from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.problem import Edit, Fix, Problem
 from workpacket.text.blocks import LISTS, Field, Section
-from workpacket.text.edits import DROP_BOM, apply_edits, compatible
-from workpacket.text.source import Node, Source
+from workpacket.text.source import DROP_BOM, Node, Source, apply_edits, compatible
 
 EditGroup: TypeAlias = tuple[Edit, ...]
 Path: TypeAlias = tuple[str | int, ...]

@@ -1,21 +1,30 @@
-"""The three kinds of rules: about one document, about its references, about all documents together."""
+"""The three kinds of rules (about one document, about its references, about all documents together), and running them.
+`settings` assigns severities afterwards.
+
+Only the rules of the kinds involved are imported: to check one stub, no rule about boards is needed. Rules in a module
+listed neither here nor in `workpacket.documents.document.KINDS` are not run; a test reports them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from importlib import import_module
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin
 
-from workpacket.documents.document import Document
+from workpacket.documents.document import KINDS, Document, kind_named, reader_of
+from workpacket.documents.structured import StructuredDocument
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.reasons import Family, Reason, explanation_and_remedy
 from workpacket.problem import Confidence, Location, Problem, Severity
-from workpacket.text.edits import Replacement, fix_of
-from workpacket.text.source import Source
-from workpacket.value import Value
+from workpacket.text.blocks import normal_key
+from workpacket.text.source import Node, Replacement, Source, fix_of
+from workpacket.value import Value, replace
 
 if TYPE_CHECKING:
     from workpacket.rules.repository import RepositorySummaries
+    from workpacket.text.schema import SchemaSet
 
 
 class FileFact(Value):
@@ -180,6 +189,10 @@ class RepositoryRule(Rule):
         raise NotImplementedError
 
 
+class LogRule(RepositoryRule):
+    """A rule that compares documents with the log. The log is authoritative, so a baseline never hides its findings."""
+
+
 class ReferenceRule(Rule):
     """A rule about what one document refers to: paths that must exist, text that must be in another file.
 
@@ -194,3 +207,175 @@ class ReferenceRule(Rule):
 
     def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         raise NotImplementedError
+
+
+# The modules whose rules apply to every kind.
+EVERY_KIND = ("text",)
+
+# The modules with rules that compare documents.
+ACROSS = (
+    "across_board",
+    "across_packets",
+    "missions",
+    "checkpoints",
+    "role_progress",
+)
+
+# The rules used so far: the reason of a finding is looked up here, without importing other rules.
+LOADED: dict[str, type[Rule]] = {}
+
+# A megabyte of control characters has a million findings. No one reads them all, and every later step would have to
+# process them.
+MOST_OF_A_KIND = 1_000
+
+
+# How the message about a missing field begins.
+_NAMED = lazy_pattern(r"`([^`]+)` is missing")
+
+
+@cache
+def rules_in(module: str) -> tuple[type[Rule], ...]:
+    """Return the rules of one module of this package, in module order, which is the order in which they run."""
+    there = import_module(f"workpacket.rules.{module}")
+    classes = [each for each in vars(there).values() if isinstance(each, type) and issubclass(each, Rule)]
+    rules = tuple(each for each in classes if each.__module__ == there.__name__ and each.is_complete())
+    if not rules:
+        # `python -OO` removes docstrings, and a check without rules would find nothing wrong with anything.
+        raise RuntimeError(
+            f"{module} has no rules: do not run Python with -OO, because rules are defined by their docstrings"
+        )
+    LOADED.update((rule.code(), rule) for rule in rules)
+    return rules
+
+
+@cache
+def rules_for(kind: str) -> tuple[type[Rule], ...]:
+    """Return the rules about one document of `kind`, and about its references."""
+    modules = (*EVERY_KIND, *kind_named(kind).rules)
+    return tuple(rule for module in modules for rule in rules_in(module) if _judges(rule, kind))
+
+
+@cache
+def rules_across() -> tuple[type[RepositoryRule], ...]:
+    """Return the rules that compare documents with one another."""
+    return tuple(rule for module in ACROSS for rule in rules_in(module) if issubclass(rule, RepositoryRule))
+
+
+@cache
+def all_rules() -> tuple[type[Rule], ...]:
+    """Return every rule; this imports them all."""
+    modules = (*EVERY_KIND, *(module for kind in KINDS for module in kind.rules), *ACROSS)
+    return tuple(rule for module in dict.fromkeys(modules) for rule in rules_in(module))
+
+
+def _judges(rule: type[Rule], kind: str) -> bool:
+    if issubclass(rule, DocumentRule):
+        return rule.applies_to(reader_of(kind))
+    return issubclass(rule, ReferenceRule) and kind in rule.kinds
+
+
+def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet) -> list[Problem]:
+    """Return everything that is wrong in one document, in text order, and the rules that were not run."""
+    faults = list(document.faults)
+    if document.root is not None:
+        faults += schema_faults(document, schemas)
+    not_run: dict[str, list[str]] = {}
+    found: set[str] = {fault.code for fault in faults}
+    for rule in _made(document.kind, tuple(rules)):
+        if document.root is None and document.faults and rule.reads_fields:
+            continue  # nothing could be read; the reason is among the faults, and no setting can hide it
+        unmet = tuple(needed.code() for needed in rule.requires if needed.code() in found) if found else ()
+        if unmet:
+            not_run.setdefault(unmet[0], []).append(rule.code())
+            continue
+        made = list(islice(rule.check(document), MOST_OF_A_KIND + 1))
+        if len(made) > MOST_OF_A_KIND:
+            message = f"there are more than {MOST_OF_A_KIND:,} {rule.code()} findings; the rest are not listed"
+            made[-1] = Problem("findings_cut", message, Location.span(made[-1].start, made[-1].start))
+        if made:
+            found.update(fault.code for fault in made)
+            faults += made
+    for code, rules_not_run in not_run.items():
+        first = next(fault for fault in faults if fault.code == code)
+        message = f"not checked: {', '.join(rules_not_run)}, because of {code}"
+        faults.append(Problem("rule_not_run", message, Location.span(first.start, first.end)))
+    faults.sort(key=lambda fault: (fault.start, fault.end))
+    return faults
+
+
+@cache
+def _made(kind: str, rules: tuple[type[Rule], ...]) -> tuple[DocumentRule[Document], ...]:
+    """Return the rules about documents of one kind. Rules have no state, so each is created once."""
+    reader = reader_of(kind)
+    return tuple(rule() for rule in rules if issubclass(rule, DocumentRule) and rule.applies_to(reader))
+
+
+def schema_faults(document: Document, schemas: SchemaSet) -> Iterator[Problem]:
+    """Yield violations of the kind's JSON Schema, each at the line of its field."""
+    if document.root is None:
+        return
+    # A missing section is reported by its rule; of a packet, that is only a warning.
+    has_rule = isinstance(document, StructuredDocument) and document.kind != "packet" and not document.is_older
+    for violation in schemas.violations(document.schema, document.root.plain()):
+        if violation.code == "field_missing" and not violation.location.keys and has_rule:
+            continue
+        where, outside = _elsewhere(document, violation)
+        yield replace(
+            violation,
+            code="field_elsewhere" if outside else violation.code,
+            message=violation.message + where,
+            location=Location.span(*span_of(document.root, violation)),
+        )
+
+
+def _elsewhere(document: Document, violation: Problem) -> tuple[str, bool]:
+    """Return where a missing field is instead, and whether that is outside of its section: in older packets, the
+    signature is below the skeleton.
+    """
+    if violation.code != "field_missing" or not isinstance(document, StructuredDocument):
+        return "", False
+    from workpacket.rules.structured import elsewhere, line_of_field
+
+    named = _NAMED.match(violation.message)
+    key = normal_key(named[1]) if named is not None else ""
+    found = line_of_field(document, key, f"{key}_locked") if key else None
+    home = document.placed_section(str(violation.location.keys[0])) if violation.location.keys else None
+    if found is None or home is None:
+        return (elsewhere(document, key) if key else ""), False
+    return elsewhere(document, key, f"{key}_locked"), not home.section.line <= found[0] <= home.section.end_line
+
+
+def span_of(root: Node, violation: Problem) -> tuple[int, int]:
+    """Return the position of a violation: an unexpected key, otherwise the value or what contains it."""
+    keys = violation.location.keys
+    if violation.code == "field_unknown" and keys:
+        holder = root.nearest(keys[:-1])
+        name = keys[-1]
+        if holder.keys and isinstance(name, str) and name in holder.keys:
+            return holder.keys[name]
+    return root.nearest(keys).span
+
+
+def across(repository: RepositorySummaries) -> Iterator[Problem]:
+    """Yield the findings of the rules that compare documents with one another."""
+    for rule in rules_across():
+        yield from rule().check(repository)
+
+
+def wanted_files(summaries: Iterable[tuple[str, str, Mapping[str, object]]]) -> Iterator[tuple[str, bool]]:
+    """Yield the files that reference rules need: the path, and whether the text is needed."""
+    for kind, _, summary in summaries:
+        for rule in _reference_rules(kind):
+            yield from rule.wants(summary)
+
+
+def references(summaries: Iterable[tuple[str, str, Mapping[str, object]]], files: Files) -> Iterator[Problem]:
+    """Yield the findings of the rules that follow a document's references."""
+    for kind, path, summary in summaries:
+        for rule in _reference_rules(kind):
+            yield from rule.check(path, summary, files)
+
+
+@cache
+def _reference_rules(kind: str) -> tuple[ReferenceRule, ...]:
+    return tuple(rule() for rule in rules_for(kind) if issubclass(rule, ReferenceRule))

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from workpacket.model.layout import BASELINE_PATH, POLICY_PATH
 from workpacket.model.reasons import Reason
 from workpacket.problem import Location, Problem
-from workpacket.rules.engine import rules_in
+from workpacket.rules.rule import LogRule, rules_across
 from workpacket.text.json_strict import load_json
 from workpacket.text.schema import SchemaSet
 from workpacket.text.source import BASELINE, Node, Source
@@ -248,7 +248,7 @@ def _recordable(reason: Reason, against_log: frozenset[str]) -> bool:
 
 def _against_log() -> frozenset[str]:
     """Return the codes of the rules that compare documents with the log."""
-    return frozenset(rule.code() for rule in rules_in("drift"))
+    return frozenset(rule.code() for rule in rules_across() if issubclass(rule, LogRule))
 
 
 def _unread(why: str) -> Problem:

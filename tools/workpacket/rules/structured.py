@@ -13,7 +13,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, out_of_order, repeated
 from workpacket.text.blocks import Block, Field, Section, normal_key
-from workpacket.text.edits import TextRun
+from workpacket.text.source import TextRun
 
 # Characters without a width, which editors do not show.
 INVISIBLE: Final = "\u00ad\u200b\u200c\u200d\u2060\ufeff"

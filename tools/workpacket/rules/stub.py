@@ -18,7 +18,7 @@ from workpacket.rules.identity import is_hollow
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
 from workpacket.rules.structured import content_of, elsewhere
 from workpacket.text.blocks import LISTS, Block, Item
-from workpacket.text.edits import TextRun
+from workpacket.text.source import TextRun
 
 _SPEC_TARGET = lazy_pattern(r"`?(?P<path>[^\s`()]+)`?(?P<rest>\s+\S.*)?\Z")
 _LINES = r"[1-9][0-9]{0,8}(?:-[1-9][0-9]{0,8})?"

@@ -11,8 +11,8 @@ from workpacket.model.ids import InvalidId, WorkPacketId, find_ids
 from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneTable
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, first_lines, out_of_order, repeated
-from workpacket.text.edits import BLANK, TextRun
 from workpacket.text.formats import date
+from workpacket.text.source import BLANK, TextRun
 
 # Boards from before there were reviews lack it; it is added when the first packet is submitted. Sections of added lanes
 # come from the policy.

@@ -9,8 +9,7 @@ from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem
 from workpacket.rules.rule import DocumentRule, first_lines
-from workpacket.text.edits import TextRun, fix_of
-from workpacket.text.source import Source
+from workpacket.text.source import Source, TextRun, fix_of
 
 _LONE_SURROGATES = lazy_pattern("[\udc80-\udcff]+")
 # Also characters without a width that no script needs; joiners are part of words and emoji.

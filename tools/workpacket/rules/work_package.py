@@ -16,7 +16,7 @@ from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, first_lines
 from workpacket.rules.text import places_of
 from workpacket.text.blocks import walk
-from workpacket.text.edits import TextRun
+from workpacket.text.source import TextRun
 
 # Lanes of packages that are no longer worked on.
 _FINISHED = frozenset({"approved", "done"})

@@ -10,8 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from workpacket.runtime.errors import LogDamaged, RuntimeFault, StoreCorrupt
 from workpacket.runtime.holders import is_certainly_dead
-from workpacket.runtime.records.events import Event
-from workpacket.runtime.records.questions import AnswerVerifier
+from workpacket.runtime.records.events import AnswerVerifier, Event
 from workpacket.runtime.records.state import RunState, Status, fold
 from workpacket.runtime.resume.observe import Observations, read_state
 from workpacket.runtime.stores.contract import LINES, KeepsDerived, Store

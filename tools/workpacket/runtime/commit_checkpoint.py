@@ -31,7 +31,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import (
     Commit,
     commit_paths,
@@ -42,10 +41,10 @@ from workpacket.git.objects import (
     tree_of,
     trees_before,
 )
-from workpacket.git.repository import Repository, operation_in_progress
-from workpacket.git.revisions import commit_of, head_commit, is_ancestor
+from workpacket.git.repository import Repository, commit_of, head_commit, is_ancestor, operation_in_progress
 from workpacket.model.canonical import Json
 from workpacket.model.layout import LOG_FOLDER
+from workpacket.problem import WorkpacketError
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.attempts.session import Session, cursor_of
 from workpacket.runtime.errors import RunBlocked

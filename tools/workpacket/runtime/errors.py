@@ -7,9 +7,9 @@ import shlex
 import sys
 from collections.abc import Mapping
 
-from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.model.reasons import StopReason
+from workpacket.problem import WorkpacketError
 
 
 class RuntimeFault(WorkpacketError):

@@ -26,9 +26,8 @@ from typing import NamedTuple
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.session import BorrowedLease, stop_code
 from workpacket.runtime.catalog import stream_name
-from workpacket.runtime.clock import random_id
 from workpacket.runtime.errors import HandedOver, LeaseLost, RunCancelled, RuntimeFault, RunWaiting, StoreUnavailable
-from workpacket.runtime.holders import this_process
+from workpacket.runtime.holders import random_id, this_process
 from workpacket.runtime.records.failures import described, reason_of
 from workpacket.runtime.records.jcs import stored_text
 from workpacket.runtime.run import Run

@@ -16,9 +16,8 @@ from workpacket.runtime.attempts.waits import send_signal
 from workpacket.runtime.catalog import RunLine, RunSummary, lines_of, removable, state_of, summary_of
 from workpacket.runtime.errors import ReceiptRedacted, ReceiptUnkept, RunBlocked
 from workpacket.runtime.holders import is_certainly_dead
-from workpacket.runtime.records.events import KINDS, Event
+from workpacket.runtime.records.events import KINDS, AnswerToJudge, Event
 from workpacket.runtime.records.jcs import hash_of, kept, value_of
-from workpacket.runtime.records.questions import AnswerToJudge
 from workpacket.runtime.records.redaction import clean_data
 from workpacket.runtime.records.state import CheckpointRecord, RunState, fold
 from workpacket.runtime.resume.decide import Decision

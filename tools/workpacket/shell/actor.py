@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import time
 
-from workpacket.errors import WorkpacketError
 from workpacket.model.plan import Moment
+from workpacket.problem import WorkpacketError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

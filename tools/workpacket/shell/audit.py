@@ -14,16 +14,14 @@ from datetime import UTC, datetime
 from typing import Final
 
 import workpacket
+from workpacket.approvals.envelope import PACKET
 from workpacket.approvals.fields import write_instant
 from workpacket.approvals.policy import Trusted
-from workpacket.approvals.statement import PACKET
 from workpacket.approvals.verify import Judged
-from workpacket.audit.expired import named_files
-from workpacket.audit.tracing import AuditFacts, KnownCommit, LastChange, SignedDecision, proved_path
+from workpacket.audit.tracing import AuditFacts, KnownCommit, LastChange, SignedDecision, named_files, proved_path
 from workpacket.documents.spec_pointer import candidates
 from workpacket.git.objects import read_objects, status
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import default_branch, head_commit, tip_of, without_remote
+from workpacket.git.repository import Repository, default_branch, head_commit, tip_of, without_remote
 from workpacket.git.run import run_git
 from workpacket.ledger.fold import in_force
 from workpacket.lifecycle.authorship import proven_events
@@ -48,9 +46,9 @@ from workpacket.shell.checking import check
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.governing.execution import gather
 from workpacket.shell.held import judged_in_part
-from workpacket.shell.judging.append_only import judge_append_only
 from workpacket.shell.judging.landed_work import landing_faults
 from workpacket.shell.judging.log_verification import digest_here
+from workpacket.shell.judging.merged_tree import judge_append_only
 from workpacket.shell.tree import find_documents, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import Value, replace

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import Pin, judge_base, read_pin
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import (
     FIRST_PARENTS,
     changes_before,
@@ -28,8 +27,8 @@ from workpacket.git.objects import (
     read_file_at,
     read_objects,
 )
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import (
+from workpacket.git.repository import (
+    Repository,
     commit_at,
     commit_of,
     default_branch,
@@ -50,7 +49,7 @@ from workpacket.model.layout import (
     SIGNERS_PATH,
     SPEC_POINTER,
 )
-from workpacket.problem import Location, Problem
+from workpacket.problem import Location, Problem, WorkpacketError
 from workpacket.shell.tree import read_bytes
 from workpacket.text.source import DATA
 from workpacket.value import Value, replace

@@ -22,15 +22,13 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
-from workpacket.errors import WorkpacketError
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_at
+from workpacket.git.repository import Repository, commit_at
 from workpacket.git.run import Answer, run_git
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.model.canonical import canonical_bytes
 from workpacket.model.layout import SEEN_CLAIMS
-from workpacket.problem import Problem
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.value import Value
 
 PATIENCE: Final = 10.0  # seconds for each exchange with the remote

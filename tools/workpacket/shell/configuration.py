@@ -36,7 +36,7 @@ def read_settings(root: str) -> CheckSettings:
 def read_settings_at(repository: Repository, base: str) -> CheckSettings:
     """Return the settings of a revision, so that a change cannot relax its own checks."""
     from workpacket.git.objects import read_file_at
-    from workpacket.git.revisions import commit_of
+    from workpacket.git.repository import commit_of
 
     commit = commit_of(repository, base)
     return _settings(lambda path: read_file_at(repository, commit, path))

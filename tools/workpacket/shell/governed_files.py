@@ -9,10 +9,16 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree, object_names
-from workpacket.git.repository import Repository, find_repository
-from workpacket.git.revisions import default_branch, head_commit, local_branches, reference_tips, remote_branches
+from workpacket.git.repository import (
+    Repository,
+    default_branch,
+    find_repository,
+    head_commit,
+    local_branches,
+    reference_tips,
+    remote_branches,
+)
 from workpacket.git.run import run_git
 from workpacket.ledger.log import Log, read_log
 from workpacket.lifecycle.facts import PacketFacts
@@ -28,7 +34,7 @@ from workpacket.model.layout import (
     STUBS,
     TEMPORARY_PREFIX,
 )
-from workpacket.problem import Problem
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.shell import held
 from workpacket.shell.held import require_found, unreadable
 from workpacket.shell.tree import read_bytes

@@ -17,13 +17,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 
-from workpacket.errors import WorkpacketError
 from workpacket.git.index import Index, Told, has_index, only_in_head, read_index
-from workpacket.git.repository import Repository, find_repository
-from workpacket.git.revisions import commit_at
+from workpacket.git.repository import Repository, commit_at, find_repository
 from workpacket.git.run import run_git
 from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, PACKETS, REFINEMENTS, STUBS
-from workpacket.problem import Problem
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.value import Value
 
 Why = Literal["HEAD", "submodule", "intent"] | Told

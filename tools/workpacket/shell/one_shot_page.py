@@ -28,7 +28,7 @@ from typing import ClassVar, NamedTuple, TypeVar
 
 from workpacket.approvals.fields import load_json
 from workpacket.approvals.webauthn import LOCAL, local_origin
-from workpacket.errors import WorkpacketError
+from workpacket.problem import WorkpacketError
 from workpacket.value import Value
 
 # How long to wait for a person.

@@ -9,11 +9,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
-from workpacket.errors import WorkpacketError
 from workpacket.git.merging import differences
 from workpacket.git.objects import changed_paths, list_tree, patch_id, read_file_at, status
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of, head_commit, is_ancestor, merge_base, resolved, tip_of
+from workpacket.git.repository import Repository, commit_of, head_commit, is_ancestor, merge_base, resolved, tip_of
 from workpacket.git.run import run_git
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.coverage import is_governance
@@ -21,7 +19,7 @@ from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.review import Containment, Work, recorded, report_of, submitted_commit
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import APPEND_ONLY_FOLDERS, AUDIT_PATH, BOARD_PATH, PACKETS, REFINEMENTS, REGISTRY_PATH
-from workpacket.problem import Problem
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.value import Value
 
 # Files that the lifecycle itself writes are not part of the work that it governs.
@@ -179,7 +177,7 @@ def proof_base(repository: Repository, commit: str, target: str) -> str:
 
 def branch_here(repository: Repository) -> str:
     """Return the branch that is checked out, or '' for a detached HEAD."""
-    from workpacket.git.revisions import current_branch
+    from workpacket.git.repository import current_branch
 
     return current_branch(repository) or ""
 

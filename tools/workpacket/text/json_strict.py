@@ -18,8 +18,7 @@ from typing import Final
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import LARGEST_INTEGER
 from workpacket.problem import Location, Problem
-from workpacket.text.edits import fix_of
-from workpacket.text.source import DATA, Limits, Loaded, Node, Source, duplicate_key, unreadable
+from workpacket.text.source import DATA, Limits, Loaded, Node, Source, duplicate_key, fix_of, unreadable
 
 _WHOLE_STRING = lazy_pattern(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
 _COMMENT = lazy_pattern(r"//|/\*|#")

@@ -22,8 +22,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from workpacket.problem import Edit
-from workpacket.text.edits import DROP_BOM
-from workpacket.text.source import Source
+from workpacket.text.source import DROP_BOM, Source
 
 # Every line end is read in only one way: a lone carriage return would have two.
 _FRONT_MATTER = re.compile(

@@ -25,8 +25,7 @@ from typing import TypeAlias
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Edit
-from workpacket.text.edits import apply_edits
-from workpacket.text.source import DATA, Limits, Node, Plain, Scalar, Source
+from workpacket.text.source import DATA, Limits, Node, Plain, Scalar, Source, apply_edits
 from workpacket.text.yaml_strict import (
     NodePath,
     double_quoted,

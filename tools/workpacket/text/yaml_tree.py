@@ -34,8 +34,7 @@ import yaml
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Fix, Location, Problem
-from workpacket.text.edits import TextRun, fix_of
-from workpacket.text.source import Limits, Loaded, Node, Source, duplicate_key
+from workpacket.text.source import Limits, Loaded, Node, Source, TextRun, duplicate_key, fix_of
 from workpacket.text.yaml_strict import resolve
 
 _QUOTE = "put the whole value in double quotes"

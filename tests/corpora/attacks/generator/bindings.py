@@ -23,8 +23,8 @@ from corpora.attacks.generator.scenario import (
     case,
     sha256,
 )
+from workpacket.approvals.envelope import RepositoryName, Spec, Subject
 from workpacket.approvals.sshsig import NAMESPACE
-from workpacket.approvals.statement import RepositoryName, Spec, Subject
 
 
 @case("subject_mismatch")

@@ -20,11 +20,10 @@ from corpora.attacks.generator.scenario import (
     sha256,
 )
 from softkeys import KINDS, TOUCHED, VERIFIED
-from workpacket.approvals.envelope import pae
+from workpacket.approvals.envelope import Subject, pae
 from workpacket.approvals.fields import LONGEST_VALIDITY
 from workpacket.approvals.policy import LEGACY_WORDS
 from workpacket.approvals.sshsig import NAMESPACE
-from workpacket.approvals.statement import Subject
 
 
 def _by_kind(kind: str) -> None:

@@ -8,10 +8,9 @@ from corpora.attacks.generator.genuine import change_policy, first_nonce, legacy
 from corpora.attacks.generator.people import ALICE, BOB, CAROL, MALLORY
 from corpora.attacks.generator.scenario import CONSUMER, ISSUED, NOW, Scenario, case
 from corpora.attacks.generator.signatures import raw_envelope
-from workpacket.approvals.envelope import pae
+from workpacket.approvals.envelope import Subject, pae
 from workpacket.approvals.policy import LEGACY_WORDS
 from workpacket.approvals.sshsig import NAMESPACE
-from workpacket.approvals.statement import Subject
 
 
 @case("own_work")

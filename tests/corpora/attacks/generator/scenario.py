@@ -12,10 +12,17 @@ from typing import Any
 
 from corpora.attacks.generator.people import ALICE, BOB, CAROL, MALLORY, OSCAR, People
 from softkeys import SoftKey
-from workpacket.approvals.envelope import pae, write_envelope
+from workpacket.approvals.envelope import (
+    DEFAULT_VALIDITY,
+    RepositoryName,
+    Spec,
+    Statement,
+    Subject,
+    pae,
+    write_envelope,
+)
 from workpacket.approvals.fields import write_instant
 from workpacket.approvals.sshsig import NAMESPACE
-from workpacket.approvals.statement import DEFAULT_VALIDITY, RepositoryName, Spec, Statement, Subject
 from workpacket.model.layout import ENVELOPE_SUFFIX
 from workpacket.value import replace
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from corpora.attacks.generator.scenario import Scenario, case
-from workpacket.approvals.statement import PREDICATE_TYPE
+from workpacket.approvals.envelope import PREDICATE_TYPE
 
 
 def _statement(name: str, title: str, code: str, *path: str, value: Any = None, remove: bool = False) -> None:

@@ -24,10 +24,9 @@ from workpacket.documents.lockfiles.dependencies import (
     python_name,
     without_credentials,
 )
-from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.model.ids import matches
-from workpacket.problem import Location, Problem
+from workpacket.problem import Location, Problem, WorkpacketError
 from workpacket.text.source import Source
 from workpacket.value import Value
 

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from workpacket.errors import WorkpacketError
-from workpacket.problem import Location, Problem
+from workpacket.problem import Location, Problem, WorkpacketError
 from workpacket.text.source import MIB, Limits, Loaded, Node, Source, unreadable
 from workpacket.value import NOTHING, Value
 

@@ -27,8 +27,8 @@ from workpacket.documents.lockfiles.dependencies import (
     text_lines,
     written,
 )
-from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.problem import WorkpacketError
 from workpacket.text.json_strict import load_json
 from workpacket.text.source import Node, Source
 from workpacket.text.toml_strict import load_toml

@@ -18,8 +18,8 @@ APPROVE_ANEW = "Have the approver run `workpacket approve` again."
 _REPAIR_POLICY = "Fix the file on the base revision; `workpacket policy test` shows what is wrong."
 _APPROVE = "Have the packet approved with `workpacket approve`."
 _APPROVE_AND_REPLACE = (
-    "Have it approved again with `workpacket approve`. Then run `workpacket packet reapprove WP_ID`, which "
-    "attaches the new approvals to the events on the base."
+    "Have it approved again with `workpacket approve`. If an event already uses the old approval, then run "
+    "`workpacket packet reapprove WP_ID`, which names the new approvals for that event."
 )
 _RESTORE_FILE = "Restore the file from the base revision with `git checkout`; approvals are never edited."
 
@@ -42,7 +42,7 @@ FIT = _refused(f"""
 
     approved_spec_moved: Specification changed since the approval
         The person judged the work by a different version of the specification, or by a different passage in it.
-        Remedy: Check the packet against the current specification, then have it approved again.
+        Remedy: Check the packet against the specification in force. {_APPROVE_AND_REPLACE}
 
     contract_mismatch: Approval of a different contract
         The person approved a different contract (what, why, criteria, scope, risk, dependencies, required evidence).
@@ -58,11 +58,9 @@ FIT = _refused(f"""
         Remedy: {APPROVE_ANEW}
 
     policy_moved: Policy changed since the approval
-        The approval was given under a policy that differs from the one on the base, and the packet has not been merged
-        yet. Packets that were merged before the policy changed are not affected, so merge approved work first if you
-        can.
-        Remedy: {APPROVE_ANEW} If a light packet was already started, its events refer to the old approval: give it
-        another id with `workpacket packet rename`, and start it again on the same branch.
+        The approval was given under different rules from those on the base, and has not landed yet. Packets that landed
+        before the policy changed are not affected.
+        Remedy: {_APPROVE_AND_REPLACE}
 
     scope_moved: Paths in scope that were not approved
         The approval covers work on the listed paths; a wider scope requires a new decision.
@@ -88,12 +86,12 @@ TIME = _refused(f"""
         Remedy: Set the clock of the approver's machine, then approve again.
 
     approval_expired: Approval that was not used in time
-        An approval must be used before it expires; once used, it remains valid.
-        Remedy: {APPROVE_ANEW}
+        An approval must be used, and the event that uses it must land, before it expires; then it remains valid.
+        Remedy: {_APPROVE_AND_REPLACE}
 
     approval_too_old: Approval older than the gate accepts
         The gate sets a maximum age, regardless of the validity stated in the approval.
-        Remedy: {APPROVE_ANEW}
+        Remedy: {_APPROVE_AND_REPLACE}
 
     validity_too_long: Approval valid for more than 30 days
         An approval that remains valid for years would be a blank check.
@@ -264,7 +262,8 @@ SIGNER = _refused(f"""
 
     key_out_of_time: Key outside its period of validity
         The key's line in allowed_signers gives the period during which it may sign.
-        Remedy: Approve with a valid key, or have valid-before extended in an approved policy change.
+        Remedy: Approve with a valid key, or have valid-before extended in an approved policy change. If an event
+        already uses the approval, then run `workpacket packet reapprove WP_ID`.
 
     event_key_at_gate: Approval signed by an event key
         An event key has no passphrase, so any program running under its owner's account can sign with it. It identifies
@@ -397,7 +396,7 @@ ASKING = (
         Remedy: Remove the event, and move the packet with its command, which refers to the right envelopes.
 
     reapproval_unfit: New approvals without a matching event
-        `reapproved` refers to approvals for an earlier event on the base whose own approvals were revoked. There is no
+        `reapproved` names approvals for an earlier event whose own approvals counted once and no longer do. There is no
         such event.
         Remedy: Remove the event; `workpacket packet reapprove WP_ID` writes one if it is needed.
     """),

@@ -348,8 +348,8 @@ WORK = _gate("""
         Remedy: `workpacket verdict WP CHANGES --reference PLACE`.
 
     reapproval_needless: No approval needs to be replaced
-        Every approval used by the packet is valid.
-        Remedy: Nothing needs to be done; `workpacket approvals list WP_ID` shows the approvals.
+        New approvals help only events whose own approvals counted once: either they still count, or they never did.
+        Remedy: `workpacket approvals list WP_ID` shows the approvals; an event that never had them must be removed.
 
     run_unfinished: A run of the packet is unfinished
         The verdict would not cover later changes by the run.

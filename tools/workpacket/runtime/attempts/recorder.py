@@ -20,11 +20,19 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from workpacket.runtime.clock import Clock
 from workpacket.runtime.errors import HandedOver, LogDamaged, RunBlocked, RunCancelled, RuntimeFault
-from workpacket.runtime.records.events import KINDS, Data, Event, NewEvent, RecordKind, current, require_payload
+from workpacket.runtime.holders import Clock
+from workpacket.runtime.records.events import (
+    KINDS,
+    AnswerVerifier,
+    Data,
+    Event,
+    NewEvent,
+    RecordKind,
+    current,
+    require_payload,
+)
 from workpacket.runtime.records.jcs import jcs_text
-from workpacket.runtime.records.questions import AnswerVerifier
 from workpacket.runtime.records.redaction import Redactor, clean_data
 from workpacket.runtime.records.state import RunState, StepRecord, step_record
 from workpacket.runtime.stores.contract import Append, Appended, KeepsDerived, Lease, Store, lost_events

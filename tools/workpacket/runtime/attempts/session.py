@@ -33,8 +33,8 @@ from workpacket.runtime.attempts.steps import (
     shown_arguments,
 )
 from workpacket.runtime.attempts.waits import Ask, Asking, OpenWait, Questions, Waiter
-from workpacket.runtime.clock import Ids, random_id
 from workpacket.runtime.errors import HandedOver, LeaseLost, RunBlocked, RunCancelled, RuntimeFault
+from workpacket.runtime.holders import Ids, random_id
 from workpacket.runtime.records.failures import described
 from workpacket.runtime.records.jcs import address_of, jcs_hash, kept, stored_text, value_of
 from workpacket.runtime.records.state import CheckpointRecord, Prepared, RunState, StepRecord

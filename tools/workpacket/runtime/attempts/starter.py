@@ -20,12 +20,19 @@ from workpacket.runtime.attempts.recorder import RecordDraft, Recorder, outlined
 from workpacket.runtime.attempts.session import BorrowedLease, Session, token_hash
 from workpacket.runtime.attempts.waits import Ask
 from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_name, stream_prefix
-from workpacket.runtime.clock import Clock, Ids, SystemClock, random_id
 from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt, title_of
-from workpacket.runtime.holders import is_certainly_alive, is_certainly_dead, shown_holder, this_process
-from workpacket.runtime.records.events import Event
+from workpacket.runtime.holders import (
+    Clock,
+    Ids,
+    SystemClock,
+    is_certainly_alive,
+    is_certainly_dead,
+    random_id,
+    shown_holder,
+    this_process,
+)
+from workpacket.runtime.records.events import AnswerVerifier, Event
 from workpacket.runtime.records.jcs import stored_text
-from workpacket.runtime.records.questions import AnswerVerifier
 from workpacket.runtime.records.redaction import Redactor, names_a_secret
 from workpacket.runtime.records.state import CheckpointRecord, EffectRecord, RunState, fold
 from workpacket.runtime.resume.decide import Decision, decide

@@ -29,8 +29,8 @@ from typing import NamedTuple, cast
 from urllib.parse import quote, unquote
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.clock import Clock, Ids
 from workpacket.runtime.errors import LogDamaged, VersionConflict
+from workpacket.runtime.holders import Clock, Ids
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.langgraph.parcels import unpacked
 from workpacket.runtime.records.events import Event, NewEvent, RecordKind, current

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json, NotCanonical
+from workpacket.problem import WorkpacketError
 from workpacket.runtime.errors import RuntimeFault, StepFailed
 from workpacket.runtime.records.events import Data, members, text, texts
 from workpacket.runtime.records.jcs import storable, stored_text

@@ -17,25 +17,23 @@ from typing import Literal, NamedTuple, cast
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.records.events import (
+    CHANGE,
     KINDS,
+    AnswerToJudge,
+    AnswerVerifier,
+    AskedQuestion,
     Data,
     Event,
+    JudgedAnswer,
+    LastAnswer,
     RecordKind,
     current,
     members,
     number,
+    take_in,
     text,
     texts,
     texts_by_key,
-)
-from workpacket.runtime.records.questions import (
-    CHANGE,
-    AnswerToJudge,
-    AnswerVerifier,
-    AskedQuestion,
-    JudgedAnswer,
-    LastAnswer,
-    take_in,
 )
 
 Status = Literal["none", "running", "stopped", "cancelled", "completed"]

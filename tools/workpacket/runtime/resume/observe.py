@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import LogDamaged, NewerSchema, RuntimeFault, StoreCorrupt
+from workpacket.runtime.records.events import CHANGE, AnswerVerifier, AskedQuestion
 from workpacket.runtime.records.jcs import jcs_hash, value_of
-from workpacket.runtime.records.questions import CHANGE, AnswerVerifier, AskedQuestion
 from workpacket.runtime.records.redaction import Redactor, names_a_secret
 from workpacket.runtime.records.state import CheckpointRecord, EffectRecord, RunState
 from workpacket.runtime.stores.contract import Store

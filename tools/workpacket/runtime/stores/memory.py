@@ -8,8 +8,8 @@ import threading
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
-from workpacket.runtime.clock import Clock, SystemClock
 from workpacket.runtime.errors import LeaseLost, VersionConflict
+from workpacket.runtime.holders import Clock, SystemClock
 from workpacket.runtime.records.events import GENESIS, Event, IndexEntry, entry_of, index_of, require_payload, verified
 from workpacket.runtime.records.jcs import address_of
 from workpacket.runtime.stores.contract import (

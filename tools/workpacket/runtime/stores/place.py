@@ -16,8 +16,8 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-from workpacket.errors import WorkpacketError
 from workpacket.git.discovery import RepositoryPaths, locate
+from workpacket.problem import WorkpacketError
 from workpacket.runtime.errors import StoreUnavailable
 from workpacket.runtime.stores.contract import Store
 

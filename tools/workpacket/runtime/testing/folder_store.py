@@ -19,8 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from workpacket.runtime.clock import Clock, SystemClock, random_id
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, StorageFailed, StoreCorrupt, VersionConflict
+from workpacket.runtime.holders import Clock, SystemClock, random_id
 from workpacket.runtime.records.events import GENESIS, Event, IndexEntry, index_of, require_payload, verified
 from workpacket.runtime.records.jcs import address_of
 from workpacket.runtime.stores.contract import (

@@ -42,9 +42,8 @@ def deciding(root: str) -> tuple[str, ...] | None:
     import hashlib
     from pathlib import Path
 
-    from workpacket.errors import WorkpacketError
-    from workpacket.git.repository import find_repository
-    from workpacket.git.revisions import head_commit
+    from workpacket.git.repository import find_repository, head_commit
+    from workpacket.problem import WorkpacketError
     from workpacket.shell.base import find_base, trust_path
 
     try:

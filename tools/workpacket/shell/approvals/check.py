@@ -1,24 +1,27 @@
 """The approvals of a repository, checked for `check` and `approvals verify`:
 
-- every file among the attestations is a sound envelope whose signature is over its statement; - every event that needs
-an approval has one, judged as of the moment when it arrived on the base, and that event is dated later than those
-already on the base (`backdated`); - a refinement that says APPROVED, and is new or changed since the base, was approved
-with these bytes; - a policy that differs from the one on the base was approved under the one on the base.
+- every file among the attestations is a sound envelope whose signature is over its statement;
+- every event that needs an approval has one, judged as of the moment when it arrived on the base, and that event is
+  dated later than those already on the base (`backdated`);
+- a refinement that says APPROVED, and is new or changed since the base, was approved with these bytes;
+- a policy that differs from the one on the base was approved under the one on the base.
 
 An approval that expired before it was used is not a fault of the repository: no event depends on it yet, the gate will
 refuse it, and `approvals list` shows it.
+
+Also gathered here: what is stated about packets for other tools, where their work landed, and what is wrong with them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from hashlib import sha256
 
 from workpacket.approvals.decide import decide
-from workpacket.approvals.envelope import EnvelopeFile
-from workpacket.approvals.facts import PolicyFiles
+from workpacket.approvals.envelope import PACKET, EnvelopeFile
+from workpacket.approvals.facts import PolicyFiles, Verdict
 from workpacket.approvals.fields import CLOCK_SKEW, write_instant
 from workpacket.approvals.policy import (
     POLICY_GATE,
@@ -29,17 +32,24 @@ from workpacket.approvals.policy import (
     read_record,
     unfit_record,
 )
-from workpacket.approvals.statement import PACKET
 from workpacket.documents.document import stem_of
 from workpacket.documents.policy import PolicyDocument
 from workpacket.documents.refinement import Refinement
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import blob_id, line_times
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import head_commit
+from workpacket.git.repository import Repository, head_commit
 from workpacket.git.run import run_git
+from workpacket.ledger.fold import PacketState
+from workpacket.lifecycle.attestations import AttestedPacket
 from workpacket.lifecycle.event_checks import judge_attested
-from workpacket.lifecycle.gates import ACTIVATING, ACTIVATION_GATE, CONSUMING, STANDING_GATE
+from workpacket.lifecycle.facts import Facts
+from workpacket.lifecycle.gates import (
+    ACTIVATING,
+    ACTIVATION_GATE,
+    CONSUMING,
+    STANDING_GATE,
+    approval_unmet,
+)
+from workpacket.lifecycle.side_moves import terms_to_type
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG, LIGHT_FORM
 from workpacket.model.events import LogEvent
@@ -47,6 +57,7 @@ from workpacket.model.layout import (
     ATTESTATIONS_FOLDER,
     BASELINE_PATH,
     ENVELOPE_SUFFIX,
+    LOG_FOLDER,
     PACKETS,
     POLICY_PATH,
     REANCHORED_PATH,
@@ -56,12 +67,12 @@ from workpacket.model.layout import (
 )
 from workpacket.model.plan import digest
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
-from workpacket.problem import Location, Problem
+from workpacket.problem import Location, Problem, WorkpacketError
 from workpacket.shell.approvals.envelopes import POLICY_MATTER, logged_packets, read_file
 from workpacket.shell.approvals.event_approvals import REAPPROVED, spoken_against
 from workpacket.shell.approvals.facts import Approvals
 from workpacket.shell.approvals.subject import drift, policy_files, refinement_of
-from workpacket.shell.base import policy_digest, read_base_policy, tree_at, unreadable
+from workpacket.shell.base import held_since, known_to, policy_digest, read_base_policy, tree_at, unreadable
 from workpacket.shell.cache import MANY, Cache
 from workpacket.shell.tree import read_bytes
 from workpacket.text.source import DATA, Source
@@ -263,11 +274,36 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
         light = event.text("form") == LIGHT_FORM
         if event.type in {"activated", "amended"} and isinstance(named, Mapping) and not light:
             activated[event.packet] = named
-    findings += (_finding(each, event.path) for event, each in spoken_against(approvals, consuming, cache))
+    for event, each in spoken_against(approvals, consuming, cache):
+        findings.append(_finding(each, event.path, hint=_renewal(approvals, event, each)))
     findings += _landing_revocations(approvals, consuming)
     findings += _changed_since(approvals, activated)
     findings += _claimed(approvals, activated)
     return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
+
+
+# Faults of an approval that counted once, for which a new approval helps.
+_RENEWED = frozenset(
+    {
+        "approval_expired",
+        "approval_revoked",
+        "approval_too_old",
+        "approved_spec_moved",
+        "key_out_of_time",
+        "key_revoked",
+        "policy_moved",
+    }
+)
+
+
+def _renewal(approvals: Approvals, event: LogEvent, fault: Problem) -> str:
+    """Return the commands that give the event new approvals, if its own no longer count."""
+    gates = approvals.gates(event)
+    if fault.code not in _RENEWED or len(gates) != 1:
+        return ""
+    terms = terms_to_type(approvals.origin(event), gates[0])
+    (unmet,) = approval_unmet(Verdict(gates[0], "none", (), (fault,)), event.packet, terms)
+    return f"{unmet.hint}, then: workpacket packet reapprove {event.packet}"
 
 
 def _landing_revocations(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Problem]:
@@ -433,3 +469,59 @@ def _finding(refusal: Problem, path: str, place: tuple[int, int] = (0, 0), hint:
         about = f"{ATTESTATIONS_FOLDER}/{about}"
     line, column = (refusal.line, 1) if refusal.line else place if not about else (0, 0)
     return Problem(refusal.code, refusal.message, Location(about or path, line, column), hint)
+
+
+def attested_packets(
+    approvals: Approvals, facts: Facts, findings: Sequence[Problem], wanted: Collection[str]
+) -> list[AttestedPacket]:
+    """Return the packets whose work was submitted: those that are wanted, or all of them."""
+    found = []
+    for name, packet in sorted(facts.packets.items()):
+        state = packet.state
+        if (wanted and name not in wanted) or not any(event.type == "submitted" for event in state.history):
+            continue
+        landed = _landed(approvals, state, landed=packet.landed)
+        found.append(AttestedPacket(state, landed, tuple(sorted({*_codes(approvals, name, state, findings)}))))
+    return found
+
+
+def _landed(approvals: Approvals, state: PacketState, *, landed: bool) -> str:
+    """Return the commit of the base that the log names; if the log names none, the first that contains
+    the verdict.
+    """
+    merged = [event.text("target_commit") or "" for event in state.history if event.type == "merged"]
+    if merged:
+        return merged[-1] if known_to(approvals.repository, approvals.base.commit, merged[-1:]) else ""
+    passed = [event for event in state.verdicts if event.text("verdict") == "PASS"]
+    if not landed or not passed:
+        return ""
+    folder = f"{LOG_FOLDER}/{state.packet}"
+    held = held_since(approvals.repository, approvals.base.commit, folder)
+    return held.get(f"{folder}/{passed[-1].id}.json", ("", 0))[0]
+
+
+def _codes(approvals: Approvals, name: str, state: PacketState, findings: Iterable[Problem]) -> Iterable[str]:
+    """Yield the codes of what is wrong with the packet, its approvals or its log. A problem that names no packet counts
+    for every packet.
+    """
+    own = {digest for event in state.history for digest in event.attest}
+    for each in findings:
+        if each.severity != "error":
+            continue
+        parts = each.path.split("/")
+        claim = approvals.claims.get(parts[-1])
+        about = name in parts or f"{name}.md" in parts or parts[-1].partition(".")[0] in own
+        about_all = "attestations" not in parts and not any(part.startswith("WP-") for part in parts)
+        if about or about_all or (claim is not None and claim.packet == name):
+            yield each.code
+
+
+def resource_of(approvals: Approvals, repository_name: str) -> str:
+    """Return the URI of the repository: the URL of `origin` without a password, or else a URN of its root commit."""
+    answer = run_git(approvals.repository.root, "config", "--get", "remote.origin.url", check=False)
+    url = answer.text.strip()
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme in {"https", "ssh", "git"} and "/" in rest:
+        host, _, path = rest.partition("/")
+        return f"git+{scheme}://{host.rpartition('@')[2]}/{path}"
+    return f"urn:workpacket:repository:{approvals.base.root_commit}:{repository_name}"

@@ -13,19 +13,25 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from functools import partial
 
-from workpacket.approvals.allowed_signers import Signer
 from workpacket.approvals.decide import decide
-from workpacket.approvals.envelope import EnvelopeFile, pae, write_envelope
+from workpacket.approvals.envelope import (
+    DEFAULT_VALIDITY,
+    STATEMENT_VERSION,
+    EnvelopeFile,
+    RepositoryName,
+    Statement,
+    Subject,
+    pae,
+    write_envelope,
+)
 from workpacket.approvals.facts import Verdict
 from workpacket.approvals.keys import PublicKey
 from workpacket.approvals.policy import OPERATOR, POLICY_GATE, Trusted
-from workpacket.approvals.sshsig import read_signature
-from workpacket.approvals.statement import DEFAULT_VALIDITY, STATEMENT_VERSION, RepositoryName, Statement, Subject
+from workpacket.approvals.sshsig import Signer, read_signature
 from workpacket.approvals.verify import judge_envelope, own_work
 from workpacket.documents.refinement import fill, tokens_of
 from workpacket.documents.registry import with_row
-from workpacket.errors import WorkpacketError
-from workpacket.git.revisions import current_branch, without_remote
+from workpacket.git.repository import current_branch, without_remote
 from workpacket.lifecycle.contract import Contract
 from workpacket.lifecycle.gates import ACTIVATING, VERDICT_GATE, terms_in, written
 from workpacket.model.events import LogEvent
@@ -40,7 +46,7 @@ from workpacket.model.layout import (
     stub_path,
 )
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Moment, Plan, digest
-from workpacket.problem import Problem
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.facts import Approvals
 from workpacket.shell.approvals.subject import ApprovalSubject, contract_to_approve

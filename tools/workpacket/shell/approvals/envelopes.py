@@ -14,15 +14,14 @@ from typing import NamedTuple
 from workpacket import __version__
 from workpacket.approvals.envelope import EnvelopeFile
 from workpacket.approvals.policy import POLICY_GATE
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import blob_id, read_blobs
 from workpacket.git.repository import Repository
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log, is_event_name, read_log
 from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER, TEMPORARY_PREFIX
+from workpacket.problem import WorkpacketError
 from workpacket.shell.base import Base, settings_folder, tree_at
-from workpacket.shell.transactions.safe_paths import Tree
-from workpacket.shell.transactions.storage import changing_nothing, platform_storage
+from workpacket.shell.transactions.storage import Tree, changing_nothing, platform_storage
 
 # The subject of the gate `policy` has no id.
 POLICY_MATTER = "policy"

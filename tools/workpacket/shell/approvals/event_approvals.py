@@ -5,9 +5,10 @@ An event is judged as of the moment when it arrived on the base (`Base.place_of`
 `spoken_against` judges many events: the files of the base are read in advance, and events that were sound before are
 not judged again.
 
-An event on the base is never rewritten. If an approval or its key was revoked, `reapproved` names new envelopes for the
-same event, gate and terms. These are judged by the policy in force when they land. An event that is not on the base
-needs no `reapproved`: it can still be removed.
+An event is never rewritten. `reapproved` names new envelopes for the same event, gate and terms, which are judged by
+the policy in force when they land. It helps two kinds of event: one on the base whose approval or key was revoked, and
+one that the base lacks, whose approvals counted when they were given but no longer do, because the policy, the
+specification or a key changed, or time passed. An event that never had the approvals it needed stays refused.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from workpacket.approvals.allowed_signers import read_revoked_keys
+from workpacket.approvals.decide import decide
 from workpacket.approvals.facts import PolicyFiles, Verdict
+from workpacket.approvals.fields import read_instant
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
+from workpacket.approvals.sshsig import read_revoked_keys
+from workpacket.git.objects import line_times
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.gates import CONSUMING, OPTIONAL_GATES, STANDARD, terms_of
 from workpacket.lifecycle.side_moves import Withdrawn
@@ -27,6 +31,7 @@ from workpacket.model.layout import PACKETS, REFINEMENTS, envelope_name, packet_
 from workpacket.problem import Problem
 from workpacket.shell.approvals.facts import Approvals
 from workpacket.shell.approvals.subject import spec_places
+from workpacket.shell.approvals.uses import gates_asked, policy_states
 from workpacket.shell.base import (
     NOBODY_YET,
     OF_EVERY_JUDGEMENT,
@@ -39,6 +44,7 @@ from workpacket.shell.base import (
     readable_commit,
 )
 from workpacket.shell.cache import Cache
+from workpacket.value import replace
 
 
 def approving_keys(repository: Repository, commit: str) -> frozenset[bytes]:
@@ -265,15 +271,18 @@ def unnamed(verdict: Verdict, event: LogEvent, rules: GatePolicy) -> Iterator[Pr
 
 
 def is_taken_over(approvals: Approvals, event: LogEvent, verdict: Verdict) -> bool:
-    """Whether the event fails only because approvals were revoked, and a later event names new ones."""
-    if not _taken_back(approvals, event, verdict):
-        return False
+    """Whether the approvals of the event stopped counting, and a later event names new ones."""
     log, origin = approvals.log(event.packet), approvals.origin(event)
-    later = (each for each in log.events if each.type == REAPPROVED and event.id in log.ancestry(each.parents))
-    return any(
-        each.text("event") == origin.id and each.text("gate") == verdict.gate and _holds(approvals, each)
-        for each in later
-    )
+    later = [
+        each
+        for each in log.events
+        if each.type == REAPPROVED
+        and (each.text("event"), each.text("gate")) == (origin.id, verdict.gate)
+        and event.id in log.ancestry(each.parents)
+    ]
+    if not later or not (_taken_back(approvals, event, verdict) or counted_before(approvals, event, verdict.gate)):
+        return False
+    return any(_holds(approvals, each) for each in later)
 
 
 def _taken_back(approvals: Approvals, event: LogEvent, verdict: Verdict) -> tuple[str, ...]:
@@ -282,6 +291,37 @@ def _taken_back(approvals: Approvals, event: LogEvent, verdict: Verdict) -> tupl
         return ()
     judged = {each.name.partition(".")[0]: {refusal.code for refusal in each.refusals} for each in verdict.judged}
     return tuple(digest for digest in event.attest if judged.get(digest, set()) & _TAKEN_BACK)
+
+
+def counted_before(approvals: Approvals, event: LogEvent, gate: str) -> bool:
+    """Whether the event had what the gate required when it was written, by a policy that the base had: approvals that
+    counted then, or none if none were required.
+    """
+    repository, tip = approvals.repository, approvals.base.commit
+    if not _named(approvals, event, gate):
+        policies = [policy_at(repository, each) for some in policy_states(repository, tip).values() for each in some]
+        optional = gate in OPTIONAL_GATES and any(gate_policy(policy, gate) is None for policy in policies)
+        return optional or any(gate not in gates_asked(event, policy.policy) for policy in policies)
+    said = (approvals.claims.get(envelope_name(digest)) for digest in event.attest)
+    line = {commit for commit, _ in line_times(repository, tip)} if tip else set()
+    seen = {each.base for each in said if each is not None and each.gate == gate} & line
+    return any(_counted_at(approvals, event, gate, commit) for commit in seen)
+
+
+def _counted_at(approvals: Approvals, event: LogEvent, gate: str, commit: str) -> bool:
+    """Whether the envelopes that the event names satisfied the gate under the policy of this commit, at the time that
+    the event gives. Later revocations are not considered, because new approvals are needed anyway.
+    """
+    policy, at = policy_at(approvals.repository, commit), read_instant(event.at)
+    rules = gate_policy(policy, gate)
+    if rules is None or at is None:
+        return False
+    place = replace(approvals.place(event), policy_commit=commit, on_base_since=at, first_landed=None)
+    facts = approvals.facts(event.packet, gate, event, place=place)
+    named = {envelope_name(digest) for digest in event.attest}
+    envelopes = tuple(each for each in facts.envelopes if each.name in named)
+    verdict = decide(replace(facts, envelopes=envelopes, revoked_keys_now=None))
+    return verdict.met and not list(unnamed(verdict, event, rules))
 
 
 def _holds(approvals: Approvals, event: LogEvent) -> bool:
@@ -300,10 +340,9 @@ def misplaced(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
         yield Problem("reapproval_unfit", "the event whose approvals this one replaces does not precede it")
     elif gate not in approvals.gates(origin):
         yield Problem("reapproval_unfit", f"{origin.type} did not need an approval at the gate {gate}")
-    elif not approvals.place(origin).brought_by:
-        yield Problem(
-            "reapproval_unfit", f"the base does not have {origin.type} yet: remove that event, and record it again"
-        )
+    elif not approvals.place(origin).brought_by and not counted_before(approvals, origin, gate):
+        message = f"{origin.type} is not on the base, and never had the approvals that it needed: record it again"
+        yield Problem("reapproval_unfit", message)
     elif not set(event.texts("replaces")) <= named:
         yield Problem("reapproval_unfit", f"this event replaces an envelope that {origin.type} does not use")
 
@@ -318,12 +357,12 @@ def _line_of(approvals: Approvals, origin: LogEvent) -> Iterator[LogEvent]:
 def withdrawn(approvals: Approvals, packet: str, gate: str = "") -> Iterator[Withdrawn]:
     """Yield the gates that the packet passed with approvals that no longer count; with `gate`, only that gate."""
     for event in approvals.log(packet).events:
-        if event.type == REAPPROVED or not event.attest:
+        if event.type == REAPPROVED:
             continue
         for asked in approvals.gates(event):
             if gate in ("", asked) and not any(_counts(approvals, each, asked) for each in _line_of(approvals, event)):
                 lost = _lost(approvals, event, asked)
-                if lost:
+                if lost is not None:
                     now = approvals.verdict(packet, asked, terms=terms_of(event, asked))
                     yield Withdrawn(event, asked, lost, now)
 
@@ -332,8 +371,17 @@ def _counts(approvals: Approvals, event: LogEvent, gate: str) -> bool:
     return gate in approvals.gates(event) and approvals.verdict(event.packet, gate, event).met
 
 
-def _lost(approvals: Approvals, origin: LogEvent, gate: str) -> tuple[str, ...]:
-    """Return the envelopes of the event and of its replacements that no longer count."""
+def _lost(approvals: Approvals, origin: LogEvent, gate: str) -> tuple[str, ...] | None:
+    """Return the envelopes of the event and of its replacements that no longer count; None if new ones would not help
+    it.
+    """
     line = [each for each in _line_of(approvals, origin) if gate in approvals.gates(each)]
-    lost = (_taken_back(approvals, each, approvals.verdict(each.packet, gate, each)) for each in line)
-    return tuple(sorted({digest for some in lost for digest in some}))
+    place = approvals.place(origin)
+    if place.brought_by:
+        lost = (_taken_back(approvals, each, approvals.verdict(each.packet, gate, each)) for each in line)
+        return tuple(sorted({digest for some in lost for digest in some})) or None
+    open_gate = gate_policy(place.policy, gate) is None and _unasked(approvals, origin, gate, place.policy)
+    if open_gate or not counted_before(approvals, origin, gate):
+        return None
+    at_gate = {file.name for file in approvals.selection.about(origin.packet, gate)}
+    return tuple(sorted({digest for each in line for digest in each.attest if envelope_name(digest) in at_gate}))

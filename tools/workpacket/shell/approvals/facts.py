@@ -15,12 +15,10 @@ from functools import cached_property, partial
 
 from workpacket.approvals.actors import Actors
 from workpacket.approvals.decide import decide
-from workpacket.approvals.envelope import EnvelopeFile, Selection
+from workpacket.approvals.envelope import PACKET, EnvelopeFile, Selection, Statement, Subject
 from workpacket.approvals.facts import GateFacts, LegacyUse, PolicyFiles, Verdict
 from workpacket.approvals.fields import read_instant
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Pin, Trusted, read_policy_files
-from workpacket.approvals.statement import PACKET, Statement, Subject
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import SETS_CONTRACT
 from workpacket.ledger.log import Log
@@ -28,7 +26,7 @@ from workpacket.lifecycle.gates import ACTIVATING, VERDICT_GATE, terms_of, with_
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER, envelope_name
 from workpacket.model.plan import Moment
-from workpacket.problem import Problem
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.shell.approvals.envelopes import (
     others_than,
     read_attestations,
@@ -66,7 +64,7 @@ from workpacket.shell.base import (
     unanchored,
     with_former,
 )
-from workpacket.shell.transactions.safe_paths import Tree
+from workpacket.shell.transactions.storage import Tree
 
 
 class Approvals:
@@ -172,9 +170,10 @@ class Approvals:
         *,
         terms: Mapping[str, str] | None = None,
         more: tuple[EnvelopeFile, ...] = (),
+        place: Place | None = None,
     ) -> GateFacts:
-        """Gather the facts of a gate. `more` are envelopes that are not written yet."""
-        place = self.place(consumer)
+        """Gather the facts of a gate. `more`: envelopes not written yet; `place`: instead of the event's own."""
+        place = place or self.place(consumer)
         policy = place.policy
         read = (
             partial(committed_file, self.repository, place.brought_by)
@@ -281,10 +280,13 @@ class Approvals:
         return any(consumer.id in log.ancestry(event.parents) for event in later)
 
     def _subjects(self, consumer: LogEvent | None, gate: str, matter: ApprovalSubject) -> tuple[Subject, ...]:
-        """Return the bytes to be approved. An activation fixes them for good."""
+        """Return the bytes to be approved. An activation fixes the refinement for good. The document of a light packet
+        may change outside its contract, so new approvals are for the document that they were given for.
+        """
         if consumer is None:
             return matter.subjects
-        return consumed_subjects(self.origin(consumer) if gate in ACTIVATING else consumer, matter)
+        fixed = gate in ACTIVATING and not matter.light
+        return consumed_subjects(self.origin(consumer) if fixed else consumer, matter)
 
     @cached_property
     def new_revocations(self) -> frozenset[str]:

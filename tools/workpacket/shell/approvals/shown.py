@@ -11,12 +11,11 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from workpacket.approvals.statement import Statement
+from workpacket.approvals.envelope import Statement
 from workpacket.documents.packet import Packet
 from workpacket.documents.spec_pointer import passages
 from workpacket.git.objects import AS_COMMITTED, read_objects
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import is_ancestor, landing_of, merge_base, resolved
+from workpacket.git.repository import Repository, is_ancestor, landing_of, merge_base, resolved
 from workpacket.git.run import run_git
 from workpacket.ledger.fold import in_force
 from workpacket.lifecycle.contract import Contract

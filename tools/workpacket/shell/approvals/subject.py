@@ -19,16 +19,15 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 
+from workpacket.approvals.envelope import Spec, Subject
 from workpacket.approvals.policy import POLICY_GATE
-from workpacket.approvals.statement import Spec, Subject
 from workpacket.documents.document import read_once
 from workpacket.documents.packet import Packet, is_light
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.spec_pointer import specification_places
 from workpacket.documents.stub import Stub
 from workpacket.git.objects import read_objects
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import head_commit
+from workpacket.git.repository import Repository, head_commit
 from workpacket.git.run import run_git
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.fold import in_force
@@ -40,7 +39,7 @@ from workpacket.model.events import LogEvent
 from workpacket.model.layout import POLICY_FOLDER, SPEC_POINTER, packet_paths, refinement_paths, stub_path
 from workpacket.problem import Problem
 from workpacket.shell.approvals.envelopes import read_file
-from workpacket.shell.transactions.safe_paths import Tree
+from workpacket.shell.transactions.storage import Tree
 from workpacket.text.source import DATA, MARKDOWN, Source
 from workpacket.value import Value
 

@@ -10,16 +10,14 @@ from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 
 from workpacket.approvals.actors import Actors
+from workpacket.approvals.envelope import Subject
 from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.approvals.facts import LegacyUse, PacketLog
 from workpacket.approvals.fields import read_instant
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Policy, policy_from_toml
-from workpacket.approvals.statement import Subject
 from workpacket.documents.document import stem_of
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import changes_before, read_blobs
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import head_commit
+from workpacket.git.repository import Repository, head_commit
 from workpacket.git.run import run_git
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
@@ -27,10 +25,11 @@ from workpacket.lifecycle.authorship import CODING, coders, workers
 from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING, STANDING_GATE, gates_of
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, POLICY_FOLDER, REFINEMENTS, envelope_name
+from workpacket.problem import WorkpacketError
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.subject import ApprovalSubject
 from workpacket.shell.base import known_to, lifecycle_of, tree_at
-from workpacket.shell.transactions.safe_paths import Tree
+from workpacket.shell.transactions.storage import Tree
 from workpacket.text.source import Source
 
 TYPE_CHECKING = False

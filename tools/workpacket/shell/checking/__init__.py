@@ -20,8 +20,7 @@ from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.model.layout import LARGEST_SPECIFICATION
 from workpacket.model.reasons import Reason
 from workpacket.problem import Edit, Fix, Location, Problem
-from workpacket.rules.engine import examine, references, rules_for, wanted_files
-from workpacket.rules.rule import FileFact, Files
+from workpacket.rules.rule import FileFact, Files, examine, references, rules_for, wanted_files
 from workpacket.rules.settings import CheckSettings, grade, settings_findings, unused_finding
 from workpacket.shell.cache import RACY_NS, Cache, RestsOn
 from workpacket.shell.configuration import lanes_here

@@ -17,8 +17,8 @@ from workpacket.model.layout import ATTRIBUTE_LINES, ATTRIBUTES_PATH, LOG_FOLDER
 from workpacket.model.reason_tables.gate import REASONS
 from workpacket.model.wording import counted
 from workpacket.problem import Location, Problem
-from workpacket.rules.engine import across
 from workpacket.rules.repository import RepositorySummaries
+from workpacket.rules.rule import across
 from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.checking import (
     Checked,

@@ -16,14 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Protocol
 
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import ChangedPath, hidden_paths, list_tree, status, tree_names
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of, current_branch, head_commit
+from workpacket.git.repository import Repository, commit_of, current_branch, head_commit
 from workpacket.git.run import run_git
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.model.canonical import Json
+from workpacket.problem import WorkpacketError
 from workpacket.rules.packet import ran_nothing
 from workpacket.shell.governing.proof_process import Account, Ended, end_of, keep_output, proof_words, run_limited
 from workpacket.shell.work_done import is_own, same_work

@@ -18,12 +18,12 @@ from typing import Final
 from workpacket import __version__
 from workpacket.approvals.facts import Verdict
 from workpacket.documents.spec_pointer import specification_places
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import object_names, read_blobs
-from workpacket.git.repository import Repository, find_repository
-from workpacket.git.revisions import (
+from workpacket.git.repository import (
+    Repository,
     current_branch,
     default_branch,
+    find_repository,
     head_commit,
     is_ancestor,
     local_branches,
@@ -56,7 +56,7 @@ from workpacket.model.layout import (
     SPEC_POINTER,
 )
 from workpacket.model.plan import Moment
-from workpacket.problem import Problem
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.shell.actor import moment
 from workpacket.shell.base import (
     Base,
@@ -207,7 +207,7 @@ def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Problem,
     refinement = packet.refinement
     if refinement is None or packet.lane != "STUB":
         return ()
-    from workpacket.rules.engine import examine, rules_for
+    from workpacket.rules.rule import examine, rules_for
     from workpacket.shell.governing.refinement_check import refinement_faults
     from workpacket.shell.package_files import schemas
 
@@ -268,7 +268,7 @@ def carry_out(
             answer = _refused_beside_base(repository, facts, answer)
         if not isinstance(answer, Planned) or dry_run:
             return Carried(answer, (), transaction.finished)
-        from workpacket.shell.event_keys import signed  # a refused command signs nothing
+        from workpacket.shell.keys import signed  # a refused command signs nothing
 
         changed = transaction.apply(signed(answer.plan, facts.policy.actors))
         deleted = held.deleted() if names is not None else ""

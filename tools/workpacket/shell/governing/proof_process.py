@@ -24,9 +24,9 @@ from contextlib import suppress
 from types import FrameType
 from typing import IO, Any, Final, Self
 
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.problem import WorkpacketError
 from workpacket.value import Value
 
 TAIL_LINES: Final = 40

@@ -10,8 +10,8 @@ from workpacket.documents.refinement import OPEN, Refinement
 from workpacket.documents.register_table import visible_lines
 from workpacket.documents.summary import RefinementSummary
 from workpacket.problem import Location, Problem
-from workpacket.rules.engine import rules_for
 from workpacket.rules.refinement import anchor_problem
+from workpacket.rules.rule import rules_for
 from workpacket.text.source import Source
 
 _MARK = OPEN.rstrip(">")

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from workpacket.errors import WorkpacketError
 from workpacket.evidence.comparison import AskedProof
 from workpacket.git.objects import changed_paths, read_file_at
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of, resolved
+from workpacket.git.repository import Repository, commit_of, resolved
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.lifecycle.proofs import demands_of, evidence_rows, folded
 from workpacket.model.layout import LOG_FOLDER
+from workpacket.problem import WorkpacketError
 from workpacket.shell.governing.contract_proofs import ContractProver, asked_of
 from workpacket.shell.governing.evidence import Cleaner
 from workpacket.shell.governing.proof_process import Account

@@ -14,8 +14,7 @@ from workpacket.documents.packet import Packet
 from workpacket.documents.spec_pointer import specification_places
 from workpacket.git.merging import Difference, TrialMerges, trial_merges
 from workpacket.git.objects import FIRST_PARENTS, changes_before, read_objects
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import is_ancestor, merge_base, resolved
+from workpacket.git.repository import Repository, is_ancestor, merge_base, resolved
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.fold import fold, standing
 from workpacket.ledger.log import Log
@@ -39,7 +38,7 @@ from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, SPEC_POINTER,
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem, Severity
 from workpacket.shell.base import held_since, tree_at
-from workpacket.shell.judging.append_only import reverted
+from workpacket.shell.judging.merged_tree import reverted
 from workpacket.shell.work_done import is_described
 from workpacket.text.source import Source
 from workpacket.value import Value, replace

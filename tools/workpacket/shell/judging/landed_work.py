@@ -12,8 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from workpacket import __version__
 from workpacket.git.merging import TrialMerges, trial_merges
 from workpacket.git.objects import FIRST_PARENTS, changes_before, read_blobs
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of, is_ancestor, landing_of, resolved
+from workpacket.git.repository import Repository, commit_of, is_ancestor, landing_of, resolved
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import Log, read_logs
 from workpacket.lifecycle.coverage import Uncovered, is_governance, judging

@@ -12,10 +12,8 @@ from workpacket.approvals.event_signatures import judge_signature
 from workpacket.approvals.fields import read_instant
 from workpacket.approvals.policy import Trusted, read_policy_files
 from workpacket.approvals.sshsig import CHECKPOINT_NAMESPACE, armor
-from workpacket.errors import WorkpacketError
 from workpacket.git.objects import status
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import head_commit
+from workpacket.git.repository import Repository, head_commit
 from workpacket.ledger.log import EventWriter, Log, next_event
 from workpacket.ledger.verify import (
     Checkpoint,
@@ -29,7 +27,7 @@ from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import Actor, LogEvent
 from workpacket.model.layout import APPEND_ONLY_FOLDERS, CHECKPOINTS_FOLDER, LOG_FOLDER
 from workpacket.model.plan import FileChange, FolderSeen, Moment, Plan
-from workpacket.problem import Problem
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.shell.base import Base, Place, find_base, judge_pin, unanchored
 from workpacket.shell.keys import OwnKey, sign
 from workpacket.shell.transactions.transaction import refuse_during_merge, writing

@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from workpacket.audit.expired import named_files, next_expiry, standing_faults
+from workpacket.audit.tracing import named_files, next_expiry, standing_faults
 from workpacket.git.index import hidden_file
 from workpacket.git.objects import blob_id
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of, default_branch
+from workpacket.git.repository import Repository, commit_of, default_branch
 from workpacket.ledger.fold import in_force, standing
 from workpacket.ledger.log import Log, read_logs
 from workpacket.ledger.verify import (
@@ -35,7 +34,7 @@ from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.shell.actor import moment
 from workpacket.shell.governed_files import is_temporary, logged_packets, paths_below, read_logged
-from workpacket.shell.judging.append_only import judge_append_only
+from workpacket.shell.judging.merged_tree import judge_append_only
 from workpacket.shell.tree import read_bytes
 from workpacket.value import NOTHING, Value, replace
 

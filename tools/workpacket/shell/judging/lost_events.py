@@ -13,8 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from workpacket.git.objects import changes_before, list_tree, read_objects
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import head_commit, reference_tips
+from workpacket.git.repository import Repository, head_commit, reference_tips
 from workpacket.git.run import run_git
 from workpacket.ledger.log import is_event_name
 from workpacket.model.layout import APPEND_ONLY_FOLDERS, ENVELOPE_SUFFIX

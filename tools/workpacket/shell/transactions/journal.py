@@ -20,13 +20,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.layout import TEMPORARY_PREFIX
+from workpacket.problem import WorkpacketError
 from workpacket.shell.transactions import JOURNAL_FOLDER
-from workpacket.shell.transactions.safe_paths import Tree
-from workpacket.shell.transactions.storage import Folder, Storage, changing_nothing
+from workpacket.shell.transactions.storage import Folder, Storage, Tree, changing_nothing
 from workpacket.value import Value
 
 Stage: TypeAlias = Literal["draft", "intent", "back"]

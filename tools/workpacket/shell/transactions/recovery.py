@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, Literal, TypeAlias
 
-from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
+from workpacket.problem import WorkpacketError
 from workpacket.shell.transactions import storage
 from workpacket.shell.transactions.journal import (
     JournalDamaged,
@@ -30,9 +30,8 @@ from workpacket.shell.transactions.journal import (
     open_workspace,
     write_file,
 )
-from workpacket.shell.transactions.locks import WAIT, writer_at_work, writer_lock
-from workpacket.shell.transactions.safe_paths import Tree, split_path
-from workpacket.shell.transactions.storage import changing_nothing, platform_storage
+from workpacket.shell.transactions.storage import Tree, changing_nothing, platform_storage, split_path
+from workpacket.shell.transactions.transaction import WAIT, writer_at_work, writer_lock
 from workpacket.value import Value
 
 Wanted: TypeAlias = Literal["old", "new"]

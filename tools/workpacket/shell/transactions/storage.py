@@ -1,10 +1,14 @@
-"""Every disk operation of a transaction, one method each, and the ways in which it can fail.
+"""Every disk operation of a transaction, one method each, the ways in which it can fail, and how files below one folder
+are reached, component by component, without following a link.
 
 Nothing is decided here: at this interface, the tests kill the process, fill the disk and cut the power. A folder is
 kept open by a descriptor, and its contents are named relative to it, so that no path component is looked up twice;
-below the starting folder, no link is ever followed.
+below the starting folder, no link is ever followed. The tree keeps every opened folder until it is closed: the folder
+that was checked is the one that is used.
 
-Windows has no such descriptors and uses `storage_windows`, with the same methods.
+Windows has no such descriptors: folders are named by path there, and cannot be flushed. The guarantees are weaker, as
+`doctor` reports: a power failure may lose the last transaction (but never half of a recovered one), and a link created
+between check and use would be followed.
 """
 
 from __future__ import annotations
@@ -13,12 +17,14 @@ import errno
 import os
 import stat
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import TracebackType
 from typing import Final, Protocol
 
-from workpacket.errors import WorkpacketError
+from workpacket.problem import WorkpacketError
 from workpacket.value import Value
 
 # Constants that are missing on Windows are never used there.
@@ -132,8 +138,6 @@ class PosixStorage:
 
 def platform_storage() -> Storage:
     if sys.platform == "win32":
-        from workpacket.shell.transactions.storage_windows import WindowsStorage
-
         return WindowsStorage()
     return PosixStorage()
 
@@ -209,3 +213,205 @@ def _code(error: OSError) -> str:
     if error.errno in _NO_ROOM:
         return "no_space_left"
     return "permission_denied" if error.errno in _FORBIDDEN else "disk_failed"
+
+
+_LINKS: Final = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
+# Control characters, and what Windows treats as a separator or a stream.
+_NEVER_IN_NAMES: Final = frozenset(map(chr, range(32))) | set("\x7f\\:")
+
+
+def split_path(path: str) -> tuple[str, ...]:
+    """Return the components of a path below the repository; raise WorkpacketError `path_unsafe` for an unsafe one."""
+    parts = tuple(path.split("/"))
+    for part in parts:
+        # On a file system that ignores case, `.GIT` is the git directory, too.
+        if part in ("", ".", "..") or part.casefold() == ".git" or not _NEVER_IN_NAMES.isdisjoint(part):
+            message = f"{path!r} is not a path that may be written"
+            raise WorkpacketError("path_unsafe", message, path=path)
+    return parts
+
+
+class Tree:
+    """The folders below `top`, opened as needed. Use this in a `with`."""
+
+    def __init__(self, storage: Storage, top: Folder) -> None:
+        self.storage = storage
+        self._open: dict[tuple[str, ...], Folder] = {(): top}
+
+    def __enter__(self) -> Tree:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        while self._open:
+            self._close(self._open.popitem()[1])
+
+    def folder(self, parts: tuple[str, ...]) -> Folder:
+        """Return the folder at `parts`. Raises FileNotFoundError if it is missing, WorkpacketError if a link is on the
+        way.
+        """
+        opened = self._open.get(parts)
+        if opened is None:
+            parent = self.folder(parts[:-1])
+            try:
+                opened = self.storage.open_folder(parent, parts[-1])
+            except OSError as error:
+                raise _no_folder(error, "/".join(parts)) from error
+            self._open[parts] = opened
+        return opened
+
+    def missing_folders(self, parts: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """Return the missing folders on the way to `parts`, including `parts`, outermost first."""
+        for depth in range(1, len(parts) + 1):
+            try:
+                self.folder(parts[:depth])
+            except FileNotFoundError:
+                return [parts[:length] for length in range(depth, len(parts) + 1)]
+        return []
+
+    def make_folder(self, parts: tuple[str, ...]) -> None:
+        """Create the folder if it is missing, and make its name survive a power failure."""
+        parent = self.folder(parts[:-1])
+        try:
+            self.storage.make_folder(parent, parts[-1])
+        # Opening it proves that it is a folder and not a link.
+        except FileExistsError:
+            self.folder(parts)
+        self.storage.sync_folder(parent)
+
+    def remove_folder_if_empty(self, parts: tuple[str, ...]) -> None:
+        """Remove the folder, unless it contains something."""
+        opened = self._open.pop(parts, None)
+        if opened is not None:
+            self._close(opened)
+        try:
+            self.storage.remove_folder(self.folder(parts[:-1]), parts[-1])
+        except OSError as error:
+            # Someone has put a file into it; some systems say so with EEXIST.
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+
+    def _close(self, folder: Folder) -> None:
+        with suppress(OSError):  # nothing was written through it that closing could lose
+            self.storage.close_folder(folder)
+
+    def read(self, path: str) -> Contents | None:
+        """Return the regular file at `path`; None if the file or a folder on the way to it is missing."""
+        *folders, name = split_path(path)
+        try:
+            return self.storage.read(self.folder(tuple(folders)), name)
+        except FileNotFoundError:
+            return None
+        except NotRegular as error:
+            raise _not_regular(path) from error
+        except OSError as error:
+            if error.errno in _LINKS:
+                raise _not_regular(path) from error
+            raise
+
+    def as_stored(self, path: str, data: bytes) -> bytes:
+        """Return the bytes of the file at `path` with the line ends that git would store."""
+        if b"\r\n" not in data:
+            return data
+        from workpacket.git.index import as_stored  # few files have CRLF
+
+        return as_stored(self._open[()].path, path, data)
+
+    def names(self, path: str) -> frozenset[str]:
+        """Return the names in the folder at `path`; none if it is missing."""
+        try:
+            return frozenset(self.storage.names(self.folder(split_path(path))))
+        except FileNotFoundError:
+            return frozenset()
+
+
+def _no_folder(error: OSError, path: str) -> OSError | WorkpacketError:
+    if error.errno in _LINKS:
+        return WorkpacketError(
+            "path_is_link",
+            f"{path} is a link or not a folder; nothing is written through it",
+            hint=f"replace {path} with a folder",
+            path=path,
+        )
+    return error
+
+
+def _not_regular(path: str) -> WorkpacketError:
+    return WorkpacketError("path_not_a_file", f"{path} is a link, a folder or a device, not a file", path=path)
+
+
+# A virus scanner or an indexer may keep a file open for a moment; replacing the file fails until then.
+_PAUSES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+
+
+class WindowsStorage:
+    def open_top(self, path: Path) -> Folder:
+        if not path.is_dir():
+            raise NotADirectoryError(str(path))
+        return Folder(-1, str(path))
+
+    def open_folder(self, parent: Folder, name: str) -> Folder:
+        path = Path(parent.path, name)
+        found = path.lstat()
+        if not stat.S_ISDIR(found.st_mode) or _is_link(found):
+            raise NotADirectoryError(str(path))
+        return Folder(-1, str(path))
+
+    def close_folder(self, folder: Folder) -> None:
+        pass
+
+    def make_folder(self, parent: Folder, name: str) -> None:
+        Path(parent.path, name).mkdir()
+
+    def remove_folder(self, parent: Folder, name: str) -> None:
+        Path(parent.path, name).rmdir()
+
+    def sync_folder(self, folder: Folder) -> None:
+        pass
+
+    def names(self, folder: Folder) -> list[str]:
+        return [entry.name for entry in Path(folder.path).iterdir()]
+
+    def read(self, folder: Folder, name: str) -> Contents:
+        path = Path(folder.path, name)
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode) or _is_link(found):
+            raise NotRegular(str(path))
+        return Contents(path.read_bytes(), stat.S_IMODE(found.st_mode))
+
+    def create(self, folder: Folder, name: str) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOINHERIT", 0)
+        return os.open(Path(folder.path, name), flags, 0o666)
+
+    def write(self, file: int, data: bytes) -> int:
+        return os.write(file, data)
+
+    def set_mode(self, file: int, mode: int) -> None:
+        pass
+
+    def sync(self, file: int) -> None:
+        os.fsync(file)
+
+    def close(self, file: int) -> None:
+        os.close(file)
+
+    def replace(self, folder: Folder, name: str, new_name: str) -> None:
+        old, new = Path(folder.path, name), Path(folder.path, new_name)
+        for pause in _PAUSES:
+            try:
+                old.replace(new)
+            except PermissionError:
+                time.sleep(pause)
+            else:
+                return
+        old.replace(new)
+
+    def remove(self, folder: Folder, name: str) -> None:
+        Path(folder.path, name).unlink()
+
+
+def _is_link(found: os.stat_result) -> bool:
+    """Whether the path is a symbolic link or a junction; the attribute exists only on Windows."""
+    reparse_point = getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0x400)
+    return bool(getattr(found, "st_file_attributes", 0) & reparse_point)

@@ -15,8 +15,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, LiteralString, NamedTuple
 
-from workpacket.runtime.clock import random_id
 from workpacket.runtime.errors import LeaseLost, RuntimeFault, StoreUnavailable, VersionConflict
+from workpacket.runtime.holders import random_id
 from workpacket.runtime.records.events import GENESIS, Event, entry_of, verified
 from workpacket.runtime.records.jcs import address_of
 from workpacket.runtime.stores.contract import (

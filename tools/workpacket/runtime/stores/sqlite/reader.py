@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from workpacket.runtime.clock import Clock, SystemClock
 from workpacket.runtime.errors import LogDamaged
+from workpacket.runtime.holders import Clock, SystemClock
 from workpacket.runtime.records.events import (
     Chain,
     Event,

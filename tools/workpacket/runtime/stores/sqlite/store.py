@@ -27,13 +27,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from workpacket.runtime.clock import Clock, random_id
 from workpacket.runtime.errors import (
     LeaseLost,
     RuntimeFault,
     StoreCorrupt,
     VersionConflict,
 )
+from workpacket.runtime.holders import Clock, random_id
 from workpacket.runtime.records.events import GENESIS, Event, NewEvent, entry_of, verified
 from workpacket.runtime.records.jcs import address_of, jcs_text
 from workpacket.runtime.stores.contract import (
