@@ -158,7 +158,7 @@ NO_PROOF = ("proof_undeclared", "is not proved: the contract specifies no proof"
             ],
         ),
         (RUN, [], [("evidence_missing", "has no evidence")]),
-        # Nobody can prove a criterion for which the contract specifies no proof: that is the fault, not missing evidence.
+        # Nobody can prove a criterion without a proof in the contract: that is the fault, not missing evidence.
         (None, [], [NO_PROOF]),
         (None, [{"criterion": ONE, **MET}], [NO_PROOF]),
         (replace(RUN, command=""), [], [NO_PROOF]),

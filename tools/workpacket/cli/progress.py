@@ -385,7 +385,7 @@ updates tasks.yaml, writes checkpoint.yaml and commits both with the staged chan
         Option("outcome", "complete --phase: the outcome", choices=("ok", "failed", "rejected", "timed_out")),
         Option("note", "complete --phase: a comment to store", value="TEXT"),
         Option("defer", "complete: an issue to carry forward", value="SEVERITY:TEXT", many=True),
-        Option("resolved", "complete: the number of a deferred issue that has been resolved", value="NUMBER", many=True),
+        Option("resolved", "complete: the number of a deferred issue that is resolved", value="NUMBER", many=True),
         Option("message", "complete: the first line of the commit message", value="TEXT"),
         Option("label", "begin: the label of the batch, such as 5a", value="LABEL"),
         Option(
