@@ -1,7 +1,7 @@
-"""What programs that run agents need: which packets there are, what each waits for, and the moves that agents make.
+"""What programs that run agents need: which packets exist, what each is waiting for, and the moves that agents make.
 
-Each function runs one command, in a process of its own: several agents may work side by side in their work trees, and
-nothing that one call does can change the next. What a gate refuses is raised as `Refused`, with every condition.
+Each function runs one command in its own process: several agents may work side by side in their work trees, and nothing
+that one call does can change the next. What a gate refuses is raised as `Refused`, with every condition.
 
     from workpacket import packets, start, submit, why
 """
@@ -34,7 +34,8 @@ class WorkPacket(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """What keeps a packet from its next lane. `command` supplies it; it may be another person's to type."""
+    """What keeps a packet from its next lane. `command` supplies it; the command may have to be typed by someone
+    else."""
 
     code: str
     message: str
@@ -54,7 +55,7 @@ class Claimed(NamedTuple):
 
 
 class Submitted(NamedTuple):
-    """Work that is in review, or done, where no one judges."""
+    """Work that is in review, or done, if no one has to judge it."""
 
     id: str
     commit: str
@@ -82,17 +83,17 @@ def packets(root: Folder = ".", *, lane: str = "") -> list[WorkPacket]:
 
 
 def why(packet: str, root: Folder = ".") -> list[Condition]:
-    """Return everything that keeps a packet from its next lane."""
+    """Return everything that keeps a packet from moving to its next lane."""
     return _conditions(_run(root, ["why", "--", packet]))
 
 
 def start(packet: str, root: Folder = ".", *, actor: str, commit: bool = False) -> Claimed:
-    """Claimed a packet and switch to its branch; a stub or draft whose approval is there is activated first."""
+    """Claim a packet and switch to its branch; a stub or draft that is already approved is activated first."""
     return _claim(_run(root, ["start", *_as(actor, commit=commit), "--", packet]))
 
 
 def claim(packet: str, root: Folder = ".", *, actor: str, branch: str = "") -> Claimed:
-    """Claimed a packet that is ready, for work on its prepared branch or on `branch`. Nothing is checked out."""
+    """Claim a packet that is ready, for work on its prepared branch or on `branch`. Nothing is checked out."""
     named = [f"--branch={branch}"] if branch else []
     return _claim(_run(root, ["claim", *_as(actor), *named, "--", packet]))
 
@@ -100,8 +101,8 @@ def claim(packet: str, root: Folder = ".", *, actor: str, branch: str = "") -> C
 def submit(
     packet: str, root: Folder = ".", *, actor: str, prove: Mapping[int, str] | None = None, commit: bool = False
 ) -> Submitted:
-    """Run the proofs of a packet, and submit the committed work. `prove` has a command or place for each criterion
-    whose proof the contract does not name.
+    """Run the proofs of a packet, and submit the committed work. `prove` has a command or location for each criterion
+    whose proof the contract does not specify.
     """
     proofs = [f"--prove={number}={how}" for number, how in sorted((prove or {}).items())]
     data = _run(root, ["done", *_as(actor, commit=commit), *proofs, "--", packet])
@@ -125,7 +126,7 @@ def _conditions(data: Mapping[str, Any]) -> list[Condition]:
 
 
 def _run(root: Folder, words: Sequence[str]) -> dict[str, Any]:
-    """Return what a command says; raise Refused or WorkpacketError if it did not do what it was asked."""
+    """Return a command's answer; raise Refused or WorkpacketError if the command did not do what it was asked."""
     split = words.index("--") if "--" in words else len(words)
     command = [sys.executable, "-m", "workpacket", *words[:split], "--json", *words[split:]]
     done = subprocess.run(  # noqa: S603  # this program; values cannot become options

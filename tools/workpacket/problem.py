@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class WorkpacketError(Exception):
-    """A command cannot continue. `code` is a reason code of the catalogue, from which the exit status follows.
+    """A command cannot continue. `code` is a reason code from the catalogue; it determines the exit status. The error
 
-    It has one `problem`, and is created from one (`raise WorkpacketError.of(problem)`) or from its parts.
+    has one `problem`, and is created from one (`raise WorkpacketError.of(problem)`) or from its parts.
     """
 
     def __init__(self, code: str, message: str, *, hint: str = "", path: str = "") -> None:
@@ -33,7 +33,7 @@ class WorkpacketError(Exception):
         return error
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickling keeps the whole problem, not only its message, for another process."""
+        """Make pickling keep the whole problem, not only its message, for another process."""
         return WorkpacketError.of, (self.problem,)
 
     @property
@@ -58,7 +58,7 @@ Confidence: TypeAlias = "Literal['certain', 'likely', 'possible']"
 
 
 class Edit(Value):
-    """Replace the characters [start, end) of one file's text (see `text.source.Source`) with `text`."""
+    """Replace characters [start, end) of a file's text (see `text.source.Source`) with `text`."""
 
     start: int
     end: int
@@ -66,7 +66,7 @@ class Edit(Value):
 
 
 class Fix(Value):
-    """Edits of the problem's own file.
+    """Edits to the problem's own file.
 
     If they are safe, the document keeps its meaning; otherwise someone should review them.
     """
@@ -77,7 +77,7 @@ class Fix(Value):
 
 
 class Location(Value):
-    """The place of a problem, as far as its finder knows it.
+    """The location of a problem, as far as its finder knows it.
 
     `line` and `column` count from 1; 0 means the file as a whole. The end is the position after the last character. A
     reader sees one text and gives the offsets [start, end) in it; `Source.placed` adds the rest. A schema sees a value,
@@ -103,7 +103,7 @@ NOWHERE = Location()
 
 class Problem(Value):
     """One problem. `code` names a reason. `hint` says what to do in this case, often as a command; the reason says it
-    in general.
+    in general terms.
     """
 
     code: str
@@ -139,7 +139,7 @@ class Problem(Value):
         return (self.path, self.line, self.column, self.code, self.message)
 
     def at(self, path: str, line: int = 0, column: int = 0) -> Problem:
-        """Return the same problem at this place."""
+        """Return the same problem at this location."""
         return replace(self, location=Location(path, line, column))
 
     def moved(self, by: int) -> Problem:
@@ -151,8 +151,8 @@ class Problem(Value):
 
 
 def by_remedy(problems: Iterable[Problem]) -> list[list[Problem]]:
-    """Return the problems in groups that one action settles: those with the same hint, whatever line of a document the
-    hint names. A missing signature is one condition for the person who reads it, even if several rules report it.
+    """Return the problems in groups that one action settles: those with the same hint, whatever document line the hint
+    refers to. A missing signature is one condition for the person who reads it, even if several rules report it.
     """
     groups: dict[object, list[Problem]] = {}
     for one in problems:

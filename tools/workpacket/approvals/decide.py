@@ -1,5 +1,5 @@
-"""The verdict of one gate: whether enough different people approved and no one entitled rejected it, or else everything
-that is missing.
+"""The verdict of one gate: whether enough different people approved and no one entitled rejected it and, if not,
+everything that is missing.
 
 Counting rules:
 
@@ -34,7 +34,7 @@ from workpacket.value import Value
 
 
 def decide(facts: GateFacts) -> Verdict:
-    """Decide whether the approvals satisfy the gate under the policy of the base."""
+    """Decide whether the approvals satisfy the gate under the base's policy."""
     trusted = read_policy_files(facts.policy, facts.revoked_keys_now)
     if isinstance(trusted, tuple):
         return Verdict(facts.gate, "none", (), trusted)

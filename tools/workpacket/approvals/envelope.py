@@ -72,14 +72,14 @@ class Subject(Value):
 
 
 class Spec(Value):
-    """The place in the specification that the work implements, and the digest of the version that was read."""
+    """The passage in the specification that the work implements, and the digest of the version that was read."""
 
     anchor: str
     sha256: str
 
 
 class RepositoryName(Value):
-    """A repository. The name tells forks apart; the root commit tells apart repositories with the same name."""
+    """A repository. The name distinguishes forks; the root commit distinguishes repositories with the same name."""
 
     name: str
     root_commit: str
@@ -89,7 +89,7 @@ class Statement(Value):
     """A signed statement, with what the signer saw: the heads of the packet's log, the base revision, the digest of its
     `policy.toml`.
 
-    `contract` is the digest of the packet's contract; None at the gate `policy` and in a statement of version 1.
+    `contract` is the digest of the packet's contract; None at the `policy` gate and in version 1 statements.
     """
 
     subjects: tuple[Subject, ...]
@@ -201,7 +201,7 @@ def _repository(fields: Fields) -> RepositoryName:
 
 
 def _spec(fields: Fields) -> Spec | None:
-    """Return the specification; None if the gate is not about one. The key itself is required."""
+    """Return the specification; None if the gate is not about a specification. The key itself is required."""
     if fields.is_null("spec"):
         return None
     inner = fields.inner("spec")
@@ -258,7 +258,7 @@ _FINGERPRINT = lazy_pattern(r"SHA256:[A-Za-z0-9+/]{43}")
 
 
 class Envelope(Value):
-    """A parsed envelope. `digest` is the SHA-256 of the file, by which events and revocations name it."""
+    """A parsed envelope. `digest` is the SHA-256 of the file, by which events and revocations refer to it."""
 
     digest: str
     payload: bytes
@@ -286,7 +286,7 @@ def write_envelope(payload: bytes, key_id: str, signature: bytes) -> tuple[str, 
 
 
 def read_envelope(name: str, data: bytes) -> Envelope | Problem:
-    """Return the envelope in the file `name` (without folders) with these bytes."""
+    """Return the envelope in file `name` (without folders), which has these bytes."""
     try:
         return _read(name, data)
     except WorkpacketError as refused:
@@ -341,7 +341,7 @@ def _bytes(value: object, what: str) -> bytes:
 
 
 class Parts(Value):
-    """The parts of a well-formed envelope, each readable or not."""
+    """The parts of a well-formed envelope; each may be readable or not."""
 
     envelope: Envelope
     signature: SshSignature | Problem
@@ -360,7 +360,7 @@ class Parts(Value):
 
 
 class EnvelopeFile(Value):
-    """A file in `.GOV/attestations/`; `name` is without folders."""
+    """A file in `.GOV/attestations/`; `name` does not include folders."""
 
     name: str
     data: bytes

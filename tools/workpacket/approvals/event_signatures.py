@@ -2,7 +2,7 @@
 
     jq -cS 'del(.sig)' EVENT | ssh-keygen -Y check-novalidate -n workpacket-event@v1 -s SIGNATURE
 
-The namespace differs from that of approvals, and a key that may approve does not count here: an event key has no
+The namespace differs from the one for approvals, and a key that may approve does not count here: an event key has no
 passphrase, so any program running under the account can use it.
 
 A log has thousands of events and few keys. Only the last 64 bytes of a signature differ between two events of one key,
@@ -92,8 +92,8 @@ class _Signer:
 
 
 class EventSignatures:
-    """Judges the signatures of events by one policy. `approving` are the blobs of keys that may open gates, `revoked`
-    those of keys that no longer prove anything.
+    """Judges event signatures according to one policy. `approving` holds the blobs of keys that may open gates,
+    `revoked` those of keys that no longer prove anything.
     """
 
     def __init__(
@@ -171,8 +171,8 @@ def _refused(key: str, code: str, message: str) -> WhoSigned:
 
 
 def without_signature(file: bytes, signature: str) -> bytes:
-    """Return the file of an event without `sig`. The key occurs once: no other object of an event has a key of that
-    name, and quotes within texts are escaped.
+    """Return the event's file without `sig`. The key occurs once: no other object in an event has a key of that name,
+    and quotes in strings are escaped.
     """
     before, _, after = file.partition(f'"sig":"{signature}",'.encode())
     return before + after

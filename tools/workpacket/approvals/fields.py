@@ -24,7 +24,7 @@ LONGEST_NAME = 255
 
 
 class WireFault(ValueError):
-    """The bytes are malformed; the message names the offset."""
+    """The bytes are malformed; the message gives the offset."""
 
 
 class Reader:
@@ -103,7 +103,7 @@ _FORM = lazy_pattern(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z", re.ASCII)
 
 
 def read_instant(text: str) -> datetime | None:
-    """Return the time, or None if `text` has another form or is not an existing date and time."""
+    """Return the time, or None if `text` has a different form or is not an existing date and time."""
     match = _FORM.fullmatch(text)
     if match is None:
         return None
@@ -256,7 +256,7 @@ _LONGEST_NUMBER = 16
 
 
 def load_json(data: bytes) -> object:
-    """Return the value of a JSON text; raise `WorkpacketError` for an invalid one."""
+    """Return the value of JSON text; raise `WorkpacketError` if it is invalid."""
     if len(data) > LARGEST_BYTES:
         raise WorkpacketError("approval_not_json", f"{len(data)} bytes exceed the limit of {LARGEST_BYTES}")
     try:

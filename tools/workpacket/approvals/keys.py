@@ -74,7 +74,7 @@ class PublicKey(Value):
 
     @property
     def fingerprint(self) -> str:
-        """Return the fingerprint as printed by `ssh-keygen -l`."""
+        """Return the fingerprint, as printed by `ssh-keygen -l`."""
         return "SHA256:" + encode_base64(hashlib.sha256(self.blob).digest()).rstrip("=")
 
     @property
@@ -87,7 +87,7 @@ class PublicKey(Value):
 
 
 def read_key_blob(blob: bytes) -> PublicKey:
-    """Return the key with these bytes; raise WorkpacketError."""
+    """Return the key with these bytes; raise WorkpacketError if there is none."""
     fields = Reader(blob)
     try:
         kind = fields.text()
@@ -99,7 +99,7 @@ def read_key_blob(blob: bytes) -> PublicKey:
 
 
 def read_key_fields(kind: str, encoded: str) -> PublicKey:
-    """Return the key of a line `<kind> <base64>`; raise WorkpacketError."""
+    """Return the key in a line `<kind> <base64>`; raise WorkpacketError."""
     try:
         blob = decode_base64(encoded)
     except ValueError as fault:

@@ -20,9 +20,9 @@ unknown key is an error, because the intended rule would not be applied.
 
 `read_policy_files` reads the policy together with the lists of keys.
 
-The policy seen last is recorded outside the repository (`Pin`). Anyone who can push to the base, or give a person a
-clone, could bring back an old policy with a key that has since been removed. The history of the base alone cannot show
-that; a record on the verifier's own machine can.
+The last policy seen is recorded outside the repository (`Pin`). Anyone who can push to the base, or give a person a
+clone, could bring back an old policy with a key that has since been removed. The base's history alone cannot show that;
+a record on the verifier's own machine can.
 
     [[reanchor]]
     at = "2026-11-19T03:00:00Z"
@@ -30,9 +30,9 @@ that; a record on the verifier's own machine can.
     replaced = "<digest of the policy of the base>"
     policy = "<digest of the policy of the change>"
 
-No key can approve such a change, so another authority must vouch for it: the CI configuration on the base names the
+No key can approve such a change, so another authority must vouch for it: the CI configuration on the base contains the
 digest of the new policy. Only people who may write to the base without the required check can put it there, because a
-change that names a digest is refused by that check (`reanchor_named`). A digest counts once: `unfit_record` refuses a
+change that adds a digest is refused by that check (`reanchor_named`). A digest counts once: `unfit_record` refuses a
 digest that is already in the record, because the old line in the CI configuration could otherwise bring back a replaced
 policy.
 
@@ -234,7 +234,7 @@ def _legacy_tokens(fields: Fields) -> bool:
 
 
 class Trusted(Value):
-    """The policy in force. `digest` is the SHA-256 of `policy.toml`, which statements name.
+    """The policy in force. `digest` is the SHA-256 of `policy.toml`, which statements contain.
 
     The digest does not cover the lists of keys: adding a colleague's key must not invalidate existing approvals, and
     the lists themselves say who may sign.
@@ -275,7 +275,8 @@ FORMAT_VERSION = 1
 
 
 class Pin(Value):
-    """The repository, the base commit at which its policy was last seen, and the digest of all policy files there."""
+    """The repository, the base commit at which the repository's policy was last seen, and the digest of all policy
+    files there."""
 
     root_commit: str
     base: str
@@ -311,8 +312,8 @@ def read_pin(data: bytes, path: str = "") -> Pin | Problem:
 def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pin | Problem:
     """Return the pin to remember from now on, or why the base cannot be trusted.
 
-    `pinned_is_ancestor` says whether the pinned base commit is the seen one or an ancestor of it. The first policy seen
-    is trusted; a base that does not contain the pinned one is trusted as long as it has the pinned policy.
+    `pinned_is_ancestor` says whether the pinned base commit is the one now seen or its ancestor. The first policy seen
+    is trusted; a base that does not contain the pinned commit is trusted as long as it has the pinned policy.
     """
     if pinned is None:
         return seen
@@ -399,7 +400,7 @@ def _entry(fields: Fields, faults: list[str]) -> NewRoot:
 
 
 def named_in(text: str) -> frozenset[str]:
-    """Return the digests that these lines of the CI configuration name."""
+    """Return the digests in these lines of the CI configuration."""
     return frozenset(_NAMED.findall(text))
 
 

@@ -1,6 +1,6 @@
-"""Verify what CI attests, offline, against the authority that the policy of the base pins in `[evidence.ci]`.
+"""Verify what CI attests, offline, against the authority that the base's policy pins in `[evidence.ci]`.
 
-CI has no key of its own: an authority issues it a certificate that is valid for minutes and names the workflow
+CI has no key of its own: an authority issues it a certificate that is valid for minutes and states the workflow
 (`identity`) and the provider that vouches for it (`issuer`), as Sigstore's Fulcio does. The attestation file is
 
     {"bundle": ..., "commit": ..., "digest": ..., "identity": ..., "issuer": ...}
@@ -77,8 +77,8 @@ def read_trusted_ci(table: object) -> TrustedCi:
 
 
 class Attested(Value):
-    """A verified attestation. `result` is that of the in-toto test result: PASSED, WARNED or FAILED; `failed` are the
-    tests that it lists. `configuration` maps names to the digests of what the statement is about.
+    """A verified attestation. `result` is the one in the in-toto test result: PASSED, WARNED or FAILED; `failed` are
+    the tests that it lists. `configuration` maps names to the digests of what the statement is about.
     """
 
     issuer: str
@@ -114,8 +114,8 @@ def _refuse(message: str) -> NoReturn:
 
 
 def attestation_file(bundle: bytes) -> bytes:
-    """Return the attestation file for a bundle, with what the bundle itself says; raise WorkpacketError if it is not
-    one. Nothing is verified here: readers do that, because they know the policy.
+    """Return the attestation file for a bundle, filled in from the bundle itself; raise WorkpacketError if it is not a
+    bundle. Nothing is verified here: readers do that, because they know the policy.
     """
     document = _json(bundle)
     read = _bundle(document)
@@ -234,8 +234,8 @@ def _require_same(bundle: _Bundle, body: object) -> None:
 
 
 def _require_issued(leaf: x509.Certificate, trusted: TrustedCi, signed_at: datetime) -> None:
-    """Require that a pinned authority issued the leaf, both of them valid when the statement was signed. Each pinned
-    certificate counts as an authority, even if another one issued it.
+    """Require that a pinned authority issued the leaf, and that both were valid when the statement was signed. Each
+    pinned certificate counts as an authority, even if another certificate issued it.
     """
     try:
         pinned = x509.load_pem_x509_certificates(trusted.certificates.encode())
@@ -275,7 +275,7 @@ def _require_code_signing(_policy: object, _of: x509.Certificate, usage: x509.Ex
 
 
 def _identity(leaf: x509.Certificate) -> str:
-    """Return the only name in the certificate, which must be a URI: Fulcio names people by a mail address."""
+    """Return the only name in the certificate, which must be a URI: Fulcio identifies people by email address."""
     try:
         names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (x509.ExtensionNotFound, ValueError):
@@ -287,7 +287,7 @@ def _identity(leaf: x509.Certificate) -> str:
 
 
 def _issuer(leaf: x509.Certificate) -> str:
-    """Return the provider that vouched for the identity; an old and a new extension must name the same one."""
+    """Return the provider that vouched for the identity; the old and the new extension must name the same provider."""
     found = {each.oid: each.value for each in leaf.extensions if each.oid in {_ISSUER, _ISSUER_BARE}}
     told = {
         _utf8(value.value) if oid == _ISSUER else value.value

@@ -65,7 +65,7 @@ _ARMOR_WIDTH = 70
 
 
 class Fido(Value):
-    """What the token states in addition to the signature."""
+    """What the token states besides the signature."""
 
     flags: int
     counter: int
@@ -81,13 +81,13 @@ class Fido(Value):
 
     @property
     def synced(self) -> bool:
-        """Whether the key may be copied to other devices of its owner."""
+        """Whether the key may be copied to its owner's other devices."""
         return bool(self.flags & _MAY_BE_BACKED_UP)
 
 
 class SshSignature(Value):
-    """A parsed signature. `proof` is the output of the key's scheme; for ECDSA, the two numbers as encoded. `page` is
-    the web page where it was made, if any.
+    """A parsed signature. `proof` is the output of the key's scheme; for ECDSA, the two encoded numbers. `page` is the
+    web page where the signature was made, if any.
     """
 
     key: PublicKey
@@ -128,8 +128,8 @@ def read_signature(blob: bytes, namespace: str = NAMESPACE) -> SshSignature | Pr
 
 
 def check_signature(signature: SshSignature, message: bytes) -> Problem | None:
-    """Return None if the key made this signature over `message` and, for a token, a person touched it; otherwise the
-    problem.
+    """Return None if the key made this signature over `message` and, for a token, a person touched it; otherwise return
+    the problem.
     """
     if signature.fido is not None and not signature.fido.touched:
         return Problem("touch_missing", "the security key signed without being touched, so a program may have used it")
@@ -232,7 +232,7 @@ def to_be_signed(namespace: str, hash_name: str, message: bytes) -> bytes:
 
 
 def _signed_bytes(signature: SshSignature, wrapped: bytes) -> bytes:
-    """Return the signed bytes: a token adds its statement, and a page its client data."""
+    """Return the signed bytes: a token adds its statement, and a page adds its client data."""
     if signature.fido is None:
         return wrapped
     return b"".join(
@@ -292,7 +292,7 @@ class Signer(Value):
 
 
 class Signers(Value):
-    """The lines of the file by key blob."""
+    """The lines of the file, keyed by key blob."""
 
     by_key: Mapping[bytes, Signer]
 

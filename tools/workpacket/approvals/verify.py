@@ -2,7 +2,7 @@
 
 There are three separate questions, because approvals and rejections need different answers:
 
-- **authentic**: the file, the payload and the signature are valid, and the key belongs to a person named on the base;
+- **authentic**: the file, the payload and the signature are valid, and the key belongs to a person listed on the base;
 - **fitting**: it is about this packet, gate, repository and exactly these bytes, and the person has a role here;
 - **current**: nothing it depends on has changed (time, log, specification, policy, scope, contract), it was not used
   before, and the key and the person may approve here.
@@ -70,8 +70,8 @@ RUNS = "runs"
 
 
 class AnswerFacts(Value):
-    """An answer to a question of a run: the digest of all that it is about, the decision that it amounts to, what is
-    said of it in clear, and when it was recorded.
+    """An answer to a run's question: the digest of everything it covers, the decision that it amounts to, what is
+    stated about it in plain text, and when it was recorded.
     """
 
     subject: Subject
@@ -82,8 +82,8 @@ class AnswerFacts(Value):
 
 
 def judge_answer(file: EnvelopeFile, answer: AnswerFacts, gate: GatePolicy, trusted: Trusted) -> Judged:
-    """Judge the envelope of an answer. It counts for this answer only. The signature covers the question, so there is
-    nothing else to compare.
+    """Judge the envelope of an answer. The envelope counts for this answer only. The signature covers the question, so
+    there is nothing else to compare.
     """
     opened, broken = _opened(file, trusted)
     if opened is None:
@@ -105,8 +105,8 @@ def judge_answer(file: EnvelopeFile, answer: AnswerFacts, gate: GatePolicy, trus
 
 
 def _opened(file: EnvelopeFile, trusted: Trusted) -> tuple[Opened | None, tuple[Problem, ...]]:
-    """Return the statement with its signature, and what is wrong with the signature; no statement, and what is wrong
-    with the file, if it cannot be read.
+    """Return the statement with its signature, and what is wrong with the signature; if the file cannot be read, return
+    no statement, and what is wrong with the file.
     """
     parts = file.parts
     if isinstance(parts, Problem):
@@ -257,7 +257,7 @@ def _moved(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator
 
 
 def _other_contract(statement: Statement, facts: GateFacts) -> Iterator[Problem]:
-    """Report a different contract. A statement of version 1 has none, and counts only for events on the base.
+    """Report a different contract. A version 1 statement has none, and counts only for events on the base.
 
     If a file differs from the approved one, so does the contract; this is reported once.
     """

@@ -111,8 +111,8 @@ def _has_one_reading(client_data: bytes) -> bool:
 class PagesAccepted(Value):
     """The table `[approvals.webauthn]`: the pages from which a policy accepts signatures, and the owners of their keys.
 
-    `port` is that of the page of `approve --browser`, or 0. `synced` admits passkeys that can be copied to other
-    devices; `pin` requires a PIN or fingerprint at every gate.
+    `port` is the port of the page that `approve --browser` serves, or 0. `synced` admits passkeys that can be copied to
+    other devices; `pin` requires a PIN or fingerprint at every gate.
     """
 
     relying_parties: tuple[str, ...]
@@ -197,7 +197,7 @@ Kind: TypeAlias = Literal["touched", "registered"]
 
 
 def read_answer(document: object, kind: Kind) -> Answer | Problem:
-    """Return the data that the page posted, in its form; nothing in it is trusted yet."""
+    """Return the answer that the page posted, checked only for its form; nothing in it is trusted yet."""
     faults: list[str] = []
     fields = Fields(document, "", faults)
     if fields.has("declined"):
@@ -285,7 +285,7 @@ def _after(fields: Reader, wanted: bytes) -> bytes:
 
 
 def public_line(key: NewKey) -> str:
-    """Return the line of a `.pub` file. Its comment names the credential, which a page needs to ask for the key."""
+    """Return the line for a `.pub` file. Its comment contains the credential, which a page needs to ask for the key."""
     encoded = encode_base64(key.credential)
     return f"{key.public.kind} {encode_base64(key.public.blob)} {_CREDENTIAL}{encoded}"
 
@@ -294,8 +294,8 @@ _CREDENTIAL = "webauthn:"
 
 
 def credential_in(line: str) -> bytes:
-    """Return the credential named in a line of a `.pub` file; b'' if it names none, so that the browser offers the keys
-    it has.
+    """Return the credential in a line of a `.pub` file; b'' if there is none, so that the browser offers the keys it
+    has.
     """
     from workpacket.approvals.fields import decode_base64
 

@@ -38,14 +38,14 @@ _SHORTEST = timedelta(minutes=1)
 
 
 class Point(Value):
-    """The lanes at a moment, in the order of `lane_order`."""
+    """The lanes at a point in time, in the order of `lane_order`."""
 
     at: str
     counts: tuple[int, ...]
 
 
 def lane_order(packets: Iterable[PacketFacts], lanes: LaneTable) -> tuple[str, ...]:
-    """Return the lanes of the policy, followed by other lanes in the logs, and by '' for packets without a lane."""
+    """Return the policy's lanes, followed by other lanes in the logs and by '' for packets without a lane."""
     told = {event.lane_to or "" for packet in packets for event in packet.state.history if event.moves_lane}
     return (*lanes.tokens, *sorted(told - {"", FORKED, *lanes.tokens}), FORKED)
 
@@ -80,7 +80,7 @@ def _moments(first: str, last: str) -> list[str]:
 
 
 class BaseRow(Value):
-    """One base id. `active` is '' if it is unclear which revision is in force. `lineage` has (later, earlier) pairs."""
+    """One base id. `active` is '' if it is unclear which revision is current. `lineage` has (later, earlier) pairs."""
 
     base: str
     active: str
@@ -168,7 +168,8 @@ def _waits_for(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
 
 
 def waits_for(facts: AuditFacts, packet: PacketFacts) -> str:
-    """Return a word for what a packet waits for, by which the page can filter; '' if it is done or being worked on."""
+    """Return a word for what a packet is waiting for, which the page uses as a filter; '' if it is done or being worked
+    on."""
     lane = packet.lane
     if packet.state.forked:
         return "resolve"
@@ -312,7 +313,7 @@ def _without_requirement(packet: PacketFacts, traced: Trace) -> Iterator[Problem
 
 
 def coverage(facts: AuditFacts, traces: Mapping[str, Trace]) -> tuple[Sequence[Requirement], Sequence[Requirement]]:
-    """Return all requirements of the specification in force, and those without a live packet."""
+    """Return all requirements of the current specification, and those without a live packet."""
     if facts.specification is None:
         return (), ()
     path = facts.specification.path
@@ -383,7 +384,7 @@ class AuditFinding(Value):
 
 
 class Gap(Value):
-    """A category: how many things are in it, and how many of them are in order."""
+    """A category: how many items are in it, and how many of them are in order."""
 
     name: str
     done: int
@@ -391,9 +392,9 @@ class Gap(Value):
 
 
 class Audit(Value):
-    """The whole audit. `lane_order` is that of the counts in `history`.
+    """The whole audit. `lane_order` is the order of the counts in `history`.
 
-    `root` is one digest for all heads of all logs: two repositories with the same root have the same history.
+    `root` is one digest over the heads of all logs: two repositories with the same root have the same history.
     `doubted` are the packets with an error in their approvals, their log or their evidence.
     """
 
@@ -440,13 +441,13 @@ def audit(facts: AuditFacts, governed: Facts, reasons: Mapping[str, Reason]) -> 
 
 
 def log_root(facts: AuditFacts) -> str:
-    """Return the digest of the heads of every log."""
+    """Return one digest over the heads of all logs."""
     heads: dict[str, Json] = {name: list(packet.log.heads) for name, packet in facts.packets.items()}
     return hashlib.sha256(canonical_bytes(heads)).hexdigest()
 
 
 def _matters(facts: AuditFacts, found: Sequence[Problem], reasons: Mapping[str, Reason]) -> list[AuditFinding]:
-    """Return each finding once, the most severe first."""
+    """Return each finding once, most severe first."""
     owner = owner_of(facts)
     ordered = sorted(dict.fromkeys(found), key=lambda one: (SEVERITIES.index(one.severity), one.order))
     return [_matter(facts, finding, owner(finding.path), reasons) for finding in ordered]
@@ -464,8 +465,8 @@ def _matter(facts: AuditFacts, finding: Problem, name: str, reasons: Mapping[str
 
 
 def owner_of(facts: AuditFacts) -> Callable[[str], str]:
-    """Return a function that maps a path to its packet: by its log, its own files, its envelopes or the files that it
-    depends on.
+    """Return a function that maps a path to its packet, using the packet's log, its own files, its envelopes or the
+    files that it depends on.
     """
     known: dict[str, str] = {}
     for name, packet in facts.packets.items():
@@ -492,7 +493,7 @@ def _is_doubt(finding: Problem, reasons: Mapping[str, Reason]) -> bool:
 
 
 def _lost(doubts: Sequence[AuditFinding], folder: str, known: Iterable[str]) -> int:
-    """Count the doubtful files that cannot be counted in another way, because they are missing or cannot be read."""
+    """Count the doubtful files that cannot be counted otherwise, because they are missing or cannot be read."""
     paths = {one.finding.path for one in doubts if one.finding.path.startswith(f"{folder}/")}
     return len({path for path in paths if path.endswith(".json")} - set(known))
 

@@ -61,7 +61,8 @@ _TELLING: Final = frozenset(
 
 def named_files(log: Log) -> Iterator[tuple[LogEvent, str, str]]:
     """Yield the files that the log depends on now, with their recorded digests: event, path, SHA-256. Only the latest
-    verdict counts, and the latest activation or amendment. A signed refinement is not listed: its signature decides.
+    verdict counts, and the latest activation or amendment. A signed refinement is not listed: its signature is what
+    counts.
     """
     latest: dict[str, LogEvent] = {}
     for event in log.events:
@@ -76,7 +77,7 @@ def named_files(log: Log) -> Iterator[tuple[LogEvent, str, str]]:
 
 
 def standing_faults(log: Log, digest_of: DigestOf, now: str, reports: Sequence[Report]) -> Iterator[Problem]:
-    """Yield all such findings in one log; `reports` are those of the verdicts in all logs."""
+    """Yield all such findings in one log; `reports` are the reports of the verdicts in all logs."""
     if not any(event.type in _TELLING for event in log.events):
         return
     yield from _changed_files(log, digest_of, reports)
@@ -87,7 +88,7 @@ def standing_faults(log: Log, digest_of: DigestOf, now: str, reports: Sequence[R
 
 
 def next_expiry(log: Log, now: str) -> str:
-    """Return when the first waiver that is still in force ends, which may change the answer; '' if there is none."""
+    """Return when the first waiver still in force expires, because that may change the answer; '' if there is none."""
     ends = (event.text("expires_at") or "" for event in log.events if event.type in {"overridden", "waived"})
     return min((end for end in ends if end > now), default="")
 
@@ -192,15 +193,15 @@ class LastChange(Value):
 
 
 class AuditFacts(Value):
-    """The input of an audit. `now` is the time at which leases, approvals and waivers are judged: that of the head
+    """The input of an audit. `now` is the time at which leases, approvals and waivers are judged: the time of the head
     commit, so that it never changes.
 
-    `findings` are those of `check` and of the approvals. `digests` are those of files that the logs name, or None for a
-    missing one; `committed` has the same by `<commit>:<path>`. `specifications` are by path, as in the work tree.
-    `uncommitted` are the governed files, and files that the logs name, that differ from the head commit. `proven` are
-    the events whose signature proves their actor; in others, the actor is only claimed. `rewritten` has the parts of a
-    contract that differ from the approved one, each with its texts before and after. `forge` is the web address of the
-    repository, or '' if the remote is not on a forge whose addresses are known.
+    `findings` come from `check` and the approvals. `digests` are the digests of files that the logs refer to, or None
+    for a missing file; `committed` has the same by `<commit>:<path>`. `specifications` are by path, as in the work
+    tree. `uncommitted` are the governed files, and files that the logs refer to, that differ from the head commit.
+    `proven` are the events whose signature proves their actor; in others, the actor is only claimed. `rewritten` has
+    the parts of a contract that differ from the approved one, each with its text before and after. `forge` is the web
+    address of the repository, or '' if the remote is not on a forge whose addresses are known.
     """
 
     name: str
@@ -235,7 +236,8 @@ class AuditFacts(Value):
 
 
 class Anchor(Value):
-    """A passage: its name, where it is now (0 if nowhere), and its state. `line` is where the refinement names it."""
+    """A passage: its name, where it is now (0 if nowhere), and its state. `line` is where the refinement refers to
+    it."""
 
     name: str
     path: str
@@ -247,7 +249,7 @@ class Anchor(Value):
 
 
 def anchors_of(refinement: Refinement, specifications: Mapping[str, Source]) -> list[Anchor]:
-    """Return all passages that a refinement names."""
+    """Return all passages that a refinement refers to."""
     summary = cast("RefinementSummary", refinement.summary())
     source = next((specifications[path] for path in candidates(summary["spec"]) if path in specifications), None)
     names = [node.text if (node := anchor.get("spec_anchor")) is not None else "" for anchor in refinement.anchors]
@@ -290,7 +292,7 @@ def _anchor(name: str, anchor: AnchorSummary, summary: RefinementSummary, source
 
 
 def _found_elsewhere(anchor: AnchorSummary, source: Source) -> tuple[int, int] | None:
-    """Return the lines that now contain the whole excerpt, or the token if there is no excerpt."""
+    """Return the lines that now contain the whole excerpt or, if there is no excerpt, the token."""
     wanted = [text for line in anchor["excerpt"].split("\n") if (text := folded(line)) and text.strip(".[]")]
     first_words = wanted[0] if wanted else folded(anchor["token"])
     window = window_of(anchor["start"], anchor["end"])
@@ -390,7 +392,7 @@ class Criterion(Value):
 
 
 class TracedCommit(Value):
-    """A commit that the log names, and its role. `seen` is None if the commit is not in this clone."""
+    """A commit recorded in the log, and its role. `seen` is None if the commit is not in this clone."""
 
     id: str
     role: Literal["submitted", "merged", "target"]
@@ -460,7 +462,7 @@ def _changed_proofs(facts: AuditFacts, proofs: Sequence[str], commit: str) -> It
 
 
 def proved_path(proof: str) -> str:
-    """Return the path of a `path:line`; '' for anything else."""
+    """Return the path in a `path:line`; '' for anything else."""
     match = _FILE_AND_LINE.match(proof)
     return match["path"] if match is not None else ""
 
@@ -516,7 +518,7 @@ def impact(facts: AuditFacts, traces: Mapping[str, Trace], asked: str) -> list[R
 
 
 def place_in(asked: str) -> tuple[str, int]:
-    """Return the path, from the top of the repository, and the line; 0 for the whole file."""
+    """Return the path, relative to the top of the repository, and the line; 0 for the whole file."""
     match = _PLACE.match(asked)
     path, line = (match["path"], int(match["line"])) if match is not None else (asked, 0)
     return path.removeprefix("./"), line
@@ -549,5 +551,5 @@ def _is_proof(proof: str, path: str, line: int) -> bool:
 
 
 def _section_of(name: str) -> str:
-    """Return the number of a section in the name of an anchor: `Spec_v1.md 4.2 Parser` is 4.2."""
+    """Return the section number in the name of an anchor: `Spec_v1.md 4.2 Parser` is 4.2."""
     return next((word for word in name.split() if re.fullmatch(r"[0-9]+(?:\.[0-9]+)*", word)), "").casefold()

@@ -38,7 +38,7 @@ ASPECTS = ("branch", "commit", "tasks", "base", "config", "holder")
 
 
 class BatchObservation(Value):
-    """The state of git and the files now. `relation` is how the current history relates to the recorded commit."""
+    """The current state of git and the files. `relation` is how the current history relates to the recorded commit."""
 
     branch: str = ""
     head: str = ""
@@ -51,7 +51,7 @@ class BatchObservation(Value):
 
 
 class Stale(Value):
-    """One thing that has changed. If it does not block, it is only reported."""
+    """One thing that has changed. A change that does not block is only reported."""
 
     aspect: str
     code: str
@@ -115,7 +115,7 @@ def _changed(message: str) -> Stale:
 
 
 def _base(state: BatchState, scope: BatchScope, seen: BatchObservation) -> Iterator[Stale]:
-    """Report changes of the base to files of pending work; an advanced base is normal."""
+    """Report base changes to files of pending work; it is normal that the base has advanced."""
     if not state.recorded.base_commit or state.recorded.base_commit == seen.base_commit:
         return
     moved = f"{seen.base or 'the base'} moved from {state.recorded.base_commit[:12]} to {seen.base_commit[:12]}"
@@ -199,7 +199,7 @@ class BatchFacts(Value):
 
 
 def reader_of(root: str) -> Read:
-    """Return a reader of the work tree's files, without a lock."""
+    """Return a reader for the work tree's files that takes no lock."""
 
     def read(path: str) -> bytes | None:
         try:
@@ -260,7 +260,7 @@ def _document(kind: Callable[[Source], D], read: Read, path: str) -> D | None:
 
 
 def require_whole(document: Document) -> None:
-    """Raise WorkpacketError with line and column for an invalid document, because documents are never read in part."""
+    """Raise WorkpacketError with line and column if a document is invalid, because documents are never read in part."""
     root = document.root
     for problem in document.faults[:1] if root is None else misfits(root, document.schema):
         raise refusal_of_file(document.source, problem)

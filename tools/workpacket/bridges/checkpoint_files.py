@@ -31,8 +31,8 @@ _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{
 
 
 def is_newer(values: Mapping[str, Any]) -> bool:
-    """Whether the file's version may have changed the meaning of fields: its major number is greater. An invalid
-    version counts as malformed, not as newer.
+    """Whether the file's version may have changed the meaning of fields: its major number is greater than ours. An
+    invalid version counts as malformed, not as newer.
     """
     said = values.get("schema_version")
     parts = _VERSION.match(said) if isinstance(said, str) else None
@@ -92,8 +92,8 @@ class RunStateBridge:
 
     A snapshot without `schema_version` is read and written as version "1.0.0". A later version with the same major
     number is read and written with all its fields; a greater major number is refused, because the meaning of its fields
-    is unknown. The events of a timeline are imported line by line; their run is named by the first event, or else by
-    the folder of the file. Runs in this store are written as snapshots.
+    is unknown. The events of a timeline are imported line by line; the name of their run is taken from the first event,
+    or else from the file's folder. Runs in this store are written as snapshots.
     """
 
     name = "runstate"
@@ -139,7 +139,7 @@ class RunStateBridge:
         return f"{json.dumps(first, sort_keys=True, indent=2, ensure_ascii=False)}\n".encode()
 
     def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
-        """Return the run of this name from the store."""
+        """Return the run with this name from the store."""
         from urllib.parse import unquote
 
         run = unquote(key)
@@ -180,14 +180,14 @@ def _whole_number(value: Json) -> int:
 
 
 def _is_timeline(text: str) -> bool:
-    """Whether the first line is a complete event, as in a renamed file."""
+    """Whether the first line is a complete event, as in a file that was renamed."""
     line = text.lstrip().split("\n", 1)[0]
     root = load_json(Source("", line), DATA).root
     return root is not None and "seq" in root.mapping
 
 
 def _judged_lines(source: Source, judge: Callable[[Node], Iterable[Problem]]) -> tuple[Problem, ...]:
-    """Return problems in lines of JSON, with their places in the file. `judge` receives the root of each line."""
+    """Return problems in JSON Lines, with their positions in the file. `judge` receives the root of each line."""
     faults: list[Problem] = []
     start = 0
     for line in source.text.split("\n"):
@@ -257,7 +257,7 @@ class SessionBridge:
         return f"{text}\n".encode()
 
     def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
-        """Return the session of this name from the store."""
+        """Return the session with this name from the store."""
         for head in store.heads():
             packet, at, name = head.stream.rpartition("session@")
             if not at or _session_key(packet.removesuffix("/"), name) != f"session/{key}":
@@ -303,10 +303,10 @@ def _id_of(values: Mapping[str, Any]) -> str:
 
 
 class StepBridge:
-    """`StepCheckpointed` event logs: JSON lines, one event each, `json.dumps(event, sort_keys=True)`.
+    """`StepCheckpointed` event logs: JSON Lines, one event each, `json.dumps(event, sort_keys=True)`.
 
-    Every event of the log is imported, events of a step into that step's stream, the others into the stream of their
-    mission: a checkpoint is judged together with its context (spent tokens, answers, the end of the step).
+    Every event in the log is imported: a step's events into that step's stream, all others into the stream of their
+    mission. A checkpoint is judged together with its context (spent tokens, answers, the end of the step).
     """
 
     name = "step"

@@ -1,4 +1,5 @@
-"""All kinds of unfinished work in one form: where it would resume and why, or what stops it and what to do. Pure."""
+"""All kinds of unfinished work in one form: where it would resume and why, or what stops it and what to do about that.
+Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from workpacket.value import Value, replace
 
 class UnfinishedRole(NamedTuple):
     """A role with unfinished work. `blocked_by` are the codes of the problems to settle first. `artifacts` are the
-    files that it named, with their digests at its last milestone.
+    files that the role named, with their digests at its last milestone.
     """
 
     path: str
@@ -34,7 +35,7 @@ class UnfinishedRole(NamedTuple):
 def unfinished_roles(
     scanned: Iterable[RoleFacts], team: str = "", caller: Callable[[str], Caller] = lambda _: Caller()
 ) -> tuple[UnfinishedRole, ...]:
-    """Return the roles with unfinished work, of one team or of all, most recently active first. `caller` is the
+    """Return the roles with unfinished work, of one team or of all teams, most recently active first. `caller` is the
     requester, if it has a role; its own work does not count as busy.
     """
     found = [_open_role(facts, caller(facts.names[2])) for facts in scanned if facts.is_open]
@@ -43,7 +44,8 @@ def unfinished_roles(
 
 
 def _moment(updated: str) -> datetime:
-    """Return when a file says that it was last written. A date alone means midnight, and invalid times come last."""
+    """Return when a file was last written, according to the file. A date alone means midnight, and invalid times come
+    last."""
     try:
         moment = datetime.fromisoformat(updated)
     except ValueError:
@@ -75,10 +77,10 @@ _OF_PHASE = {
 
 
 class Resumable(Value):
-    """One item of unfinished work. `where` is the point to resume from, `why` how it was determined, and `command` what
-    resumes it. `stops` are the reasons why it does not continue by itself, and `doubts` what a person may want to check
-    first; their hints are commands. `task` is what an agent should then do; it is empty for a program. `decision` is
-    the decision about a run.
+    """One item of unfinished work. `where` is the point to resume from, `why` is how it was determined, and `command`
+    is what resumes it. `stops` are the reasons why the work does not continue by itself, and `doubts` are what a person
+    may want to check first; their hints are commands. `task` is what an agent should then do; it is empty for a
+    program. `decision` is the decision about a run.
     """
 
     kind: Kind
@@ -98,7 +100,7 @@ class Resumable(Value):
 
     @property
     def only_waits(self) -> bool:
-        """Whether this is an agent's work that waits for other people, and that may be resumed by its id."""
+        """Whether this is an agent's work that is waiting for other people and may be resumed by its id."""
         return self.kind == "role" and bool(self.stops) and {one.code for one in self.stops} <= _WAITING_CODES
 
     def as_json(self) -> dict[str, Json]:
@@ -118,7 +120,7 @@ class Resumable(Value):
 
 
 def kept_back(work: Resumable, by_packet: Problem | None) -> Resumable:
-    """Add the objections that follow from the lane of the run's packet, and the choices."""
+    """Add the objections that follow from the lane of the run's packet, and the options."""
     if by_packet is None:
         return work
     choice = f"{by_packet.hint}; or cancel the run: workpacket runtime cancel {work.id}"
@@ -186,7 +188,7 @@ def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
 
 
 def _unfinished(facts: BatchFacts) -> tuple[str, str, tuple[str, ...]] | None:
-    """Return label, phase and tasks of what to resume: an interrupted completion, the current batch, or the next
+    """Return the label, phase and tasks of what to resume: an interrupted completion, the current batch, or the next
     one.
     """
     state = facts.state

@@ -40,7 +40,7 @@ _SHORT = 12
 
 
 def verify_approvals(arguments: Arguments) -> int:
-    """Verify the approvals; exit with 5 if anything was forged or lost, with 1 if an approval is missing."""
+    """Verify the approvals; exit with 5 if anything was forged or lost, or with 1 if an approval is missing."""
     with open_approvals(find_repository(Path.cwd()), arguments.value("base") or None, moment()) as approvals:
         wanted = [require_id(word) for word in arguments.words[1:]]
         findings = [*check_approvals(approvals, NO_CACHE), *contracts_changed(approvals), *replays_unfounded(approvals)]

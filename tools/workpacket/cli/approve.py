@@ -77,7 +77,7 @@ def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written |
 
 
 def unmet_at_the_gate(approvals: Approvals, wish: Wish) -> tuple[Problem, ...]:
-    """Return the unmet conditions of the activation gate that a signature would not meet."""
+    """Return the unmet conditions of the activation gate that a signature would not satisfy."""
     if wish.gate not in ACTIVATING or wish.decision != "approve":
         return ()
     facts = gather(approvals.repository, [wish.packet], NOBODY)
@@ -90,7 +90,7 @@ LONGEST_REASON = 200
 
 
 def approve(arguments: Arguments, *, goes_on: bool = False) -> int:
-    """Have a person decide. `goes_on`: another command does what comes next, so that no one is told to type it."""
+    """Have a person decide. `goes_on`: another command does the next step, so the person is not told to type it."""
     now = moment()
     with _opened(arguments, now) as approvals:
         if arguments.value("attach"):
@@ -161,7 +161,7 @@ def _wish(arguments: Arguments, key: OwnKey) -> Wish:
 
 
 def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
-    """Return the terms that the gate has, in full."""
+    """Return the gate's terms in full."""
     wanted = TERMS.get(gate, {})
     for name in ("verdict", "report", "lane", "rule", "until", "reason", "target"):
         if name in OPTIONAL and name in wanted:
@@ -184,7 +184,7 @@ def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
 
 
 def _digest(approvals: Approvals, word: str) -> str:
-    """Return the only digest that begins with `word`."""
+    """Return the one digest that begins with `word`."""
     stem = os.path.basename(word).partition(".")[0].lower()
     found = [digest for name in approvals.claims if (digest := name.partition(".")[0]).startswith(stem)]
     if len(found) != 1 or len(stem) < 4:
@@ -224,7 +224,7 @@ USUAL_WIDTH = 80
 
 
 def _show(approvals: Approvals, draft: StatementDraft, screen: TextIO, style: Style) -> None:
-    """Show the text row by row, because a line that the terminal wraps would continue without the bar."""
+    """Show the text row by row, because a line wrapped by the terminal would continue without the bar."""
     said = draft.statement
     told = os.environ.get("COLUMNS", "")
     style = style._replace(width=style.width or (int(told[:4]) if told.isascii() and told.isdigit() else USUAL_WIDTH))

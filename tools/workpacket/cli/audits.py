@@ -2,7 +2,8 @@
 that a justfile pastes into a command line.
 
 just replaces `{{ name }}` before the shell reads the line, so an argument that contains a quote or a `$(...)` is
-executed. Passed as `"$@"` or `"$1"` (with `positional-arguments`), or through `quote(name)`, it stays a plain argument.
+executed. Passed as `"$@"` or `"$1"` (with `positional-arguments`), or through `quote(name)`, it remains a plain
+argument.
 """
 
 from __future__ import annotations
@@ -74,7 +75,8 @@ def _commit_of_checkpoint(repository: Repository, checkpoint: str) -> str:
 
 
 def _where_the_branch_left(repository: Repository) -> str:
-    """Return the last commit that this branch shares with the default branch, or the last one of the default branch."""
+    """Return the last commit that this branch shares with the default branch, or the last commit of the default
+    branch."""
     head, branch = head_commit(repository), default_branch(repository)
     if head is None:
         return ""
@@ -165,7 +167,7 @@ _QUOTED = lazy_pattern(r"\bquote\([^()]*\)")
 
 
 def pasted_parameters(source: Source) -> Iterator[Problem]:
-    """Yield each place where a recipe pastes one of its parameters."""
+    """Yield each location where a recipe pastes one of its parameters."""
     parameters: dict[str, str] = {}
     for number in range(1, source.line_count + 1):
         line = source.line(number)

@@ -1,5 +1,5 @@
-"""Commands that start work: `new` writes a stub, `refine` its technical refinement, and `adopt` the logs of old
-packets.
+"""Commands that start work: `new` writes a stub, `refine` writes its technical refinement, and `adopt` writes the logs
+of old packets.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _run_new_light(arguments: Arguments, repository: Repository, governed: Gover
 
 
 def _id_of(title: str, repository: Repository, known: frozenset[str], phase: str) -> WorkPacketId:
-    """Return an id for the title that no packet has, here or on any branch that this clone knows."""
+    """Return an id for the title that no packet has yet, either here or on any branch that this clone knows."""
     first = id_for(title, phase, known)
     stems = [first.base, *(f"{first.base}-{number}" for number in range(2, _MOST_ALIKE))]
     tips = sorted(set(reference_tips(repository).values()))
@@ -162,7 +162,7 @@ def _criteria(arguments: Arguments) -> list[tuple[str, str, str]]:
 
 
 def _dependencies(arguments: Arguments, repository: Repository, governed: GovernedFiles) -> list[str]:
-    """Return the ids that --depends names; a packet may still be on another branch."""
+    """Return the ids given with --depends; a packet may still be on another branch."""
     named = arguments.values("depends")
     if all(name in governed.known for name in named):
         return list(named)
@@ -171,7 +171,7 @@ def _dependencies(arguments: Arguments, repository: Repository, governed: Govern
 
 
 def _text_of(given: str) -> str:
-    """Return the text of an option that accepts text, the name of a file, or `-` for standard input."""
+    """Return the text of an option that accepts text, a file name, or `-` for standard input."""
     if given == "-":
         return sys.stdin.read(MARKDOWN.size).strip()
     if given and "\n" not in given and len(given) <= PATH_LENGTH and os.path.isfile(given):
@@ -291,7 +291,7 @@ def _from_packet(wp_id: WorkPacketId, name: str, packet: Packet, what: str, why:
 
 
 def _from_issue(wp_id: WorkPacketId, name: str, text: str, what: str, why: str) -> NewStub:
-    """Parse an issue: its first line says what, its items are the criteria, and its first paragraph says why."""
+    """Parse an issue: its first line says what to do, its items are the criteria, and its first paragraph says why."""
     lines = [line.strip() for line in text.splitlines()]
     title = next((line.lstrip("# ") for line in lines if line), "")
     items = [line[2:].removeprefix("[ ] ").strip() for line in lines if line.startswith(("- ", "* "))]

@@ -36,7 +36,8 @@ from workpacket.value import replace
 def without_known(
     arguments: Arguments, workspace: Workspace, reasons: Mapping[str, Reason], line: SourceLine
 ) -> Callable[[Sequence[Problem]], Reported]:
-    """Return the function that leaves out known findings (of the baseline or a revision) and reports how many."""
+    """Return the function that leaves out known findings (those in the baseline or at a revision) and reports how
+    many."""
     since = arguments.value("new-since")
     if since:
         return _new_since(since, workspace, reasons, line)
@@ -127,8 +128,8 @@ def write_baseline(
 
 def _data_in_force(arguments: Arguments, workspace: Workspace) -> bytes | None:
     """Return the baseline to use. With a base, it is the one on the base, so that a change cannot declare its own
-    findings known. The baseline in the change is used only if the base has none, or if the policy of the base has
-    approvals: additions to it then require one.
+    findings known. The baseline in the change is used only if the base has none, or if the base's policy has approvals:
+    additions to it then require one.
     """
     base = arguments.value("base")
     if not base:

@@ -1,4 +1,4 @@
-"""`workpacket check`: find everything that is wrong in the governance documents, in one run.
+"""`workpacket check`: find everything that is wrong in the governance documents, in a single run.
 
 `check --watch`: check again whenever a file changes.
 """

@@ -1,7 +1,7 @@
-"""Commands that decide who does the work: `prepare` and `claim`. A claim is visible in all clones if the policy names a
-store: a lease is taken there before the log is written.
+"""Commands that determine who does the work: `prepare` and `claim`. A claim is visible in all clones if the policy
+names a store: a lease is taken there before the log is written.
 
-The log in git remains authoritative and records who holds what, but a clone sees the log of another one only after a
+The log in git remains authoritative and records who holds what, but a clone sees another clone's log only after a
 merge, when two people may already have done the same work. The remote (`shell.claim_refs`) or the store shows a claim
 at once. If it cannot be reached, the claim is still made, with a note that it may not be exclusive.
 """
@@ -226,7 +226,7 @@ def _branch_for(arguments: Arguments, facts: Facts, packet: PacketFacts) -> str:
 
 
 def _approved(arguments: Arguments, repository: Repository, name: str, actor: Actor) -> int:
-    """With --sign, have a person approve what can be started; return the exit status of that."""
+    """With --sign, have a person approve whatever can be started; return the exit status of the approval."""
     if not arguments.flag("sign"):
         return exits.OK
     facts = gather(repository, [name], actor)
@@ -292,7 +292,7 @@ DECLARED: Final = {command.name: command for command in (_PREPARE, _CLAIM, _STAR
 
 
 class _Team(NamedTuple):
-    """The store named by the policy; None, with the reason, if it cannot be reached."""
+    """The store specified in the policy; None, with the reason, if it cannot be reached."""
 
     store: Store | None
     why: str
@@ -332,7 +332,7 @@ def sync_team_claim(arguments: Arguments, status: int) -> int:
 
 
 def _sync(arguments: Arguments, store: Store, hours: int) -> None:
-    """Synchronize the claims. A clone may release a claim only if its log names the holder."""
+    """Synchronize the claims. A clone may release a claim only if the clone's log records the holder."""
     from workpacket.runtime.errors import LeaseHeld
 
     stream = _name_of(arguments)
@@ -382,7 +382,7 @@ def _name_of(arguments: Arguments) -> str:
 
 
 def _team(policy: LifecyclePolicy) -> _Team | None:
-    """Return None if the policy of the base does not name a store."""
+    """Return None if the base's policy does not specify a store."""
     if not policy.claim_store:
         return None
     url = os.environ.get(policy.claim_store, "")
@@ -401,8 +401,8 @@ def _team(policy: LifecyclePolicy) -> _Team | None:
 
 @contextmanager
 def _decided_by_remote(arguments: Arguments, decide: Decide, policy: LifecyclePolicy) -> Iterator[Decide]:
-    """Have the remote decide about the claims that `decide` plans, if the command line or the policy says so. A claim
-    that does not reach the log is released.
+    """Have the remote decide the claims that `decide` plans, if the command line or the policy says so. A claim that
+    does not reach the log is released.
     """
     if not arguments.flag("remote") and policy.claims != "remote":
         yield decide

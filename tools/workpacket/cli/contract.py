@@ -52,7 +52,7 @@ def _run_contract(arguments: Arguments) -> int:
 
 
 def _said(packet: PacketFacts) -> Contract:
-    """Return the contract of the packet, or of its stub before there is a packet."""
+    """Return the contract of the packet or, if there is no packet yet, of its stub."""
     document = packet.packet or packet.stub
     if document is None:
         raise WorkpacketError("contract_unreadable", f"{packet.id} has neither a packet nor a stub")
@@ -63,7 +63,7 @@ def _said(packet: PacketFacts) -> Contract:
 
 
 def _changes(repository: Repository, packet: PacketFacts, contract: Contract, style: Style) -> str:
-    """Return the differences from the contract in force, if a commit still contains it."""
+    """Return the differences from the current contract, if a commit still contains it."""
     for digest in sorted(in_force(packet.log)):
         before = contract_version(repository, packet.id.text, digest)
         if before is not None:

@@ -1,5 +1,5 @@
-"""`workpacket evidence`: write required proofs into a contract, run proofs again here or in CI, and publish their
-output for reviewers.
+"""`workpacket evidence`: write required proofs into a contract, rerun proofs here or in CI, and publish their output
+for reviewers.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _markdown(name: str, rows: Sequence[Evidence], ends: dict[str, str]) -> Iter
 
 
 def demand(arguments: Arguments) -> int:
-    """Write the required proof of a criterion into the stub and the packet."""
+    """Write the required proof of a criterion into the stub and into the packet."""
     from workpacket.lifecycle.proofs import NewDemand, write_demand
 
     name, number = words_of(arguments, 2, "WP_ID and the number of a criterion")
@@ -113,9 +113,8 @@ def _write(arguments: Arguments, word: str, decide: Decide) -> int:
 
 
 def replay(arguments: Arguments) -> int:
-    """Run the proofs again, of one packet's latest submission or of all submissions in a change, and compare the
-    results.
-    """
+    """Rerun the proofs of one packet's latest submission, or of all submissions in a change, and compare the
+    results."""
     account = _account(arguments)
     base = arguments.value("base")
     if not base:
@@ -186,7 +185,7 @@ def attest(arguments: Arguments) -> int:
 
 
 def verify(arguments: Arguments) -> int:
-    """Verify an attestation of CI, without a network, against the authority that the policy of the base pins."""
+    """Verify a CI attestation offline, against the authority that the base's policy pins."""
     name, path, found, _ = _attested(arguments, reader_identity(arguments, here()))
     differences = _differences(found)
     result, at = "different" if differences else "same", write_instant(found.signed_at)
@@ -205,7 +204,7 @@ def verify(arguments: Arguments) -> int:
 
 
 def record(arguments: Arguments) -> int:
-    """Verify an attestation of CI, and record it with its result."""
+    """Verify a CI attestation, and record it with its result."""
     from workpacket.lifecycle.proofs import record_replay
 
     name, _, found, text = _attested(arguments, actor_of(arguments, here()))
@@ -250,7 +249,7 @@ def _account(arguments: Arguments) -> Account | None:
 
 
 def _agreed(arguments: Arguments, commands: Sequence[str]) -> bool:
-    """Ask before running commands that come from the log: they run with all rights of this account."""
+    """Ask before running commands that come from the log: they run with all the rights of this account."""
     if not sys.stdin.isatty():
         raise usage(arguments.command, "missing_argument", "without a terminal, it requires --yes")
     print("\n".join(["the following commands will be run:", *(f"  {escape(command)}" for command in commands)]))

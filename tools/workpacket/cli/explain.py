@@ -1,4 +1,4 @@
-"""Documentation built into the program: `explain` for reason codes, `schema` for document kinds and answers."""
+"""Built-in documentation: `explain` for reason codes, `schema` for document kinds and answers."""
 
 from __future__ import annotations
 

@@ -46,9 +46,8 @@ def report_failure(error: Exception, words: list[str]) -> int:
 
 
 def _unexpected(error: Exception, words: list[str]) -> WorkpacketError:
-    """Return the error for a bug in workpacket, with a log to attach to a report. Errors of the operating system are
-    not bugs.
-    """
+    """Return the error for a bug in workpacket, with a log to attach to a report. Operating system errors are not
+    bugs."""
     if isinstance(error, OSError) and error.errno in _REFUSED_OUTPUT and error.filename is None:
         message = f"cannot write the output: {error.strerror}"
         # Otherwise Python would try to write the rest at exit, and fail again.
@@ -69,7 +68,7 @@ def _unexpected(error: Exception, words: list[str]) -> WorkpacketError:
 
 
 def _nowhere() -> bool:
-    """Whether the current directory was deleted. A deleted directory can still be read as `.`."""
+    """Whether the current directory was deleted. A deleted directory can still be read through `.`."""
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -154,7 +153,7 @@ _ALIKE = 0.7
 
 
 def unknown_command(words: Sequence[str]) -> WorkpacketError:
-    """Return the error for a command line that begins with no command."""
+    """Return the error for a command line that does not begin with a command."""
     spelled = " ".join(words[:2]) if below(words[0]) else words[0]
     message = f"unknown command: {spelled!r}"
     return WorkpacketError("unknown_command", message, hint=_command_meant(list(words)) or "workpacket --help")
@@ -177,7 +176,7 @@ def _command_meant(words: list[str]) -> str:
 
 
 def _alike(first: str, rest: Sequence[str]) -> list[str]:
-    """Return the command line with the first word that is most like `first`."""
+    """Return the command line with its first word replaced by the command most like `first`."""
     spellings = {name.partition(" ")[0] for name in MODULES}
     alike = [word for word in _numbers_of(first) if word in spellings or resolve([word])[0]]
     if alike:
@@ -188,7 +187,7 @@ def _alike(first: str, rest: Sequence[str]) -> list[str]:
 
 
 def _second_meant(first: str, rest: list[str]) -> str:
-    """Return what was meant by a second word that the first does not have."""
+    """Return what was meant by a second word that the first word does not accept."""
     if _is_id(rest[:1]):
         return _whole(["show", rest[0]])
     second = rest[0].casefold()
@@ -203,7 +202,7 @@ def _second_meant(first: str, rest: list[str]) -> str:
 
 
 def argument_meant(typed: str, given: str) -> str:
-    """Return what was meant by `workpacket log WP-1-Parser-v1` and its like: the command below that shows a packet."""
+    """Return what was meant by `workpacket log WP-1-Parser-v1` and the like: the subcommand that shows a packet."""
     if f"{typed}s" in MODULES:
         return _whole([*f"{typed}s".split(), given])
     shows = any(word == "show" for word, _ in below(typed))
@@ -211,7 +210,7 @@ def argument_meant(typed: str, given: str) -> str:
 
 
 def option_meant(name: str, known: Iterable[str], *, titled: bool) -> str:
-    """Return what was meant by an unknown option; '' if nothing is like it. `titled`: the command takes a title."""
+    """Return what was meant by an unknown option; '' if nothing resembles it. `titled`: the command takes a title."""
     other = _OTHER_OPTIONS.get(name, "")
     if other == _TITLE and titled:
         return other

@@ -95,7 +95,7 @@ class Step(Value):
 
 
 class Skill(Value):
-    """One skill. An agent decides by `description` whether to read on; `rules` are what commands cannot express."""
+    """One skill. From `description`, an agent decides whether to read on; `rules` are what commands cannot express."""
 
     name: str
     title: str
@@ -253,7 +253,7 @@ SKILLS = (_CONTINUE, _CHECKPOINT, _RESUME, _STUB, _BATCHES)
 
 
 def instructions() -> str:
-    """Return the section of AGENTS.md."""
+    """Return the section for AGENTS.md."""
     statuses = "; ".join(f"{status} {meaning}" for status, meaning in _STATUSES)
     return "\n".join(
         [
@@ -276,7 +276,7 @@ def skills() -> dict[str, str]:
 
 
 def command_lines() -> Iterator[str]:
-    """Yield every command line in the instructions for agents."""
+    """Yield every command line in the instructions to agents."""
     for step in (*_SECTION, *(step for skill in SKILLS for step in skill.steps)):
         yield step.command
 
@@ -353,7 +353,7 @@ def _for_agent(arguments: Arguments, planned: Planned, root: str) -> Planned:
 
 
 def _requirement(arguments: Arguments, wanted: list[Group]) -> str | None:
-    """Return what the workflow and hooks install: the value of `--from`, or else the running version."""
+    """Return what the workflow and hooks install: the value of `--from`, or else the running version of workpacket."""
     if not INSTALLING.intersection(wanted):
         if arguments.value("from"):
             raise usage(arguments.command, "conflicting_options", "--from requires --workflow or --pre-commit")
@@ -365,7 +365,7 @@ def _requirement(arguments: Arguments, wanted: list[Group]) -> str | None:
 
 
 def _policy(seen: ExistingFiles) -> LifecyclePolicy:
-    """Return the policy in the work tree: the files are written for it, because it will be the policy on the base."""
+    """Return the policy in the work tree: the files are written for it, because it will become the base's policy."""
     return lifecycle_of(seen.files.get(POLICY_PATH) or b"")
 
 
@@ -421,7 +421,7 @@ Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane
 
 
 def read_package(instructions: str, skills: Mapping[str, str]) -> StarterTexts:
-    """Read the texts of the package. `instructions` and `skills` depend on the commands, which only the command line
+    """Read the texts in the package. `instructions` and `skills` depend on the commands, which only the command line
     knows.
     """
     return StarterTexts(
@@ -438,8 +438,8 @@ def read_package(instructions: str, skills: Mapping[str, str]) -> StarterTexts:
 
 
 def running() -> tuple[Mapping[str, Json] | None, str]:
-    """Return where the running package was installed from (PEP 610), and its version. A folder that was only put on the
-    path has no such record, and counts as its own source.
+    """Return where the running package was installed from (PEP 610), and its version. A folder that was only added to
+    the path has no such record, and counts as its own source.
     """
     import json
     from importlib import metadata
@@ -456,7 +456,7 @@ def running() -> tuple[Mapping[str, Json] | None, str]:
 
 
 def gov_just() -> str:
-    """Return the recipes of `.GOV/gov.just`."""
+    """Return the recipes in `.GOV/gov.just`."""
     return _read("gov.just")
 
 
@@ -476,7 +476,7 @@ _SKILL_PLACES = (".claude/skills", ".agents/skills", "skills", "plugins/*/skills
 
 
 def skills_of_teams(root: str) -> dict[str, bytes]:
-    """Return the skills of teams with which a session is started, by path. A link is left alone."""
+    """Return the skills of teams with which a session is started, by path. Links are ignored."""
     found: dict[str, bytes] = {}
     for place in _SKILL_PLACES:
         for name in TEAM_SKILLS:

@@ -1,4 +1,4 @@
-"""`workpacket new --from SOURCE`: a packet for each open issue of another tool, and none twice."""
+"""`workpacket new --from SOURCE`: make a packet for each open issue of another tool, and none twice."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ IdOf = Callable[[str], WorkPacketId]
 
 
 def make_packets(arguments: Arguments, repository: Repository, governed: GovernedFiles, form: str, id_of: IdOf) -> int:
-    """Make a packet of each open issue that has none.
+    """Make a packet for each open issue that has none.
 
     Each is a separate transaction, so a second call continues where the first one stopped.
     """
@@ -136,7 +136,7 @@ def _issues(arguments: Arguments) -> list[Issue]:
 
 
 def _folder(folder: str) -> list[Issue] | Problem:
-    """Read a folder of tasks: that of Backlog.md, its `tasks`, or `tasks` of a mission of spec-kitty."""
+    """Read a folder of tasks: the `tasks` folder of Backlog.md, or of a spec-kitty mission."""
     below = os.path.join(folder, "tasks")
     folder = below if os.path.isdir(below) else folder
     issues: list[Issue] = []
@@ -180,7 +180,7 @@ def _source(path: str, limit: int) -> Source:
 
 
 def _asked(arguments: Arguments, forge: str, rest: str) -> bytes:
-    """Run the forge's own program, which uses the account of its user."""
+    """Run the forge's own program, which uses its user's account."""
     before, after, other = _FORGES[forge]
     place, hash_sign, number = rest.rpartition("#")
     if not number.isdecimal() or place.startswith("-"):

@@ -1,5 +1,5 @@
-"""The commands that move one packet: their arguments, and the plans that decide. A plan is imported only when it is
-needed, so that no command loads the plans of the others.
+"""The commands that move one packet: their arguments, and the plans that make the decisions. A plan is imported only
+when it is needed, so that no command loads the plans of the others.
 
 Also the open role checkpoints of a packet, for commands after which no role should be active.
 """
@@ -43,7 +43,7 @@ _IN_PLANS = {"waits-for": "until"}
 
 
 class _WordedMove(Value):
-    """The options of a move that are arguments of its plan, and what else the move may change."""
+    """The options of a move that are arguments of its plan, and what other changes the move may make."""
 
     plan: Callable[..., Answer]
     required: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class _WordedMove(Value):
 
 
 def _moves() -> Mapping[str, _WordedMove]:
-    """Return the declarations of moves that need only text arguments."""
+    """Return the declarations of moves that need only string arguments."""
     from workpacket.lifecycle.claims import release
     from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, unblock
 

@@ -1,4 +1,4 @@
-"""The output of `list` and `search`, computed from the documents; some options of `list` also ask the log."""
+"""The output of `list` and `search`, computed from the documents; some options of `list` also consult the log."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Cache) -> Output:
-    """List every file that the options select, by id."""
+    """List every file that the options select, ordered by id."""
     table = lanes_here(root)
     entries, unread = _read(root, files, cache, table)
     light = _read_lanes_of_log(entries)
@@ -63,7 +63,7 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
 
 
 def _read(root: str, files: Sequence[Found], cache: Cache, table: LaneTable) -> tuple[list[Entry], list[str]]:
-    """Return the entries of the documents, and the paths of unreadable ones."""
+    """Return the entries in the documents, and the paths of unreadable documents."""
     results = known_or_examined(root, files, cache, progress_bar(), table)
     entries = [
         (found.kind, found.path, cast("WorkSummary", json.loads(result.summary)))
@@ -74,7 +74,8 @@ def _read(root: str, files: Sequence[Found], cache: Cache, table: LaneTable) -> 
 
 
 def _read_lanes_of_log(entries: Sequence[Entry]) -> RestsOn:
-    """Fill in the lanes of light packets, whose documents name none; return the files that the lanes depend on."""
+    """Fill in the lanes of light packets, whose documents do not state one; return the files that the lanes depend
+    on."""
     if not any(work["form"] == LIGHT_FORM for kind, _, work in entries if kind == "packet"):
         return RestsOn()
     from workpacket.cli.read_only import all_facts, output
@@ -90,7 +91,7 @@ def _read_lanes_of_log(entries: Sequence[Entry]) -> RestsOn:
 
 
 def _limited(arguments: Arguments, chosen: Sequence[T]) -> tuple[Sequence[T], int]:
-    """Return as many of them as requested, and the number of the others."""
+    """Return as many entries as requested, and the number of the others."""
     text = arguments.value("limit")
     if not text:
         return chosen, 0
@@ -128,7 +129,7 @@ def _by_log(arguments: Arguments) -> frozenset[str] | None:
 
 
 class _Match(NamedTuple):
-    """A match. `rank` is 0 if the id contains every word, 1 if id and title do, otherwise 2."""
+    """A match. `rank` is 0 if the id contains every word, 1 if id and title together do, otherwise 2."""
 
     rank: int
     entry: Entry
@@ -139,7 +140,7 @@ _LINES_SHOWN = 2
 
 
 def search_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Cache) -> Output:
-    """Find the packets that contain all words."""
+    """Find the packets that contain all the words."""
     words = tuple(word.casefold() for given in arguments.words for word in given.split())
     if not words:
         raise usage(arguments.command, "missing_argument", "expected at least one WORD")
@@ -193,7 +194,7 @@ def _matches(
 
 
 def _in_texts(root: str, entries: Sequence[Entry], words: tuple[str, ...]) -> dict[str, list[TextMatch]]:
-    """Return the lines with at least one of the words, by packet: from its documents, its refinement and its log."""
+    """Return, by packet, the lines with at least one of the words: in its documents, its refinement and its log."""
     owners = {path: work["id"] for _, path, work in entries}
     found: dict[str, list[TextMatch]] = {}
     folders = (PACKETS, REFINEMENTS, LOG_FOLDER, *sorted({os.path.dirname(path) for path in owners} - {PACKETS}))
@@ -208,7 +209,7 @@ _ROOM = 100
 
 
 def _cut(text: str, words: tuple[str, ...]) -> str:
-    """Return the part of a line around the first of the words."""
+    """Return the part of a line around the first matching word."""
     line = " ".join(text.split())
     at = min((place for word in words if (place := line.casefold().find(word)) >= 0), default=0)
     start = max(at - _ROOM // 3, 0)
@@ -216,7 +217,7 @@ def _cut(text: str, words: tuple[str, ...]) -> str:
 
 
 def _once(arguments: Arguments, entries: Sequence[Entry]) -> list[Entry]:
-    """Leave out stubs that became packets, unless stubs are requested: a packet is in only one lane."""
+    """Leave out stubs that became packets, unless stubs are requested: a packet is in only one lane at a time."""
     if arguments.value("kind") == "stub":
         return list(entries)
     packets = {work["id"] for kind, _, work in entries if kind != "stub"}
@@ -252,7 +253,7 @@ def _depends_on(work: WorkSummary, other: str) -> bool:
 
 
 def lane_shown(work: WorkSummary) -> str:
-    """Return the lane, or the original text if it does not name one lane."""
+    """Return the lane, or the original text if it does not identify exactly one lane."""
     return lane_words(work["lanes"][0]) if len(work["lanes"]) == 1 else work["status"] or "-"
 
 

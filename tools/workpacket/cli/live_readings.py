@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 
 class Board:
-    """All cards of a repository as they are now, or as they were in a commit. What documents add to a card is read when
+    """All cards of a repository as they are now, or as they were at a commit. What documents add to a card is read when
     the card is shown.
     """
 
@@ -118,7 +118,7 @@ class Served:
         self._looking = asyncio.Lock()
 
     async def watch(self) -> None:
-        """Notice changes until cancelled."""
+        """Watch for changes until cancelled."""
         while True:
             await self.look()
             await asyncio.sleep(PAUSE)
@@ -135,7 +135,7 @@ class Served:
     # ---- what is shown ----
 
     async def read(self, work: Callable[[], T]) -> T:
-        """Do something in the thread that reads, in the folder of this repository."""
+        """Run a function in the reading thread, in the folder of this repository."""
         return await asyncio.get_running_loop().run_in_executor(self._reader, partial(self._here, work))
 
     def _here(self, work: Callable[[], T]) -> T:
@@ -151,7 +151,7 @@ class Served:
         return await self.read(render)
 
     async def lanes(self) -> tuple[dict[str, str], LaneTable]:
-        """Return the lane of each packet, and the lanes that there are."""
+        """Return the lane of each packet, and the lanes that exist."""
 
         def lanes() -> tuple[dict[str, str], LaneTable]:
             board = self._now()
@@ -160,7 +160,7 @@ class Served:
         return await self.read(lanes)
 
     async def needs(self, me: str) -> dict[str, Any]:
-        """Return what `report waiting` says, with titles, and whether it waits for someone other than `me`."""
+        """Return what `report waiting` says, with titles, and whether each item waits for someone other than `me`."""
 
         def needs() -> dict[str, Any]:
             facts = self._now().facts
@@ -179,7 +179,7 @@ class Served:
         return await self.read(needs)
 
     async def answer(self, *words: str) -> dict[str, Any]:
-        """Return the JSON answer of a command that only reads."""
+        """Return the JSON answer of a read-only command."""
         kept = self._answers.get(words)
         if kept is None or kept[0] != self.version or time.monotonic() - kept[1] > _FRESH:
             version, at = self.version, time.monotonic()
@@ -253,7 +253,7 @@ def _cards(
 
 
 def _captured(words: tuple[str, ...]) -> tuple[int, str, str]:
-    """Run a command that only reads; return its exit status, output and notes. No other thread prints."""
+    """Run a read-only command; return its exit status, output and notes. No other thread prints."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = main([*words])
@@ -267,7 +267,7 @@ def _answer(words: tuple[str, ...]) -> dict[str, Any]:
 
 
 def answered(out: str, err: str, status: int) -> dict[str, Any]:
-    """Return the JSON answer of a command, or one that says how it failed."""
+    """Return the JSON answer of a command, or an answer that says how the command failed."""
     try:
         answer: dict[str, Any] = json.loads(out)
     except ValueError:
@@ -279,13 +279,13 @@ def answered(out: str, err: str, status: int) -> dict[str, Any]:
 
 
 class Commands:
-    """Runs commands that write, each in a process of its own, as if typed here."""
+    """Runs commands that write, each in its own process, as if typed here."""
 
     def __init__(self, actor: str) -> None:
         self._actor = actor
 
     async def run(self, root: str, before: list[str], after: list[str], *, acting: bool) -> dict[str, Any]:
-        """Run a command to its end, even if no page waits for the answer any more."""
+        """Run a command to completion, even if no page is waiting for the answer any more."""
         own = ["--as", self._actor] if self._actor and acting else []
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "workpacket", *before, *own, "--json", "--", *after, cwd=root,
@@ -295,7 +295,7 @@ class Commands:
         return answered(out.decode(errors="replace"), err.decode(errors="replace"), process.returncode or 0)
 
     async def audit(self, root: str) -> bytes:
-        """Return the page of the audit, the same that `audit --out` writes."""
+        """Return the audit page, the same one that `audit --out` writes."""
         with tempfile.TemporaryDirectory(prefix="workpacket-audit-") as folder:
             path = os.path.join(folder, "audit.html")
             process = await asyncio.create_subprocess_exec(
@@ -315,8 +315,8 @@ Words = tuple[list[str], list[str]]
 
 
 class Act(NamedTuple):
-    """One action. `words` makes the command line: what comes before `--`, and after it. `acting`: the command takes the
-    name of an actor.
+    """One action. `words` makes the command line: the words before `--` and the words after it. `acting`: the command
+    takes an actor's name.
     """
 
     title: str
@@ -444,7 +444,7 @@ def _form(action: str, act: Act, name: str, fields: Sequence[FormField] = ()) ->
 
 
 def faults(act: Act, given: Given, runs: Sequence[str]) -> Iterator[str]:
-    """Yield what is wrong with the fields of a form, before a command is run. `runs` are the ids that there are."""
+    """Yield what is wrong with the fields of a form, before a command is run. `runs` are the existing ids."""
     known = {"id", *(field.name for field in act.fields)} | ({"question", "confirm"} if act.about == "run" else set())
     yield from (f"the form has no field {name!r}" for name in sorted(given.keys() - known))
     name = given.get("id", "")

@@ -1,13 +1,13 @@
 """The server of `serve`: who may ask, for what, and for how long.
 
-What it defends against, and how: foreign names that point to this machine (DNS rebinding): a Host must be a name of
-this machine. Pages of other sites, and of other ports: each request must come from the server's own pages, as the
-browser says in Origin and Sec-Fetch-Site; the cookie is not sent from other sites; a form must repeat a secret that
-only its page has; and no answer allows another origin to read it. People without the address: its token works once, and
-becomes a cookie. Hostile texts: no page may run or load anything but the server's own two files. Connections that are
-slow or silent are ended.
+What it defends against, and how: foreign names that point to this machine (DNS rebinding): Host must be a name of this
+machine. Pages on other sites and other ports: each request must come from the server's own pages, as the browser states
+in Origin and Sec-Fetch-Site; the cookie is not sent from other sites; a form must repeat a secret that only its page
+has; and no answer allows another origin to read it. People without the address: its token works once, and becomes a
+cookie. Hostile text: no page may run or load anything but the server's own two files. Connections that are slow or
+silent are closed.
 
-Programs of the same account can do all that the browser can: see docs/howto/serve.md.
+Programs of the same account can do everything that the browser can: see docs/howto/serve.md.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _MOST_KEPT: Final = 100
 
 
 class Live:
-    """The pages of some repositories. `write`: actions are possible; `actor` is the name given with --as."""
+    """The pages of one or more repositories. `write`: actions are possible; `actor` is the name given with --as."""
 
     def __init__(self, roots: Sequence[str], port: int, *, write: bool, actor: str, name: str) -> None:
         self._reader = ThreadPoolExecutor(1, "reader")
@@ -96,7 +96,7 @@ class Live:
         self._style, self._script = (f"/static/{name}?{digests[name]}" for name in ("live.css", "live.js"))
 
     def token(self) -> str:
-        """Return a new token, which lets one browser in, once."""
+        """Return a new token, which lets one browser in once."""
         made = secrets.token_urlsafe(32)
         if len(self._tokens) >= _MOST_KEPT:
             self._tokens.clear()
@@ -130,7 +130,7 @@ class Live:
         return _Guard(starlette, self)
 
     async def stop(self) -> None:
-        """Wait for commands that were begun, and end those that wait for a touch."""
+        """Wait for commands that have started, and stop those that are waiting for a touch."""
         for process in self._touched:
             if process.returncode is None:
                 process.terminate()
@@ -140,7 +140,7 @@ class Live:
     # ---- who asks ----
 
     def refusal(self, scope: Scope) -> tuple[int, str] | None:
-        """Return why a request is refused before anything is read; None if it may go on."""
+        """Return why a request is refused before anything is read; None if it may proceed."""
         headers = _headers(scope)
         hosts, origins = headers.get("host", []), headers.get("origin", [])
         name, _, port = hosts[0].rpartition(":") if len(hosts) == 1 else ("", "", "")
@@ -163,7 +163,7 @@ class Live:
         return next(((status, told) for refused, status, told in reasons if refused), None)
 
     def session(self, request: Request) -> str:
-        """Return the session of the request; '' without one."""
+        """Return the session of the request; '' if it has none."""
         given = request.cookies.get(self._cookie, "")
         return given if given in self._sessions else ""
 
@@ -198,7 +198,7 @@ class Live:
         )
 
     async def _given(self, request: Request) -> dict[str, str]:
-        """Return the fields of a form; raise WorkpacketError if it was not sent by a page of this server."""
+        """Return the fields of a form; raise WorkpacketError if it was not submitted from a page of this server."""
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
             raise _Refusal(415, "a form is expected")
         body = await self._body(request)
@@ -217,8 +217,8 @@ class Live:
         return given
 
     async def _body(self, request: Request) -> bytes:
-        """Return what was sent. Too much is read for a moment longer, because a browser that cannot finish sending does
-        not show the answer.
+        """Return the request body. If it is too large, it is read a moment longer, because a browser that cannot finish
+        sending does not show the answer.
         """
         length = request.headers.get("content-length", "0")
         body = b""
@@ -353,7 +353,8 @@ class Live:
         return [str(one["run"]) for one in runs["data"].get("runs", ())]
 
     async def _audit(self, request: Request) -> Response:
-        """Show the page that `audit --out` writes, with its own policy, which is stricter about requests."""
+        """Show the page that `audit --out` writes, with its own content security policy, which is stricter about
+        requests."""
         served = self._at(request)
         number = self.served.index(served)
         async with self._auditing:
@@ -472,7 +473,7 @@ class Live:
 
 
 class _Refusal(WorkpacketError):
-    """A request that is answered with a status of its own."""
+    """A request that is answered with a specific status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__("invalid_value", message)
@@ -480,7 +481,7 @@ class _Refusal(WorkpacketError):
 
 
 class _Guard:
-    """Refuses what may not be asked, and adds the headers that every answer has."""
+    """Refuses requests that are not allowed, and adds the headers that every answer has."""
 
     def __init__(self, inside: ASGIApp, live: Live) -> None:
         self._inside, self._live = inside, live

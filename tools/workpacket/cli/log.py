@@ -121,8 +121,8 @@ def say(findings: Iterable[Problem]) -> None:
 
 
 def vouched_lines(rows: Sequence[Reach], *, in_full: bool) -> list[str]:
-    """Return how much of the log is covered by checkpoints, and by whom they are signed; for given packets,
-    one by one.
+    """Return how much of the log is covered by checkpoints, and who signed them; if packets are given, for each of
+    them.
     """
     if in_full:
         return [
@@ -146,7 +146,7 @@ def row_json(row: Reach) -> Json:
 
 
 def exit_of(findings: Sequence[Problem]) -> int:
-    """Return the most severe exit status of the errors. Forks count as neither damage nor errors."""
+    """Return the exit status of the most severe error. Forks count as neither damage nor errors."""
     errors = [catalogue()[one.code].exit_code for one in findings if one.severity == "error"]
     return max(errors, default=exits.OK)
 
@@ -200,7 +200,7 @@ def _recover(arguments: Arguments) -> int:
 
 
 def _recover_events(arguments: Arguments, repository: Repository) -> int:
-    """Show the events that git removed, and restore them with --write."""
+    """Show the events that git removed; with --write, restore them."""
     lost = lost_events(repository, arguments.words)
     for name in {*arguments.words} - {each.path.split("/")[2] for each in lost}:
         packet_called(str(repository.root), name)  # an unknown id is an error

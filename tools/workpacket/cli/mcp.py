@@ -1,11 +1,11 @@
-"""`mcp`: the commands that an agent needs, as a server of the Model Context Protocol.
+"""`mcp`: the commands that an agent needs, as a Model Context Protocol server.
 
-Each call runs one command in a process of its own, with the key of the account that started the server, and under one
-name, chosen when the server starts. The caller's values are positional arguments or values of options, never options.
-There is no tool that approves, waives, overrides or answers a question of a run.
+Each call runs one command in its own process, with the key of the account that started the server, and under one name,
+chosen when the server starts. The caller's values are positional arguments or option values, never options. There is no
+tool that approves, waives, overrides or answers a question of a run.
 
-An answer has the command's JSON object as structured content, and one page of it as text. That text quotes documents,
-so it is marked as data.
+An answer contains the command's JSON object as structured content, and one page of it as text. That text quotes
+documents, so it is marked as data.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _VERDICTS: Final = ("PASS", "FAIL", "CHANGES", "OUTDATED_ONLY")
 
 
 class Tool(NamedTuple):
-    """One tool. `words` turns its arguments into a command line, which names the actor if the tool is `writing`."""
+    """One tool. `words` turns its arguments into a command line, which includes the actor if the tool is `writing`."""
 
     description: str
     properties: Mapping[str, Any]
@@ -36,7 +36,7 @@ class Tool(NamedTuple):
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The schema by which calls are judged."""
+        """The schema against which calls are checked."""
         return {
             "type": "object",
             "properties": {**self.properties, "page": _PAGE},

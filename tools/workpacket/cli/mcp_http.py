@@ -1,7 +1,7 @@
 """`mcp --http`: the server over streamable HTTP, for one account of this machine.
 
 It listens on the loopback address only. Every request needs the token, which pages of other sites cannot know, and must
-name this address as its host and, if it has one, as its origin (DNS rebinding).
+have this address as its host and, if it has an origin, as its origin (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SHORTEST: Final = 32
 
 
 class TokenRequired:
-    """Refuse every request without the token, before anything else reads it."""
+    """Refuse every request without the token, before anything else reads the request."""
 
     def __init__(self, application: ASGIApp, token: str) -> None:
         self._application = application

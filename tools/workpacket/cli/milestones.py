@@ -1,4 +1,4 @@
-"""Milestones of `run`: one commit for each milestone."""
+"""Milestones for `run`: one commit per milestone."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def select(arguments: Arguments, session: Session) -> int:
 
 
 def select_foreign(arguments: Arguments, run: str) -> int:
-    """Print the last milestone of a run that another tool began and this store does not have."""
+    """Print the last milestone of a run that another tool started and that this store does not contain."""
     repository = find_repository(Path.cwd())
     selected = CommitSelection(repository, run, Milestones(), legacy=arguments.flag("legacy")).select()
     if selected.conflicts:

@@ -79,7 +79,7 @@ def _repository(*, needed: bool) -> Repository | None:
 
 
 def _witness(repository: Repository | None) -> Witness | None:
-    """Return the witness that records runs in the logs, if there are any logs."""
+    """Return the witness that records runs in the logs, if there are logs."""
     if repository is None or not os.path.isdir(os.path.join(repository.root, LOG_FOLDER)):
         return None
     return CommandLinks(repository)
@@ -104,7 +104,7 @@ class CommandVerifier:
 class CommandLinks:
     """Imports `bridges.run_links` only when a run of a packet starts or ends.
 
-    `left` is what could not be written.
+    `left` collects what could not be written.
     """
 
     def __init__(self, repository: Repository) -> None:
@@ -124,7 +124,7 @@ class CommandLinks:
 
 
 def with_links(runtime: Runtime, status: int) -> int:
-    """Report what could not be written to the logs; the exit status is then not 0."""
+    """Report what could not be written to the logs; the exit status is then nonzero."""
     witness = runtime.settings.witness
     for left in witness.left if isinstance(witness, CommandLinks) else ():
         sys.stdout.flush()
@@ -181,7 +181,7 @@ def answer(arguments: Arguments, text: str, data: Mapping[str, Json], *, status:
 
 
 def refuse(arguments: Arguments, fault: RuntimeFault) -> int:
-    """Print a stop reason as the answer (what stopped, the facts, and the usual choice), and return the exit status of
+    """Print a stop reason as the answer (what stopped, the facts, and the usual choice), and return the exit status for
     its code.
     """
     reason = catalogue()[fault.code]
@@ -198,7 +198,7 @@ def refuse(arguments: Arguments, fault: RuntimeFault) -> int:
 
 
 def refusing(act: Callable[P, int]) -> Callable[P, int]:
-    """Wrap a command, or a part of one, so that it reports the stop reason if it is stopped."""
+    """Wrap a command, or part of one, so that it reports the stop reason if it is stopped."""
 
     @wraps(act)
     def answered(*args: P.args, **kwargs: P.kwargs) -> int:

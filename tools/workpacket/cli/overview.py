@@ -84,8 +84,8 @@ def _show_board(arguments: Arguments, cache: Cache) -> Output:
 def cards_of(
     arguments: Arguments, repository: Repository, facts: Facts, *, published: bool = False
 ) -> Iterator[tuple[Card, str]]:
-    """Yield every packet with a lane, by id, with the time of its last event. `published`: leave out information that
-    is valid only here and now, such as the running process.
+    """Yield every packet with a lane, ordered by id, with the time of its last event. `published`: leave out
+    information that is valid only here and now, such as the running process.
     """
     from workpacket.cli.show import log_at
 
@@ -111,7 +111,7 @@ def with_runs(facts: Facts) -> dict[str, PacketState]:
 
 
 def card_note(glance: Glance, *, signed: bool) -> str:
-    """Return a note that does not depend on the clock, so that a cached or published board stays correct.
+    """Return a note that does not depend on the clock, so that a cached or published board remains correct.
 
     `signed` is whether the policy names actors.
     """
@@ -125,7 +125,8 @@ def card_note(glance: Glance, *, signed: bool) -> str:
 
 
 def _claimed(glance: Glance, *, signed: bool) -> str:
-    """Return the note that the holder is not proven. Lists do not verify signatures; they only report missing ones."""
+    """Return the note that the holder is not proven. Lists do not verify signatures; they only report when one is
+    missing."""
     return "" if signed and glance.lease_signed else f" ({CLAIMED})"
 
 
@@ -135,7 +136,7 @@ def _entry(card: Card) -> str:
 
 
 def _plain(board: tuple[Column, ...]) -> str:
-    """Return the board in the format of the board file, for output that is not a terminal."""
+    """Return the board in the board file's format, for output that is not a terminal."""
     lines: list[str] = []
     for column in board:
         lines += [f"## {column.heading}", *map(_entry, column.cards), ""]
@@ -173,7 +174,7 @@ def export(arguments: Arguments) -> int:
 
 
 def _export_form(arguments: Arguments, target: str) -> str:
-    """Return the requested format, or else that of the file name, or else a page."""
+    """Return the requested format; otherwise the format that the file name implies, or a page."""
     ending = os.path.splitext(target)[1].lower().removeprefix(".")
     return arguments.value("format") or (ending if ending in EXPORTS else "html")
 
@@ -199,7 +200,7 @@ _TABLE_HEADS: Final = ("id", "lane", "section", "title", "note", "last_event")
 
 
 def _titles() -> dict[str, str]:
-    """Return the summary of each packet, or of its stub; unchanged ones come from the cache of `check`."""
+    """Return the summary of each packet, or of its stub; unchanged summaries come from the cache of `check`."""
     import json
 
     from workpacket.cli.workspace import open_workspace, progress_bar
@@ -283,13 +284,13 @@ def _drafts(facts: Facts) -> list[str]:
 
 
 def _about(facts: Facts, name: str, detail: str = "") -> str:
-    """Return the title of a packet and what else is said about it, in one line."""
+    """Return the title of a packet and the other information about it, in one line."""
     title = facts.packets[name].glance.title or ""
     return escape(f"{detail and f': {detail}'}{title and f' ({title})'}")
 
 
 def _elsewhere(branches: Mapping[str, str], claims: Sequence[RemoteClaim], style: Style) -> list[str]:
-    """Return the lines about packets that other branches have moved on, or other clones have claimed."""
+    """Return the lines about packets that were moved on other branches or claimed by other clones."""
     named = [f"{name} ({escape(branch)})" for name, branch in sorted(branches.items())]
     held = [f"{one.packet} ({escape(one.holder)}, {_until(one.expires_at)})" for one in claims]
     lines: list[str] = []
@@ -321,7 +322,7 @@ def _headed(head: str, text: str, role: Role, style: Style) -> list[str]:
 
 
 class _Waiting(NamedTuple):
-    """A packet that cannot move on until someone acts, and since when; `by` names who cannot be the one."""
+    """A packet that cannot move on until someone acts, and since when; `by` lists who must not be that person."""
 
     id: str
     need: str
@@ -331,7 +332,8 @@ class _Waiting(NamedTuple):
 
 
 def waiting_packets(facts: Facts) -> Iterator[_Waiting]:
-    """Yield what waits for a person, longest first. Times are those of the log, so that the output can be cached."""
+    """Yield what is waiting for a person, longest first. Times are taken from the log, so that the output can be
+    cached."""
     found = []
     for name, packet in facts.packets.items():
         glance = packet.glance
@@ -361,7 +363,7 @@ _SOON: Final = "24"
 
 
 def waiting_report(arguments: Arguments) -> int:
-    """Report who is needed for what, and with --notify tell them."""
+    """Report who is needed for what; with --notify, notify them."""
     hours = arguments.value("within") or _SOON
     if not hours.isdecimal():
         raise usage(arguments.command, "invalid_value", f"invalid --within {hours!r}: expected a number of hours")
@@ -389,7 +391,7 @@ def waiting_report(arguments: Arguments) -> int:
 
 
 def leases_ending(facts: Facts, hours: int) -> Iterator[tuple[str, str, str]]:
-    """Yield the packets whose lease ends within some hours: id, holder, and when."""
+    """Yield the packets whose lease expires within some hours: id, holder, and when."""
     from datetime import datetime, timedelta
 
     now = facts.moment.now
@@ -426,7 +428,7 @@ def _notify(
 def _new_roots(root: str) -> list[str]:
     """Return new roots of trust.
 
-    The code that reads the record is imported only if there is a record, which most repositories lack.
+    The code that reads the record is imported only if there is a record, and most repositories have none.
     """
     if not os.path.lexists(os.path.join(root, REANCHORED_PATH)):
         return []

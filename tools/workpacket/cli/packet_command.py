@@ -55,7 +55,7 @@ def actor_of(arguments: Arguments, repository: Repository) -> Actor:
 def declared(arguments: Arguments) -> Declared | None:
     """Return what the session declares about itself, on the command line or in variables that only users set.
 
-    Variables set by harnesses are ignored: they say where a shell runs, not who does the work.
+    Variables set by harnesses are ignored: they say where a shell is running, not who is doing the work.
     """
     said: dict[str, str] = {}
     for option in DECLARING:
@@ -81,7 +81,7 @@ def required(arguments: Arguments, name: str) -> str:
 
 
 def words_of(arguments: Arguments, count: int, what: str) -> list[str]:
-    """Return the positional words; their number must be `count`."""
+    """Return the positional words; there must be `count` of them."""
     if len(arguments.words) < count:
         listed = "; `workpacket list` shows the ids" if "WP_ID" in what else ""
         raise usage(arguments.command, "missing_argument", f"it needs {what}{listed}")
@@ -92,7 +92,7 @@ def words_of(arguments: Arguments, count: int, what: str) -> list[str]:
 
 
 def scope_of(arguments: Arguments) -> list[str]:
-    """Return the values of --scope, as a document writes them."""
+    """Return the values of --scope, in the form used in documents."""
     paths = arguments.values("scope")
     for path in paths:
         if path.startswith(("/", "~")) or ".." in path.split("/"):
@@ -102,8 +102,8 @@ def scope_of(arguments: Arguments) -> list[str]:
 
 
 def named_packet(arguments: Arguments, repository: Repository, words: int = 1) -> str:
-    """Return the id of the packet that the first word names. A command that declares `[WP_ID]` takes the packet of the
-    current branch if there is no word.
+    """Return the packet id in the first word. If there is no word, a command that declares `[WP_ID]` takes the packet
+    of the current branch.
     """
     if not arguments.words and arguments.command.arguments.startswith("[WP_ID]"):
         arguments.words.append(_packet_of_branch(arguments, repository))
@@ -135,8 +135,8 @@ def packet_command(
     questions: Sequence[Question] = (),
     hands_over: Sequence[str] = (),
 ) -> int:
-    """Run a command on the first packet; `also` are other packets whose facts it needs. `questions` are those that its
-    gate asks about approvals, `hands_over` is as for `conclude`.
+    """Run a command on the first packet; `also` are other packets whose facts it needs. `questions` are the questions
+    that its gate asks about approvals; `hands_over` is as for `conclude`.
     """
     repository = here()
     name = named_packet(arguments, repository, words)
@@ -156,12 +156,13 @@ _PACKAGE: Final = lazy_pattern(r"(?:[\w.-]+--)?WP[0-9]{2,9}\Z")
 
 
 def is_package_id(word: str) -> bool:
-    """Whether a word names a work package of spec-kitty, `WP07` or `041-mission--WP07`, and not a packet."""
+    """Whether a word refers to a spec-kitty work package, `WP07` or `041-mission--WP07`, and not to a packet."""
     return _PACKAGE.match(word) is not None
 
 
 def packet_of(facts: Facts, name: str) -> PacketFacts:
-    """Return the packet; raise an error if it has disappeared since, or matches only on a case-insensitive disk."""
+    """Return the packet; raise an error if it has disappeared in the meantime, or matches only on a case-insensitive
+    disk."""
     packet = facts.packets.get(name)
     if packet is None:
         raise WorkpacketError("packet_unknown", f"packet {name} not found", hint="workpacket list shows all")
@@ -176,8 +177,8 @@ def conclude(
     afterwards: Callable[[], str] | None = None,
 ) -> int:
     """Report the result and return the exit status. A refusal names the packet. `hands_over` are the paths that must be
-    committed before the next step, because someone else takes it, perhaps in another clone. `afterwards` is called when
-    everything is written and committed; what it returns is reported too.
+    committed before the next step, because someone else takes that step, perhaps in another clone. `afterwards` is
+    called when everything is written and committed; what it returns is reported too.
     """
     answer = carried.answer
     commit = f"git commit -m '{arguments.command.typed.capitalize()} {packet}'"
@@ -212,14 +213,15 @@ def conclude(
 
 
 def _committed_first(problem: Problem, packet: str, commit: str) -> Problem:
-    """Say to commit the move that brought a packet to its lane before the next one, which is often someone else's."""
+    """Tell the user to commit the move that brought a packet to its lane before the next move, which is often someone
+    else's."""
     if problem.code != "wrong_lane" or not status(here(), f"{LOG_FOLDER}/{packet}"):
         return problem
     return replace(problem, hint=f"git add {GOVERNANCE_FOLDER} && {commit}, then: {problem.hint}")
 
 
 def _told(carried: Carried, answer: Planned) -> Planned:
-    """Notify the people who are needed, if the policy or the environment says how."""
+    """Notify the people who are needed, if the policy or the environment says how to do so."""
     if not answer.plan.events or not (carried.webhook or "WORKPACKET_NOTIFY" in os.environ):
         return answer
     from workpacket.shell.notify import needs_of, tell
@@ -229,7 +231,7 @@ def _told(carried: Carried, answer: Planned) -> Planned:
 
 
 def _committed(arguments: Arguments, carried: Carried, answer: Planned, packet: str) -> Planned:
-    """Commit what the command wrote, and uncommitted changes of the packet's own document and log."""
+    """Commit what the command wrote, and uncommitted changes to the packet's own document and log."""
     repository = here()
     own = status(repository, f"{LOG_FOLDER}/{packet}", *packet_paths(packet)) if packet else []
     used = {envelope_path(digest) for event in answer.plan.events for digest in event.attest}
@@ -250,7 +252,7 @@ def _committed(arguments: Arguments, carried: Carried, answer: Planned, packet: 
 
 
 def signed_first(arguments: Arguments, packet: str, *words: str) -> int:
-    """With --sign, have the person approve first; return the exit status of that."""
+    """With --sign, have the person approve first; return the exit status of the approval."""
     if not arguments.flag("sign"):
         return exits.OK
     if arguments.flag("json"):
@@ -291,9 +293,8 @@ def refuse(arguments: Arguments, packet: str, unmet: Sequence[Problem], data: Ma
 
 
 def unmet_lines(unmet: Sequence[Problem], style: Style) -> list[str]:
-    """Return the conditions, with each command that supplies some of them, which is one line to copy, however long it
-    is.
-    """
+    """Return the conditions, grouped by the command that supplies them; each command is one line to copy, however
+    long."""
     lines = []
     for number, group in enumerate(by_remedy(unmet), 1):
         first = f"  {number}. "

@@ -93,8 +93,8 @@ def trust(arguments: Arguments) -> int:
 
 def _own_actors(named: str) -> tuple[str, tuple[OwnActor, ...]]:
     """Return the person who uses this account, and the actors that have keys here: this person, then the agents by
-    name. The person is the one who is `named`, unless exactly one person has a key here and it bears another name. A
-    key without the comment of an event key is ignored.
+    name. The person is the one who is `named`, unless exactly one person has a key here and has a different name. A key
+    without the comment of an event key is ignored.
     """
     found = [actor for path in sorted(keys_folder().glob("*.pub")) if (actor := _own_actor(path))]
     people = [actor.name for actor in found if not actor.agent]
@@ -114,7 +114,7 @@ def _own_actor(public: Path) -> OwnActor | None:
 
 
 def re_anchor(arguments: Arguments) -> int:
-    """Record that the policy of the work tree is the new root of trust."""
+    """Record that the policy in the work tree is the new root of trust."""
     repository, now = here(), moment()
     reason = arguments.value("reason")
     if not is_reason(reason):
@@ -214,7 +214,7 @@ def _actors(actors: Actors) -> Json:
 
 
 def _show_actors(actors: Actors) -> None:
-    """Show which key acts as whom, and from whom the judge of a packet must differ."""
+    """Show which key acts as whom, and who must not be the judge of a packet."""
     for actor in actors.by_name.values():
         behind = f", operated by {actor.operator}" if actor.operator else ""
         what = f"{actor.kind}{behind}; {', '.join(actor.roles)}; {', '.join(sorted(actor.keys)) or 'without a key'}"
@@ -226,7 +226,7 @@ def _show_actors(actors: Actors) -> None:
 
 
 def _named(item: str | ChecklistItem | AddedGate | AddedLane) -> str:
-    """Describe an addition of the policy on one line."""
+    """Describe a policy addition on one line."""
     match item:
         case ChecklistItem(item=name, section=section):
             return f"{name}: {section}"
@@ -247,7 +247,7 @@ def _plain(value: object) -> Json:
 
 
 def _test(arguments: Arguments, root: str) -> int:
-    """Test whether the policy in the work tree is valid; it would be the next one."""
+    """Test whether the policy in the work tree is valid, because it would become the next one."""
     findings = load_findings(POLICY_PATH, examine_file(root, POLICY_PATH, "policy").findings)
     if arguments.flag("json"):
         rows: list[Json] = [{"code": one.code, "line": one.line, "message": one.message} for one in findings]
@@ -291,7 +291,7 @@ _BARE = lazy_pattern(r"[A-Za-z0-9_-]+")
 
 
 def init(arguments: Arguments) -> int:
-    """Create a key, and print the line that a change of the policy must add for it."""
+    """Create a key, and print the line that a policy change must add for it."""
     if len(arguments.words) > 2:
         raise usage(arguments.command, "unexpected_argument", "give at most one file")
     if arguments.flag("event") or arguments.value("agent"):
@@ -321,7 +321,7 @@ def init(arguments: Arguments) -> int:
 
 
 def _init_in_page(arguments: Arguments, principal: str, path: Path) -> int:
-    """Register a key on a security key or passkey, and print the line that a change of the policy must add for it."""
+    """Register a key on a security key or passkey, and print the line that a policy change must add for it."""
     from workpacket.cli.touch import register
 
     path = path if path.suffix == ".pub" else path.with_name(f"{path.name}.pub")
@@ -336,7 +336,7 @@ def _init_in_page(arguments: Arguments, principal: str, path: Path) -> int:
 
 
 def _init_event(arguments: Arguments) -> int:
-    """Create an event key, and print what a change of the policy must add for it."""
+    """Create an event key, and print what a policy change must add for it."""
     agent = arguments.value("agent")
     if agent and (arguments.flag("event") or arguments.value("as")):
         raise usage(
@@ -400,7 +400,7 @@ def doctor(arguments: Arguments) -> int:
 
 
 def list_keys(arguments: Arguments) -> int:
-    """List whom the policy of the base trusts, and what for."""
+    """List whom the base's policy trusts, and for what."""
     with open_approvals(_repository(), arguments.value("base") or None, moment()) as approvals:
         trusted = trusted_or_error(approvals)
     rows = [
@@ -431,8 +431,8 @@ def _row(trusted: Trusted, blob: bytes) -> dict[str, Json]:
 
 
 def _approving(arguments: Arguments) -> frozenset[bytes] | None:
-    """Return the keys that may approve under the policy of the base; None without a repository or with an unreadable
-    policy.
+    """Return the keys that may approve under the base's policy; None without a repository or if the policy is
+    unreadable.
     """
     trusted = _trusted(arguments)
     if trusted is None:

@@ -1,5 +1,5 @@
-"""`prime`: what an agent needs to know when it begins, and after its context was cut. It stays below 2,000 tokens,
-however large the repository is. Text from documents is quoted, so that it cannot pass for the tool's own words.
+"""`prime`: what an agent needs to know when it begins, and after its context was truncated. The output is below 2,000
+tokens, however large the repository is. Text from documents is quoted, so that it cannot pass for the tool's own words.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ _COVERAGE: Final = {
 
 
 def rules(policy: LifecyclePolicy) -> Iterator[str]:
-    """Yield what the policy requires of work, in sentences."""
+    """Yield, as sentences, what the policy requires of work."""
     yield _COVERAGE[policy.coverage.mode] + " To ask first: `workpacket guard PATH`."
     if policy.coverage.exempt and policy.coverage.mode != "off":
         yield f"Exempt: {escape(_cut(', '.join(policy.coverage.exempt)))}."

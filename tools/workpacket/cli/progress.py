@@ -1,5 +1,5 @@
-"""`workpacket runtime batch` and `workpacket runtime progress`: batches of tasks in three phases, and the progress of
-roles in features.
+"""`workpacket runtime batch` and `workpacket runtime progress`: batches of tasks in three phases, and the progress that
+roles make on features.
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ def desk_of(
 
 
 def lanes_for(root: str, features: tuple[str, ...]) -> Mapping[str, str]:
-    """Return the lanes of packets. The logs are read only if a feature could be a packet id, which saves time."""
+    """Return the lanes of packets. The logs are read only if a feature name could be a packet id, which saves time."""
     return look_at_logs(root).lanes if any(feature.casefold().startswith("wp") for feature in features) else {}
 
 
 def role_caller(arguments: Arguments, agent: str) -> Caller:
-    """Return the writer: agent#instance if an instance is given, otherwise the calling processes, whose end can be
+    """Return the writer: agent#instance if an instance is given, otherwise the calling processes, whose exit can be
     observed.
     """
     instance = arguments.value("instance") or os.environ.get("WORKPACKET_INSTANCE", "")
@@ -272,7 +272,7 @@ def _end(arguments: Arguments, desk: BatchDesk, accept: Sequence[str]) -> None:
 
 
 def batch_caller(arguments: Arguments) -> Caller:
-    """Return the actor for whom the work is started."""
+    """Return the actor on whose behalf the work is started."""
     return caller_with(owner_of(arguments))
 
 

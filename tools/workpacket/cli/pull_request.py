@@ -1,4 +1,4 @@
-"""`workpacket report pr`: the effects of a pull request on the packets, for its page."""
+"""`workpacket report pr`: how a pull request affects the packets, for the page of the pull request."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _requirements(arguments: Arguments) -> int:
 
 
 def _changes(arguments: Arguments, repository: Repository, base: str) -> Iterator[PacketChange]:
-    """Yield the packets whose logs have events that the base does not have."""
+    """Yield the packets whose logs contain events that the base does not."""
     facts = gather(repository, None, reader_identity(arguments, repository))
     changed = {}
     for name, packet in sorted(facts.packets.items()):

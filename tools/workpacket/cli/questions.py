@@ -43,7 +43,7 @@ def question_named(arguments: Arguments, run: str, questions: tuple[OpenQuestion
 
 
 def _signing(arguments: Arguments, runtime: Runtime, questions: Sequence[OpenQuestion]) -> Sign | None:
-    """Return what signs the answer, if the policy of the base requires that; show the questions to the signer."""
+    """Return what signs the answer, if the base's policy requires that; show the questions to the signer."""
     verifier = runtime.settings.verifier
     if not isinstance(verifier, CommandVerifier) or not verifier.answers.required:
         return None
@@ -59,7 +59,7 @@ def _signing(arguments: Arguments, runtime: Runtime, questions: Sequence[OpenQue
 
 
 def answered(arguments: Arguments, runtime: Runtime, run: str, questions: tuple[OpenQuestion, ...]) -> bool:
-    """Store the answer from the command line or the terminal, and return whether there is one."""
+    """Store the answer given on the command line or at the terminal, and return whether there is one."""
     value = _value_given(arguments)
     given = [name for name in (*YES_OR_NO, *OUTCOMES) if arguments.flag(name)]
     named = [(name, step) for name in OUTCOMES for step in arguments.all_of(name) if step]
@@ -194,7 +194,7 @@ def command_of(run: str, question: OpenQuestion) -> str:
 
 def open_questions(runtime: Runtime, prefix: str = "") -> list[tuple[str, OpenQuestion]]:
     """Return the questions of all unfinished runs, each with its run. A run that cannot be read is left out: `resume`
-    names it.
+    lists it.
     """
     found: list[tuple[str, OpenQuestion]] = []
     for line in runtime.runs(prefix):

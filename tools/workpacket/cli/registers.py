@@ -66,7 +66,7 @@ class Unmerged(Value):
 
     @property
     def then(self) -> str:
-        """Return the next command to type."""
+        """Return the command to type next."""
         if self.contradicting:
             return f"resolve the remaining conflicts in {', '.join(self.contradicting)} by hand"
         added = f"git add {' '.join(self.settled)} && " if self.settled else ""
@@ -121,7 +121,7 @@ def merge(repository: Repository, path: str, versions: tuple[bytes, bytes, bytes
 
 
 class JoinedBranches:
-    """Logs, packets and lanes after the merge, read from the commits. `moved`: those whose logs differ."""
+    """Logs, packets and lanes after the merge, read from the commits. `moved` are the packets whose logs differ."""
 
     def __init__(self, repository: Repository, sides: Sides) -> None:
         self._repository = repository
@@ -158,7 +158,7 @@ class JoinedBranches:
         )
 
     def _lanes(self) -> LaneTable:
-        """Return the lanes of the merged policy; if both sides changed it, those of their version."""
+        """Return the lanes of the merged policy; if both sides changed it, the lanes in the other side's version."""
         policy = self._files.get(POLICY_PATH)
         return lifecycle_of(read_objects(self._repository, [policy])[policy]).lanes if policy is not None else BUILT_IN
 
@@ -191,7 +191,7 @@ def sync_board(arguments: Arguments) -> int:
 
 
 def to_go_on(repository: Repository, carried: Carried) -> Carried:
-    """During a merge, say that the next step is to finish the merge."""
+    """During a merge, tell the user that the next step is to finish the merge."""
     waiting = unmerged(repository)
     if waiting is None or not isinstance(carried.answer, Planned):
         return carried

@@ -70,8 +70,8 @@ STEP_LOGS = ".events.jsonl"
 
 
 def scan(runtime: Runtime, team: str, caller: Callable[[str], Caller]) -> list[Resumable]:
-    """Return the unfinished items: resumable ones first, then stopped ones. With a team, only its roles. `caller` maps
-    a role ('' for a batch) to the caller; the caller's own work does not count as busy.
+    """Return the unfinished items: resumable ones first, then stopped ones. If a team is given, return only its roles.
+    `caller` maps a role ('' for a batch) to the caller; the caller's own work does not count as busy.
     """
     try:
         repository = find_repository(Path.cwd())
@@ -116,7 +116,7 @@ def _runs(runtime: Runtime, repository: Repository | None) -> Iterator[Resumable
 
 
 def _scopes(root: str) -> Iterator[str]:
-    """Yield the folders of batch scopes, active and with tasks."""
+    """Yield the folders of batch scopes that are active and have tasks."""
     for above in FOLDERS:
         if link_on_the_way(root, above):
             continue
@@ -185,9 +185,9 @@ def _steps(repository: Repository) -> Iterator[Resumable]:
 
 
 def _answer_of_step(arguments: Arguments, work: Resumable) -> list[str]:
-    """Change the answer to a question that a person denied before.
+    """Change the answer to a question that a person has denied. The change
 
-    It takes effect when the pipeline of the step is started.
+    takes effect when the pipeline of the step is started.
     """
     repository = here()
     path, _, _ = work.why.partition(":")
@@ -204,7 +204,7 @@ def _answer_of_step(arguments: Arguments, work: Resumable) -> list[str]:
 
 
 def _commits(repository: Repository, runtime: Runtime) -> Iterator[Resumable]:
-    """Yield the newest run that another program left a sidecar for. A sidecar does not say whether its run is done."""
+    """Yield the newest run for which another program left a sidecar. A sidecar does not say whether its run is done."""
     newest: tuple[str, str] = ("", "")
     for path, _ in sidecar_files(repository):
         try:
@@ -220,7 +220,7 @@ def _commits(repository: Repository, runtime: Runtime) -> Iterator[Resumable]:
 
 
 def carry_on(arguments: Arguments) -> int:
-    """List all items or the given one; resume it if `--yes` is given or the person agrees."""
+    """List all items or the given one; resume the given item if `--yes` is given or the person agrees."""
     with open_runtime() as runtime:
         found = scan(
             runtime,
@@ -262,7 +262,7 @@ def _work_named(found: Sequence[Resumable], word: str) -> Resumable:
 
 
 def _chosen(arguments: Arguments, found: Sequence[Resumable]) -> list[Resumable]:
-    """Return the items to resume now. Stopped items are left out: their codes say what must be done first."""
+    """Return the items to resume now. Stopped items are left out: their codes tell what must be done first."""
     ready = [one for one in found if one.goes_on or (arguments.words and one.only_waits)]
     if arguments.words and not ready and arguments.flag("yes"):
         stop = found[0].stops[0]
@@ -303,7 +303,7 @@ def _work_row(one: Resumable) -> WorkRow:
 def _do(arguments: Arguments, one: Resumable) -> list[str]:
     """Resume an item and report it.
 
-    A program resumes its own work; the work of an agent is leased and recorded here.
+    A program resumes its own work; an agent's work is leased and recorded here.
     """
     if one.kind not in {"batch", "role"}:
         return []

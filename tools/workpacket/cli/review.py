@@ -1,4 +1,4 @@
-"""The commands of a review: `submit` proves each criterion and submits the work, `verdict` judges it."""
+"""The commands of a review: `submit` proves each criterion and submits the work, and `verdict` judges the work."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _run_submit(arguments: Arguments, afterwards: Callable[[Repository, str], st
 
 
 def _say_whether(arguments: Arguments, repository: Repository, facts: Facts, name: str, evidence: Proofs) -> int:
-    """Report what prevents the packet from being submitted with this evidence, without writing anything."""
+    """Report what prevents the packet from being submitted with this evidence; nothing is written."""
     packet = facts.packets[name]
     work = work_done(repository, packet, facts.target_branch, arguments.value("revision"))
     unmet = submit_refusal(facts, packet, work, evidence)
@@ -90,7 +90,7 @@ def _say_whether(arguments: Arguments, repository: Repository, facts: Facts, nam
 
 
 def _run_done(arguments: Arguments) -> int:
-    """Submit the work. If no one must judge it and all of it is committed, return to the target branch."""
+    """Submit the work. If no one needs to judge it and all of it is committed, return to the target branch."""
 
     def leave(repository: Repository, name: str) -> str:
         if status(repository):
@@ -107,7 +107,7 @@ def _run_done(arguments: Arguments) -> int:
 
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
-    """Return the proofs that were run now, and the uncommitted files that prevented the others."""
+    """Return the proofs that were just run, and the uncommitted files that prevented the others from running."""
     from workpacket.lifecycle.contract import provable
     from workpacket.runtime.records.redaction import Redactor
     from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
@@ -277,7 +277,7 @@ def _run_verdict(arguments: Arguments) -> int:
 
 
 def report_at(path: str) -> Json:
-    """Return the validator's report as it is now."""
+    """Return the current content of the validator's report."""
     if not path:
         return None
     repository = here()

@@ -400,7 +400,7 @@ def work(arguments: Arguments) -> int:
 
 
 def _ender(worker: Worker) -> Any:
-    """Handle signals: the first ends the run at its next boundary, the second at once."""
+    """Handle signals: the first stops the run at its next step boundary, the second stops it at once."""
 
     def end(_: int, __: FrameType | None) -> None:
         if worker.stopping:

@@ -137,7 +137,7 @@ def _export(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _raw_lines() -> Iterable[str]:
-    """Yield the file as SQL, read by SQLite itself, in case the store's own reader refuses the file."""
+    """Yield the database file as SQL, read by SQLite itself, in case the store's own reader refuses the file."""
     import sqlite3
     from contextlib import closing
 
@@ -260,7 +260,8 @@ def _show(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _events_shown(arguments: Arguments, runtime: Runtime, run: str, until: int | None) -> list[Event]:
-    """Return the last events, or those before the one that --before names; as JSON all, unless a number is given."""
+    """Return the last events, or those before the event given with --before; as JSON, return all of them unless a
+    number is given."""
     head = runtime.store.head(run)
     last = until or (head.version if head is not None else 0)
     if arguments.value("before"):
@@ -270,7 +271,7 @@ def _events_shown(arguments: Arguments, runtime: Runtime, run: str, until: int |
 
 
 def waits_of(state: RunState) -> str:
-    """Return what the run waits for, in words; '' if it waits for nothing."""
+    """Return what the run is waiting for, in words; '' if nothing."""
     told = []
     for wait in state.open_waits:
         words = [f"for the signal {wait.signal}"] if wait.signal else []
@@ -400,7 +401,7 @@ def _as_json(one: Disagreement) -> Json:
 
 
 def _unlink(arguments: Arguments, runtime: Runtime) -> int:
-    """Record a person's declaration that a run will never end by itself, because its store is gone. The log records who
+    """Record a person's declaration that a run will never finish, because its store is gone. The log records who
     declared it and why.
     """
     if len(arguments.words) != 1 or "/" not in arguments.words[0]:

@@ -1,4 +1,4 @@
-"""`--browser` of `approve`, `revoke` and `key init`: the same question on a page, answered by touching a key."""
+"""`--browser` in `approve`, `revoke` and `key init`: the same question on a page, answered by touching a key."""
 
 from __future__ import annotations
 
@@ -175,7 +175,8 @@ def _encoded(data: bytes) -> str:
 def _ask(page: OneShotPage, asked: TouchPage) -> None:
     """Serve the page, print its address in the terminal, and open a browser if there is one.
 
-    A browser that runs in the terminal is not used: it would take over the terminal, and supports no security keys.
+    A browser that runs in the terminal is not used: it would take over the terminal, and it does not support security
+    keys.
     """
     files = PageFiles(page_file("touch.css"), page_file("touch.js"))
     page.show(Shown(render_touch_page(asked, files), security_policy(files)))

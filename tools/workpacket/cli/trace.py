@@ -2,7 +2,7 @@
 
 Who wrote a change: `trace trailers` for commits, and `trace PATH:LINE`.
 
-`workpacket audit`: report what is wrong, since when, and who must act, as text or as a file.
+`workpacket audit`: report what is wrong, since when, and who must act, as text or in a file.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _run_trace(arguments: Arguments) -> int:
 
 
 def _named(made: Audit, words: Sequence[str]) -> list[str]:
-    """Return the given packets, with all revisions of a base; all packets if none is given."""
+    """Return the given packets, with all revisions of a base; return all packets if none is given."""
     packets = made.facts.packets
     for word in words:
         if not any(word in {name, packet.id.base} for name, packet in packets.items()):
@@ -269,7 +269,7 @@ def _report(arguments: Arguments) -> int:
 
 
 def _form(arguments: Arguments, target: str) -> str:
-    """Return the requested format, or else the one that the file name implies, or else text."""
+    """Return the requested format; otherwise the one that the file name implies, or text."""
     if arguments.flag("json"):
         if arguments.flag("format") and arguments.value("format") != "json":
             raise usage(arguments.command, "conflicting_options", "--format and --json cannot be used together")
@@ -301,7 +301,7 @@ def _rendered(form: str, made: Audit, outcome: CheckOutcome, status: int) -> str
 
 
 def _write(target: str, data: bytes) -> None:
-    """Write the report to a temporary file first, so that it is never incomplete."""
+    """Write the report to a temporary file first, so that the report is never incomplete."""
     try:
         if os.path.lexists(target) and not _is_report(target):
             raise WorkpacketError(
@@ -373,9 +373,9 @@ def _run_trailers(arguments: Arguments) -> int:
 
 
 def _asked(arguments: Arguments, root: str, facts: Facts, branch: str) -> str:
-    """Return the given packet, or that of this branch.
+    """Return the given packet, or the packet of this branch.
 
-    With --into, the packet may be missing, because a hook must not stop commits.
+    With --into, the packet may be missing, because a hook must not block commits.
     """
     if arguments.words:
         name = packet_called(root, arguments.words[0]).text

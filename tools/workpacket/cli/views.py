@@ -1,5 +1,5 @@
 """Commands whose answer is cached until something that it depends on changes. The code that computes an answer is
-imported only when it is needed.
+imported only when needed.
 """
 
 from __future__ import annotations
@@ -148,14 +148,14 @@ _ASKING = ("WORKPACKET_ACTOR", "WORKPACKET_ACTOR_KIND", "CI", "HOME", "XDG_CONFI
 
 
 def _who_asks() -> tuple[str, ...] | None:
-    """Return what the environment says about the actor, which decides whether they may judge the packet."""
+    """Return what the environment says about the actor, which determines whether they may judge the packet."""
     if "GIT_CONFIG_COUNT" in os.environ or "GIT_CONFIG_PARAMETERS" in os.environ:
         return None
     return tuple(f"{name}={os.environ.get(name)}" for name in _ASKING)
 
 
 def compares_work_tree(arguments: Arguments, git_dir: str | None) -> bool:
-    """Whether the branch of this packet is checked out: then what differs from HEAD is part of the key of the cache."""
+    """Whether the branch of this packet is checked out: if so, the differences from HEAD are part of the cache key."""
     try:
         with open(f"{git_dir}/HEAD", encoding="utf-8") as file:
             branch = file.read().removeprefix("ref: refs/heads/").rstrip("\n")

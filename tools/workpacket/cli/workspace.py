@@ -2,7 +2,7 @@
 depends on changes.
 
 Usually nothing has changed since the last call of `check` or `list`, so the fast path is short: look at the files,
-compare, and print. Rules and readers are imported only by the function that computes.
+compare, and print. Rules and readers are imported only by the function that computes the output.
 
 Also a progress bar on the terminal, for work that takes longer than a second.
 """
@@ -36,8 +36,8 @@ _WIDTH = 30
 
 
 class Workspace:
-    """`root` is the top of the work tree; `git_dir` is its own git directory, `common_dir` the one that all work trees
-    share; both are None without git.
+    """`root` is the top of the work tree; `git_dir` is the work tree's own git directory, and `common_dir` is the one
+    that all work trees share; both are None without git.
     """
 
     __slots__ = ("common_dir", "git_dir", "here", "root")
@@ -82,7 +82,7 @@ class Workspace:
 
 
 def _below(root: str, full: str) -> str | None:
-    """Return the path relative to `root`, or '' for `root` itself; None if it is elsewhere."""
+    """Return the path relative to `root`, or '' for `root` itself; None if the path is outside `root`."""
     path = os.path.relpath(full, root).replace(os.sep, "/")
     if path == ".." or path.startswith("../") or os.path.isabs(path):
         return None
@@ -134,7 +134,7 @@ def write_new(target: str, data: bytes) -> None:
 
 
 def write_report(workspace: Workspace, word: str, text: str) -> None:
-    """Write a report, replacing an earlier one, but never over a governance document."""
+    """Write a report, replacing an earlier report, but never a governance document."""
     from workpacket.documents.places import kind_of
 
     path = os.path.join(workspace.here, word)
@@ -162,7 +162,7 @@ def say_that_nothing_is_governed() -> None:
 
 
 def progress_bar() -> Callable[[int, int], None]:
-    """Return a function to call with (done, all). It draws on standard error, so that the output stays clean."""
+    """Return a function to call with (done, all). It draws on standard error, so that the output remains clean."""
     if not sys.stderr.isatty():
         return lambda _done, _all: None
     started = drawn = time.monotonic()
@@ -250,8 +250,8 @@ _ELSEWHERE = tuple(folder for folder in ROOTS if folder != GOVERNANCE_FOLDER)
 
 
 class GarbageCollectionOff:
-    """Turn off garbage collection for commands that read all documents, which stay in memory until the end anyway. In
-    an audit of a thousand packets, collecting would take two fifths of the time.
+    """Turn off garbage collection for commands that read all documents, which remain in memory until the end anyway. In
+    an audit of a thousand packets, garbage collection would take two fifths of the time.
     """
 
     __slots__ = ("_before",)
@@ -266,7 +266,7 @@ class GarbageCollectionOff:
 
 
 def run_cached(arguments: Arguments, module: str, deciding: Callable[[], tuple[str, ...] | None] = tuple) -> int:
-    """Run `compute(arguments, cache)` of a module of the command line, imported only if something has changed."""
+    """Run `compute(arguments, cache)` from a module of the command line, imported only if something has changed."""
     workspace = open_workspace()
     cache = workspace.open_cache()
 

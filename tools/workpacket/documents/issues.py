@@ -1,4 +1,5 @@
-"""Issues of other tools, from which `new --from` makes packets: each with a title, a link, a text and its criteria.
+"""Issues of other tools, from which `new --from` makes packets: each with a title, a link, a description and its
+criteria.
 
 - JSON of GitHub (`gh issue view --json number,title,body,url`) and of GitLab (`glab issue view --output json`)
 - beads: one JSON object per line
@@ -24,7 +25,7 @@ _LONGEST_WHY = 400
 
 
 class Issue(Value):
-    """`link` identifies it permanently: an address, or a path and an id."""
+    """`link` identifies the issue permanently: an address, or a path and an id."""
 
     link: str
     title: str
@@ -111,7 +112,7 @@ def _of_forge(node: Node) -> Issue:
 def _checked(source: Source, issues: list[Issue]) -> list[Issue] | Problem:
     """Return the issues.
 
-    Each must have a one-line title and a link; without a link, the next call would make its packet again.
+    Each must have a one-line title and a link; without a link, the next call would create its packet again.
     """
     if not issues:
         return Problem("field_missing", "it contains no issue", Location(source.path))
@@ -123,7 +124,7 @@ def _checked(source: Source, issues: list[Issue]) -> list[Issue] | Problem:
 
 
 def _criteria(body: str) -> tuple[str, ...]:
-    """Return the items below a heading for criteria; without such a heading, the items with boxes."""
+    """Return the items below a criteria heading; if there is no such heading, the items with checkboxes."""
     lines = _COMMENT.sub("", body).splitlines()
     start = next((index for index, line in enumerate(lines) if _CRITERIA.match(line)), None)
     if start is None:

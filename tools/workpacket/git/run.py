@@ -83,7 +83,7 @@ FETCH_ALL: Final = (
 
 
 class Answer(Value):
-    """The exit status of git, and its output."""
+    """Git's exit status and output."""
 
     status: int
     output: bytes
@@ -126,7 +126,7 @@ def run_git(
 
 
 def _run(command: list[str], environment: Mapping[str, str], stdin: bytes, timeout: float) -> _Ended:
-    """Run a program with this input, never the terminal, at which git would wait for input."""
+    """Run a program with this input and never with the terminal, at which git would wait for input."""
     import subprocess
 
     try:
@@ -169,7 +169,7 @@ def _spawn(command: list[str], environment: Mapping[str, str], _stdin: bytes, ti
 
 
 def _read_all(open_ends: select.poll, said: Mapping[int, bytearray], until: float) -> None:
-    """Read from every end until each is closed; raise TimeoutError if they are open at this time."""
+    """Read from every pipe end until each is closed; raise TimeoutError if any is still open at this time."""
     left = len(said)
     while left:
         ready = open_ends.poll(max(0.0, until - time.monotonic()) * 1000)
@@ -184,7 +184,7 @@ def _read_all(open_ends: select.poll, said: Mapping[int, bytearray], until: floa
 
 
 def git_failure(subcommand: str, answer: Answer, folder: Path | str | None = None) -> WorkpacketError:
-    """Return the error of a call that failed; with `folder`, git is asked whether an incomplete clone is the cause."""
+    """Return the error for a call that failed; with `folder`, git is asked whether an incomplete clone is the cause."""
     if _NOT_FETCHED in answer.complaint:
         return WorkpacketError("object_missing", f"git {subcommand}: {answer.complaint}", hint=FETCH_ALL)
     if folder is not None and any(words in answer.complaint for words in _ABSENT):

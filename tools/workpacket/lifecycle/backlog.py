@@ -36,7 +36,7 @@ Preference = Literal["", "board", "packet"]
 
 
 class NewStub(Value):
-    """The content of the new stub. `source` is the kind and the name of what it was made from."""
+    """The content of the new stub. `source` is the kind and the name of what the stub was made from."""
 
     id: WorkPacketId
     what: str = ""
@@ -53,7 +53,7 @@ class NewStub(Value):
 
 
 class Recurring(Value):
-    """A kind of small recurring changes, which a standing packet covers."""
+    """A kind of small recurring change, which a standing packet covers."""
 
     what: str
     why: str
@@ -91,7 +91,7 @@ def standing_stub(wp_id: WorkPacketId, kind: str, until: str) -> NewStub:
 
 
 def new(facts: Facts, intent: NewStub) -> Answer:
-    """Write a stub, its board entry, its row and the first event of its log."""
+    """Write a stub, its board entry, its registry row and the first event of its log."""
     name = intent.id.text
     taken = {known.casefold(): known for known in facts.known}
     if intent.id.key in taken:
@@ -132,8 +132,8 @@ def _with(facts: Facts, packet: PacketFacts) -> Facts:
 
 
 def refine(facts: Facts, packet: PacketFacts, anchor: str = "") -> Answer:
-    """Write the scaffold of the refinement, anchored at the named section of the specification; if there is a
-    refinement already, pin the current specification in it, and fill in the first anchor that was left open.
+    """Write the scaffold of the refinement, anchored at the given section of the specification; if there is a
+    refinement already, pin the current specification in it, and fill in the first open anchor.
     """
     name = packet.id.text
     unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
@@ -191,7 +191,7 @@ def _pinning(found: Refinement, facts: Facts) -> Sequence[Edit]:
 
 
 def named_passage(specification: Source, name: str) -> Passage | Problem:
-    """Return the section of the specification that a person named."""
+    """Return the section of the specification that a person specified."""
     named = passages_named(specification, name)
     if len(named) == 1:
         return named[0]
@@ -212,7 +212,8 @@ def specification_missing(facts: Facts) -> Problem:
 
 
 def present(facts: Facts, packet: PacketFacts) -> Answer:
-    """Record the digest of the technical refinement block, which the command prints, as shown."""
+    """Record that the technical refinement block, which the command prints, was shown; it is identified by its
+    digest."""
     name = packet.id.text
     unmet = list(move_unmet(packet.state, transition("activate"), facts.policy.lanes))
     refinement = packet.refinement
@@ -246,7 +247,7 @@ def present(facts: Facts, packet: PacketFacts) -> Answer:
 
 
 class LaneStatement(Value):
-    """The lanes that one document may mean."""
+    """The lanes that one document's statement may mean."""
 
     kind: str
     path: str
@@ -344,7 +345,7 @@ def _statements(packet: PacketFacts, entries: Sequence[BoardEntry], lanes: LaneT
 
 
 def _lane(found: Sequence[LaneStatement], prefer: Preference) -> str:
-    """Return the one lane that all statements allow; otherwise that of the preferred document."""
+    """Return the one lane that all statements allow; otherwise the lane in the preferred document."""
     allowed = set(found[0].lanes).intersection(*(one.lanes for one in found[1:]))
     # The lanes that a stub can reach on the board without a packet: superseded, abandoned.
     if found[0].kind == "stub" and len(found) > 1 and found[1].lanes[:1] in {("SUPERSEDED",), ("ABANDONED",)}:

@@ -1,8 +1,8 @@
 """The contract of a packet: everything that a person approves, in one canonical form with one digest. A stub, the
 packet made from it and the light form state the same contract in different Markdown. Therefore the contract is read
-from fields, not from files: `docs/approvals/contract.md` lists the fields, defines what counts as one text, and says
-what may vary. A field includes every byte up to the next field, however Markdown reads it, so nothing in a field can
-escape the digest: no nested list, no second paragraph, no comment.
+from fields, not from files: `docs/approvals/contract.md` lists the fields, defines when two texts count as the same,
+and says what may vary. A field includes every byte up to the next field, however Markdown reads it, so nothing in a
+field can escape the digest: no nested list, no second paragraph, no comment.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _demand_json(demand: Demand) -> Json:
 
 
 def contract_of(document: Stub | Packet, refinement: Refinement | None) -> Contract:
-    """Return the contract that a stub or a packet states, together with its refinement."""
+    """Return the contract stated by a stub, or by a packet together with its refinement."""
     if document.faults or (refinement is not None and refinement.faults):
         raise ContractUnreadable("the Markdown cannot be read")
     named = document.refinement_file
@@ -195,8 +195,8 @@ class Provable(Value):
 
 
 def provable(packet: Packet | None, refinement: Refinement | None) -> Provable:
-    """Return what a submission of the packet must prove: each criterion of the contract, whether or not the packet has
-    an item that says just that. The required proofs below a criterion are not criteria themselves.
+    """Return what a submission of the packet must prove: each criterion in the contract, whether or not the packet has
+    an item with exactly that text. The required proofs below a criterion are not criteria themselves.
     """
     if packet is None:
         return Provable()
@@ -217,21 +217,21 @@ def provable(packet: Packet | None, refinement: Refinement | None) -> Provable:
 
 
 def _has_open_box(source: Source, start: int) -> bool:
-    """Whether there is an unticked box at this place or directly before it."""
+    """Whether there is an unticked box at this position or directly before it."""
     number, column = source.line_and_column(start)
     line = source.line(number)
     return _OPEN_BOX.search(line[: column - 1]) is not None or line[column - 1 :].startswith("[ ] ")
 
 
 def normal_text(source: str) -> str:
-    """Return a text in normalized form: NFC, with each run of white space replaced by one space."""
+    """Return a string in normalized form: NFC, with each run of white space replaced by one space."""
     return " ".join(unicodedata.normalize("NFC", source).split())
 
 
 class _Entry(Value):
     """One item, or the text before the first item.
 
-    `nested` means that the item is below another one in the same field.
+    `nested` means that the item is below another item in the same field.
     """
 
     text: str
@@ -256,8 +256,8 @@ class _Parts:
         return "" if text in _NOTHING_SAID else text
 
     def criteria(self) -> list[_Entry]:
-        """Return the entries from the place that current packets, older packets or stubs use; two places at once are an
-        error.
+        """Return the entries from the location that current packets, older packets or stubs use; it is an error if two
+        locations are used at once.
         """
         apart = [placed for key, placed in self._sections.items() if key in {"done_means", "acceptance_criteria"}]
         found = [self.entries("quality_gate", "done_means"), *map(self._section, apart)]
@@ -267,7 +267,7 @@ class _Parts:
         return said[0] if said else []
 
     def bytes_of(self, section: str) -> bytes:
-        """Return everything below the heading of a section, with LF line ends; '' if the section is missing."""
+        """Return everything below a section's heading, with LF line endings; '' if the section is missing."""
         placed = self._sections.get(section)
         if placed is None:
             return b""
@@ -312,7 +312,7 @@ class _Parts:
         return self._source.line_starts[line - 1]
 
     def _value_start(self, field: Field) -> int:
-        """Return the end of the label: the start of a value after it, or else the end of its line."""
+        """Return the end of the label: the start of a value after it or, if there is none, the end of its line."""
         (_, key_end), (start, _) = field.key_span, field.value_span
         line, _ = self._source.line_and_column(key_end)
         _, line_end = self._source.line_span(line)
@@ -344,8 +344,8 @@ def _key_of(field: Field, spec: SectionSpec) -> str:
 
 
 def _items(blocks: Iterable[Block], span: range, *, nested: bool = False) -> Iterator[tuple[bool, Block]]:
-    """Yield the items of lists, and of lists nested in them, that begin in the span; and whether the parent item begins
-    in it too.
+    """Yield the items of lists, and of nested lists, that begin in the span; and whether the parent item begins in it
+    too.
     """
     for item in (item for block in blocks if block.kind in LISTS for item in block.children):
         begins = item.start in span
@@ -458,7 +458,7 @@ def is_complete(demand: Demand | None) -> bool:
 
 
 def demands_unmet(contract: Contract, policy: EvidencePolicy, path: str) -> Iterator[Problem]:
-    """Report what prevents the approval of a contract: criteria without a proof, and proofs that prove nothing."""
+    """Report what prevents the approval of a contract: criteria without a proof, or proofs that prove nothing."""
     demands = {demand.criterion: demand for demand in contract.evidence}
     for number, criterion in enumerate(contract.criteria, 1):
         demand = demands.get(criterion)

@@ -1,5 +1,5 @@
 """Judge a change: every move between base and head must be legal and have passed its gate. Anyone can write an event
-file, so the conditions of the gates are checked again, in the events and in the files that they name: a submission has
+file, so the gates' conditions are checked again, in the events and in the files that they refer to: a submission has
 proof, a verdict is given by someone else, an activation has its refinement. Approvals are judged elsewhere
 (`shell.approvals.check`).
 """
@@ -59,10 +59,10 @@ class Around(Value):
 
     `dependencies` are the packets that the claimed one waits for, and whether they were ever done; `waivers` are the
     approved ones; `contained` says whether a commit is part of head; `submitted` returns what the packet and git say
-    about a submission; `open_points` are points of the refinement's checklist that are not met. `packets` are those
+    about a submission; `open_points` are points in the refinement's checklist that are not met. `packets` are those
     that have a log; `versions` returns the bytes of a file in every commit of this clone, by digest. `standing` is used
     if the policy has a gate for standing packets: it returns the last day of this packet according to its files ('' if
-    it is not a standing packet) and according to those of the base (None if the base does not have it). `unreplayed` is
+    it is not a standing packet) and according to those on the base (None if the base does not have it). `unreplayed` is
     the reason why a verdict should have waited for a replay. `light`: whether the packet's document is in the light
     form; `light_unmet`: what that document lacks.
     """
@@ -96,8 +96,8 @@ def judge_change(
 ) -> Iterator[EventObjection]:
     """Yield objections to the events of a log that are not on the base; `known` are the ids of the events on the base.
 
-    `clock` is the present. `governed`: whether the base has a log at all. `reports` are those of the verdicts in all
-    logs. `policy` is that of the base.
+    `clock` is the present. `governed`: whether the base has a log at all. `reports` are the reports of the verdicts in
+    all logs. `policy` is the base's policy.
     """
     yield from _renamed_too_late(log, known)
     if log.is_renamed:  # its documents have the other id, under which it is judged
@@ -131,8 +131,8 @@ def judge_change(
 
 
 def _renamed_too_late(log: Log, known: frozenset[str]) -> Iterator[EventObjection]:
-    """Report the renaming of a packet that is on the base: the id could then be given to another packet, with the same
-    log.
+    """Report that a packet that is on the base was renamed: the id could then be given to a different packet, with the
+    same log.
     """
     for event in log.stored:
         if is_renaming(event) and event.id not in known and not known.isdisjoint(log.ancestry(event.parents)):
@@ -140,8 +140,8 @@ def _renamed_too_late(log: Log, known: frozenset[str]) -> Iterator[EventObjectio
 
 
 def _is_judged(event: LogEvent) -> bool:
-    """Return true for moves, changes of the holder, and events that use an approval: approvals given before them are
-    for another state.
+    """Return true for moves, changes of holder, and events that use an approval: approvals given before them are for a
+    different state.
     """
     return event.moves_lane or bool(event.attest) or event.type in CONSUMING or event.type in HOLDER_JUDGED
 
@@ -169,7 +169,7 @@ def _illegal(replay: LaneReplay, event: LogEvent, lanes: LaneTable) -> Iterator[
 
 
 def _between(event: LogEvent, lanes: LaneTable) -> str:
-    """Describe a lane that the base's policy adds and the move skips, or a lane that the policy does not define."""
+    """Describe a lane that the base's policy adds and the move skips, or one that the policy does not define."""
     unknown = [token for token in (event.lane_from, event.lane_to) if token and lanes.lane(token) is None]
     if unknown:
         return f": the policy on the base does not define lane {unknown[0]}"
@@ -184,7 +184,7 @@ def _between(event: LogEvent, lanes: LaneTable) -> str:
 
 
 def _placed_by_hand(log: Log, replay: LaneReplay, event: LogEvent, *, governed: bool) -> Iterator[EventObjection]:
-    """Report an illegal lane that a person chose by hand: when adopting a packet, or when settling a fork."""
+    """Report an illegal lane that a person chose by hand, when adopting a packet, or when settling a fork."""
     if event.type == "adopted" and governed and event.lane_to not in MAY_BE_STUB:
         message = f"it was adopted as {event.lane_to}, but once packets have logs, work must start as a stub"
         yield EventObjection("move_illegal", event, message)
@@ -199,7 +199,8 @@ def _placed_by_hand(log: Log, replay: LaneReplay, event: LogEvent, *, governed: 
 
 
 def _false_standing(event: LogEvent, around: Callable[[], Around]) -> Iterator[EventObjection]:
-    """Report a packet that passed the gate of standing packets without being one, or one that bypassed it."""
+    """Report a packet that passed the gate for standing packets without being one, or a standing packet that bypassed
+    the gate."""
     found = around().standing()
     if found is None:
         return
@@ -240,7 +241,8 @@ Judge: TypeAlias = Callable[[_Move], Sequence[Problem]]
 
 
 def judges_of(rows: Iterable[Transition]) -> Mapping[str, Judge]:
-    """Return the judge of each type of event behind a gate. A handwritten event could pass a gate without a judge."""
+    """Return the judge for each type of event behind a gate. A handwritten event could pass a gate that has no
+    judge."""
     judges: dict[str, Judge] = {}
     for row in rows:
         judge = _JUDGES.get(row.gate)
@@ -287,7 +289,7 @@ def _claim(move: _Move) -> list[Problem]:
 
 
 def _successor(move: _Move) -> list[Problem]:
-    """Require that the replacement of a packet exists, although the move has no gate."""
+    """Require that the replacement for a packet exists, even though the move has no gate."""
     by = str(move.event.data["by"])
     fit = by in move.around().packets and by != move.event.packet
     return [] if fit else [Problem(_NEVER_LIFTED, f"{by} cannot replace {move.event.packet}: it has no log")]
@@ -332,7 +334,8 @@ _JUDGE_OF_EVENT: Final = judges_of(TRANSITIONS)
 
 
 def judge_actors(log: Log, known: frozenset[str], signatures: EventSignatures) -> Iterator[EventObjection]:
-    """Yield objections to the writers of events that are not on the base; `known` are the ids of those that are."""
+    """Yield objections to the writers of events that are not on the base; `known` are the ids of those that are on
+    it."""
     actors = signatures.actors
     if not actors.present:
         return
@@ -351,7 +354,7 @@ def judge_actors(log: Log, known: frozenset[str], signatures: EventSignatures) -
 
 
 def judge_attested(log: Log, known: frozenset[str], policy: EvidencePolicy) -> Iterator[EventObjection]:
-    """Yield objections to new replays that name an attestation of CI; `known` are the ids of events on the base."""
+    """Yield objections to new replays that refer to a CI attestation; `known` are the ids of events on the base."""
     for event in log.events:
         if event.id in known or not event.text("attestation"):
             continue  # only a replay has one

@@ -1,21 +1,23 @@
 """The requirements of the gates. Each function returns every unmet condition, with the command that supplies it.
 
-- Scope: the files that a packet may change, by the patterns of IN_SCOPE_PATHS. A pattern is a path; a path of a folder,
+- Scope: the files that a packet may change, according to the patterns in IN_SCOPE_PATHS. A pattern is a path; a path of
+a folder,
   which includes everything below it; or a path with `*` (within one folder) and `**` (any folders). An entry with a
   space in it is prose and allows nothing.
-- Terms: what an approval is for besides the bytes, such as the verdict, or the waived rule and its end. With the bytes
+- Terms: what an approval is for besides the bytes, such as the verdict, or the waived rule and its expiry. With the
+bytes
   alone, the approval of one verdict could pass for the approval of another. Terms are in the statement's `scope` with
   the paths, so they are shown, signed and compared in the same way.
 - Approvals: whether a gate is approved is decided in one place, `approvals.decide`, for signatures and plain tokens
   alike. Here its verdict becomes conditions of the gate.
 - Waivers: the conditions that an entitled person has lifted, and for how long.
-- Runs: judged from the log alone, so that CI, which has no store of runs, gets the same answer.
+- Runs: judged from the log alone, so that CI, which has no run store, gets the same answer.
 - Work: claim, renew, release, submit, verdict, merged. Activation has its own module.
-- Added gates, `[lifecycle.gates.NAME]` of the policy. Such a gate requires an approval under its own name before the
+- Added gates, `[lifecycle.gates.NAME]` in the policy. Such a gate requires an approval under its own name before the
   move, in addition to all other requirements: a policy can make a move harder but never easier. It applies to one move,
   so that an approval of one cannot pass for an approval of another; `on = "advance QA"` is the move out of the added
   lane QA. A move that begins before there is a packet (`new`, `activate`), or may do so (`supersede`, `abandon`),
-  cannot have one, because there would be nothing to approve.
+  cannot have an added gate, because there would be nothing to approve.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ _STANDING: Final = re.compile(r"Standing until (\d{4}-\d{2}-\d{2})\b")
 
 
 def standing_until(scope: Iterable[str]) -> date | None:
-    """Return the last day of a standing packet by its scope; None for other packets, and for an invalid date."""
+    """Return the last day of a standing packet according to its scope; None for other packets, and for an invalid
+    date."""
     for entry in scope:
         match = _STANDING.match(entry)
         if match is not None:
@@ -55,7 +58,7 @@ def standing_until(scope: Iterable[str]) -> date | None:
 
 
 def pattern_of(entry: str) -> str:
-    """Return the pattern in an entry of the list; '' if it is prose."""
+    """Return the pattern in a list entry; '' if the entry is prose."""
     text = entry.strip()
     if text[:1] == "`" and "`" in text[1:]:
         return text[1 : text.index("`", 1)].removeprefix("./")
@@ -64,7 +67,7 @@ def pattern_of(entry: str) -> str:
 
 
 def is_pathlike(entry: str) -> bool:
-    """Whether an entry of a stub's scope names files: quoted or not, with a folder or an extension."""
+    """Whether an entry in a stub's scope names files: quoted or not, with a folder or an extension."""
     pattern = pattern_of(entry)
     return bool(pattern) and ("/" in pattern or re.search(r"[\w*]\.\w+\Z", pattern) is not None)
 
@@ -130,14 +133,14 @@ NO_REPORT = "none"
 
 
 def terms_of(event: LogEvent, gate: str) -> dict[str, str]:
-    """Return the terms on which the event claims an approval at one of its gates."""
+    """Return the terms for which the event claims an approval at one of its gates."""
     wanted = TERMS.get(gate, {})
     terms = {name: event.text(key) or "" for name, key in wanted.items()}
     return {**terms, "report": report_term(event.data.get("report"))} if "report" in wanted else terms
 
 
 def report_term(report: Json) -> str:
-    """Return how a statement names the validator's report: a file and its digest."""
+    """Return how a statement refers to the validator's report: by file and digest."""
     return f"{report['path']} sha256:{report['sha256']}" if isinstance(report, Mapping) else NO_REPORT
 
 
@@ -158,7 +161,7 @@ def written(terms: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def terms_in(gate: str, scope: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the lines of a statement's scope that are terms of its gate."""
+    """Return the lines in a statement's scope that are terms of its gate."""
     starts = tuple(f"{name}: " for name in TERMS.get(gate, {}))
     return tuple(line for line in scope if starts and line.startswith(starts))
 
@@ -192,7 +195,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
 
 
 def approval_unmet(verdict: Verdict, packet: str, terms: Mapping[str, str] | None = None) -> Iterator[Problem]:
-    """Return everything that the approvals lack for the gate; nothing if it is approved."""
+    """Return everything that the approvals lack for the gate; empty if the gate is approved."""
     approve = " ".join([_APPROVING, *(f"--{name} {shlex.quote(text)}" for name, text in (terms or {}).items() if text)])
     # Where an approval was used, the packet has moved since: that is not a second fault.
     used = {refusal.path for refusal in verdict.unmet if refusal.code == "nonce_used" and refusal.path}
@@ -205,7 +208,7 @@ def approval_unmet(verdict: Verdict, packet: str, terms: Mapping[str, str] | Non
 
 
 def satisfying(verdict: Verdict) -> tuple[str, ...]:
-    """Return the envelopes that an event passing this gate must name."""
+    """Return the envelopes that an event passing this gate must list."""
     return tuple(sorted({voice.envelope for voice in verdict.voices}))
 
 
@@ -216,7 +219,7 @@ def _place(path: str) -> str:
 
 
 def standing_waivers(state: PacketState, now: str, approved: Set[str]) -> Iterator[LogEvent]:
-    """Yield the effective waivers: those that have not ended, among the events that the approvals layer accepts."""
+    """Yield the effective waivers: those that have not expired, among the events that the approvals layer accepts."""
     for event in state.waivers:
         if event.id in approved and not ended(event, now):
             yield event
@@ -229,8 +232,8 @@ def ended(waiver: LogEvent, now: str) -> bool:
 def still_unmet(
     unmet: tuple[Problem, ...], state: PacketState, now: str, approved: Set[str]
 ) -> tuple[tuple[Problem, ...], tuple[LogEvent, ...]]:
-    """Return the conditions that remain after the waivers, and the waivers that were used. A waiver may name one target
-    of its rule.
+    """Return the conditions that remain after the waivers, and the waivers that were used. A waiver may be limited to
+    one target of its rule.
     """
     used: dict[str, LogEvent] = {}
     left: list[Problem] = []
@@ -275,7 +278,7 @@ def unfinished_runs(state: PacketState) -> Iterator[Problem]:
 
 
 def reminders(state: PacketState, what: str) -> tuple[str, ...]:
-    """Return notes for a command that an unfinished run does not block; `what` is the end of the sentence."""
+    """Return notes for a command that an unfinished run does not block; `what` ends the sentence."""
     return tuple(f"run {run.run} is unfinished: {what}" for run in state.open_runs)
 
 
@@ -283,7 +286,7 @@ Proof = Literal["commit", "patch_id", "tree", ""]
 
 
 def lease_held(state: PacketState | Glance, now: str, clock: str = "") -> str:
-    """Return the holder at this time; '' if there is none, or the lease begins well after the clock's time (default:
+    """Return the holder at this time; '' if there is none, or if the lease begins well after the clock's time (default:
     now).
     """
     if (lease := state.lease) is None or not lease.expires_at:
@@ -367,7 +370,8 @@ def _assignee_unmet(state: PacketState, claim: Claim) -> Iterator[Problem]:
 
 
 def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Problem, ...]:
-    """Report a packet that someone else holds: only the holder may release or submit it, unless the lease has ended."""
+    """Report a packet that someone else holds: only the holder may release or submit it, unless the lease has
+    expired."""
     holder = lease_held(state, now)
     if holder and holder != actor:
         message = f"{holder} holds {state.packet}, not {actor}"
@@ -382,9 +386,9 @@ class Submission(Value):
 
     `whose` is the packet of the checked-out branch, or '' if there is none. `came_to` is the result of a criterion's
     proof, as the end of a sentence; `elsewhere` is the commit at which a criterion was proved, if that is not the
-    commit of the work. `exempt` are the criteria that the contract exempts from proof, `faults` what is wrong with the
-    proof of a criterion, `unticked` the criteria whose box is not ticked. `named` are those whose proof the contract
-    names, `command` submits the packet, and `base` is the commit at which the work began.
+    commit of the work. `exempt` are the criteria that the contract exempts from proof, `faults` is what is wrong with
+    the proof of a criterion, and `unticked` are the criteria whose box is not ticked. `named` are the criteria whose
+    proof the contract specifies, `command` submits the packet, and `base` is the commit at which the work began.
     """
 
     actor: str
@@ -419,7 +423,7 @@ def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[
 
 
 def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Problem]:
-    """Report a submission whose commit has the work of another packet, or of none."""
+    """Report a submission whose commit contains the work of a different packet, or of none."""
     prepared, here = state.assignment, submission.branch
     if here is None or not prepared.branch or here == prepared.branch:
         return
@@ -542,15 +546,15 @@ STANDARD: Final = frozenset({*CONSUMING.values(), STANDING_GATE, "policy"})
 
 
 def moves_under(on: str, lanes: LaneTable) -> tuple[Transition, ...]:
-    """Return the moves to which a gate applies. A gate without a valid move applies to all of them, so that a typo
-    opens nothing.
+    """Return the moves to which a gate applies. A gate without a valid move applies to all of them, so that a typo does
+    not open a gate.
     """
     rows = bearing(transitions(lanes))
     return tuple(row for row in rows if row.typed == on) or rows
 
 
 def added_gates(policy: LifecyclePolicy, event: str, choice: str = "") -> tuple[str, ...]:
-    """Return the gates that the policy adds to a move, by the type of its event and the outcome chosen."""
+    """Return the gates that the policy adds to a move, by its event type and the chosen outcome."""
     return tuple(
         added.gate
         for added in policy.gates
@@ -559,18 +563,18 @@ def added_gates(policy: LifecyclePolicy, event: str, choice: str = "") -> tuple[
 
 
 def settles_by_landing(state: PacketState | Glance, policy: LifecyclePolicy) -> bool:
-    """Whether judged work is done once it has landed as judged, without an event that says so.
+    """Whether judged work is done once it has been merged as judged, without an event that says so.
 
-    It is not if there is a gate on `merged` or the policy adds a lane after it: then the command is required.
+    It is not done if there is a gate on `merged` or the policy adds a lane after it: then the command is required.
     """
     asked = added_gates(policy, "merged") or state.open_runs or not state.sound
     return state.lane == "MERGE_PENDING" and policy.lanes.onward(state.lane) == "VALIDATED" and not asked
 
 
 def ends_unjudged(state: PacketState | Glance, policy: LifecyclePolicy) -> bool:
-    """Whether submitted work is finished once it has landed as submitted, because the policy requires no judge.
+    """Whether submitted work is finished once it has been merged as submitted, because the policy requires no judge.
 
-    This applies only to the light form: a full packet stays in review until someone gives a verdict.
+    This applies only to the light form: a full packet remains in review until someone gives a verdict.
     """
     asked = policy.judged or policy.lanes.added or policy.gates or state.open_runs or not state.sound
     return state.lane == "IN_REVIEW" and state.light and not asked
@@ -582,7 +586,7 @@ def choice_of(event: str, lane_from: str, verdict: str) -> str:
 
 
 def approval_asked(policy: LifecyclePolicy, *, light: bool, standing: bool) -> bool:
-    """Whether the activation needs an approval; that of a standing packet, whose changes no one judges, always does."""
+    """Whether the activation needs an approval; a standing packet, whose changes no one judges, always needs one."""
     return standing or not (light and policy.packets.approvals == "none")
 
 

@@ -1,8 +1,9 @@
 """The guard: whether an actor may write a path now, and if not, which command to run next.
 
-It gives the answer of coverage before the file is written. A path may be written by the holder of a packet that has it
-in its scope, if the packet still states its approved contract; by anyone within a standing packet; and where the policy
-asks for no packet. The guard is advice for honest programs. What lands is decided by `check --base`.
+It gives the same answer as coverage, but before the file is written. A path may be written by the holder of a packet
+that has it in its scope, if the packet still states its approved contract; by anyone within a standing packet; and
+where the policy requires no packet. The guard is advice for honest programs. What may be merged is decided by
+`check --base`.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from workpacket.value import Value
 
 
 class Guarded(Value):
-    """What the guard knows of a packet that is not finished.
+    """What the guard knows about an unfinished packet.
 
-    `command` is that for its next lane. `scope` is the stated scope; `until` is the end of the lease, '' if it has
-    none; `last_day` is that of a standing packet; `drift` says how the files differ from the approved contract.
+    `command` leads to its next lane. `scope` is the stated scope; `until` is the end of the lease, '' if it has none;
+    `last_day` is the last day of a standing packet; `drift` says how the files differ from the approved contract.
     """
 
     id: str
@@ -45,8 +46,8 @@ class Guarded(Value):
 
 
 class GuardRules(Value):
-    """What the guard needs to know of a repository. `specification` are the files that say what the work is for;
-    `exempt` is None if the policy asks for no packet at all.
+    """What the guard needs to know about a repository. `specification` are the files that say what the work is for;
+    `exempt` is None if the policy requires no packet at all.
     """
 
     packets: tuple[Guarded, ...]
@@ -55,7 +56,8 @@ class GuardRules(Value):
 
 
 class PathDecision(NamedTuple):
-    """`refused` is None if the path may be written; `packet` covers it, or comes closest; `why` ends a sentence."""
+    """`refused` is None if the path may be written; `packet` covers the path, or comes closest; `why` ends a
+    sentence."""
 
     path: str
     packet: str
@@ -68,7 +70,7 @@ _GIT_NAMES: Final = frozenset({".git", "git~1"})
 
 
 def plain_name(name: str) -> str:
-    """Return the name as the least careful file system compares it."""
+    """Return the name as the most lenient file system compares it."""
     shown = "".join(character for character in name if unicodedata.category(character) != "Cf")
     return unicodedata.normalize("NFC", shown).casefold().partition(":")[0].rstrip(". ")
 
@@ -123,7 +125,7 @@ def _holder(packet: Guarded, now: str) -> str:
 
 
 def _nearly(path: str, actor: str, packet: Guarded, now: str) -> PathDecision:
-    """Refuse the path, with what keeps this packet from covering it."""
+    """Refuse the path, and say why this packet does not cover it."""
     name, within = packet.id, f"it is in the scope of {packet.id}"
     why = f"workpacket why {name}"
     if packet.drift:

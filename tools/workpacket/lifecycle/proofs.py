@@ -1,6 +1,6 @@
 """Whether evidence is the proof that the contract requires for a criterion.
 
-A required proof is binding whatever the policy says, because the contract was signed. With `tests = "required"`, every
+A required proof is binding regardless of the policy, because the contract was signed. With `tests = "required"`, every
 criterion needs one. It is checked at activation and amendment, so that no work begins on a criterion that cannot be
 proved; at submission; and again by `check --base`. A replay is required if the policy says `replay = "second-party"`,
 or `"ci"`.
@@ -41,12 +41,13 @@ PROOF_CODES: Final = frozenset({
 
 
 def folded(text: Json) -> str:
-    """Return a criterion in a form for comparison: the text may differ in marks and blanks."""
+    """Return a criterion normalized for comparison: its text may differ in markup and white space."""
     return " ".join(unicodedata.normalize("NFC", str(text)).split())
 
 
 def demands_of(packet: PacketFacts) -> Mapping[str, Demand]:
-    """Return the demands of the packet's contract by criterion, folded; none if there is no readable contract."""
+    """Return the proofs that the packet's contract requires, keyed by case-folded criterion; empty if there is no
+    readable contract."""
     if packet.packet is None:
         return {}
     contract = stated(packet.packet, packet.refinement)
@@ -54,7 +55,7 @@ def demands_of(packet: PacketFacts) -> Mapping[str, Demand]:
 
 
 def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: bool) -> Iterator[Problem]:
-    """Yield the reasons why a row of evidence is not the proof that the contract requires."""
+    """Yield the reasons why an evidence row is not the proof that the contract requires."""
     if demand is None or not is_complete(demand):
         if required:
             yield Problem("proof_undeclared", "the contract specifies no proof")
@@ -92,7 +93,7 @@ def _unproved(row: Mapping[str, Json]) -> Iterator[Problem]:
 def record_replay(
     facts: Facts, packet: PacketFacts, commit: str, differences: Sequence[str], attestation: str = ""
 ) -> Answer:
-    """Record the result when a person, or CI with an attestation, has run the proofs of a submission again."""
+    """Record the result of a person, or CI with an attestation, rerunning the proofs of a submission."""
     from workpacket.lifecycle.moves import Draft, Planned
 
     name, result = packet.id.text, "different" if differences else "same"
@@ -106,7 +107,7 @@ def record_replay(
 
 
 class NewDemand(Value):
-    """The required proof of a criterion, as it was typed; '' for parts that were not given."""
+    """The required proof of a criterion, as typed; '' for parts that were not given."""
 
     number: int
     command: str = ""
@@ -121,8 +122,8 @@ class NewDemand(Value):
 
 
 def write_demand(facts: Facts, packet: PacketFacts, demand: NewDemand) -> Answer:
-    """Write the demand into the stub, and into the packet if there is one; it then needs an approval or an
-    amendment.
+    """Write the required proof into the stub, and into the packet if there is one; the document then needs an approval
+    or an amendment.
     """
     from workpacket.lifecycle.moves import Draft, Planned
 
@@ -144,7 +145,7 @@ def write_demand(facts: Facts, packet: PacketFacts, demand: NewDemand) -> Answer
 
 
 def _demand_edit(source: Source, start: int, demand: NewDemand) -> Edit:
-    """Return the edit that replaces the previous demand below the item with the new one."""
+    """Return the edit that replaces the previous required proof below the item with the new one."""
     first = source.line_and_column(start)[0]
     head = source.line(first)
     depth = len(head) - len(head.lstrip())
@@ -161,8 +162,8 @@ def _demand_edit(source: Source, start: int, demand: NewDemand) -> Edit:
 
 
 def attested_replay(attestation: str, submitted: LogEvent | None, policy: EvidencePolicy) -> Attested:
-    """Return what CI attests about this submission; raise WorkpacketError if the attestation does not count, or is
-    about something else.
+    """Return what CI attests about this submission; raise WorkpacketError if the attestation does not count or is about
+    something else.
     """
     from workpacket.approvals.sigstore import CODE, verify_attestation
 
@@ -175,8 +176,8 @@ def attested_replay(attestation: str, submitted: LogEvent | None, policy: Eviden
 
 
 def attestation_fault(event: LogEvent, before: Iterable[LogEvent], policy: EvidencePolicy) -> str:
-    """Return why the attestation that a replay names contradicts the event; '' if it agrees. `before` are the
-    events that the replay follows.
+    """Return why the attestation recorded in a replay contradicts the event; '' if it agrees. `before` are the events
+    that the replay follows.
     """
     submitted = [each for each in before if each.type == "submitted"]
     try:
@@ -190,8 +191,8 @@ def attestation_fault(event: LogEvent, before: Iterable[LogEvent], policy: Evide
 
 
 def replay_unmet(events: Iterable[LogEvent], policy: EvidencePolicy, actors: Actors) -> str:
-    """Return why a PASS verdict must wait for a replay, or '' if it need not: the last one that counts decides. That is
-    a replay by CI, with a valid attestation, or, unless the policy requires CI, by someone else.
+    """Return why a PASS verdict must wait for a replay, or '' if it need not: the last replay that counts is decisive.
+    That is a replay by CI, with a valid attestation, or, unless the policy requires CI, by someone else.
     """
     if policy.replay == "off":
         return ""
@@ -252,7 +253,7 @@ class Evidence(Value):
 
 
 def same(text: str) -> str:
-    """Normalize a criterion: two texts are equal if they differ only in white space and markup."""
+    """Normalize a criterion: two criteria are equal if they differ only in white space and markup."""
     return " ".join(text.translate(_MARKS).split()).casefold()
 
 
@@ -263,7 +264,8 @@ def evidence_rows(event: LogEvent) -> list[Mapping[str, object]]:
 
 
 def latest_evidence(packet: PacketFacts) -> Iterator[tuple[LogEvent, Mapping[str, object], str]]:
-    """Yield the evidence of the log, with its event and commit: that of the latest submission, and any added since."""
+    """Yield the evidence in the log, with its event and commit: the evidence of the latest submission, and any added
+    since."""
     events = packet.state.evidence
     latest = max((n for n, event in enumerate(events) if event.type == "submitted"), default=0)
     commit = ""

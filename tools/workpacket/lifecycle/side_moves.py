@@ -94,9 +94,9 @@ def supersede(facts: Facts, packet: PacketFacts, *, by: PacketFacts, reason: str
 
 
 def rename_packet(facts: Facts, packet: PacketFacts, to: WorkPacketId, *, landed: bool) -> Answer:
-    """Give the packet another id, under which it is a draft again. `landed`: its log is on the base.
+    """Give the packet a different id, under which it is a draft again. `landed`: its log is on the base.
 
-    Its events name the old id, so they stay in the log of that id.
+    Its events contain the old id, so they remain in the log of that id.
     """
     name, new = packet.id.text, to.text
     unmet = tuple(_rename_unmet(facts, packet, to, landed=landed))
@@ -136,7 +136,7 @@ def rename_packet(facts: Facts, packet: PacketFacts, to: WorkPacketId, *, landed
 
 
 def _with_id(text: str, old: WorkPacketId, new: WorkPacketId) -> str:
-    """Return the text with the new id, and with its base where the text names the base alone."""
+    """Return the text with the new id, and with the new base where the text contains the base alone."""
     text = re.sub(rf"{re.escape(old.text)}(?![\w-]|\.\d)", new.text, text)
     return re.sub(rf"(?<![\w-]){re.escape(old.base)}(?![\w-]|\.\d)", new.base, text)
 
@@ -270,7 +270,7 @@ def _resolve_unmet(
 
 
 def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *, reason: str) -> Answer:
-    """Plan the amendment. `show` prints the differences from the contract in force, which may exist only in git."""
+    """Plan the amendment. `show` prints the differences from the current contract, which may exist only in git."""
     name = packet.id.text
     row = Transition("amend", "amended", AMENDABLE, packet.lane)
     unmet = move_unmet(packet.state, row, facts.policy.lanes) or _judged_before(packet)
@@ -311,8 +311,8 @@ def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *,
 
 
 def _judged_before(packet: PacketFacts) -> tuple[Problem, ...]:
-    """Refuse to amend a packet that was blocked in review or later: it would return to review with a verdict on another
-    contract.
+    """Refuse to amend a packet that was blocked in review or later: it would return to review with a verdict on a
+    different contract.
     """
     origin = packet.state.came_from
     if origin is None or origin in AMENDABLE:
@@ -324,7 +324,7 @@ def _judged_before(packet: PacketFacts) -> tuple[Problem, ...]:
 
 
 def _amended(packet: PacketFacts) -> Contract | Problem:
-    """Return the contract that both packet and stub state, if it differs from the one in force."""
+    """Return the contract that both packet and stub state, if it differs from the current one."""
     document = packet.packet
     if document is None:
         command = f"git restore {packet.packet_path}"

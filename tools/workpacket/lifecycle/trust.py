@@ -1,8 +1,8 @@
-"""The changes that `policy trust` and `policy re-anchor` make to the policy of the work tree.
+"""The changes that `policy trust` and `policy re-anchor` make to the policy in the work tree.
 
 `trust` adds the first person who may approve, or the key of another person. It takes effect once it is on the base;
-existing approvers must approve that change, unless there are none yet. `re-anchor` records that the policy of the work
-tree replaces that of the base although no key is left that could approve it.
+existing approvers must approve that change, unless there are none yet. `re-anchor` records that the policy in the work
+tree replaces the base's policy although no key is left that could approve it.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class OwnActor(Value):
 
 
 class Trusting(Value):
-    """Whom `policy trust` names: a principal with the line of allowed_signers for the key, and the event keys of this
-    account. `person` is the actor behind them. `first`: whether the base names no approver yet. `port` is that of the
+    """What `policy trust` adds: a principal with the line in allowed_signers for the key, and the event keys of this
+    account. `person` is the actor behind them. `first`: whether the base has no approver yet. `port` is the port of the
     page on which the key signs; 0 for a key that signs in a terminal.
     """
 
@@ -137,7 +137,7 @@ def _changes(policy: Source, signers: Source | None, whom: Trusting) -> Iterator
 
 
 def _with_rules(text: str, root: Node, whom: Trusting) -> str:
-    """Add what the policy lacks: for the first approver, rules for every gate and coverage; for every approver, the
+    """Add what the policy lacks: for the first approver, rules for every gate and for coverage; for every approver, the
     actors.
     """
     known = root.get("actors")
@@ -177,7 +177,8 @@ def _required(text: str, root: Node) -> str:
 
 
 def _with_person(new: list[OwnActor], known: Node | None, whom: Trusting) -> list[OwnActor]:
-    """Add the person: an agent names its operator, so the table includes the person behind it, even without a key."""
+    """Add the person: an agent's entry names its operator, so the table includes the person behind it, even without a
+    key."""
     there = {actor.name for actor in new} | (set(known.mapping) if known is not None else set())
     return new if whom.person in there else [OwnActor(whom.person, agent=False, fingerprint=""), *new]
 
@@ -193,7 +194,7 @@ def _actor(actor: OwnActor, whom: Trusting) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote the text as a basic string of TOML, which accepts the escapes of JSON."""
+    """Quote the string as a TOML basic string, which accepts JSON's escapes."""
     return json.dumps(text, ensure_ascii=False)
 
 

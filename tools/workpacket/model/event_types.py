@@ -1,12 +1,12 @@
 """Every type of event, with the closed shape of its data.
 
 Each row is one thing that can happen to a work packet. A row with `lane_from` and `lane_to` moves the packet. The
-lifecycle layer decides which moves are legal, and which gates they have; this module only defines what an event must
+lifecycle layer determines which moves are legal, and which gates they have; this module only defines what an event must
 contain. Lanes are not a closed list, because a policy can add lanes.
 
-The shape of a whole event is the envelope that all share, and the data of its type. Both are JSON Schema, assembled
-here so that a pattern or a limit is written once. `ledger.log` checks each event with them; editors and other tools use
-the result of `event_schema`, shipped as `schemas/event.schema.json`.
+The shape of a whole event is the envelope that all events share, and the data of its type. Both are JSON Schema,
+assembled here so that a pattern or a limit is written once. `ledger.log` checks each event with them; editors and other
+tools use the result of `event_schema`, shipped as `schemas/event.schema.json`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _TIMESTAMP = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9
 
 
 def text(description: str, *, pattern: str = "", longest: int = 2000, shortest: int = 1) -> Shape:
-    """Return the shape of a string; `pattern` must match all of it. A description begins with an article, because
-    messages continue it.
+    """Return the shape of a string; `pattern` must match all of it. The description begins with an article, because
+    messages build on it.
     """
     schema: Shape = {"type": "string", "description": description, "maxLength": longest, "minLength": shortest}
     if not pattern:
@@ -32,7 +32,7 @@ def text(description: str, *, pattern: str = "", longest: int = 2000, shortest: 
 
 
 def timestamp(description: str) -> Shape:
-    """Return the shape of a time in RFC 3339, UTC, to the second, with a valid date."""
+    """Return the shape of an RFC 3339 time, in UTC, to the second, with a valid date."""
     return {
         "type": "string",
         "description": description,
@@ -46,7 +46,7 @@ def integer(description: str, *, least: int, most: int = LARGEST_INTEGER) -> Sha
 
 
 def choice(description: str, values: Sequence[str]) -> Shape:
-    """Return the shape of a word from a closed set."""
+    """Return the shape of a word from a fixed set."""
     return {"description": description, "enum": list(values)}
 
 
@@ -55,7 +55,7 @@ def nullable(shape: Shape) -> Shape:
 
 
 def array(description: str, item: Shape, *, most: int, least: int = 0, ordered_set: bool = False) -> Shape:
-    """Return the shape of a list. An `ordered_set` of strings is sorted and without repetition, so that one set has one
+    """Return the shape of a list. An `ordered_set` of strings is sorted and has no duplicates, so that one set has one
     form; JSON Schema cannot express sorting, so `ledger.log` checks it.
     """
     schema: Shape = {
@@ -173,8 +173,8 @@ _CHECKLIST = array(
 
 
 def _move(description: str, required: Mapping[str, Shape], optional: Mapping[str, Shape] | None = None) -> Shape:
-    """Return the shape of an event that moves the packet from one lane to another. `origin` is set when it adopts a
-    hand edit.
+    """Return the shape of an event that moves the packet from one lane to another. `origin` is set when the event
+    adopts a hand edit.
     """
     lanes = {"lane_from": LANE, "lane_to": LANE}
     return record(description, {**lanes, **required}, {**(optional or {}), "origin": _ORIGIN})
@@ -463,7 +463,7 @@ _EXAMPLE: Final[Mapping[str, Json]] = {
 
 def event_schema() -> dict[str, Json]:
     """Return the shape of all events as JSON Schema 2020-12; `$defs` has the data of each type, with `_` in place of
-    the dot in its name.
+    the dot in the type's name.
     """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

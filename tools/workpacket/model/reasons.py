@@ -121,7 +121,7 @@ def reasons(
 
 
 def explanation_and_remedy(text: str) -> tuple[str, str]:
-    """Return the two parts of the text below the title of a reason, in a table or in the docstring of a rule."""
+    """Return the two parts of the text below a reason's title, in a table or in the docstring of a rule."""
     explanation, _, remedy = text.partition("Remedy:")
     return " ".join(explanation.split()), " ".join(remedy.split())
 
@@ -150,7 +150,7 @@ class Registry(Mapping[str, Reason]):
 
 
 class StopReason(Reason, kw_only=True):
-    """A reason why a run stops. `diagnosis` says how to find out what happened; `remedies` are the choices, the usual
+    """A reason why a run stops. `diagnosis` says how to find out what happened; `remedies` are the options, the usual
     one first.
     """
 
@@ -178,7 +178,7 @@ def stop_reason(
     *remedies: str,
     aliases: tuple[str, ...] = (),
 ) -> StopReason:
-    """Return a row of the table of stop reasons."""
+    """Return a row for the table of stop reasons."""
     return StopReason(
         code=code,
         title=title,

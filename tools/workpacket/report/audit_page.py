@@ -1,8 +1,8 @@
 """An audit as a self-contained page: it needs no network, and uses a script only for what is rendered on demand.
 
-Everything from the repository is text: escaped in HTML, and in JSON that no browser runs. Its content security policy
-allows one style sheet and one script, by digest, and nothing else. The board over time is an SVG of stacked areas, with
-its numbers in a table.
+Everything from the repository is text: escaped in HTML, and in JSON that no browser runs. The page's content security
+policy allows one style sheet and one script, by digest, and nothing else. The board over time is an SVG of stacked
+areas, with its numbers in a table.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _area(points: Sequence[Point], drawn: Sequence[int], position: int, highest:
 
 
 def _steps(values: Sequence[int], highest: int) -> list[str]:
-    """Return the line of a lane as steps, because packets change lanes instantly; each time has its own position."""
+    """Return a lane's line as steps, because packets change lanes instantly; each time has its own position."""
     corners: list[str] = []
     for number, value in enumerate(values):
         if not number or value != values[number - 1]:
@@ -113,7 +113,7 @@ def render_audit_page(audit: Audit, reasons: Mapping[str, Reason], files: PageFi
 
 
 def text(value: str) -> str:
-    """Escape a sanitized text of the repository as text of the page."""
+    """Escape a sanitized string from the repository as text of the page."""
     return html_escape(told(value))
 
 
@@ -197,7 +197,7 @@ def _verdict(audit: Audit, found: list[Group]) -> Iterator[str]:
 
 def _group(group: Group, audit: Audit) -> Iterator[str]:
     """Yield the element for one kind of finding: what, how often, since when, and who must act; it unfolds to show each
-    place.
+    occurrence.
     """
     who = ", ".join(text(name) for name in group.who[:3]) + (" and others" if len(group.who) > 3 else "")
     yield f'<details class="group {group.severity}" id="code-{group.code}"><summary>'
@@ -223,7 +223,7 @@ def _matter(matter: AuditFinding, audit: Audit) -> str:
 
 
 def _file_address(matter: AuditFinding, audit: Audit) -> str:
-    """Return the address of the place on the forge; '' if the forge does not have the file in this state."""
+    """Return the address of the location on the forge; '' if the forge does not have the file in this state."""
     facts, finding = audit.facts, matter.finding
     if not facts.forge or facts.head is None or matter.pending or not finding.path:
         return ""
@@ -250,14 +250,14 @@ def _progress(audit: Audit) -> Iterator[str]:
 
 
 def _share(gap: Gap) -> str:
-    """Return the share as a bar with its percentage, rounded down, so that only complete items have 100 %."""
+    """Return the share as a bar with its percentage, rounded down, so that only complete items show 100%."""
     if not gap.of:
         return "none asked"
     return f'<meter max="{gap.of}" value="{gap.done}"></meter> <span>{100 * gap.done // gap.of} %</span>'
 
 
 def _history_table(audit: Audit) -> str:
-    """Return the numbers of the chart at about a dozen points in time."""
+    """Return the chart's numbers at about a dozen points in time."""
     points = audit.history
     if not points:
         return "<p>No packet has moved yet.</p>"
@@ -374,7 +374,7 @@ def _notes(found: list[Group], audit: Audit) -> Iterator[str]:
 
 
 def _data(audit: Audit, rows: Sequence[Sequence[Json]]) -> Iterator[str]:
-    """Yield the data for the script: one row for each packet, and the details in parts, read on demand."""
+    """Yield the data for the script: one row for each packet, and the details in parts that are read on demand."""
     names = [str(row[0]) for row in rows]
     index: dict[str, Json] = {"head": head_json(audit), "rows": [list(row) for row in rows], "chunk": CHUNK}
     yield f'<script type="application/json" id="index">{inert(index)}</script>\n'

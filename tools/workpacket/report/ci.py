@@ -1,4 +1,4 @@
-"""Findings for CI servers: as workflow commands of GitHub Actions, as JUnit XML, and as SARIF.
+"""Findings for CI servers: as GitHub Actions workflow commands, as JUnit XML, and as SARIF.
 
 GitHub shows workflow commands as annotations in the change under review. A step gets ten annotations of each level;
 GitHub silently drops more. The most severe findings therefore come first, the rest are plain lines in the log, and the
@@ -108,7 +108,7 @@ def _plain_lines(findings: list[Problem]) -> Iterable[str]:
 
 
 def _data(text: str) -> str:
-    """Escape text that is ours or sanitized for the runner."""
+    """Escape text that is ours or already sanitized, for the runner."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
@@ -121,7 +121,7 @@ SUITE = "workpacket check"
 
 
 class _Case(Value):
-    """One file: the element for findings that fail it, and the findings that are only reported."""
+    """One file: the element for findings that make it fail, and the findings that are only reported."""
 
     name: str
     kind: str
@@ -299,7 +299,7 @@ def _artifact(path: str) -> dict[str, Json]:
 def _location(finding: Problem) -> dict[str, Json]:
     """Return the location.
 
-    GitHub refuses the whole upload if a result has none, so a finding without a place gets the nearest one.
+    GitHub refuses the whole upload if a result has none, so a finding without a location gets the nearest one.
     """
     artifact = _artifact(finding.path or GOVERNANCE_FOLDER)
     return {"physicalLocation": {"artifactLocation": artifact, "region": _region(finding)}}

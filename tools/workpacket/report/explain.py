@@ -47,13 +47,13 @@ def render_explanation(reason: Reason, style: Style = PLAIN) -> str:
 
 
 def remedies_of(reason: Reason) -> list[str]:
-    """Return what can be done, the usual remedy first."""
+    """Return the remedies, the usual one first."""
     others = reason.remedies[1:] if isinstance(reason, StopReason) else ()
     return [reason.remedy, *(f"Or: {other}." for other in others)]
 
 
 def facts_of(reason: Reason) -> list[tuple[str, str]]:
-    """Return what applies to every problem with this code, in the same lines as the documentation."""
+    """Return what applies to every problem with this code, in the same lines that the documentation uses."""
     severity: str = reason.severity
     if reason.strict_severity != reason.severity:
         severity += f" (under the strict profile: {reason.strict_severity})"

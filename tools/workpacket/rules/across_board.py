@@ -306,7 +306,8 @@ def _bases_that_are_over(repository: RepositorySummaries) -> set[str]:
 
 
 def _superseded_by(work: WorkIndex, name: str) -> str:
-    """Return the place that says that the packet is superseded; '' if there is none, or if the row names no packet."""
+    """Return the location that says that the packet is superseded; '' if there is none, or if the row contains no
+    packet."""
     if not name:
         return ""
     listed = work.entries.get(name)
@@ -390,7 +391,7 @@ class BaseWithoutRow(RepositoryRule):
 
 
 def _packets_by_base(work: WorkIndex) -> dict[str, set[str]]:
-    """Return the packets of each base that have a file or a board entry."""
+    """Return, for each base, the packets that have a file or a board entry."""
     found: dict[str, set[str]] = {}
     for packet in work.packets.values():
         found.setdefault(packet.base, set()).add(packet.id)
@@ -410,8 +411,8 @@ def _lane(repository: RepositorySummaries, name: str) -> Lane | None:
 
 
 def _says(lane: Lane, said: Container[str], repository: RepositorySummaries) -> bool:
-    """Whether the given lane is the one in the log, or the one that it becomes once the work has landed on the target
-    branch.
+    """Whether the given lane is the one in the log, or the one that it becomes once the work has been merged into the
+    target branch.
     """
     lanes = repository.known_lanes
     pending = lane == lanes.lane("MERGE_PENDING") and lanes.onward(lane.token) == "VALIDATED"

@@ -380,7 +380,7 @@ class SignatureReused(RepositoryRule):
 
 
 def _audited_owners(repository: RepositorySummaries) -> dict[str, tuple[str, set[str]]]:
-    """Return, for each audited signature, the packets it was given for. A row that names none is skipped."""
+    """Return, for each audited signature, the packets it was given for. A row that lists none is skipped."""
     owners: dict[str, tuple[str, set[str]]] = {}
     for path, audit in repository.signature_audits.items():
         for row in audit["rows"]:
@@ -467,11 +467,11 @@ class GatePacketUnknown(RepositoryRule):
 
 
 def _where_is(repository: RepositorySummaries, name: str) -> str:
-    """Return the file that states the id under another name, or else an id that is spelled nearly the same."""
+    """Return the file that states the id under a different name, or else an id that is spelled almost the same."""
     stated = next((file.path for file in repository.work.files() if file.summary["id"] == name), "")
     return f"{stated} states this id" if stated else repository.work.suggestions.hint(name)
 
 
 def _is_known(repository: RepositorySummaries, name: str) -> bool:
-    """Whether a document other than an approval has the id; a refinement suffices."""
+    """Whether a document other than an approval has the id; a refinement is sufficient."""
     return name in repository.work.known or any(path in repository.refinements for path in refinement_paths(name))

@@ -1,4 +1,4 @@
-"""Rules about the anchors of stubs, packets and refinements, as far as one document shows what is wrong with them."""
+"""Rules about the anchors of stubs, packets and refinements, as far as they can be judged from one document alone."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class AnchorOtherVersion(StructuredRule):
                 yield self.fault(text.span, f"{name} is in {bare[1]}, but {pinned[0][1]} is pinned")
 
     def _to_open(self, document: StructuredDocument, pinned: list[tuple[str, str]]) -> Iterator[Problem]:
-        """Report the first file to open that is another version of the specification."""
+        """Report the first of the files to open that is a different version of the specification."""
         placed = document.placed_section("bootstrap")
         versions = dict(pinned)
         span = (placed.section.start, placed.section.end) if placed is not None and versions else (0, 0)
@@ -169,7 +169,7 @@ _FIRST_OF_NUMBER = lazy_pattern(r"(?<![\w.])(\d{1,3})(?:\.\d{1,3})+")
 def _outside_of_main_body(
     rule: DocumentRule[WorkDocument], document: WorkDocument, anchors: Sequence[tuple[str, Text, list[str]]]
 ) -> Iterator[Problem]:
-    """Report sections that are not in the chapters which the document calls the main body."""
+    """Report sections that are not in the chapters that the document calls the main body."""
     stated = list(_MAIN_BODY.finditer(document.source.text)) if "ain Body" in document.source.text else []
     ranges = [(int(low), int(high)) for match in stated for low, high in _CHAPTERS.findall(match["named"])]
     if not ranges:
@@ -193,7 +193,7 @@ _SECTION_NUMBER = lazy_pattern(r"(?:\u00a7 ?|(?<=[\s(]))(\d+(?:\.\d+){1,6})(?![\
 
 
 def _anchors(document: WorkDocument) -> Iterator[tuple[str, Text]]:
-    """Yield the anchors of a stub or packet, wherever older ones have them."""
+    """Yield the anchors of a stub or packet, wherever older documents put them."""
     for placed in document.placed:
         for field in placed.fields:
             if field.name.startswith("spec_anchor"):
@@ -204,18 +204,18 @@ def _anchors(document: WorkDocument) -> Iterator[tuple[str, Text]]:
 
 
 def folded(text: str) -> str:
-    """Return the text with escapes decoded and white space folded."""
+    """Return the text with escapes decoded and white space collapsed."""
     return " ".join(_ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), text).split())
 
 
 def chapters(source: Source) -> dict[str, str]:
-    """Return the headings of a specification, by the number of the chapter."""
+    """Return the headings of a specification, by chapter number."""
     found = (HEADING.match(source.line(number)) for number in range(1, source.line_count + 1))
     return {match[1]: heading[2].strip() for heading in found if heading and (match := _CHAPTER.match(heading[2]))}
 
 
 def is_unknown_chapter(chapter: str, numbers: Mapping[str, str]) -> bool:
-    """Whether a specification with numbered chapters has neither this chapter nor the one that contains it."""
+    """Whether a specification with numbered chapters has neither this chapter nor the one around it."""
     parts = chapter.split(".")
     # A part of a chapter need not have a heading of its own.
     return len(numbers) > 1 and all(".".join(parts[:count]) not in numbers for count in range(len(parts), 0, -1))
@@ -256,7 +256,7 @@ class AnchorElsewhere(ReferenceRule):
                 yield self.finding(path, mention[1:], f"chapter {chapter} of {named} is {numbers[chapter]!r}")
 
     def _named(self, summary: Mapping[str, object]) -> Iterator[tuple[Mention, str, str]]:
-        """Yield the anchors that name a chapter: the anchor, the chapter, and the specification."""
+        """Yield the anchors that refer to a chapter: the anchor, the chapter, and the specification."""
         for mention in cast("WorkSummary", summary)["anchors"]:
             name = folded(mention[0][:PATH_LENGTH]) if ".md" in mention[0] else ""
             match = _PATH_AND_CHAPTER.match(name) if name else None

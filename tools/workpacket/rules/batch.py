@@ -117,7 +117,7 @@ class BatchScopeMismatch(DocumentRule[BatchDocument]):
 
 
 def _plain(name: str) -> str:
-    """Return a name in a form for comparison: `Front matter` and `front-matter` are the same scope."""
+    """Return a name normalized for comparison: `Front matter` and `front-matter` are the same scope."""
     return "".join(filter(str.isalnum, name)).casefold()
 
 
@@ -264,7 +264,7 @@ class _Tasks(NamedTuple):
 
 
 class _PlanRule(TasksRule):
-    """A rule about faults that prevent the next batch from being planned."""
+    """A rule about faults that make it impossible to plan the next batch."""
 
     problem: ProblemCode
 

@@ -28,7 +28,8 @@ class BatchFolder(NamedTuple):
     dependencies: File | None
 
     def files_of(self, task: str) -> list[str]:
-        """Return the files that a task changes: those in the checkpoint, in tasks.yaml, or in dependencies.yaml."""
+        """Return the files that a task changes: those listed in the checkpoint, in tasks.yaml, or in
+        dependencies.yaml."""
         for file in (self.checkpoint, self.tasks, self.dependencies):
             found = dict(file.summary["files"]).get(task) if file is not None else None
             if found:
@@ -52,7 +53,7 @@ def names(mentions: list[Mention]) -> set[str]:
 
 
 def unknown(mentions: Iterable[Mention], known: set[str]) -> Iterator[Mention]:
-    """Yield the first mention of each unknown task of this scope."""
+    """Yield the first occurrence of each unknown task in this scope."""
     said = set(known)
     for mention in mentions:
         if mention[0] not in said and not is_elsewhere(mention[0]):
@@ -219,7 +220,7 @@ _MOST_WALKS = 500
 
 
 class _Implied:
-    """Dependencies, and those that follow from them. Only what is not stated is searched for."""
+    """Dependencies, and those that follow from them. Only dependencies that are not stated are searched for."""
 
     def __init__(self, pairs: Iterable[tuple[Mention, Mention]]) -> None:
         self._needs: dict[str, set[str]] = {}

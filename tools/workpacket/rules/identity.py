@@ -62,7 +62,7 @@ WorkRule = DocumentRule[WorkDocument]
 
 
 def id_fields(document: StructuredDocument) -> Iterator[tuple[str, Text]]:
-    """Yield the fields of a document's metadata that hold only an id."""
+    """Yield the fields of a document's metadata that contain only an id."""
     for key in ("wp_id", "task_id", "base_wp_id"):
         text = document.text_at("metadata", key)
         if text is not None and text.value and not PLACEHOLDER.match(text.value):
@@ -70,7 +70,7 @@ def id_fields(document: StructuredDocument) -> Iterator[tuple[str, Text]]:
 
 
 def is_hollow(document: StructuredDocument, field: Field) -> bool:
-    """Whether a field has a value that says nothing. Other rules report empty fields and placeholders."""
+    """Whether a field has a value without meaning. Other rules report empty fields and placeholders."""
     said = content_of(document, field)
     if not said.strip() or says_something(said) or PLACEHOLDER.match(field.value):
         return False

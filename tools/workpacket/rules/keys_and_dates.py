@@ -26,7 +26,7 @@ FIRST_YEAR, LAST_YEAR = 1990, 2050
 
 
 class DatedRule(DocumentRule[Document]):
-    """A rule about documents whose reader lists the fields that contain a date or time."""
+    """A rule about documents whose reader lists the fields that contain dates or times."""
 
     @classmethod
     def applies_to(cls, reader: type[Document]) -> bool:
@@ -128,7 +128,7 @@ class DateBackwards(DocumentRule[Document]):
                     break
 
     def _is_before(self, later: str, earlier: str) -> bool:
-        """Whether a date is before an earlier one in every time zone; times with the same zone are compared."""
+        """Whether a date is before an earlier one in every time zone; times in the same zone are compared."""
         if not date_time(later) and not date_time(earlier) and later[-1:] == earlier[-1:] == "Z":
             return later[:19] < earlier[:19]
         return (day_of.fromisoformat(earlier[:10]) - day_of.fromisoformat(later[:10])).days > 1
@@ -202,7 +202,7 @@ def _at(node: Node, path: list[str]) -> Iterator[Node]:
 
 
 def _meant(key: str, absent: frozenset[str]) -> str:
-    """Return the field whose name differs from the key in one or two letters, or in hyphens and capitals."""
+    """Return the field whose name differs from the key in one or two letters, or in hyphens and capitalization."""
     plain = _plain(key)
     for name in sorted(absent):
         other = _plain(name)
@@ -219,7 +219,7 @@ def _plain(key: str) -> str:
 
 
 def is_near(one: str, other: str) -> bool:
-    """Whether one word becomes the other by one letter more, less or different, or by two letters that are swapped."""
+    """Whether one word becomes the other by adding, removing or changing one letter, or by swapping two."""
     if abs(len(one) - len(other)) > 1:
         return False
     begin = 0

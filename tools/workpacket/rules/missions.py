@@ -1,4 +1,4 @@
-"""Rules about the work packages of a mission together: their ids, dependencies and claims.
+"""Rules about all work packages of a mission together: their ids, dependencies and claims.
 
 An id such as WP07 is meaningful only within its mission, so every rule handles one mission at a time. Summaries have
 scoped ids (`<mission>--WP07`), which distinguish them from packages of other missions.
@@ -34,7 +34,7 @@ class WorkPackageFile(NamedTuple):
 
 
 class Mission:
-    """The packages of one mission, in file order; of several with the same id, the first one counts."""
+    """The packages of one mission, in file order; if several have the same id, the first one counts."""
 
     def __init__(self, packages: list[WorkPackageFile]) -> None:
         self.packages = packages
@@ -229,7 +229,7 @@ class PackageOwnedFilesShared(RepositoryRule):
 
 
 def _shared_files(mission: Mission) -> Mapping[tuple[int, int], list[Mention]]:
-    """Return the files that two independent packages both own. A file with many owners is compared with only one
+    """Return the files that two independent packages both own. A file with many owners is compared only with one
     earlier owner.
     """
     owners: dict[str, list[int]] = {}

@@ -149,7 +149,7 @@ _EVERYTHING = lazy_pattern(
 
 
 def is_too_wide(entry: str) -> bool:
-    """Whether an entry of a scope allows every file."""
+    """Whether a scope entry allows every file."""
     path = entry.strip().strip("`\"'").rstrip(".,; ") or "."
     return bool(entry.strip()) and _EVERYTHING.fullmatch(path) is not None
 
@@ -197,7 +197,7 @@ class PacketContentMissing(PacketRule):
 
 
 def _nearly(document: Packet, keys: tuple[str, ...]) -> Section | None:
-    """Return the section whose heading differs from that of a field in one letter or two."""
+    """Return the section whose heading differs from a field's heading in one or two letters."""
     sections = (section for section in document.outline.walk() if section.heading is not None)
     names = [key for key in keys if "_" in key]
     return next((section for section in sections if any(is_near(section.name, name) for name in names)), None)
@@ -256,7 +256,7 @@ class FieldContradicts(PacketRule):
 
 
 def _may_have_one_value(document: Packet, section: Section) -> bool:
-    """Whether all words of such a field are in the section. Reading its fields would take much longer."""
+    """Whether all words of such a field occur in the section. Reading its fields would take much longer."""
     text = document.source.text[section.start : section.end].casefold()
     signed = "signature" in text and ("locked" in text or "signature**:" in text or "- signature:" in text)
     return signed or any(all(word in text for word in name.split("_")) for name in _ONE_VALUE)
@@ -281,7 +281,7 @@ class ScopeContradicts(PacketRule):
 
 
 def _path_in(entry: str) -> str:
-    """Return the entry of a list of paths, if it is nothing but a path."""
+    """Return the entry in a list of paths, if it consists only of a path."""
     path = entry.strip("`* ").removeprefix("./").rstrip("/")
     return path if path and not any(map(str.isspace, path)) and ("/" in path or "." in path) else ""
 
@@ -360,7 +360,7 @@ def _quoted(text: str) -> str:
 
 
 def _evidence_fields(document: Packet) -> Iterator[Field]:
-    """Yield the fields of EVIDENCE_MAPPING: those in lists at any depth, and those on lines of their own."""
+    """Yield the fields of EVIDENCE_MAPPING: those in lists at any depth, and those on separate lines."""
     placed = document.placed_section("evidence_mapping")
     for section in placed.section.walk() if placed is not None else ():
         lists = [block for block in walk(section.blocks) if block.kind.endswith("_list")]
@@ -402,7 +402,7 @@ _SOMETHING = lazy_pattern(
 
 
 def ran_nothing(log: str) -> str:
-    """Return the words in a log that say that no test was run; '' if there are none, or if other tests were run."""
+    """Return the words in a log that say that no test was run; '' if there are none, or if some tests were run."""
     match = _NOTHING.search(log)
     return match[0] if match is not None and not _SOMETHING.search(log) else ""
 
@@ -452,7 +452,7 @@ class EvidenceFailed(DocumentRule[Packet]):
 
 
 class EvidenceRule(ReferenceRule):
-    """A rule about the logs named as evidence."""
+    """A rule about the logs listed as evidence."""
 
     kinds = ("packet",)
 
@@ -546,7 +546,7 @@ class EvidenceRanNothing(EvidenceRule):
 
 
 def _is_trivial(command: str) -> bool:
-    """Whether a command ends with 0 whatever the work is like."""
+    """Whether a command exits with 0 regardless of the work."""
     words = command.split()
     return bool(words) and (words[0] in {"true", ":"} or words[:2] == ["exit", "0"])
 

@@ -202,7 +202,7 @@ class ReportContradicts(ReportRule):
                 yield self.fault(match.span(), f"this is said to be missing, but the packet has it: {shown}")
 
     def _other_versions(self, document: Packet, reports: list[Section]) -> Iterator[Problem]:
-        """Report a verdict that was based on another version of the specification than the packet."""
+        """Report a verdict that was based on a different version of the specification than the packet."""
         baseline = document.text_at("authority", "spec_baseline")
         stated = baseline is not None and reports and ".md" in baseline.value
         wanted = dict(_VERSIONED.findall(baseline.value)) if baseline is not None and stated else {}
@@ -319,7 +319,7 @@ class ManifestContradicts(ReportRule):
 
 
 def _manifests(document: Packet) -> Iterator[dict[str, re.Match[str]]]:
-    """Yield the fields of each manifest in the section VALIDATION."""
+    """Yield the fields of each manifest in the VALIDATION section."""
     values: dict[str, re.Match[str]] = {}
     for match in _WINDOW.finditer(document.source.text, *_span_of(_validation(document))):
         if match["key"] == "Target File" and values:

@@ -1,7 +1,7 @@
 """Rules about technical refinements, and about the specification that a refinement is based on.
 
 An anchor quotes a passage of the specification. Excerpts are written with ASCII escapes (`§`) and indented like their
-fence, and people wrap and trim them. Therefore white space is folded and escapes are decoded before the comparison;
+fence, and people wrap and trim them. Therefore white space is collapsed and escapes are decoded before the comparison;
 every other character counts.
 """
 
@@ -43,7 +43,7 @@ RefinementRule = DocumentRule[Refinement]
 
 
 class SpecificationRule(ReferenceRule):
-    """A rule about the specification of a refinement."""
+    """A rule about a refinement's specification."""
 
     kinds: ClassVar[tuple[str, ...]] = ("refinement",)
 
@@ -78,7 +78,7 @@ class SpecificationMissing(SpecificationRule):
 
 
 def _named(summary: Mapping[str, object]) -> tuple[str, Place]:
-    """Return the specification that a refinement or the pointer names, and where."""
+    """Return the specification that a refinement or the pointer refers to, and where."""
     if "spec" in summary:
         return _summary(summary)["spec"], _summary(summary)["spec_place"]
     return cast("str", summary["target"]), cast("Place", summary["place"])
@@ -207,7 +207,7 @@ def window_of(first: str, last: str) -> tuple[int, int] | None:
 
 
 def specification(refinement: RefinementSummary, files: Files) -> Source | None:
-    """Return the text of the specification from the first path that exists."""
+    """Return the text of the specification at the first path that exists."""
     found = (files[path].source for path in candidates(refinement["spec"]))
     return next((source for source in found if source is not None), None)
 

@@ -202,7 +202,7 @@ class AuditDateContradicts(AuditRule):
 
 
 def _moment(token: Text) -> int:
-    """Return year, month, day and time of a token that ends in DDMMYYYYHHMM, as one number."""
+    """Return the year, month, day and time of a token that ends in DDMMYYYYHHMM, as one number."""
     digits = token.value[-12:]
     return int(digits[4:8] + digits[2:4] + digits[:2] + digits[8:])
 

@@ -138,7 +138,7 @@ class RolePhaseForeign(ReferenceRule):
 
 @lru_cache(maxsize=4)
 def _vocabularies(*sources: Source | None) -> Mapping[str, tuple[str, ...]]:
-    """Return the phases of teams, from the files that may define them."""
+    """Return the phases of teams, from the files that can define them."""
     for source, (_, below) in zip(sources, SETTINGS, strict=True):
         root = load_toml(source).root if source is not None else None
         node = root.get(*below) if root is not None else None

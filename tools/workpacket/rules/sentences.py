@@ -1,6 +1,7 @@
 """Rules about sentences that contradict what the same document says elsewhere.
 
-Each goes by fixed words and a field, list or number next to them; nothing is guessed from the meaning of a sentence.
+Each rule relies on fixed words and a field, list or number next to them; nothing is guessed from the meaning of a
+sentence.
 """
 
 from __future__ import annotations

@@ -63,12 +63,13 @@ _ALIKE: Final = str.maketrans(
 
 
 def latin(text: str) -> str:
-    """Return the text as it looks: with Latin letters for those of other scripts, without invisible characters."""
+    """Return the text as it looks: with Latin letters instead of look-alikes from other scripts, and without invisible
+    characters."""
     return text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_ALIKE)
 
 
 def elsewhere(document: StructuredDocument, *names: str) -> str:
-    """Return the end of a sentence about a missing field: the line that has it where it is not read, if there is
+    """Return the end of a sentence about a missing field: the line where the field appears but is not read, if there is
     one.
     """
     found = line_of_field(document, *names)
@@ -76,7 +77,7 @@ def elsewhere(document: StructuredDocument, *names: str) -> str:
 
 
 def line_of_field(document: StructuredDocument, *names: str) -> tuple[int, str] | None:
-    """Return the first line that looks like one of these fields, and how it writes the name."""
+    """Return the first line that looks like one of these fields, and how the line spells the name."""
     for number in range(1, document.source.line_count + 1):
         start, end = document.source.line_span(number)
         match = _FIELD_LINE.match(document.source.text, start, end)
@@ -92,7 +93,7 @@ def says_something(text: str) -> bool:
 
 
 def content_of(document: StructuredDocument, field: Field) -> str:
-    """Return the content of a field: its value and everything that belongs to it; for a heading, everything
+    """Return the content of a field: its value and everything that belongs to the field; for a heading, everything
     below it.
     """
     if field.block.kind == "heading":
@@ -159,14 +160,15 @@ def _missing_sections(rule: DocumentRule[StructuredDocument], document: Structur
 
 
 def _in_older_sections(document: StructuredDocument, missing: SectionSpec) -> bool:
-    """Whether an older document has a section of its own for each list of the missing section."""
+    """Whether an older document has a separate section for each list of the missing section."""
     older = {placed.spec.key for placed in document.placed if placed.spec in document.layout.older}
     lists = {field.key for field in missing.fields} & {spec.key for spec in document.layout.older}
     return bool(lists) and lists - {"rollback_hint"} <= older
 
 
 def _place_for(document: StructuredDocument, missing: SectionSpec) -> tuple[int, int]:
-    """Return the place for a missing section: after the heading that it would follow, or else the start of the file."""
+    """Return the position for a missing section: after the heading that it would follow, or else the start of the
+    file."""
     before = []
     for spec in document.layout.sections:
         if spec is missing:
@@ -256,8 +258,8 @@ def _bare_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec, 
 
 
 def _named_by(document: StructuredDocument, line: str) -> SectionSpec | None:
-    """Return the section that a line names, if it consists of nothing else: in bold, in a quotation, after an escaped
-    mark, or without the space after its marks.
+    """Return the section named by a line that contains nothing else: in bold, in a quotation, after an escaped mark, or
+    without the space after its marks.
     """
     if len(line) > _LONGEST_HEADING:
         return None
@@ -270,7 +272,8 @@ def _named_by(document: StructuredDocument, line: str) -> SectionSpec | None:
 
 
 def disguised_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec, Section]]:
-    """Yield the headings that only look like that of a known section, because of a letter of another script."""
+    """Yield the headings that only look like a known section's heading, because they contain a letter of another
+    script."""
     for section in document.unknown:
         spec = document.layout.section(latin(section.title)) if not section.title.isascii() else None
         if spec is not None:
@@ -321,7 +324,7 @@ class HeadingHidden(StructuredRule):
                     yield self.fault(span, f"the heading {title[:60]!r} is inside a list item")
 
     def _hidden_fields(self, document: StructuredDocument) -> Iterator[Problem]:
-        """Report headings of fields, such as `### DONE_MEANS`, that a code block swallows."""
+        """Report headings of fields, such as `### DONE_MEANS`, that are swallowed by a code block."""
         if "###" not in document.source.text or document.source.text.count("```") < 2:
             return
         given = {field.name for placed in document.placed for field in placed.fields}

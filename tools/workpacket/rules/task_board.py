@@ -191,8 +191,8 @@ class BoardBlankLines(BoardRule):
 
 
 def _holes(board: TaskBoard) -> Iterator[tuple[int, int]]:
-    """Yield the first and last of the surplus blank lines: all between two entries, and all but one next to an entry or
-    a section heading. Blank lines within people's prose are left alone.
+    """Yield the first and last of the surplus blank lines: all blank lines between two entries, and all but one next to
+    an entry or a section heading. Blank lines within people's prose are left alone.
     """
     entries = {entry.line: entry.section for entry in board.entries}
     marks = entries.keys() | {section.line for section in board.sections}
@@ -278,7 +278,8 @@ class BoardEntryForm(BoardRule):
 
 
 def _marks_only(document: TaskBoard, entry: BoardEntry) -> TextRun | None:
-    """Return the head of an entry if it has only marks besides id and token: a link, tick or level would be lost."""
+    """Return the head of an entry if it has only marks besides id and token; anything else, such as a link, tick or
+    level, would be lost."""
     run = TextRun.on_line(document.source.text, *entry.head)
     if run is None:
         return None

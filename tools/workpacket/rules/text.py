@@ -1,4 +1,4 @@
-"""Rules about the text of a file, whatever kind of document it is."""
+"""Rules about the text of a file, for every kind of document."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ _WINDOWS_GAPS = {chr(byte): bytes([byte]) for byte in (0x81, 0x8D, 0x8F, 0x90, 0
 
 
 def places_of(words: str, text: str, start: int = 0) -> Iterator[int]:
-    """Yield where the words are: in long texts, much faster than a pattern that begins with something else."""
+    """Yield the positions of the words: in long texts, this is much faster than a pattern that begins with something
+    else."""
     at = text.find(words, start)
     while at >= 0:
         yield at
@@ -70,12 +71,12 @@ def places_of(words: str, text: str, start: int = 0) -> Iterator[int]:
 
 
 def said_already(document: Document, *codes: str) -> bool:
-    """Whether the reader refused the text for the same fault."""
+    """Whether the reader refused the text because of the same fault."""
     return any(fault.code in codes for fault in document.faults)
 
 
 class TextRule(DocumentRule[Document]):
-    """A rule about the text alone, whatever kind of document it is."""
+    """A rule about the text alone, for every kind of document."""
 
     family = "text"
     reads_fields = False
@@ -138,7 +139,8 @@ class LineEnds(TextRule):
 
 
 def _block_at_end(document: Document) -> str:
-    """Return the YAML block scalar at the end of the file; '' if there is none. Unreadable text counts as one."""
+    """Return the YAML block scalar at the end of the file; '' if there is none. Unreadable text counts as a block
+    scalar."""
     text = document.source.text
     if document.root is None and document.source.path.endswith(_YAML):
         return "|+"
@@ -219,7 +221,7 @@ class ControlCharacter(TextRule):
 
 
 def _is_in_a_name(document: Document, match: re.Match[str]) -> bool:
-    """Whether a character without a width is in an id, a key or a heading, where `look_alike_character` reports it."""
+    """Whether a zero-width character is in an id, a key or a heading, where `look_alike_character` reports it."""
     if match[0] not in _WITHOUT_WIDTH or document.kind not in _WITH_NAMES:
         return False
     start, end = document.source.line_span(document.source.line_and_column(match.start())[0])
@@ -229,13 +231,13 @@ def _is_in_a_name(document: Document, match: re.Match[str]) -> bool:
 
 
 def _repeated(document: Document, found: Sequence[re.Match[str]]) -> str:
-    """Return in how many places a fault is, and on which lines; '' if there is only one."""
+    """Return how often a fault occurs, and on which lines; '' if it occurs only once."""
     lines = dict.fromkeys(document.source.line_and_column(match.start())[0] for match in found)
     return f", {len(found)} times ({first_lines([*lines])})" if len(found) > 1 else ""
 
 
 def _what_was_meant(match: re.Match[str]) -> str:
-    """Return the word that a control character most often spoils, restored; without the character, it would be
+    """Return the word that a control character most often corrupts, restored; without the character, the word would be
     incomplete.
     """
     meant = _MEANT_BY_CONTROLS.get(match[0])
@@ -460,7 +462,8 @@ class FrontMatterTwice(TextRule):
 
 
 def _second_block(source: Source) -> tuple[int, int] | None:
-    """Return where a second block begins. Searches line by line, because a pattern for both would rescan long lines."""
+    """Return where a second block begins. The search is line by line, because a pattern for both blocks would rescan
+    long lines."""
     spans = map(source.line_span, range(1, source.line_count + 1))
     lines = ((start, source.text[start:end].strip("\ufeff \t\r\n")) for start, end in spans)
     if next(lines, (0, ""))[1] != "---" or all(line not in _MARKS for _, line in lines):

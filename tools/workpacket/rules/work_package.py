@@ -1,4 +1,4 @@
-"""Rules about single work packages of spec-kitty. `missions` compares those of a mission."""
+"""Rules about single work packages of spec-kitty. `missions` compares the packages of a mission."""
 
 from __future__ import annotations
 

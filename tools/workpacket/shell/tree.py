@@ -1,4 +1,4 @@
-"""Find and read governance documents on disk, following no symbolic link."""
+"""Find and read governance documents on disk, without following symbolic links."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FOLDER_SHUT = "is an unreadable folder"
 
 
 def refusal(error: OSError) -> str:
-    """Return the system's message in a form that can follow the name of the file."""
+    """Return the system's message in a form that can follow a file name."""
     return NOT_A_FILE if error.strerror == NOT_A_FILE else f"cannot be read ({error.strerror or error})"
 
 
@@ -49,7 +49,7 @@ def find_documents(root: str, folders: Iterable[str] = ROOTS) -> list[Found]:
 
 
 def look_at(root: str, path: str, kind: str = UNKNOWN_KIND) -> Found:
-    """Return the state of one file."""
+    """Return the state of a single file."""
     try:
         status = os.lstat(os.path.join(root, path))
     except OSError as error:
@@ -149,7 +149,7 @@ def _is_utf8(path: str) -> bool:
 
 
 def read_bytes(root: str, path: str, limit: int) -> bytes:
-    """Return the bytes of a regular file: at most `limit`, plus one that shows that it is too large.
+    """Return the bytes of a regular file: at most `limit`, plus one more that shows that the file is too large.
 
     A checkout with CRLF is read as git stores it, with LF: all clones then compute the same digests.
     """

@@ -102,7 +102,7 @@ def _piece(kind: str | None, text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Translate a `\\` and the character that it changes, outside a set. Raises KeyError if one of the languages does
+    """Translate a `\\` and the character that it modifies, outside a set. Raises KeyError if one of the languages does
     not support it.
     """
     letter = text[1]
@@ -114,7 +114,7 @@ def _escape(text: str) -> str:
 
 
 def _set(text: str) -> str:
-    """Translate `[...]`, member by member. Raises KeyError if the languages read it differently."""
+    """Translate `[...]`, member by member. Raises KeyError if the two languages read it differently."""
     negated = text.startswith("[^")
     members = _MEMBER.findall(text[2:-1] if negated else text[1:-1])
     if not members:
@@ -133,7 +133,7 @@ def _set(text: str) -> str:
 
 
 def _character(text: str) -> str:
-    """Return one literal character, however it was written."""
+    """Return one literal character, regardless of how it was written."""
     if len(text) == 1:
         return re.escape(text)
     letter, digits = text[1], text[2:]
@@ -182,11 +182,11 @@ _MAY_BE_FALSE = frozenset(["additionalProperties", "items", "unevaluatedProperti
 
 
 class UnusableSchema(ValueError):
-    """Raised if a schema file uses something unsupported; the message names the file and the place."""
+    """Raised if a schema file uses something unsupported; the message gives the file and the location."""
 
 
 def is_annotation(keyword: str) -> bool:
-    """Whether the keyword only informs people and tools, and does not constrain a value."""
+    """Whether the keyword only informs people and tools, without constraining a value."""
     return keyword in ANNOTATIONS or keyword.startswith("x-")
 
 
@@ -280,7 +280,7 @@ class _Place(Value):
 
 
 def parse_schema(name: str, text: bytes) -> dict[str, Any]:
-    """Return the JSON value of a schema file, with nothing resolved."""
+    """Return the JSON value of a schema file, without resolving anything."""
     place = _Place(name, "", ())
     try:
         schema = json.loads(text, object_pairs_hook=_without_repetition)

@@ -164,7 +164,7 @@ def _pnpm_requirements(importer: Node, source: Source) -> Iterator[tuple[str, st
 
 
 def _other_name(version: str) -> str:
-    """Return the actual package, if it differs from the name: `wolf@1.0.0`, formerly `/wolf/1.0.0`."""
+    """Return the actual package, if it differs from its name: `wolf@1.0.0`, formerly `/wolf/1.0.0`."""
     plain = version.partition("(")[0]
     found = None if "://" in plain or ":" in plain else _WITH_AT.match(plain) or _WITH_SLASH.match(plain)
     return found["name"] if found is not None else ""
@@ -415,7 +415,7 @@ def _listed(rows: list[Node]) -> Asked:
 
 
 def _table(root: Node, source: Source, *path: str) -> Asked:
-    """Return the requirements of a table name = requirement; a requirement with details is kept as written."""
+    """Return the requirements in a table of name = requirement; a requirement with details is returned as written."""
     for name, node in mapping(root, *path).items():
         if python_name(name) != "python":
             yield python_name(name), _plain(node.text or source.text[node.start : node.end]), node.start
@@ -516,7 +516,7 @@ _VERBS = frozenset(
 
 
 def read_go_mod(source: Source) -> Dependencies:
-    """Read every requirement as a package. It is direct if it is a replacement or is not marked as indirect."""
+    """Read every requirement as a package. A package is direct if it is a replacement or is not marked as indirect."""
     packages: dict[str, Package] = {}
     direct: dict[str, str] = {}
     for verb, line, comment, at in _directives(source):
@@ -541,7 +541,8 @@ def read_go_mod(source: Source) -> Dependencies:
 
 
 def _directives(source: Source) -> Iterator[tuple[str, str, str, int]]:
-    """Yield directive, arguments, comment and position of each line; every line of a block is yielded separately."""
+    """Yield the directive, arguments, comment and position of each line; every line in a block is yielded
+    separately."""
     block = ""
     for whole, at in text_lines(source):
         said, _, comment = whole.partition("//")
@@ -566,8 +567,8 @@ def _directives(source: Source) -> Iterator[tuple[str, str, str, int]]:
 
 
 def read_go_sum(source: Source) -> Dependencies:
-    """Read the digests of modules and of their go.mod. Only go.mod says which modules are direct, and which version is
-    used.
+    """Read the digests of modules and of their go.mod files. Only go.mod says which modules are direct, and which
+    version is used.
     """
     digests: dict[tuple[str, str], dict[str, str]] = {}
     places: dict[tuple[str, str], int] = {}

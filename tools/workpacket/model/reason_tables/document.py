@@ -1,4 +1,4 @@
-"""Reasons about unreadable texts, documents, settings, and files that `init` wrote."""
+"""Reasons about unreadable text, documents, settings, and files that `init` wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a packet may not move: its log, stub and refinement, the signature, the work, and its proofs."""
+"""Why a packet may not move: its log, its stub and refinement, the signature, the work, or its proofs."""
 
 from __future__ import annotations
 

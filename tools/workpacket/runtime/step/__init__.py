@@ -2,7 +2,7 @@
 from there.
 
 A `CheckpointEmitter` precedes the generation gate, so the checkpoint is durable before anything may stop the step.
-`ResumeMiddleware` comes first: it finds the latest checkpoint, or that of a retry token, judges whether it is still
+`ResumeMiddleware` comes first: it finds the latest checkpoint, or the one of a retry token, judges whether it is still
 valid, restores the results of the layers before it, and lets the pipeline continue at the cursor. See
 docs/runtime/step.md, and the module `pipeline` for the pipeline itself.
 
@@ -60,7 +60,7 @@ YES = frozenset({"y", "yes"})
 
 
 def ask_at_terminal(question: str, _: str = "") -> bool | None:
-    """Return the person's answer; None without a terminal, or if input ends instead."""
+    """Return the person's answer; None if there is no terminal, or if input ends first."""
     if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()):
         return None
     shown = "".join(character if character.isprintable() else "?" for character in question)
@@ -76,7 +76,7 @@ _MOST_NAMED = 20
 
 
 class Present(NamedTuple):
-    """The present values for a resume. None means that the value was not given, so the recorded one applies."""
+    """The present values for a resume. None means that the value was not given, so the recorded value applies."""
 
     inputs: Mapping[str, Any]
     strictness: Strictness | None
@@ -84,7 +84,7 @@ class Present(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """`code` is empty if nothing prevents the resume. `subject` names the question, or '' if nothing can be asked."""
+    """`code` is empty if nothing prevents resuming. `subject` is the question, or '' if nothing can be asked."""
 
     code: str = ""
     details: tuple[str, ...] = ()
@@ -129,7 +129,7 @@ def _moved_scopes(checkpoint: StepCheckpoint, present: Present) -> tuple[str, ..
 
 
 def _changes(checkpoint: StepCheckpoint, inputs: Mapping[str, Any], redactor: Redactor) -> dict[str, Json]:
-    """Return old and new value of each changed key, as far as they are known and harmless."""
+    """Return the old and new value of each changed key, as far as they are known and harmless."""
     shown = shown_values(inputs, redactor)
     if not checkpoint.input_hashes:
         names: Json = sorted(shown) if len(shown) <= _MOST_NAMED else f"{len(shown):,} inputs"
@@ -151,8 +151,8 @@ def _as_text(change: tuple[str, Json]) -> str:
 
 
 def shown_values(inputs: Mapping[str, Any], redactor: Redactor) -> dict[str, Json]:
-    """Return the parts of the inputs that may be stored and shown: no secrets, no long values, and only the first of
-    many.
+    """Return the parts of the inputs that may be stored and shown: no secrets, no long values, and only the first few
+    if there are many.
     """
     shown: dict[str, Json] = {}
     room = MOST_SHOWN
@@ -177,7 +177,7 @@ def _shown(key: str, value: Json, redactor: Redactor) -> Json:
 
 
 def holds_secret_name(value: Json) -> bool:
-    """Whether any key in the value, at any depth, is named like a secret."""
+    """Whether any key in the value, at any depth, has a name that marks a secret."""
     if isinstance(value, Mapping):
         return any(names_a_secret(key) or holds_secret_name(item) for key, item in value.items())
     return isinstance(value, list) and any(map(holds_secret_name, value))
@@ -205,7 +205,7 @@ Ask = Callable[[str, str], bool | None]
 
 @dataclass(slots=True)
 class StepContext:
-    """The data that layers pass on. `state` is their results: JSON that is kept in the checkpoint."""
+    """The data that layers pass on. `state` contains their results: JSON that is kept in the checkpoint."""
 
     mission_id: str
     run_id: str
@@ -254,7 +254,7 @@ class CheckpointEmitter:
         return context
 
     def checkpoint(self, context: StepContext) -> StepCheckpoint:
-        """Return a checkpoint of the present state. Raises ValueError if it could not be read back, and
+        """Return a checkpoint of the current state. Raises ValueError if it could not be read back, and
         `RedactionFailed` if the step could not be resumed from it after redaction.
         """
         if not isinstance(context.state, dict):
@@ -282,7 +282,8 @@ class CheckpointEmitter:
 
 @dataclass(slots=True)
 class ResumeMiddleware:
-    """The first layer. It sets `context.cursor` if there is a checkpoint to continue from; otherwise the step begins.
+    """The first layer. It sets `context.cursor` if there is a checkpoint to continue from; otherwise the step begins
+    anew.
 
     `ask` puts a question to a person, by default at the terminal; with None, no one is asked.
     """
@@ -323,9 +324,9 @@ class ResumeMiddleware:
         self.log.append(self._confirmed(identity, subject, yes))
 
     def _require_leave(self, checkpoint: StepCheckpoint, judgement: Judgement, history: History) -> tuple[Any, ...]:
-        """Return the answer to record, if a person was asked now.
+        """Return the answer to record, if a person was asked just now.
 
-        Without a person, raise an error instead of waiting.
+        If no person is present, raise an error instead of waiting.
         """
         identity = identity_of(checkpoint)
         given = history.answers.get(judgement.subject)

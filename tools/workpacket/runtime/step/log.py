@@ -1,4 +1,4 @@
-"""The event log of a pipeline: a file of JSON lines that several processes append to.
+"""The event log of a pipeline: a JSON Lines file that several processes append to.
 
 Acknowledged events are durable: a line is written under a lock and synced before `append` returns. A line that a dying
 writer left incomplete was never acknowledged. It is moved to `<log>.quarantine` before the next append, so that it
@@ -65,7 +65,7 @@ def event_of(checkpoint: StepCheckpoint) -> dict[str, Json]:
 
 
 def line_of(event: Mapping[str, Json]) -> str:
-    """Return the canonical line, without its line end."""
+    """Return the canonical line, without its line ending."""
     return json.dumps(event, sort_keys=True)
 
 
@@ -74,7 +74,7 @@ def is_checkpoint(event: Mapping[str, Json]) -> bool:
 
 
 def checkpoint_of(event: Mapping[str, Json]) -> StepCheckpoint:
-    """Return the checkpoint in an event; ValueError lists everything wrong with it."""
+    """Return the checkpoint in an event; raise ValueError, which lists everything that is wrong with it."""
     wrong = [f"{name}: {why}" for name, why in problems(event)]
     if wrong:
         raise ValueError("; ".join(wrong))
@@ -97,7 +97,7 @@ def checkpoint_of(event: Mapping[str, Json]) -> StepCheckpoint:
 
 
 def moment_of(text: str) -> datetime:
-    """Parse a time stamp; one without an offset counts as UTC, as its writers intend."""
+    """Parse a timestamp; one without an offset counts as UTC, as its writers intend."""
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
@@ -168,7 +168,7 @@ class LogLine(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """A damaged line, or the beginning of one. `torn` means that it was never acknowledged."""
+    """A damaged line, or the beginning of a line. `torn` means that it was never acknowledged."""
 
     number: int
     torn: bool
@@ -208,7 +208,8 @@ class StepLog:
     ) -> tuple[Damage, ...]:
         """Append the events atomically; return what was quarantined first.
 
-        `unless` is called with the log while no one else can write, and raises an error if the events may not be added.
+        `unless` is called with the log while no one else can write, and raises an error if the events must not be
+        added.
         """
         written = "".join(f"{line_of(event)}\n" for event in events).encode("ascii")
         if len(written) > LONGEST_LINE:
@@ -293,7 +294,7 @@ def _event(text: bytes) -> Mapping[str, Json] | None:
 
 
 def _glued(text: bytes) -> tuple[bytes, Mapping[str, Json] | None]:
-    """Split a torn beginning from the complete event that another writer appended to it."""
+    """Separate the torn beginning of a line from the complete event that another writer appended to it."""
     start = 0
     for _ in range(_MOST_BEGINNINGS):
         start = text.find(b'{"', start + 1)
@@ -345,7 +346,7 @@ def identity_of(step: Identified) -> Identity:
 
 
 class GivenAnswer(NamedTuple):
-    """A recorded answer to a question about a checkpoint. `about` is the subject, as far as it was recorded."""
+    """A recorded answer to a question about a checkpoint. `about` is the subject, as far as it is recorded."""
 
     subject: str
     yes: bool
@@ -364,8 +365,8 @@ class GivenAnswer(NamedTuple):
 
 @dataclass(slots=True)
 class History:
-    """The history of one step. `holder` is the process of the session that resumed the step last, until it ends or
-    releases the step.
+    """The history of one step. `holder` is the process of the session that resumed the step last, until the process
+    exits or releases the step.
     """
 
     identity: Identity
@@ -411,7 +412,8 @@ class History:
             self.spent |= {checkpoint.retry_token for _, checkpoint in self.checkpoints}
 
     def wanted(self, token: str) -> StepCheckpoint | None:
-        """Return the checkpoint to continue from; None if the step must begin. With a token, a step never begins."""
+        """Return the checkpoint to continue from; None if the step must begin anew. If a token is given, a step never
+        begins anew."""
         if token:
             self.require_unspent(token)
             found = next((pair for pair in reversed(self.checkpoints) if pair[1].retry_token == token), None)
@@ -437,7 +439,7 @@ class History:
                              hint="let that process finish, or stop it", details={"holder": self.holder})  # fmt: skip
 
     def denial(self) -> GivenAnswer | None:
-        """Return the last answer about the latest checkpoint, if the answer was no."""
+        """Return the last answer about the latest checkpoint, if it was no."""
         token = self.checkpoints[-1][1].retry_token if self.checkpoints else ""
         last = next((one for one in reversed([*self.answers.values()]) if one.token == token), None)
         return None if last is None or last.yes else last
@@ -473,7 +475,7 @@ def load_checkpoint(
 ) -> StepCheckpoint | None:
     """Return the latest checkpoint of a step, or None if it has none.
 
-    Damaged lines are skipped; a resume is stricter about them.
+    Damaged lines are skipped; resuming is stricter about them.
     """
     named = {"step_id": step_id} | {k: v for k, v in (("mission_id", mission_id), ("run_id", run_id)) if v}
     lines = (log if isinstance(log, StepLog) else StepLog(log)).read().lines

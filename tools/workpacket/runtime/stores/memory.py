@@ -1,4 +1,4 @@
-"""The store in memory: the shortest implementation of the contract, the reference for the others, and a store for
+"""The store in memory: the shortest implementation of the contract, the reference for the other stores, and a store for
 tests.
 """
 

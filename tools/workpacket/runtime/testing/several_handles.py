@@ -1,6 +1,6 @@
 """The contract between several handles, threads and processes.
 
-A test of threads lets Python switch between them at any line of the store, so that a missing lock shows. Processes work
+A thread test lets Python switch between threads at any line of the store, so that a missing lock shows. Processes work
 side by side for a moment; each prints what was acknowledged.
 """
 

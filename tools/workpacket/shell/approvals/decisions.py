@@ -59,7 +59,7 @@ from workpacket.value import NOTHING, Value, replace
 
 
 class Wish(Value):
-    """The decision requested, and the key to sign it with. `role` is '' if the policy leaves no choice."""
+    """The requested decision, and the key to sign it with. `role` is '' if the policy leaves no choice."""
 
     packet: str
     gate: str
@@ -72,7 +72,7 @@ class Wish(Value):
 
 class StatementDraft(Value):
     """A statement ready to be signed. `changes` are the files to write together with the envelope; `token` is the value
-    filled into them, and `contract` the one that the statement names.
+    filled into them, and `contract` is the contract recorded in the statement.
     """
 
     statement: Statement
@@ -88,8 +88,8 @@ class StatementDraft(Value):
 
 
 def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> StatementDraft:
-    """Return the statement to sign; raise WorkpacketError with the code of the first problem that would make it
-    worthless.
+    """Return the statement to sign; raise WorkpacketError with the code of the first problem that would make the
+    statement worthless.
     """
     trusted = trusted_or_error(approvals)
     signer = signer_of(trusted, wish.key)
@@ -132,7 +132,7 @@ def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> Statemen
 
 
 def _contract(approvals: Approvals, packet: str, gate: str) -> Contract | None:
-    """Return the packet's contract according to the files; None at the gate `policy`."""
+    """Return the packet's contract according to the files; None at the `policy` gate."""
     if gate == POLICY_GATE:
         return None
     said = contract_to_approve(partial(read_file, approvals.tree), approvals.log(packet), packet, gate)
@@ -174,7 +174,7 @@ def draft_revocation(approvals: Approvals, envelope: str, key: PublicKey, moment
 
 
 def redraft(approvals: Approvals, statement: Statement, moment: Moment) -> StatementDraft:
-    """Return the draft of a statement that was signed elsewhere, if it still matches the files here."""
+    """Return the draft of a statement that was signed elsewhere, if the statement still matches the files here."""
     if statement.decision == "revoke":
         return StatementDraft(statement, ApprovalSubject(()), (), moment.tx)
     matter = approvals.matter(statement.packet, statement.gate)
@@ -214,7 +214,7 @@ def signer_of(trusted: Trusted, key: PublicKey) -> Signer:
 
 
 def role_of(trusted: Trusted, principal: str, accepted: tuple[str, ...], wished: str) -> str:
-    """Return the role in which the person decides: the wished one, or the first that they have."""
+    """Return the role in which the person decides: the requested one, or the first one that they have."""
     if wished and wished not in accepted:
         raise WorkpacketError("role_not_accepted", f"the gate requires {' or '.join(accepted)}, not {wished}")
     roles = (wished,) if wished else accepted
@@ -225,7 +225,7 @@ def role_of(trusted: Trusted, principal: str, accepted: tuple[str, ...], wished:
 
 
 def _matter(approvals: Approvals, wish: Wish) -> ApprovalSubject:
-    """Return what is to be approved; raise an error if it is missing or its log cannot be trusted."""
+    """Return what is to be approved; raise an error if that is missing or if its log cannot be trusted."""
     for fault in approvals.log(wish.packet).findings:
         if fault.severity == "error":
             raise WorkpacketError(fault.code, fault.message, path=fault.path)
@@ -263,7 +263,7 @@ def _require_no_standing_no(approvals: Approvals, wish: Wish, principal: str) ->
 
 
 class _Filling(Value):
-    """The approved text after the fields were filled in, and the resulting changes."""
+    """The approved text with its fields filled in, and the resulting changes."""
 
     matter: ApprovalSubject
     changes: tuple[FileChange, ...] = ()
@@ -271,7 +271,7 @@ class _Filling(Value):
 
 
 def _filled(approvals: Approvals, wish: Wish, principal: str, matter: ApprovalSubject) -> _Filling:
-    """Fill in the fields. A text that others have approved already, or with which a packet was activated, is left
+    """Fill in the fields. A file that others have already approved, or with which a packet was activated, is left
     unchanged.
     """
     # A light packet has no fields in which the user answers.
@@ -340,8 +340,8 @@ def write_decision(approvals: Approvals, draft: StatementDraft, signature: bytes
 
 
 def _rests_on(approvals: Approvals, draft: StatementDraft) -> Iterator[tuple[str, bytes]]:
-    """Yield the approved files and those that state the contract: none of them may change between reading
-    and writing.
+    """Yield the approved files and the files that state the contract: none of them may change between reading and
+    writing.
     """
     yield from draft.matter.files
     own = {path for path, _ in draft.matter.files}
@@ -353,7 +353,7 @@ def _rests_on(approvals: Approvals, draft: StatementDraft) -> Iterator[tuple[str
 
 
 def _audited(approvals: Approvals, draft: StatementDraft, envelope: str) -> tuple[FileChange, ...]:
-    """Return the row of the signature audit, if there is an audit, a token was given, and the policy has shared files
+    """Return the row for the signature audit, if there is an audit, a token was given, and the policy has shared files
     written on this branch.
     """
     policy = read_base_policy(approvals.repository)

@@ -48,7 +48,7 @@ from workpacket.value import replace
 
 
 def approving_keys(repository: Repository, commit: str) -> frozenset[bytes]:
-    """Return the keys that may approve under the policy of the commit; they may not sign events."""
+    """Return the keys that may approve under the policy at the commit; they may not sign events."""
     trusted = read_policy_files(policy_at(repository, readable_commit(repository, commit)))
     if not isinstance(trusted, Trusted):
         return frozenset()
@@ -56,13 +56,13 @@ def approving_keys(repository: Repository, commit: str) -> frozenset[bytes]:
 
 
 def revoked_keys(repository: Repository, commit: str) -> frozenset[bytes]:
-    """Return the keys that the policy of the commit has revoked. An unreadable list is reported elsewhere."""
+    """Return the keys that the policy at the commit has revoked. An unreadable list is reported elsewhere."""
     found = read_revoked_keys(policy_at(repository, readable_commit(repository, commit)).revoked_keys or b"")
     return found if isinstance(found, frozenset) else frozenset()
 
 
 def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
-    """Report every problem with the approvals of this event; nothing if it needs none."""
+    """Report every problem with the approvals of this event; nothing if the event needs none."""
     policy = approvals.place(event).policy
     asked = approvals.gates(event)
     if not asked:
@@ -88,8 +88,8 @@ def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
 
 
 def lifts(approvals: Approvals, waiver: LogEvent) -> bool:
-    """Whether a waiver is effective. If the policy has no rules for its gate, the waiver is only a note, whatever
-    envelope it names.
+    """Whether a waiver is effective. If the policy has no rules for its gate, the waiver is only a note, regardless of
+    the envelope that it lists.
     """
     rules = gate_policy(approvals.place(waiver).policy, CONSUMING[waiver.type])
     return rules is not None and not list(rested_upon(approvals, waiver))
@@ -102,12 +102,12 @@ def _named(approvals: Approvals, event: LogEvent, gate: str) -> bool:
 
 
 def _unasked(approvals: Approvals, event: LogEvent, gate: str, policy: PolicyFiles) -> bool:
-    """Whether a gate without rules was open: an optional gate, or any gate before the first policy."""
+    """Whether a gate without rules counts as open: an optional gate, or any gate before the first policy."""
     return gate in OPTIONAL_GATES or (not event.attest and _before_any(approvals, event, policy))
 
 
 def _before_any(approvals: Approvals, event: LogEvent, policy: PolicyFiles) -> bool:
-    """Whether the base had the event before anyone could approve: the state at the anchor is accepted."""
+    """Whether the event was on the base before anyone could approve: the state at the anchor is accepted."""
     if not approvals.place(event).brought_by:
         return False
     trusted = read_policy_files(policy)
@@ -115,7 +115,7 @@ def _before_any(approvals: Approvals, event: LogEvent, policy: PolicyFiles) -> b
 
 
 def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Iterator[Problem]:
-    """Report envelopes named by the event that are about something else, or about a gate that the event does not need.
+    """Report envelopes listed in the event that are about something else, or about a gate that the event does not need.
 
     If the event is on the base, an envelope for a gate of an older policy is unnecessary, but not a fault.
     """
@@ -137,8 +137,8 @@ _MATTERS = (REFINEMENTS, PACKETS)
 def events_at_gates(approvals: Approvals, consuming: Sequence[LogEvent]) -> list[LogEvent]:
     """Return the events that had to pass a gate, after reading everything on the base that concerns them.
 
-    All commits are read by two calls to git, and contents in batches. Anything outside the line of the base, such as a
-    commit that the base lacks, is looked up by git itself.
+    All commits are read by two calls of git, and contents in batches. Anything outside the base's first-parent history,
+    such as a commit that the base lacks, is looked up by git itself.
     """
     repository = approvals.repository
     line = _line(approvals, *OF_EVERY_JUDGEMENT, *_MATTERS)
@@ -167,7 +167,7 @@ def _matters(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
 
 
 def _specifications(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
-    """Yield the possible paths of the specifications that the pointers name."""
+    """Yield the possible paths of the specifications listed in the pointers."""
     for before in {place.policy_commit for event in events if (place := approvals.place(event)).brought_by}:
         read = partial(committed, approvals.repository, before)
         yield from (f"{before}:{path}" for path in spec_places(read))
@@ -176,8 +176,8 @@ def _specifications(approvals: Approvals, events: Iterable[LogEvent]) -> Iterato
 def spoken_against(approvals: Approvals, events: list[LogEvent], cache: Cache) -> Iterator[tuple[LogEvent, Problem]]:
     """Yield every problem with the approvals of these events, each with its event.
 
-    Events that the cache records as sound are not judged again. An event that is missing from the base is judged every
-    time, as is an event whose verdict depends on the clock.
+    Events that the cache records as sound are not judged again. An event that is not on the base is judged every time,
+    as is an event whose verdict depends on the clock.
     """
     keys = _keys(approvals, events) if cache.is_open else {}
     known = cache.recall("sound", keys.values())
@@ -205,8 +205,8 @@ def _judged(approvals: Approvals, event: LogEvent) -> tuple[list[Problem], bool]
 def _keys(approvals: Approvals, events: list[LogEvent]) -> Mapping[str, str]:
     """Return for each packet a digest of everything that its verdicts depend on; no digest if the log or the policy
     cannot be trusted. The commit that brought an event never changes. Everything else is in the digest: the events of
-    the packet and their commits, the envelopes that are about it or revoke one that is, the known ones among the bases
-    named in them, the first authors of its files, the keys revoked today, and the first commit. While these are
+    the packet and their commits, the envelopes that are about it or revoke one that is, those of the bases in them that
+    are known here, the first authors of its files, the keys revoked today, and the first commit. While these are
     unchanged, no approval of the packet can have become invalid, and no new objection can have appeared.
     """
     if not isinstance(approvals.trusted, Trusted):
@@ -244,8 +244,8 @@ class _Envelopes:
                 self._revoking.setdefault(subject.sha256, set()).add(name)
 
     def about(self, packet: str, named: Iterable[str]) -> list[tuple[str, str, bool]]:
-        """Return the envelopes about the packet, those that its events name, and those that revoke one of these: name,
-        digest, and whether their base is known. A named envelope that is missing or unreadable is listed as such.
+        """Return the envelopes about the packet, those that its events list, and those that revoke one of these: name,
+        digest, and whether their base is known. A listed envelope that is missing or unreadable is marked as such.
         """
         own = self._by_packet.get(packet, set()).union(named)
         own = own.union(*(self._revoking.get(name.partition(".")[0], ()) for name in own))
@@ -261,7 +261,7 @@ _TAKEN_BACK = frozenset({"approval_revoked", "key_revoked"})
 
 
 def unnamed(verdict: Verdict, event: LogEvent, rules: GatePolicy) -> Iterator[Problem]:
-    """Report envelopes that satisfy the gate but are not named in the event: a later envelope cannot open a gate
+    """Report envelopes that satisfy the gate but are not listed in the event: a later envelope cannot open a gate
     retroactively.
     """
     named = [voice for voice in verdict.voices if voice.envelope in event.attest]
@@ -286,7 +286,8 @@ def is_taken_over(approvals: Approvals, event: LogEvent, verdict: Verdict) -> bo
 
 
 def _taken_back(approvals: Approvals, event: LogEvent, verdict: Verdict) -> tuple[str, ...]:
-    """Return the envelopes named by the event on the base that were revoked, or whose keys were."""
+    """Of the envelopes named by the event on the base, return those that have been revoked or whose keys have been
+    revoked."""
     if not approvals.place(event).brought_by:
         return ()
     judged = {each.name.partition(".")[0]: {refusal.code for refusal in each.refusals} for each in verdict.judged}
@@ -348,7 +349,7 @@ def misplaced(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
 
 
 def _line_of(approvals: Approvals, origin: LogEvent) -> Iterator[LogEvent]:
-    """Yield the event, and those that replaced its approvals."""
+    """Yield the event, and the events that replaced its approvals."""
     yield origin
     log = approvals.log(origin.packet)
     yield from (each for each in log.events if each.type == REAPPROVED and each.text("event") == origin.id)

@@ -1,5 +1,5 @@
-"""Connections to one PostgreSQL server: a pool, statements that are repeated when that is safe, and error codes of the
-package.
+"""Connections to one PostgreSQL server: a pool, statements that are repeated when that is safe, and the package's error
+codes.
 
 Every call is one statement in autocommit mode on a connection that returns to the pool before the call does: nothing is
 held while user code runs. A transaction that the server itself aborted (serialization, deadlock) is repeated at once.
@@ -47,7 +47,7 @@ _UNLESS_SAID = {
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The location of a store. `conninfo` may contain a password and is never shown; messages name `shown`."""
+    """The location of a store. `conninfo` may contain a password and is never shown; messages contain `shown`."""
 
     conninfo: str
     schema: str
@@ -123,8 +123,8 @@ class PostgresAccess:
         )
 
     def open(self) -> None:
-        """Check once that the server is reachable and accepts the login; a pool would only report that it waited in
-        vain.
+        """Check once that the server is reachable and accepts the login; a pool would only report that its wait timed
+        out.
         """
         try:
             self.again(lambda: psycopg.connect(self.address.conninfo).close())
@@ -156,7 +156,7 @@ class PostgresAccess:
         return found
 
     def doing(self, action: Callable[[Connection], T]) -> T:
-        """Run an action that may be repeated, on a connection of the pool."""
+        """Run an action that may be repeated, on a connection from the pool."""
         self.require_own_process()
 
         def act() -> T:
@@ -169,7 +169,7 @@ class PostgresAccess:
             raise self.translated(error) from error
 
     def again(self, act: Callable[[], T]) -> T:
-        """Call `act`, repeating it while the failure is transient."""
+        """Call `act`, repeating the call while the failure is transient."""
         until = time.monotonic() + self.patience
         wait = 0.01
         collisions = 0
@@ -193,7 +193,7 @@ class PostgresAccess:
             self._pool.putconn(connection)
 
     def connect(self) -> Connection:
-        """Return a separate connection, for waiting for notifications."""
+        """Return a separate connection, used to wait for notifications."""
         try:
             return psycopg.connect(self.address.conninfo, autocommit=True)
         except psycopg.Error as error:
@@ -213,7 +213,7 @@ class PostgresAccess:
             raise StoreUnavailable(f"{self.address.shown} was opened on a replica", code="store_read_only")
 
     def translated(self, error: Exception) -> RuntimeFault:
-        """Translate a failure of the server into a code that says what the user can do about it."""
+        """Translate a server failure into a code that says what the user can do about it."""
         place = f"{self.address.shown}: {str(error).strip()}"
         if _refused(error):
             return StoreUnavailable(
@@ -245,7 +245,7 @@ def _prepared(connection: Connection) -> None:
 
 
 def is_lent(connection: Connection) -> bool:
-    """Whether there is a pooler in between, which invents the process number that it reports to its clients."""
+    """Whether there is a pooler in between, which makes up the process number that it reports to its clients."""
     (process,) = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone() or (0,)
     return bool(process != connection.info.backend_pid)
 

@@ -53,7 +53,7 @@ class News:
         return self._connection is not None
 
     def wait(self, seconds: float) -> None:
-        """Wait until there may be news, or for this many seconds."""
+        """Wait until there may be news, but at most this many seconds."""
         if self._connection is None and time.monotonic() >= self._next_try and self._connect():
             return  # earlier announcements are not repeated, so read again
         if self._connection is None:
@@ -88,7 +88,7 @@ class News:
 
 
 class Follower:
-    """Waits for a stream to grow. The server announces only streams that have followers."""
+    """Waits for a stream to grow. The server sends notifications only for streams that have followers."""
 
     def __init__(self, access: PostgresAccess, project: int, stream: str) -> None:
         self._access = access
@@ -164,8 +164,8 @@ class ReadablePostgres:
 
     @property
     def identity(self) -> str:
-        """Return the identity of the server and project: it is the same for all clients, whatever address they use, and
-        only different projects can have streams of the same name.
+        """Return the identity of the server and project: it is the same for all clients, regardless of the address they
+        use, and only different projects can have streams with the same name.
         """
         return f"server {self.access.address.project}"
 
@@ -280,7 +280,7 @@ class ReadablePostgres:
 
 
 def _newest_of(kind: str, row: Sequence[Any]) -> tuple[str, Event | None]:
-    """Return the event that an entry points to; None if it is missing or differs from what was indexed."""
+    """Return the event that an index entry points to; None if the event is missing or differs from what was indexed."""
     name, version, status = row[14:]
     try:
         event = require_intact(Event(name, *row[:14]))
@@ -302,7 +302,7 @@ _READABLE = ("schema_migrations", "projects", "streams", "events", "payloads", "
 
 
 def let_in(access: PostgresAccess, role: str, right: Right) -> None:
-    """Grant an existing role a right in the project of this address; requires the owner of the schema."""
+    """Grant an existing role a right in the project at this address; requires the owner of the schema."""
     access.doing(lambda connection: _let_in(access, connection, role, right))
 
 
@@ -391,7 +391,7 @@ def _isolation(store: ReadablePostgres) -> StoreCheck:
 
 
 def _clock(store: ReadablePostgres) -> StoreCheck:
-    """Compare the clocks, with a precision of half the round trip."""
+    """Compare the clocks, with a precision of half the round-trip time."""
     before = time.time()
     (at_server,) = store.access.one("SELECT extract(epoch FROM clock_timestamp())::float8")
     after = time.time()

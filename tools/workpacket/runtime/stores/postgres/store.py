@@ -2,11 +2,11 @@
 
 An append is one statement, one round trip, one transaction: the events are hashed here on the last head that this
 process saw, and the function `append_1` accepts them if that is still the head. If not, it returns the head, and the
-events are hashed again; with a single writer, that happens once per run. Only the server's clock decides.
+events are hashed again; with a single writer, that happens once per run. Only the server's clock counts.
 
 Arrays are passed as text in PostgreSQL's syntax, because a driver passes strings on at no cost. An append has eight
 arrays, mostly of one value. Adapting them one by one takes longer than the rest of the call, and a driver that inspects
-the values prepares a new statement for each mixture of nulls and texts.
+the values prepares a new statement for each mixture of nulls and strings.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from workpacket.runtime.stores.postgres.reader import News, ReadablePostgres
 
 
 def text_array(values: Iterable[str | None]) -> str:
-    """Return the array as text; its values are text, or anything whose text PostgreSQL can read."""
+    """Return the array as text; its values are strings, or anything whose text form PostgreSQL can read."""
     return "{" + ",".join(["NULL" if value is None else _quoted(value) for value in values]) + "}"
 
 
@@ -116,12 +116,12 @@ class QueueingPostgres(ReadablePostgres):
 
 
 def claimed(row: Row) -> ClaimedJob | None:
-    """Return the job of a row, which is a row of nulls if there was none."""
+    """Return the job in a row; the row consists of nulls if there was no job."""
     return None if row[0] is None else ClaimedJob(*row)
 
 
 class PostgresStore(QueueingPostgres):
-    """The writing half; `ReadablePostgres` is the reading half, `QueueingPostgres` the queue."""
+    """The writing half; `ReadablePostgres` is the reading half, and `QueueingPostgres` is the queue."""
 
     def __init__(self, url: str, *, patience: float = 30.0, connections: int = 8) -> None:
         self._heads: dict[str, tuple[int, str]] = {}
@@ -135,7 +135,7 @@ class PostgresStore(QueueingPostgres):
     def append_last(
         self, request: Append, job: int, queue: str, holder: str, seconds: float | None
     ) -> tuple[Appended, ClaimedJob | None]:
-        """Return the result of an append that finishes a job, and the next job, claimed with it."""
+        """Return the result of an append that finishes a job, and the next job, claimed in the same call."""
         appended, row = self._append(request, _APPEND_LAST, (job, queue, holder, seconds))
         return appended, claimed(row)
 
@@ -213,7 +213,7 @@ class PostgresStore(QueueingPostgres):
 
     @staticmethod
     def _refuse(request: Append, answer: _Answer) -> None:
-        """Raise the refusal by the rules that all stores share."""
+        """Raise the refusal according to the rules that all stores share."""
         if answer.outcome == "removed":
             raise name_was_used(request.stream)
         if answer.outcome == "gap":

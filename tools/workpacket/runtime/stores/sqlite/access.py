@@ -1,9 +1,9 @@
 """One handle on one database file: opening it safely, and the two ways of using it.
 
 `reading` and `writing` are the only ways to reach the connection. Both refuse a handle that was poisoned by a storage
-error or carried across a fork, and both convert each failure of SQLite to a code that says what the user can do about
-it. `writing` is one transaction under the write lock: durable when it exits, undone when it exits with an exception.
-They are classes instead of generators because they are on the hot path.
+error or carried across a fork, and both convert each SQLite failure to a code that says what the user can do about it.
+`writing` is one transaction under the write lock: durable when it exits, undone when it exits with an exception. They
+are classes instead of generators because they are on the hot path.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ FAILURES = (sqlite3.Error, UnicodeDecodeError)
 
 
 def code_of(error: sqlite3.Error | UnicodeDecodeError) -> str:
-    """Return the stop reason for a failure of SQLite."""
+    """Return the stop reason for an SQLite failure."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     if code == _NO_ROOM_TO_OPEN:
         return "disk_full"
@@ -178,7 +178,8 @@ class Access:
                 self.side.set_anchor(last or 0)
 
     def acknowledged_and_gone(self) -> str:
-        """Return what the side file says was acknowledged but the database lacks; '' if nothing is missing."""
+        """Return what was acknowledged according to the side file but is missing from the database; '' if nothing is
+        missing."""
         anchor = self.side.anchor() or 0
         stream, version = anchor >> STREAM_SHIFT, anchor & LARGEST_VERSION
         if stream == 0:  # nothing was acknowledged yet, or only before events had places
@@ -212,7 +213,7 @@ class Access:
             )
 
     def require_in_place(self) -> None:
-        """Refuse to acknowledge any more writes if the files are no longer at their paths."""
+        """Refuse to acknowledge any further writes if the files are no longer at their paths."""
         missing = self.whereabouts.missing()
         if missing:
             self._poison = missing
@@ -222,7 +223,7 @@ class Access:
             )
 
     def translated(self, error: sqlite3.Error | UnicodeDecodeError) -> RuntimeFault:
-        """Translate a failure of SQLite into a code that says what the user can do about it."""
+        """Translate an SQLite failure into a code that says what the user can do about it."""
         code = code_of(error)
         place = f"{self.path}: {error}"
         if code == "storage_failed":
@@ -311,7 +312,7 @@ class Writing:
 
 
 def empty_log(access: Access) -> None:
-    """Copy the whole write-ahead log into the database and empty it. A concurrent reader may prevent it."""
+    """Copy the whole write-ahead log into the database and empty it. A concurrent reader may prevent this."""
     with access.reading as db:
         access.side.lock(access.timeout)
         try:
