@@ -448,7 +448,7 @@ _NOT_COVERED = frozenset({"envelope", "at"})
 
 class JudgedAnswer(NamedTuple):
     """The result of verifying an answer. Unless refused, the answer counts as given by `signer` or, if that is '', by
-    whoever it claims.
+    the person it claims to come from.
 
     `nonce` occurs in one signature only: an answer that was withdrawn cannot be replayed.
     """

@@ -282,8 +282,8 @@ class CheckpointEmitter:
 
 @dataclass(slots=True)
 class ResumeMiddleware:
-    """The first layer. It sets `context.cursor` if there is a checkpoint to continue from; otherwise the step begins
-    anew.
+    """The first layer. It sets `context.cursor` if there is a checkpoint to continue from; otherwise the step starts
+    over.
 
     `ask` puts a question to a person, by default at the terminal; with None, no one is asked.
     """

@@ -412,8 +412,8 @@ class History:
             self.spent |= {checkpoint.retry_token for _, checkpoint in self.checkpoints}
 
     def wanted(self, token: str) -> StepCheckpoint | None:
-        """Return the checkpoint to continue from; None if the step must begin anew. If a token is given, a step never
-        begins anew."""
+        """Return the checkpoint to continue from; None if the step must start over. If a token is given, a step never
+        starts over."""
         if token:
             self.require_unspent(token)
             found = next((pair for pair in reversed(self.checkpoints) if pair[1].retry_token == token), None)
