@@ -21,7 +21,7 @@ DESCRIPTION = """\
 Measure the rows of the benchmark and print them as a table.
 
 Exit status: 0 all rows were measured, and with --compare none is slower;
-1 a row is slower, or could not be measured; 2 wrong arguments.
+1 a row is slower, could not be measured, or missed a target that it must meet; 2 wrong arguments.
 Without --only, peers that cannot be installed or do not end are named and do not count.
 """
 
@@ -48,7 +48,7 @@ class Outcome:
             print(f"\n{told}: {', '.join(names)}")
         if self._path is not None:
             print(f"\nsaved to {self._path}")
-        return FAILED if {"slower", "not measured"} & self._names.keys() else OK
+        return FAILED if {"slower", "not measured", "missed"} & self._names.keys() else OK
 
 
 def main(
@@ -100,7 +100,8 @@ def measure(scratch: Path, sources: Path, rows: Sequence[Row], outcome: Outcome,
             done[row.name] = found = measured(row, side, done.get(row.floor))
             report.print_measured(found)
             left_out = "left out" if every and row.kind == "peer" else "not measured"
-            outcome.add(report.measured_as_json(found), told=left_out if found.missing else "")
+            missed = "missed" if row.must and found.verdict == "missed" else ""
+            outcome.add(report.measured_as_json(found), told=left_out if found.missing else missed)
 
 
 def compare(scratch: Path, sources: Path, rows: Sequence[Row], outcome: Outcome, options: argparse.Namespace) -> None:

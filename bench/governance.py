@@ -157,9 +157,22 @@ def looks(count: int, target: int) -> Iterator[Row]:
 
 
 def guarding(count: int, target: int) -> Row:
-    """Ask whether a path may be written that no packet covers, as the hook of an agent does before each write."""
-    words = ("guard", "outside/of/all.py", "--as", "agent")
-    return Row(f"guard-{count}-warm", command(*words, within=_governed(count), statuses=(0, 3)), f"{target}", PYTHON)
+    """Have a write refused that no packet covers, as an agent's hook does, where the policy asks for a packet."""
+
+    def within(side: Side) -> Path:
+        return side.made(f"guarded-{count}", lambda root: _write_guarded(root, count))
+
+    refused = command("guard", "outside/of/all.py", "--as", "agent", within=within, statuses=(3,))
+    return Row(f"guard-{count}-warm", refused, f"{target} CPU", PYTHON, repeats=15, must=count <= 1000)
+
+
+def _write_guarded(root: Path, count: int) -> Path:
+    policy = root / ".GOV/policy/policy.toml"
+    policy.parent.mkdir(parents=True)
+    policy.write_text('[coverage]\nmode = "required"\n', "utf-8")
+    write_governed(root, count)
+    wait_until_at_rest(root)
+    return root
 
 
 def claim(count: int, target: int) -> Row:

@@ -21,7 +21,9 @@ class Row:
     """`target` is the goal: milliseconds of wall-clock time (`30`), of processor time (`150 CPU`), or a multiple of the
     wall-clock time of the floor (`3x`), or of processor time beyond that of the floor (`12 CPU more`), megabytes
     (`400 MB`), or the most tokens that an agent reads for a packet (`6000 tokens`).
-    `floor` names the row that this one is compared with."""
+    `floor` names the row that this one is compared with. If the row `must` meet its target, the benchmark fails when it
+    does not.
+    """
 
     name: str
     prepare: Callable[[Side], Sampler]
@@ -29,6 +31,7 @@ class Row:
     floor: str = ""
     kind: Literal["ours", "floor", "peer"] = "ours"
     repeats: int = 9
+    must: bool = False
 
 
 @dataclass(frozen=True, slots=True)

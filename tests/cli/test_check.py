@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.commands import STUB, STUB_PATH, Commands
+from rules.canonical import PACKET
 from workpacket.shell import cache
 
 OLD = STUB.replace("2026-03-01T00:00:00Z", "2026-03-01")
@@ -38,10 +39,31 @@ def test_a_finding_shows_line_column_and_caret(commands: Commands) -> None:
 
 
 def test_old_forms_are_warnings_and_errors_when_strict(commands: Commands) -> None:
-    commands.write(STUB_PATH, OLD)
+    commands.write(STUB_PATH, STUB.replace("STUB (NOT READY FOR DEV)", "STUB (not ready)"))
     assert commands("check", STUB_PATH).status == 0
     assert commands("check", STUB_PATH, "--fail-on", "warning").status == 1
     assert commands("check", STUB_PATH, "--profile", "strict").status == 1
+
+
+def test_superseded_packets_are_not_changed_any_more_so_nothing_in_them_is_an_error(commands: Commands) -> None:
+    path, text = ".GOV/task_packets/WP-1-Parser-v1.md", PACKET
+    id_line = "- BASE_WP_ID: WP-1-Parser\n"
+    status = next(line for line in text.splitlines() if line.startswith("- **Status:**"))
+    assert id_line in text
+    live = text.replace(id_line, "- BASE_WP_ID: WP-1-Parser (stable ID without -vN)\n")
+    superseded = live.replace(status, "- **Status:** Superseded")
+
+    def severities() -> dict[str, str]:
+        found = json.loads(commands("check", "--format", "json").out)["findings"]
+        return {one["code"]: one["severity"] for one in found}
+
+    commands.write(path, live)
+    assert severities()["hint_text_left"] == "error"
+    commands.write(path, superseded)
+    assert severities()["hint_text_left"] == "warning"
+    # What could hide something from its readers is still an error.
+    commands.write(path, superseded + "\x00\n")
+    assert severities()["control_character"] == "error"
 
 
 def test_a_file_that_cannot_be_read_is_a_finding_of_its_own(commands: Commands) -> None:
@@ -435,12 +457,12 @@ def test_the_text_of_an_editor_is_checked_in_the_place_of_its_file(
         shown = commands("check", *words)
         return shown.status, shown.out
 
-    status, out = typed(OLD, "--stdin-filename", STUB_PATH, "--profile", "strict")
+    status, out = typed(OLD, "--stdin-filename", STUB_PATH, "--fail-on", "warning")
     assert status == 1
     assert "date_only" in out
     assert "6 | - CREATED_AT: 2026-03-01" in out
     assert typed(STUB, "--stdin-filename", STUB_PATH)[0] == 0
-    assert typed(OLD, "--stdin-filename", "notes.md", "--kind", "stub", "--profile", "strict")[0] == 1
+    assert typed(OLD, "--stdin-filename", "notes.md", "--kind", "stub", "--fail-on", "warning")[0] == 1
     assert typed(OLD, "--stdin-filename", "notes.md")[0] != 0
     assert typed(OLD, "--stdin-filename", STUB_PATH, "--fix")[0] == 2
     assert (commands.root / STUB_PATH).read_text() == STUB

@@ -6,17 +6,21 @@ import asyncio
 import builtins
 import json
 import os
+import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import mcp_types as types
 import pytest
+from jsonschema import Draft202012Validator
 from mcp import Client, StdioServerParameters
 
 from cli.commands import Commands
 from git.scratch import git
-from workpacket.cli.mcp import PROMPTS, RESOURCES, TOOLS
+from workpacket.cli.mcp import PROMPTS, RESOURCES, TOOLS, output_schema
 from workpacket.cli.mcp_server import AgentServer
 
 pytestmark = pytest.mark.share(4)
@@ -183,3 +187,116 @@ def test_without_the_extra_the_command_says_how_to_install_it(
     said = commands("mcp")
     assert "workpacket[mcp]" in said.err
     assert "extra_missing" in said.err
+
+
+# --- what the answers look like ---
+
+
+@pytest.mark.long
+def test_every_answer_of_a_tool_fits_the_schema_that_the_tool_lists(root: Path) -> None:
+    async def story(client: Any) -> None:
+        schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+        assert "common.schema.json" not in json.dumps(schemas)  # a client fetches nothing
+        (root / "src/greeting").write_text("hello\n", "utf-8")
+        calls: list[tuple[str, dict[str, Any], bool]] = [
+            ("next", {}, True), ("show", {"id": NAME}, True), ("why", {"id": NAME}, True),
+            ("search", {"words": ["hello"]}, True), ("start", {"id": "WP-1-Missing-v1"}, False),
+            ("done", {"id": NAME}, False), ("start", {"id": NAME}, True), ("show", {"id": NAME}, True),
+            ("note", {"id": NAME, "text": "Begun."}, True), ("done", {"id": NAME}, False),
+            ("verdict", {"id": NAME, "verdict": "PASS"}, False), ("why", {"id": NAME}, True),
+        ]  # fmt: skip
+        for name, given, good in calls:
+            result = await client.call_tool(name, given)
+            assert result.is_error is not good, text_of(result)
+            Draft202012Validator(schemas[name]).validate(result.structured_content)
+        commit(root)
+        for name, given in (("done", {"id": NAME}), ("show", {"id": NAME}), ("verdict", {"id": NAME, "verdict": "X"})):
+            result = await client.call_tool(name, given)
+            if result.structured_content is not None:
+                Draft202012Validator(schemas[name]).validate(result.structured_content)
+
+    talk(root, story, "--as", "coder")
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_the_schema_of_an_answer_is_strict(name: str) -> None:
+    schema = output_schema(name)
+    Draft202012Validator.check_schema(schema)
+    made = {"ok": True, "exit_code": 0, "findings": [], "data": {"invented": 1}}
+    assert list(Draft202012Validator(schema).iter_errors(made))
+
+
+def test_ids_headings_and_codes_are_completed_and_a_section_of_the_specification_is_read(root: Path) -> None:
+    async def story(client: Any) -> None:
+        async def completed(uri: str, name: str, value: str) -> list[str]:
+            found = await client.complete(
+                types.ResourceTemplateReference(uri=uri), argument={"name": name, "value": value}
+            )
+            return list(found.completion.values)
+
+        assert await completed("workpacket://packet/{id}", "id", "wp-1-gr") == [NAME]
+        assert await completed("workpacket://anchor/{heading}", "heading", "") == ["Greet the user"]
+        assert "wrong_lane" in await completed("workpacket://code/{code}", "code", "wrong")
+        (section,) = (await client.read_resource("workpacket://anchor/Greet%20the%20user")).contents
+        read = json.loads(section.text)
+        assert "It greets." in read["sections"][0]["text"]
+        assert read["rests"][0]["packet"] == NAME
+
+    talk(root, story)
+
+
+# --- several callers at once, and callers that go away ---
+
+
+def test_every_command_knows_for_whom_it_runs(root: Path) -> None:
+    answer = asyncio.run(AgentServer(("--as", "coder"), ()).run(["prime"], ()))
+    assert answer["data"]["actor"] == "coder"
+
+
+@pytest.mark.long
+def test_of_ten_calls_at_once_one_starts_the_packet(root: Path) -> None:
+    async def play() -> list[Any]:
+        server = AgentServer(("--as", "coder"), ("--commit",))
+        return await asyncio.gather(*(server.call("start", {"id": NAME}) for _ in range(10)))
+
+    results = asyncio.run(play())
+    assert all("internal_error" not in text_of(result) for result in results)
+    assert any(not result.is_error for result in results)
+    claims = [json.loads(path.read_bytes()) for path in (root / ".GOV/log" / NAME).iterdir()]
+    assert [event["type"] for event in claims].count("claimed") == 1
+
+
+@pytest.mark.long
+def test_when_the_client_is_gone_nothing_goes_on_running(root: Path) -> None:
+    async def start(client: Any) -> None:
+        started = await client.call_tool("start", {"id": NAME})
+        assert not started.is_error, text_of(started)
+
+    talk(root, start, "--commit")
+    mark = root / "running"
+    (root / "src/greeting").write_text("hello\n", "utf-8")
+    commit(root)
+    program = f"import os, time; open({str(mark)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    (root / "wait.py").write_text(program, "utf-8")
+    command = [sys.executable, "-m", "workpacket", "mcp"]
+    with subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        assert process.stdin is not None
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        given = {"name": "done", "arguments": {"id": NAME, "prove": [f"1={sys.executable} {root / 'wait.py'}"]}}
+        for message in (
+            {"id": 1, "method": "initialize", "params": hello},
+            {"method": "notifications/initialized"},
+            {"id": 2, "method": "tools/call", "params": given},
+        ):
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        process.stdin.flush()
+        until = time.monotonic() + 30
+        while not mark.exists() and time.monotonic() < until:
+            time.sleep(0.1)
+        process.stdin.close()
+        process.wait(30)
+    if mark.exists():
+        proof = Path("/proc") / mark.read_text("utf-8")
+        while proof.exists() and time.monotonic() < until + 10:
+            time.sleep(0.1)
+        assert not proof.exists()

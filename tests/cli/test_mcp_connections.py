@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import httpx2
@@ -265,3 +266,25 @@ def test_a_client_that_shows_no_pages_is_refused_with_the_command(signed: Signed
     begin(signed, home)
     answer = asyncio.run(mcp_server.AgentServer((), ()).call("start", {"id": SIGNED}))
     assert "workpacket approve" in answer.content[0].text  # type: ignore[union-attr]
+
+
+def test_a_client_that_never_answers_leaves_one_page(signed: Signed, home: Path) -> None:
+    begin(signed, home)
+    capabilities = SimpleNamespace(elicitation=SimpleNamespace(url=object()))
+    context: Any = SimpleNamespace(
+        protocol_version="2026-07-28", session=SimpleNamespace(client_capabilities=capabilities)
+    )
+
+    async def play() -> None:
+        server = mcp_server.AgentServer((), ())
+        params = types.CallToolRequestParams(name="start", arguments={"id": SIGNED})
+        pages = []
+        for _ in range(4):
+            answer = await server.call_tool(context, params)
+            assert isinstance(answer, types.InputRequiredResult)
+            pages += [touch.process for touch in server._touches.values()]
+            assert [page.returncode is None for page in pages].count(True) == 1
+        await server.close()
+        assert all(page.returncode is not None for page in pages)
+
+    asyncio.run(play())

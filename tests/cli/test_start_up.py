@@ -112,3 +112,21 @@ def test_a_command_that_ends_is_not_searched_for_garbage() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     found = subprocess.run([sys.executable, "-c", script], env=environment, check=True, capture_output=True, text=True)
     assert found.stdout.splitlines()[-1] == "True"
+
+
+def test_a_refusal_of_the_guard_from_the_cache_imports_no_rules(commands: Commands) -> None:
+    commands.write(".GOV/policy/policy.toml", '[coverage]\nmode = "required"\n')
+    commands.write(STUB_PATH, STUB)
+    subprocess.run(["git", "add", "-A"], cwd=commands.root, check=True)
+    subprocess.run(["git", "commit", "-qm", "governed"], cwd=commands.root, check=True)
+    script = "import workpacket.shell.cache as r, sys; r.RACY_NS = -10**18\n"
+    script += "from workpacket.cli.main import main\nsys.exit(main(sys.argv[1:]))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    words = ["guard", "lib/a.py", "--as", "agent"]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words], cwd=commands.root, env=environment, check=False, capture_output=True
+    )
+    assert done.returncode == 3, done.stderr
+    modules = imported(commands, *words)
+    assert {"workpacket.lifecycle.gates", "workpacket.documents.document", "hashlib", "jsonschema"} & modules == set()
+    assert len([name for name in modules if name.startswith("workpacket.")]) <= 40

@@ -12,9 +12,8 @@ import pytest
 
 from cli.commands import Commands
 from workpacket.cli.overview import _headed
-from workpacket.cli.packet_command import unmet_lines
 from workpacket.problem import Problem
-from workpacket.report.terminal import Style
+from workpacket.report.terminal import Style, unmet_lines
 
 WP = "WP-1-Parser-v1"
 

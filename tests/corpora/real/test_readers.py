@@ -4,7 +4,9 @@ Each sheet has one real defect a line: the beginning of the file's SHA-256, its 
 kind, whether `check` found it before the rules that were written for the others, whether it finds it now, and the codes
 that say so. Cosmetic defects are left out. Most of those that are not found contradict the meaning of a sentence.
 `second_reader.tsv` has forty documents, judged by hand; `third_reader.tsv` has 37 others, 33 of them with defects, and
-the defects in a few words.
+the defects in a few words. One of its defects, two signatures of two acts, is none to the reader who came later.
+`fourth_reader.tsv` was written by a reader who had neither the code nor `docs` and did not run `check`. It also has
+defects that only who understands the work can find, such as a criterion that cannot fail; few of those are found.
 """
 
 from __future__ import annotations
@@ -21,7 +23,16 @@ from corpora.real.test_real_documents import all_findings
 # Errors under `strict`, drawn by seed, at most four of a code: is each what it says, and an error? The two that are
 # arguable became warnings.
 ERRORS = "errors"
-SHEETS = {"second_reader": (85, 149, 191), "third_reader": (103, 128, 146)}
+# The same, judged by a reader who had neither the code nor `docs`. Most of what was arguable to them became a warning;
+# `now` is the severity, `joined` if it is part of another finding, and empty if it is not reported any more.
+ERRORS_OF_A_STRANGER = "errors_blind"
+SHEETS = {"second_reader": (85, 149, 191), "third_reader": (103, 127, 146), "fourth_reader": (79, 94, 204)}
+
+# What is wrong between two files is reported at one of them, and a reader may have noted it at the other.
+OF_TWO_FILES = {
+    *("work_on_no_board", "registry_board_stale", "registry_packet_on_no_board", "stub_without_row"),
+    *("status_contradicts_board", "refinement_other_version", "batch_status_drift"),
+}
 
 
 def defects(name: str) -> list[dict[str, str]]:
@@ -47,9 +58,8 @@ def test_what_was_found_in_these_documents_is_found_again(name: str, laid_out: P
         codes[digests[one.path]].add(one.code)
     rows = defects(name)
     found = [row for row in rows if row["now"] == "yes" and row["file"] in codes]
-    assert len(found) > len(rows) / 2
-    # A packet that is on no board is reported at the packet, not at the registry.
-    here = [row for row in found if row["codes"] != "work_on_no_board"]
+    assert len(found) > sum(row["now"] == "yes" for row in rows) / 2
+    here = [row for row in found if row["codes"] not in OF_TWO_FILES]
     assert [row for row in here if not set(row["codes"].split()) & codes[row["file"]]] == []
 
 
@@ -57,3 +67,27 @@ def test_the_errors_that_were_read_are_true() -> None:
     verdicts = Counter(row["verdict"] for row in defects(ERRORS))
     assert verdicts["true"] / verdicts.total() >= 0.98
     assert verdicts == {"true": 148, "arguable": 2}
+
+
+def test_what_is_not_true_to_a_stranger_is_seldom_an_error() -> None:
+    rows = defects(ERRORS_OF_A_STRANGER)
+    assert Counter(row["verdict"] for row in rows) == {"true": 74, "arguable": 51, "false": 5}
+    assert Counter(row["verdict"] for row in rows if row["now"] == "error") == {"true": 57, "arguable": 6, "false": 3}
+
+
+def test_the_findings_of_that_sheet_have_the_severity_that_it_says(laid_out: Path) -> None:
+    digests: dict[str, str] = {}
+    found: dict[tuple[str, int, str], str] = {}
+    for one in all_findings(laid_out, "strict"):
+        if one.path not in digests:
+            digests[one.path] = sha256((laid_out / one.path).read_bytes()).hexdigest()[:12]
+        found[digests[one.path], one.line, one.code] = one.severity
+    known = {file for file, *_ in found}
+    rows = [row for row in defects(ERRORS_OF_A_STRANGER) if row["now"] in {"error", "warning"} and row["file"] in known]
+    other = {"specification_missing": "specification_elsewhere"}
+    wrong = [
+        row
+        for row in rows
+        if found.get((row["file"], int(row["line"]), other.get(row["code"], row["code"]))) != row["now"]
+    ]
+    assert wrong == []

@@ -36,10 +36,10 @@ from workpacket.ledger.fold import SETS_CONTRACT, PacketState, fold
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.contract import DEMAND, provable
 from workpacket.lifecycle.facts import PacketFacts
-from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.proofs import Evidence, evidence_of, evidence_rows, latest_evidence, proofs_named, same
 from workpacket.lifecycle.review import Report, is_vouched_for, report_of
+from workpacket.lifecycle.scope import outside
 from workpacket.lifecycle.starter_documents import STILL_TO_WRITE
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import lane_of_token

@@ -13,9 +13,11 @@ import json
 import os
 import sys
 import time
+from typing import NamedTuple
 
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.lifecycle.guard import GuardRules, PathDecision, as_text, decide, from_text
+from workpacket.git.discovery import STEERING_VARIABLES
+from workpacket.lifecycle.scope import GuardRules, PathDecision, as_text, decide, from_text
 from workpacket.model import exits
 from workpacket.model.layout import APPEND_ONLY_FOLDERS, GOVERNANCE_FOLDER
 from workpacket.problem import WorkpacketError
@@ -30,6 +32,13 @@ if TYPE_CHECKING:
     Judge: TypeAlias = Callable[[str], PathDecision]
 
 _FAILED: Final = 1
+
+
+class RootDecision(NamedTuple):
+    """A decision of the repository with this root."""
+
+    root: str
+    decision: PathDecision
 
 
 class Agent:
@@ -148,7 +157,7 @@ def _tell(arguments: Arguments, decisions: Sequence[PathDecision]) -> int:
         if one.refused is None:
             print(f"{escape(one.path)} may be written: {escape(one.why)}")
     if refused:
-        from workpacket.cli.packet_command import unmet_lines
+        from workpacket.report.terminal import unmet_lines
 
         count = "1 path" if len(refused) == 1 else f"{len(refused)} paths"
         style = arguments.style(sys.stderr)
@@ -188,14 +197,49 @@ def _in_a_sentence(decision: PathDecision) -> str:
 
 def _named(words: Sequence[str], folder: str, name: str) -> list[PathDecision]:
     """Judge paths as given to a program in this folder; if a path has several names, the first refused one counts."""
+    for variable in STEERING_VARIABLES:  # the path says which repositories judge it
+        os.environ.pop(variable, None)
     found = []
     judges: dict[str, Judge] = {}
     for word in words:
         decisions = [one for place in _places(folder, word) for one in _judged(place, name, judges)]
-        refused = [one for one in decisions if one.refused is not None]
-        elsewhere = PathDecision(word, "", "no governed repository contains it", None)
-        found.append((refused or decisions or [elsewhere])[0])
+        found.append((word, decisions))
+    ignored = _ignored([one for _, decisions in found for one in decisions])
+    return [_first_refused(word, [ignored.get(one, one.decision) for one in decisions]) for word, decisions in found]
+
+
+def _first_refused(word: str, decisions: Sequence[PathDecision]) -> PathDecision:
+    refused = [one for one in decisions if one.refused is not None]
+    elsewhere = PathDecision(word, "", "no governed repository contains it", None)
+    return (refused or decisions or [elsewhere])[0]
+
+
+def _ignored(judged: Sequence[RootDecision]) -> dict[RootDecision, PathDecision]:
+    """Return the refused paths that git ignores: an ignored file does not land, so that it needs no packet."""
+    asked: dict[str, dict[str, list[RootDecision]]] = {}
+    for one in judged:
+        if one.decision.refused is not None and one.decision.refused.code != "path_protected":
+            asked.setdefault(one.root, {}).setdefault(one.decision.path, []).append(one)
+    found: dict[RootDecision, PathDecision] = {}
+    for root, paths in asked.items():
+        for path in _ignored_by_git(root, list(paths)):
+            free = PathDecision(path, "", "git ignores it, so it does not land", None)
+            found |= dict.fromkeys(paths[path], free)
     return found
+
+
+def _ignored_by_git(root: str, paths: list[str]) -> list[str]:
+    """Return the untracked paths that git ignores. If git cannot tell, as of a path behind a link, there are none."""
+    from workpacket.git.run import run_git
+
+    # This command of git does not know the setting, and "./" says the same: the path is not a pattern.
+    names, environment = [f"./{path}" for path in paths], {"GIT_LITERAL_PATHSPECS": "0"}
+    if len(names) == 1:  # without an input, git is started in less time
+        answer = run_git(root, "check-ignore", "-q", "--", names[0], check=False, environment=environment)
+        return paths if answer.status == 0 else []
+    given = "\0".join(names).encode(errors="surrogateescape")
+    answer = run_git(root, "check-ignore", "-z", "--stdin", stdin=given, check=False, environment=environment)
+    return [name[2:] for name in answer.text.split("\0")[:-1]] if answer.status == 0 else []
 
 
 def _places(folder: str, word: str) -> list[str]:
@@ -214,15 +258,14 @@ def _places(folder: str, word: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _judged(place: str, name: str, judges: dict[str, Judge]) -> Iterator[PathDecision]:
+def _judged(place: str, name: str, judges: dict[str, Judge]) -> Iterator[RootDecision]:
     """Judge an absolute path by each governed repository around it, under each of its names there."""
     root = os.path.dirname(place)
     while True:
         if os.path.isdir(os.path.join(root, GOVERNANCE_FOLDER)) and os.path.exists(os.path.join(root, ".git")):
             judge = judges.get(root) or judges.setdefault(root, _judge(root, name))
             path = os.path.relpath(place, root).replace(os.sep, "/")
-            yield judge(path)
-            yield from map(judge, _other_names(root, path))
+            yield from (RootDecision(root, judge(known)) for known in (path, *_other_names(root, path)))
         if os.path.dirname(root) == root:
             return
         root = os.path.dirname(root)
@@ -253,11 +296,11 @@ def _judge(root: str, name: str) -> Judge:
     from pathlib import Path
 
     from workpacket.git.repository import find_repository
-    from workpacket.shell.actor import acting, moment
+    from workpacket.shell.actor import moment, name_of_actor
 
     repository = find_repository(Path(root))
     rules = _rules(repository)
-    actor = acting(repository, name).id
+    actor = name_of_actor(repository, name)
     now = moment().now
     return lambda path: decide(path, actor, rules, now)
 
@@ -287,15 +330,18 @@ def _rules(repository: Repository) -> GuardRules:
 def _gathered(repository: Repository) -> GuardRules:
     from workpacket.cli.read_only import NOBODY
     from workpacket.documents.spec_pointer import specification_places
+    from workpacket.git.repository import head_commit
     from workpacket.lifecycle.contract_drift import contract_unmet
     from workpacket.lifecycle.coverage import stated_scope
-    from workpacket.lifecycle.guard import Guarded
+    from workpacket.lifecycle.scope import Guarded, pattern_of
     from workpacket.lifecycle.transitions import forward_command
     from workpacket.model.lanes import OVER
     from workpacket.model.layout import SPEC_POINTER
     from workpacket.shell.governing.execution import gather
 
     facts = gather(repository, None, NOBODY)
+    if head_commit(repository) is None:  # no policy is in force before the first commit
+        return GuardRules((), None, ())
     packets = []
     for name, packet in sorted(facts.packets.items()):
         document = packet.packet or packet.stub if packet.lane and packet.lane not in OVER else None
@@ -311,7 +357,7 @@ def _gathered(repository: Repository) -> GuardRules:
                 forward_command(name, packet.lane, facts.policy.lanes, light=packet.light),
                 lease.holder if lease is not None else "",
                 lease.expires_at if lease is not None else "",
-                scope.entries,
+                tuple(filter(None, map(pattern_of, scope.entries))),
                 scope.until.isoformat() if scope.until is not None else "",
                 drift,
             )
@@ -332,7 +378,7 @@ def _changes(arguments: Arguments) -> list[PathDecision]:
 
     repository = here()
     if arguments.flag("staged"):
-        wanted = ["--cached"]
+        wanted = [["--cached"], *(["--cached", parent] for parent in _merged(repository))]
     else:
         from workpacket.git.repository import merge_base
 
@@ -344,12 +390,25 @@ def _changes(arguments: Arguments) -> list[PathDecision]:
                 f"{base} and HEAD have no common ancestor",
                 hint="git fetch, then name another revision",
             )
-        wanted = [begun]
-    answer = run_git(repository.root, "diff", "--name-status", "--no-renames", "-z", *wanted)
-    fields = answer.text.split("\0")[:-1]
-    changed = list(zip(fields[::2], fields[1::2], strict=True))
-    paths = [path for kind, path in changed if not _is_entry(kind, path)]
+        wanted = [[begun]]
+    changed: dict[str, str] = {}
+    for number, against in enumerate(wanted):
+        answer = run_git(repository.root, "diff", "--name-status", "--no-renames", "-z", *against)
+        fields = answer.text.split("\0")[:-1]
+        differing = dict(zip(fields[1::2], fields[::2], strict=True))
+        changed = {path: kind for path, kind in changed.items() if path in differing} if number else differing
+    paths = [path for path, kind in changed.items() if not _is_entry(kind, path)]
     return [*map(_judge(str(repository.root), arguments.value("as")), paths)] if paths else []
+
+
+def _merged(repository: Repository) -> list[str]:
+    """Return the commits that are being merged. What is staged as they have it was changed by others, and was judged
+    there.
+    """
+    try:
+        return repository.git_path("MERGE_HEAD").read_text("ascii").split()
+    except FileNotFoundError:
+        return []
 
 
 def _is_entry(kind: str, path: str) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from workpacket.cli.options import Arguments, Command, Option
-from workpacket.cli.packet_command import ACTING, actor_of, is_package_id, refuse, unmet_json, unmet_lines, words_of
+from workpacket.cli.packet_command import ACTING, actor_of, is_package_id, refuse, unmet_json, words_of
 from workpacket.cli.read_only import show_json
 from workpacket.documents.structured import read_front_matter
 from workpacket.documents.work_package import WorkPackage, scoped
@@ -34,7 +34,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.lanes import SATISFYING, UNJUDGED
 from workpacket.model.plan import FileChange, Plan
 from workpacket.problem import Location, Problem, WorkpacketError
-from workpacket.report.terminal import escape
+from workpacket.report.terminal import escape, unmet_lines
 from workpacket.shell.actor import moment
 from workpacket.shell.governing.execution import here
 from workpacket.shell.transactions.transaction import writing

@@ -10,12 +10,15 @@ documents, so it is marked as data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import COMMIT
 from workpacket.problem import WorkpacketError
+from workpacket.shell.package_files import schema_folder
 
 PACKET: Final = {"type": "string", "pattern": "^WP-[A-Za-z0-9.-]{1,100}$"}
 _TEXT: Final = {"type": "string", "minLength": 1, "maxLength": 2000}
@@ -149,7 +152,76 @@ RESOURCES: Final = {
 TEMPLATES: Final = {
     "workpacket://packet/{id}": ("A packet", ["show"]),
     "workpacket://code/{code}": ("What a reason code means", ["explain"]),
+    "workpacket://anchor/{heading}": (
+        "A section of the specification, and the packets that depend on it",
+        ["trace", "impact"],
+    ),
 }
+# For each part of an address: the command that knows all its values, and how to find them in the answer.
+COMPLETIONS: Final[Mapping[str, tuple[Sequence[str], Callable[[Mapping[str, Any]], Iterable[str]]]]] = {
+    "id": (["list"], lambda data: (work["id"] for work in data.get("work", ()))),
+    "heading": (["report", "requirements"], lambda data: (row["requirement"] for row in data.get("requirements", ()))),
+    "code": (["explain", "--all"], lambda data: (reason["code"] for reason in data.get("codes", ()))),
+}
+# Of use to people only; the schemas with everything are printed by `help schema commands/NAME`.
+_SAID: Final = frozenset({"title", "description", "examples", "$id", "$schema"})
+_SHARED: Final = "common.schema.json#/$defs/"
+
+
+def output_schema(name: str) -> dict[str, Any]:
+    """Return the schema of a tool's structured content: what the command of this name prints with --json."""
+    folder = os.path.join(schema_folder(), "commands")
+    own, common = (_read(os.path.join(folder, f"{one}.schema.json")) for one in (name, "common"))
+    definitions: dict[str, Any] = {}
+    data = _bundled(own, own["$defs"], common["$defs"], definitions)
+    return {
+        "type": "object",
+        "properties": {
+            "workpacket": {"type": "string"},
+            "command": {"type": "string"},
+            "ok": {"type": "boolean"},
+            "exit_code": {"type": "integer"},
+            "findings": {"type": "array", "items": {"type": "object"}},
+            "data": {key: data[key] for key in data if key != "$defs"},
+        },
+        "required": ["ok", "exit_code", "findings", "data"],
+        "$defs": definitions,
+    }
+
+
+def _read(path: str) -> dict[str, Any]:
+    with open(path, encoding="utf-8") as stream:
+        schema: dict[str, Any] = json.load(stream)
+    return schema
+
+
+def _bundled(
+    part: Any, own: Mapping[str, Any], common: Mapping[str, Any], definitions: dict[str, Any], *, named: bool = False
+) -> Any:
+    """Return a part of a schema without what only people read, and add what it refers to to the definitions. `named`:
+    the keys are names of properties.
+    """
+    if isinstance(part, list):
+        return [_bundled(one, own, common, definitions) for one in part]
+    if not isinstance(part, dict):
+        return part
+    kept = {key: value for key, value in part.items() if named or (key not in _SAID and key != "$defs")}
+    reference = kept.get("$ref")
+    if isinstance(reference, str) and not named:
+        shared = reference.startswith(_SHARED) or own is common
+        short = reference.rpartition("/")[2]
+        name, known = (f"common.{short}", common) if shared else (short, own)
+        if name not in definitions:
+            definitions[name] = {}  # a definition may refer to itself
+            definitions[name] = _bundled(known[short], known, common, definitions)
+        kept["$ref"] = f"#/$defs/{name}"
+    return {
+        key: value if key in {"$ref", "enum", "const", "required"} and not named
+        else _bundled(value, own, common, definitions, named=key in {"properties", "patternProperties"} and not named)
+        for key, value in kept.items()
+    }  # fmt: skip
+
+
 PROMPTS: Final = {
     "orchestrator": "You plan: read `next`, pick the most urgent packets, and give each to one agent. Do none of the "
     "work yourself, and never approve: ask a person.",

@@ -10,7 +10,9 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from io import TextIOWrapper
 from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
 
 import anyio
 import mcp_types as types
@@ -22,7 +24,8 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from workpacket import __version__
-from workpacket.cli.mcp import PROMPTS, RESOURCES, TEMPLATES, TOOLS
+from workpacket.cli.mcp import COMPLETIONS, PROMPTS, RESOURCES, TEMPLATES, TOOLS, output_schema
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model import exits
 from workpacket.report.tool_text import page_of
 
@@ -32,21 +35,12 @@ _INSTRUCTIONS: Final = (
     "`submit` is done. Ask a person to run any other workpacket command."
 )
 
-# What `--json` prints; `data` is described by the schema of the command.
-_OUTPUT: Final = {
-    "type": "object",
-    "properties": {
-        "command": {"type": "string"},
-        "ok": {"type": "boolean"},
-        "exit_code": {"type": "integer"},
-        "findings": {"type": "array", "items": {"type": "object"}},
-        "data": {"type": "object"},
-    },
-    "required": ["ok", "exit_code", "findings", "data"],
-}
 # Seconds between two reports of progress; and those that a cancelled command has to clean up.
 _PROGRESS: Final = 2.0
 _GRACE: Final = 3.0
+_LONGEST: Final = 200
+_LONGEST_NAME: Final = 500
+_MOST_VALUES: Final = 100
 # The first version of the protocol in which the server answers "input required" instead of asking the client itself.
 _ANSWERS: Final = "2026-07-28"
 _PAGE_SHOWN: Final = "shown only once): "
@@ -70,6 +64,8 @@ class AgentServer:
     def __init__(self, actor: Sequence[str], commit: Sequence[str]) -> None:
         self._actor = actor
         self._commit = commit
+        # Commands that only read also depend on who asks.
+        self._environment = {**os.environ, **({"WORKPACKET_ACTOR": actor[1]} if actor else {})}
         self._touches: dict[str, Touch] = {}
 
     # --- commands ---
@@ -80,7 +76,11 @@ class AgentServer:
         """Run a command, and return its answer. If the caller gives up, interrupt the command."""
         own = (*self._actor, *self._commit) if writing else ()
         command = [sys.executable, "-m", "workpacket", *before, *own, "--json", "--", *after]
-        async with await anyio.open_process(command, stdin=-3, start_new_session=True) as process:
+        try:
+            started = await anyio.open_process(command, stdin=-3, env=self._environment, start_new_session=True)
+        except OSError as error:  # for example, this folder is gone
+            return _without_answer(exits.INTERNAL, f"the command cannot be run: {error.strerror}")
+        async with started as process:
             try:
                 async with anyio.create_task_group() as tasks:
                     said: dict[str, bytes] = {}
@@ -95,9 +95,7 @@ class AgentServer:
             answer: dict[str, Any] = json.loads(said["stdout"])
         except ValueError:
             text = said["stderr"].decode(errors="replace").strip() or f"exit status {process.returncode}"
-            hint = "call the tool again; an interrupted command is first completed or undone"
-            problem = {"code": "internal_error", "message": text[-500:], "hint": hint}
-            return {"ok": False, "exit_code": process.returncode or exits.INTERNAL, "findings": [problem], "data": {}}
+            return _without_answer(process.returncode or exits.INTERNAL, text[-500:])
         return answer
 
     async def call(self, name: str, given: Mapping[str, Any], context: Context | None = None) -> types.CallToolResult:
@@ -106,12 +104,12 @@ class AgentServer:
             return _failure(f"unknown tool {name!r}; available: {', '.join(TOOLS)}")
         fault = next(iter(Draft202012Validator(tool.schema).iter_errors(given)), None)
         if fault is not None:
-            return _failure(f"{'.'.join(map(str, fault.path)) or 'the arguments'}: {fault.message[:200]}")
+            return _failure(f"{'.'.join(map(str, fault.path)) or 'the arguments'}: {_shortened(fault.message)}")
         if any("\0" in word for word in _strings(given)):
             return _failure("an argument cannot contain a NUL character")
         before, after = tool.words(given)
         answer = await self.run(before, after, writing=tool.writing, context=context)
-        text = page_of(answer, given.get("page", 1))
+        text = page_of(answer, int(given.get("page", 1)))  # JSON does not tell 1.0 from 1
         content: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
         return types.CallToolResult(content=content, structured_content=answer, is_error=not answer["ok"])
 
@@ -136,6 +134,9 @@ class AgentServer:
         result = await self.call(name, given, context)
         if not TOOLS.get(name, TOOLS["next"]).writing or not _shows_pages(context):
             return result
+        # The client did not come back to the page of an earlier call, and the port is needed.
+        for state in [state for state, one in self._touches.items() if (one.name, one.given) == (name, given)]:
+            await _end(self._touches.pop(state).process)
         touch = await self._asked(result, name, given)
         if touch is None:
             return result
@@ -200,7 +201,7 @@ class AgentServer:
                 name=name,
                 description=tool.description,
                 input_schema=tool.listed,
-                output_schema=_OUTPUT,
+                output_schema=output_schema(name),
                 annotations=types.ToolAnnotations(read_only_hint=not tool.writing, open_world_hint=False),
             )
             for name, tool in TOOLS.items()
@@ -224,16 +225,17 @@ class AgentServer:
         self, _context: object, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
-        head, _, last = uri.rpartition("/")
+        head, _, coded = uri.rpartition("/")
+        last = unquote(coded)
         found = [words for template, (_, words) in TEMPLATES.items() if template.rpartition("/")[0] == head and last]
         if uri in RESOURCES:
             answer = await self.run(RESOURCES[uri][1], ())
-        elif found and "\0" not in last:
+        elif found and "\0" not in last and len(last) <= _LONGEST_NAME:
             answer = await self.run(found[0], [last])
         else:
             raise MCPError(code=types.INVALID_PARAMS, message=f"unknown resource {uri[:200]}")
         if not answer["ok"]:
-            raise MCPError(code=types.INVALID_PARAMS, message=answer["findings"][0]["message"])
+            raise MCPError(code=types.INVALID_PARAMS, message=_shortened(answer["findings"][0]["message"]))
         text = json.dumps(answer["data"], ensure_ascii=False)
         content = types.TextResourceContents(uri=params.uri, mime_type="application/json", text=text)
         return types.ReadResourceResult(contents=[content])
@@ -250,11 +252,16 @@ class AgentServer:
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=text)])
 
     async def complete(self, _context: object, params: types.CompleteRequestParams) -> types.CompleteResult:
-        values: list[str] = []
-        if params.argument.name == "id" and "\0" not in params.argument.value:
-            answer = await self.run(["list"], [f"{params.argument.value}*"])
-            values = [work["id"] for work in answer["data"].get("work", ())]
-        return types.CompleteResult(completion=types.Completion(values=values[:100], total=len(values)))
+        """Return the ids, headings and codes that begin with what was typed."""
+        command, of = COMPLETIONS.get(params.argument.name, ((), None))
+        found: list[str] = []
+        if of is not None:
+            begun = params.argument.value.casefold()
+            known = of((await self.run(command, ()))["data"])
+            found = [value for value in dict.fromkeys(known) if value.casefold().startswith(begun)]
+        most = found[:_MOST_VALUES]
+        completion = types.Completion(values=most, total=len(found), has_more=len(most) < len(found))
+        return types.CompleteResult(completion=completion)
 
     def server(self) -> Server[Any]:
         """Return the server, not yet running."""
@@ -316,8 +323,35 @@ def _strings(value: object) -> Sequence[str]:
     return [text for item in items for text in _strings(item)]
 
 
+def _shortened(text: str) -> str:
+    """Return a complaint without most of the value that it begins with."""
+    return text if len(text) <= _LONGEST else f"{text[:40]}...{text[-100:]}"
+
+
+def _without_answer(status: int, text: str) -> dict[str, Any]:
+    hint = "call the tool again; an interrupted command is first completed or undone"
+    problem = {"code": "internal_error", "message": text, "hint": hint}
+    return {"ok": False, "exit_code": status, "findings": [problem], "data": {}}
+
+
 def _failure(text: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
+
+
+# In JSON: an escaped backslash, a character in two halves, or only one half.
+_HALVES: Final = lazy_pattern(r"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..")
+
+
+class _Lines(TextIOWrapper):
+    """Standard input, in which half a character is a replacement character. The SDK does not answer a message that
+    contains one, and a program that cuts a text after so many units sends it.
+    """
+
+    def readline(self, size: int = -1) -> str:  # type: ignore[override]  # the size has another name there
+        return _HALVES.sub(lambda found: "\\ufffd" if len(found[0]) == _ONE else found[0], super().readline(size))
+
+
+_ONE: Final = len("\\ud800")
 
 
 def serve(actor: Sequence[str], commit: Sequence[str]) -> int:
@@ -327,7 +361,8 @@ def serve(actor: Sequence[str], commit: Sequence[str]) -> int:
 
     async def run() -> None:
         try:
-            async with stdio_server() as (reading, writing):
+            lines = anyio.wrap_file(_Lines(sys.stdin.buffer, encoding="utf-8", errors="replace"))
+            async with stdio_server(lines) as (reading, writing):
                 await server.run(reading, writing, server.create_initialization_options())
         finally:
             with anyio.CancelScope(shield=True):

@@ -20,7 +20,7 @@ from workpacket.model.events import Actor
 from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, envelope_path, packet_paths
 from workpacket.model.wording import counted
 from workpacket.problem import Problem, WorkpacketError, by_remedy
-from workpacket.report.terminal import Style, escape, wrap
+from workpacket.report.terminal import escape, unmet_lines
 from workpacket.shell.actor import KINDS, acting
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import Carried, Question, carry_out, here
@@ -290,27 +290,6 @@ def refuse(arguments: Arguments, packet: str, unmet: Sequence[Problem], data: Ma
     if unmet:
         sys.stderr.write(f"next: {escape(unmet[0].hint)}\n")
     return exits.REFUSED
-
-
-def unmet_lines(unmet: Sequence[Problem], style: Style) -> list[str]:
-    """Return the conditions, grouped by the command that supplies them; each command is one line to copy, however
-    long."""
-    lines = []
-    for number, group in enumerate(by_remedy(unmet), 1):
-        first = f"  {number}. "
-        lines += [_unmet_line(one, first if one is group[0] else "", len(first), style) for one in group]
-        if group[0].hint:
-            lines.append(f"{'':{len(first)}}{style.paint(f'-> {escape(group[0].hint)}', 'help')}\n")
-    return lines
-
-
-def _unmet_line(one: Problem, number: str, indent: int, style: Style) -> str:
-    place = f" [{escape(one.path)}{f':{one.line}' if one.line else ''}]" if one.path else ""
-    room = style.columns and style.columns - indent
-    text = f"{escape(one.message)}{place} ({one.code})"
-    told = "\n".join(f"{'':{indent}}{line}" for line in (wrap(text, room) if room else [text]))
-    before, code, after = told.rpartition(one.code)
-    return f"{number or ' ' * indent}{before.lstrip()}{style.paint(code, 'code')}{after}\n"
 
 
 def unmet_json(one: Problem) -> Json:

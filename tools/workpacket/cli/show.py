@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from workpacket.cli.options import FETCH, Arguments, Command, Option, usage
-from workpacket.cli.packet_command import ACTING, is_package_id, refuse, unmet_json, unmet_lines
+from workpacket.cli.packet_command import ACTING, is_package_id, refuse, unmet_json
 from workpacket.cli.read_only import asking_files, fetch_first, output, packet_facts, show_json
 from workpacket.cli.views import compares_work_tree
 from workpacket.cli.workspace import Output
@@ -39,7 +39,7 @@ from workpacket.problem import WorkpacketError, by_remedy
 from workpacket.report.json_report import render_envelope
 from workpacket.report.packet import CriterionView, PacketView, TaskView, lines
 from workpacket.report.runs import PacketRun, linked_runs
-from workpacket.report.terminal import escape
+from workpacket.report.terminal import escape, unmet_lines
 from workpacket.shell.base import NOBODY_YET, settings_folder
 from workpacket.shell.cache import Cache
 from workpacket.shell.governing.execution import ACTIVATION, unseen_moves, verdict_question

@@ -20,6 +20,7 @@ from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import DECLARING, declared
 from workpacket.cli.read_only import all_facts, open_for_reading, show_json
 from workpacket.cli.workspace import GarbageCollectionOff, open_workspace, progress_bar
+from workpacket.documents.spec_pointer import passages_named
 from workpacket.git.objects import is_in_index
 from workpacket.ledger.log import each_event_decoded_once
 from workpacket.lifecycle.authorship import FIELDS, UNDECLARED, Declared, trailers
@@ -158,7 +159,9 @@ def _run_impact(arguments: Arguments) -> int:
     _, made = examine()
     asked = arguments.words[0]
     rows = impact(made.facts, made.traces, asked)
-    if not rows and not _is_there(place_in(asked)[0]):
+    source = made.facts.specification
+    passages = passages_named(source, asked) if source is not None else []
+    if not rows and not passages and not _is_there(place_in(asked)[0]):
         what = (
             f"{told(asked)} is not a file in this repository, and no packet depends on a file or anchor with that name"
         )
@@ -167,7 +170,12 @@ def _run_impact(arguments: Arguments) -> int:
         )
     if arguments.flag("json"):
         listed: list[Json] = [{"packet": row.packet, "lane": row.lane, "how": told(row.how)} for row in rows]
-        return show_json(arguments, {"asked": told(asked), "rests": listed})
+        sections: list[Json] = [
+            {"heading": told(one.heading), "first": one.first, "last": one.last, "text": one.text} for one in passages
+        ]
+        return show_json(arguments, {"asked": told(asked), "rests": listed, "sections": sections})
+    for one in passages:
+        print(f"{told(source.path if source is not None else '')}:{one.first}-{one.last}  {told(one.heading)}")
     for row in rows:
         print(f"{row.packet}  {row.lane or '-'}  {told(row.how)}")
     names = sorted({row.packet for row in rows})

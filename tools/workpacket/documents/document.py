@@ -333,7 +333,7 @@ KINDS: tuple[DocumentKind, ...] = (
         "spec-kitty work package",
         "WorkPackage",
         MARKDOWN,
-        (*_KEYED, "scope_paths", "work_package"),
+        (*_KEYED, "scope_paths", "work_package", "package_log"),
     ),
     DocumentKind(
         "batch_checkpoint",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
-_STEERING_VARIABLES = (
+STEERING_VARIABLES = (
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_COMMON_DIR",
@@ -44,7 +44,7 @@ class RepositoryPaths:
 
 def locate(start: str, environ: Mapping[str, str] = os.environ) -> RepositoryPaths:
     """Return the repository around `start`; raise WorkpacketError if there is none, or if it has no work tree."""
-    if any(environ.get(name) for name in _STEERING_VARIABLES):
+    if any(environ.get(name) for name in STEERING_VARIABLES):
         return _ask_git(start)
     try:
         return _read_files(os.path.realpath(start, strict=True), start)

@@ -16,18 +16,10 @@ from workpacket.documents.structured import body_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.contract_drift import terms_of
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import (
-    ACTIVATION_GATE,
-    approval_unmet,
-    is_pathlike,
-    names_one,
-    pattern_of,
-    satisfying,
-    standing_until,
-    still_unmet,
-)
+from workpacket.lifecycle.gates import ACTIVATION_GATE, approval_unmet, satisfying, standing_until, still_unmet
 from workpacket.lifecycle.moves import Answer, Draft, Planned, move
 from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.scope import is_pathlike, names_one, pattern_of
 from workpacket.lifecycle.transitions import move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent

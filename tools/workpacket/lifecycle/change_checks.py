@@ -21,8 +21,9 @@ from workpacket.documents.packet import Packet
 from workpacket.ledger.fold import LaneReplay, fold, setting_events
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.contract import is_complete
-from workpacket.lifecycle.gates import lease_held, outside
+from workpacket.lifecycle.gates import lease_held
 from workpacket.lifecycle.proofs import folded, unlike_demand
+from workpacket.lifecycle.scope import outside
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import FORKED
 from workpacket.model.events import ChangedFile, LogEvent

@@ -16,7 +16,7 @@ from typing import Final, cast
 from workpacket.documents.document import SectionSpec
 from workpacket.documents.structured import PlacedSection, StructuredDocument
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.lifecycle.gates import is_pathlike, names_one, pattern_of
+from workpacket.lifecycle.scope import is_pathlike, names_one, pattern_of
 from workpacket.model.canonical import Json, NotCanonical, canonical_bytes
 from workpacket.model.event_types import FULL_FORM, LIGHT_FORM
 from workpacket.model.ids import find_ids

@@ -16,7 +16,8 @@ from workpacket.documents.spec_pointer import passages
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.contract import ContractUnreadable, contract_of
-from workpacket.lifecycle.gates import names_one, outside, pattern_of, standing_until
+from workpacket.lifecycle.gates import standing_until
+from workpacket.lifecycle.scope import names_one, outside, pattern_of
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import GOVERNANCE_FOLDER

@@ -21,16 +21,10 @@ from workpacket.lifecycle.backlog import named_passage, specification_missing
 from workpacket.lifecycle.claims import claim_refusal, claim_unmet_of_draft, record_claim
 from workpacket.lifecycle.contract import Contract, demands_unmet, stated
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import (
-    ACTIVATION_GATE,
-    approval_asked,
-    approval_unmet,
-    pattern_of,
-    satisfying,
-    still_unmet,
-)
+from workpacket.lifecycle.gates import ACTIVATION_GATE, approval_asked, approval_unmet, satisfying, still_unmet
 from workpacket.lifecycle.moves import Answer, Draft, Planned, move
 from workpacket.lifecycle.projections import project
+from workpacket.lifecycle.scope import pattern_of
 from workpacket.lifecycle.transitions import move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM

@@ -1,11 +1,6 @@
 """The requirements of the gates. Each function returns every unmet condition, with the command that supplies it.
 
-- Scope: the files that a packet may change, according to the patterns in IN_SCOPE_PATHS. A pattern is a path; a path of
-a folder,
-  which includes everything below it; or a path with `*` (within one folder) and `**` (any folders). An entry with a
-  space in it is prose and allows nothing.
-- Terms: what an approval is for besides the bytes, such as the verdict, or the waived rule and its expiry. With the
-bytes
+- Terms: what an approval is for besides the bytes, such as the verdict, or the waived rule and its end. With the bytes
   alone, the approval of one verdict could pass for the approval of another. Terms are in the statement's `scope` with
   the paths, so they are shown, signed and compared in the same way.
 - Approvals: whether a gate is approved is decided in one place, `approvals.decide`, for signatures and plain tokens
@@ -26,12 +21,12 @@ import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import date, datetime
-from functools import cache
 from typing import Final, Literal
 
 from workpacket.approvals.fields import CLOCK_SKEW
 from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.scope import outside, pattern_of
 from workpacket.lifecycle.transitions import ADVANCED, Transition, forward_command, move_unmet, transition, transitions
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
@@ -55,48 +50,6 @@ def standing_until(scope: Iterable[str]) -> date | None:
             except ValueError:
                 return None
     return None
-
-
-def pattern_of(entry: str) -> str:
-    """Return the pattern in a list entry; '' if the entry is prose."""
-    text = entry.strip()
-    if text[:1] == "`" and "`" in text[1:]:
-        return text[1 : text.index("`", 1)].removeprefix("./")
-    head = text.partition(" (")[0].rstrip(".,;")
-    return head.removeprefix("./") if head and not any(character.isspace() for character in head) else ""
-
-
-def is_pathlike(entry: str) -> bool:
-    """Whether an entry in a stub's scope names files: quoted or not, with a folder or an extension."""
-    pattern = pattern_of(entry)
-    return bool(pattern) and ("/" in pattern or re.search(r"[\w*]\.\w+\Z", pattern) is not None)
-
-
-def names_one(entry: str) -> bool:
-    """Whether an entry is only a quoted name, such as `justfile`, without a folder or an extension."""
-    pattern = pattern_of(entry)
-    return bool(pattern) and entry.strip() == f"`{pattern}`" and not is_pathlike(entry)
-
-
-def outside(paths: Iterable[str], entries: Sequence[str], *, strict: bool = False) -> list[str]:
-    """Return the paths that no entry allows. An entry also allows everything below it; with `strict`, only an entry
-    like `a/` does. Otherwise `*.md`, which is intended for pages, would also allow everything below a folder named
-    `a.md`.
-    """
-    patterns = [_compiled(pattern, strict) for entry in entries if (pattern := pattern_of(entry))]
-    return [path for path in paths if not any(pattern.fullmatch(path) for pattern in patterns)]
-
-
-@cache
-def _compiled(pattern: str, strict: bool) -> re.Pattern[str]:
-    parts = []
-    for piece in re.split(r"(\*\*/?|\*|\?)", pattern.rstrip("/")):
-        if piece.startswith("**"):
-            parts.append("(?:.*/)?" if piece.endswith("/") else ".*")
-        else:
-            parts.append({"*": "[^/]*", "?": "[^/]"}.get(piece, re.escape(piece)))
-    below = ("/.*" if pattern.endswith("/") else "") if strict else "(?:/.*)?"
-    return re.compile("".join(parts) + below, re.DOTALL)
 
 
 TYPE_CHECKING = False

@@ -24,7 +24,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 from unicodedata import category, east_asian_width
 
-from workpacket.problem import WorkpacketError
+from workpacket.problem import Problem, WorkpacketError, by_remedy
 
 # Cc, Cs, Zl, Zp, Cf, Default_Ignorable_Code_Point and the noncharacters of Unicode 17, as ranges: the `unicodedata` of
 # an older Python does not know all of them, and importing it slows start-up. A test compares the two.
@@ -220,3 +220,24 @@ def render_failure(error: WorkpacketError, style: Style = PLAIN) -> str:
     if error.hint:
         lines.append(f"{style.paint('help:', 'help')} {escape(error.hint)}")
     return "\n".join(lines) + "\n"
+
+
+def unmet_lines(unmet: Sequence[Problem], style: Style) -> list[str]:
+    """Return the conditions, grouped by the command that supplies them; each command is one line to copy, however
+    long."""
+    lines = []
+    for number, group in enumerate(by_remedy(unmet), 1):
+        first = f"  {number}. "
+        lines += [_unmet_line(one, first if one is group[0] else "", len(first), style) for one in group]
+        if group[0].hint:
+            lines.append(f"{'':{len(first)}}{style.paint(f'-> {escape(group[0].hint)}', 'help')}\n")
+    return lines
+
+
+def _unmet_line(one: Problem, number: str, indent: int, style: Style) -> str:
+    place = f" [{escape(one.path)}{f':{one.line}' if one.line else ''}]" if one.path else ""
+    room = style.columns and style.columns - indent
+    text = f"{escape(one.message)}{place} ({one.code})"
+    told = "\n".join(f"{'':{indent}}{line}" for line in (wrap(text, room) if room else [text]))
+    before, code, after = told.rpartition(one.code)
+    return f"{number or ' ' * indent}{before.lstrip()}{style.paint(code, 'code')}{after}\n"

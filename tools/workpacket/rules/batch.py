@@ -101,6 +101,7 @@ class BatchScopeMismatch(DocumentRule[BatchDocument]):
     """
 
     severity = "warning"
+    strict_severity = "warning"
 
     def check(self, document: BatchDocument) -> Iterator[Problem]:
         folder = document.path.rpartition("/")[0].rpartition("/")[2]
@@ -167,7 +168,8 @@ class DeferredIssueMapping(CheckpointRule):
             edits = [run.replaced_by(double_quoted(raw))] if run is not None else []
             key = next(iter(issue.mapping))
             message = f"this is read as a mapping with the key {key!r}, not as a sentence"
-            yield self.fault(issue.span, message, hint="put it in quotes", edits=edits, fix_title="put it in quotes")
+            hint = "put it in quotes, or write batch, severity and description"
+            yield self.fault(issue.span, message, hint=hint, edits=edits, fix_title="put it in quotes")
 
 
 SEVERITIES = ("critical", "high", "medium", "low", "info", "blocker", "major", "minor", "trivial", "nit")

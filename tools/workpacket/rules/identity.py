@@ -1,11 +1,11 @@
-"""Rules about what a document says about itself: its id, base and signature."""
+"""Rules about what a document says about itself: its id, base and signature, and how its metadata is written."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from workpacket.documents.document import Text
+from workpacket.documents.document import FieldSpec, Text
 from workpacket.documents.structured import (
     PlacedSection,
     StructuredDocument,
@@ -29,6 +29,7 @@ from workpacket.rules.structured import (
 )
 from workpacket.text.blocks import LISTS, Field, normal_key, read_items, walk
 from workpacket.text.formats import legacy_signature
+from workpacket.text.source import TextRun
 
 _BEHIND_COMMIT = lazy_pattern(r"\A[0-9a-f]{40,64}(?P<rest>[ \t]+[(<].*)\Z")
 # Text in parentheses or angle brackets, and those parts of it that templates use to explain a field.
@@ -39,7 +40,7 @@ _OF_A_TEMPLATE = lazy_pattern(
 _WORD = lazy_pattern(r"\w+")
 # The values between which a template lets people choose, left behind the chosen one.
 _CHOICES = lazy_pattern(r"\([A-Z][A-Z_]+(?:[ \t]*\|[ \t]*[A-Z][A-Z_]+)+\)")
-_LISTED = lazy_pattern(r"(?P<value>[A-Z][A-Z_]+)[ \t]+\([A-Z][A-Z_]+(?:[ \t]*\|[ \t]*[A-Z][A-Z_]+)+\)\Z")
+_LISTED = lazy_pattern(r"(?P<value>[A-Z][A-Z_]+|<[a-z ]{1,40}>)[ \t]+\([A-Z][A-Z_]+(?:[ \t]*\|[ \t]*[A-Z][A-Z_]+)+\)\Z")
 # Everything that templates write there; any other word was written by a person.
 _WORDS_OF_TEMPLATES = {
     "a", "an", "at", "base", "commit", "creation", "equals", "example", "fill", "for", "from", "git", "head", "id",
@@ -308,7 +309,8 @@ class ItemTruncated(StructuredRule):
             first = item.children[0]
             spans = first.spans if first.kind == "paragraph" else ()
             if spans and _MIDDLE.match(document.source.text, *spans[0]):
-                yield self.fault(spans[0], f"this item begins with {document.source.text[spans[0][0]]!r}")
+                message = f"this item begins with {document.source.text[spans[0][0]]!r}; what was before it is lost"
+                yield self.fault(spans[0], message, hint="write it again, as words if it was a sign")
 
 
 _MIDDLE = lazy_pattern(r"[/,;)\]] +\w")
@@ -378,7 +380,7 @@ class PlaceholderLeft(StructuredRule):
             if PLACEHOLDER.fullmatch(item.text) or (item.text.startswith("[") and _TEMPLATE_WORD.fullmatch(item.text)):
                 yield self.fault(item.span, f"{placed.spec.heading} still contains the placeholder {item.text}")
             elif item.text.startswith(("[", "`[")) and _TEMPLATE_ROW.fullmatch(item.text):
-                yield self.fault(item.span, f"{placed.spec.heading} still contains the template row {item.text}")
+                yield self.fault(item.span, f"the template's row {item.text} was not filled in")
 
     def _in_fences(self, document: StructuredDocument, field: Field) -> Iterator[Problem]:
         for fence in field.fences:
@@ -438,3 +440,68 @@ class LookAlikeCharacter(StructuredRule):
     def _names_the_document(self, document: StructuredDocument, start: int) -> bool:
         """Whether this is an id of the document itself, which `IdMalformed` reports."""
         return any(text.start <= start < text.end for _, text in id_fields(document))
+
+
+_ASIDES = lazy_pattern(r"\([^()\n]*\)|\[[^\[\]\n]*\]")
+_BOX = lazy_pattern(r"\[[ xX]\]|~")
+
+
+class MetadataFieldUnknown(StructuredRule):
+    """Unknown metadata field
+
+    The field is ignored; its name may be misspelled.
+
+    Remedy: correct the name if it is misspelled; otherwise leave it.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        placed = document.placed_section("metadata")
+        for field in placed.fields if placed is not None else ():
+            if placed is not None and placed.spec.field(field.name) is None:
+                yield self.fault(field.key_span, f"unknown field {field.key}")
+
+
+class FieldSyntax(StructuredRule):
+    """Field not written as `- KEY: value`
+
+    The field is still read, but scripts that look for the plain form do not find it.
+
+    Remedy: `workpacket fmt` writes the plain form.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+    fix = "safe"
+
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        placed = document.placed_section("metadata")
+        for field in placed.fields if placed is not None and not document.is_older else ():
+            spec = placed.spec.field(field.name) if placed is not None else None
+            start, end = syntax_span(document, field)
+            shown = document.source.text[start:end]
+            written = _written(spec, field) if spec is not None else shown
+            if shown not in {written, ""} and not shown.startswith("#"):
+                # A tick, or struck-out text, would be lost.
+                run = TextRun.on_line(document.source.text, start, end) if not _BOX.search(shown) else None
+                edits = [run.replaced_by(written)] if run is not None else []
+                yield self.fault((start, end), f"the field is written `{shown}` instead of `{written}`", edits=edits)
+
+
+def _written(spec: FieldSpec, field: Field) -> str:
+    """Return the start of the field in a canonical document; a remark in parentheses after its name is kept."""
+    asides = "".join(f" {aside}" for aside in _ASIDES.findall(field.key))
+    return spec.written.replace(spec.label, spec.label + asides, 1) if asides else spec.written
+
+
+def syntax_span(document: StructuredDocument, field: Field) -> tuple[int, int]:
+    """Return the span of a field before its value: bullet, key, bold marks and colon."""
+    text = document.source.text
+    line = document.source.line_and_column(field.key_span[0])[0]
+    start, end = document.source.line_span(line)
+    if start <= field.block.start < field.key_span[0]:
+        start = field.block.start
+    stop = field.value_span[0] if field.value else end
+    return start, start + len(text[start:stop].rstrip())

@@ -42,6 +42,7 @@ class DateOnly(DatedRule):
     """
 
     severity = "warning"
+    strict_severity = "warning"
     fix = "unsafe"
 
     def check(self, document: Document) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from workpacket.documents.packet import Packet
 from workpacket.documents.structured import body_of, items_of_section, walk_items
 from workpacket.documents.summary import EvidenceSummary, WorkSummary
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.ids import find_ids
+from workpacket.model.ids import WorkPacketId, find_ids
 from workpacket.problem import Problem
 from workpacket.rules.identity import is_hollow
 from workpacket.rules.keys_and_dates import is_near
@@ -37,16 +37,22 @@ class PacketIdMissing(PacketRule):
 
     The packet is identified only by its file name, so renaming the file turns it into a different packet.
 
-    Remedy: add `- WP_ID: <WP_ID>` to METADATA.
+    Remedy: add `- WP_ID: <WP_ID>` to METADATA; a later revision also needs BASE_WP_ID.
     """
 
     severity = "warning"
+    strict_severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Problem]:
         placed = document.placed_section("metadata")
         if placed is not None and document.wp_id is None:
             alone = " (only TASK_ID)" if document.task_id is not None else ""
             yield self.fault(placed.section.title_span, f"METADATA has no WP_ID{alone}")
+        own = WorkPacketId.try_parse(document.own_id)
+        later = own is not None and (own.revision or 1) > 1 and not document.light
+        if own is not None and later and placed is not None and document.base_wp_id is None:
+            message = f"METADATA has no BASE_WP_ID, but this is revision {own.revision} of {own.base}"
+            yield self.fault(placed.section.title_span, message)
 
 
 class PacketStatusUnknown(PacketRule):
@@ -125,8 +131,8 @@ class StatusElsewhere(PacketRule):
 _CONTENT: Final = (
     ("what to do", "scope", ("what",), ""),
     ("the reason", "scope", ("why",), ""),
-    ("scope", "scope", ("in_scope_paths", "in_scope"), ""),
-    ("what is out of scope", "scope", ("out_of_scope", "out_of_scope_paths"), ""),
+    ("the list IN_SCOPE_PATHS", "scope", ("in_scope_paths", "in_scope"), ""),
+    ("the list OUT_OF_SCOPE", "scope", ("out_of_scope", "out_of_scope_paths"), ""),
     ("criteria", "quality_gate", ("done_means",), "done_means"),
     ("test plan", "quality_gate", ("test_plan",), "test_plan"),
     ("anchor in the specification", "authority", ("spec_anchor", "spec_anchors"), ""),
@@ -239,6 +245,7 @@ class FieldContradicts(PacketRule):
     def check(self, document: Packet) -> Iterator[Problem]:
         said: dict[str, Field] = {}
         reported: set[str] = set()
+        home = document.placed_section("metadata")
         sections = [section for section in document.outline.walk() if _may_have_one_value(document, section)]
         for field in (field for section in sections for field in read_fields(document.source, section.blocks)):
             value = field.bare.strip("`* ")
@@ -246,6 +253,10 @@ class FieldContradicts(PacketRule):
             signed = field.name in _SIGNATURES and not legacy_signature(value)
             name = "user_signature" if signed else field.name
             if name not in _ONE_VALUE or not value or PLACEHOLDER.match(value):
+                continue
+            # Outside of METADATA, two signatures may be those of two acts.
+            inside = home is not None and home.section.start <= field.key_span[0] < home.section.end
+            if name == "user_signature" and name not in said and not inside:
                 continue
             earlier = said.setdefault(name, field)
             other = earlier.bare.strip("`* ").casefold().split()[:1] != value.casefold().split()[:1]

@@ -78,6 +78,10 @@ class CriterionOpen(ReportRule):
             yield self.fault(boxes[0].span, f"none of the {len(boxes)} criteria is ticked, but the work is done")
 
 
+# The lane that follows from a verdict other than PASS.
+_LANE_AFTER = {"FAIL": "Fail", "CHANGES": "In Progress", "OUTDATED": "Outdated only"}
+
+
 class PacketStatusOldForm(ReportRule):
     """Status with extra text after the lane
 
@@ -100,7 +104,7 @@ class PacketStatusOldForm(ReportRule):
             meant = [lane for lane in lanes if lane.title.casefold() in named] or lanes
             said = verdicts(document)
             if said and said[-1]["verdict"].upper() != "PASS" and all(lane.satisfies for lane in meant):
-                hint = f"write the lane that the last verdict implies, {said[-1]['verdict'].upper()}"
+                hint = f"write {_LANE_AFTER.get(said[-1]['verdict'].upper(), 'the lane')}, as the last verdict says"
             else:
                 hint = f"write {' or '.join(lane.title for lane in meant)}"
             yield self.fault(status.span, message, hint=hint)
@@ -225,7 +229,7 @@ _HANDOFF = lazy_pattern(
 _UNFINISHED = lazy_pattern(r"(?i)\b(?:in progress|ready for|awaiting|pending|not started|blocked)\b")
 
 
-_ENDED = lazy_pattern(r"(?i)(?:done|validated|merged|closed)\b(?! when| once| if| after)")
+_ENDED = lazy_pattern(r"(?i)(?:done|validated|merged|closed|completed?)\b(?! when| once| if| after)")
 
 
 class HandoffContradicts(ReportRule):
@@ -247,6 +251,10 @@ class HandoffContradicts(ReportRule):
             what = "the status" if document.status is not None and not verdicts(document) else "the last verdict"
             yield self.fault(last.span("said"), f"WP_STATUS is {last['said'][:60]!r}, but {what} says that it is done")
         lanes = document.lanes.named(document.status.value) if document.status is not None else ()
+        said = verdicts(document)
+        if last is not None and said and said[-1]["verdict"].upper() != "PASS" and _ENDED.match(last["said"]):
+            message = f"WP_STATUS is {last['said'][:60]!r}, but the last verdict is {said[-1]['verdict'].upper()}"
+            yield self.fault(last.span("said"), message)
         at_work = bool(lanes) and all(lane.in_work and (lane.waits or lane.acts == HOLDER) for lane in lanes)
         if last is not None and at_work and _ENDED.match(last["said"]) and not verdicts(document):
             message = f"WP_STATUS is {last['said'][:60]!r}, but the status is {lanes[0].title}"
@@ -279,7 +287,8 @@ class ManifestUnchanged(ReportRule):
             lines = values["Line Delta"]["value"] if "Line Delta" in values else "0"
             if before["value"] == match["value"] and lines.strip("+-0"):
                 message = f"Pre-SHA1 and Post-SHA1 are equal, but Line Delta is {lines}"
-                yield self.fault(before.span("key"), message)
+                hint = f"for a new file, Pre-SHA1 is that of an empty one, {_EMPTY_BLOB}"
+                yield self.fault(before.span("key"), message, hint=hint)
             values.clear()
 
 
@@ -435,6 +444,29 @@ class EvidenceEmpty(ReportRule):
         body = "\n".join(line for line in lines if not _REMARK.fullmatch(line.strip("-*+ \t")))
         if not says_something(body):
             yield self.fault(placed.section.title_span, "the EVIDENCE section is empty, but the work is done")
+
+
+_LABEL_ONLY = lazy_pattern(r"[-*+][ \t]+[^:\r\n]{1,80}:")
+
+
+class SkeletonEmpty(ReportRule):
+    """Section SKELETON of finished work with nothing but the labels of the template
+
+    No interface was proposed or approved before the work began.
+
+    Remedy: say what was agreed on, or that a skeleton was not needed.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        placed = document.placed_section("skeleton")
+        if placed is None or not _is_finished(document):
+            return
+        lines = [line.strip() for line in body_of(document.source, placed.section).splitlines() if line.strip()]
+        if lines and all(_LABEL_ONLY.fullmatch(line) for line in lines):
+            yield self.fault(placed.section.title_span, "the section SKELETON is empty, but the work is done")
 
 
 class StatusRepeated(ReportRule):

@@ -16,6 +16,7 @@ from workpacket.documents.refinement import APPROVAL_WORDS, COVERAGE_POINTS, Ref
 from workpacket.documents.spec_pointer import candidates, names_passage
 from workpacket.documents.summary import AnchorSummary, Place, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.layout import SPEC_POINTER
 from workpacket.problem import Problem
 from workpacket.rules.anchors import HEADING, chapters, folded, is_unknown_chapter
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, first_lines, repeated
@@ -64,6 +65,7 @@ class SpecificationMissing(SpecificationRule):
     severity = "warning"
 
     def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
+        yield SPEC_POINTER, False
         for candidate in candidates(_named(summary)[0]):
             yield candidate, True
 
@@ -71,9 +73,32 @@ class SpecificationMissing(SpecificationRule):
         name, place = _named(summary)
         found = [candidate for candidate in candidates(name) if files.exists(candidate)]
         if name and not found and (candidates(name) or "spec" in summary):
-            yield self.finding(path, place, f"specification {name} not found")
+            if files.exists(SPEC_POINTER):
+                yield self.finding(path, place, f"specification {name} not found")
         elif name and found and all(files[candidate].source is None for candidate in found):
             message = f"the specification {name} is not a readable file; links are not followed"
+            yield self.finding(path, place, message)
+
+
+class SpecificationElsewhere(SpecificationRule):
+    """Specification of a repository that contains none
+
+    The specification is kept elsewhere, or was never added, so the anchors cannot be checked.
+
+    Remedy: add SPEC_CURRENT.md and the specification that it names.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
+        yield SPEC_POINTER, False
+        yield from super().wants(summary)
+
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
+        name, place = _named(summary)
+        if name and not files.exists(SPEC_POINTER) and not any(map(files.exists, candidates(name))):
+            message = f"specification {name} not found, and the repository has no {SPEC_POINTER}"
             yield self.finding(path, place, message)
 
 

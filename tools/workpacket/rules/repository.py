@@ -327,5 +327,13 @@ class RepositorySummaries:
             return WorkIndex(self.stubs, self.packets, {}, {})
         return WorkIndex(self.stubs, self.packets, self.boards, self.registries)
 
+    def archived(self) -> frozenset[str]:
+        """Return the files of superseded and abandoned work: packets, their stubs and their refinements."""
+        ids = {name for name, listed in self.work.entries.items() if listed.entry["token"] in ARCHIVED}
+        ids.update(self.work.superseded)
+        ids.update(packet.id for packet in self.work.packets.values() if ARCHIVED & set(packet.summary["lanes"]))
+        files = {file.path for file in self.work.files() if file.id in ids}
+        return frozenset(files | {path for path in self.refinements if stem_of(path) in ids})
+
     def batch(self, kind: str) -> Mapping[str, BatchSummary]:
         return cast("Mapping[str, BatchSummary]", self.of_kind(kind))

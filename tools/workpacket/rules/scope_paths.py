@@ -9,7 +9,7 @@ from workpacket.documents.document import Text
 from workpacket.documents.packet import Packet
 from workpacket.documents.work_package import WorkPackage
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.lifecycle.gates import pattern_of
+from workpacket.lifecycle.scope import pattern_of
 from workpacket.problem import Problem
 from workpacket.rules.packet import is_too_wide
 from workpacket.rules.rule import DocumentRule

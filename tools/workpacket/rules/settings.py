@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import Literal, NamedTuple, TypeAlias
@@ -94,11 +94,15 @@ def _ignore(node: Node, source: Source) -> Ignore:
 
 
 def grade(
-    findings: Sequence[Problem], reasons: Mapping[str, Reason], settings: CheckSettings
+    findings: Sequence[Problem],
+    reasons: Mapping[str, Reason],
+    settings: CheckSettings,
+    archived: Collection[str] = frozenset(),
 ) -> tuple[list[Problem], list[Ignore]]:
     """Return the findings that are not ignored, with their effective severities, and the ignores that matched nothing.
 
-    Reasons that cannot be ignored keep their severity, regardless of the settings.
+    Reasons that cannot be ignored keep their severity, whatever the settings say. `archived` are the paths of
+    superseded and abandoned work, which is not changed any more: what is missing there is not an error.
     """
     kept: list[Problem] = []
     used: set[int] = set()
@@ -109,6 +113,8 @@ def grade(
             used.add(ignore)
             continue
         level: Level = reason.strict_severity if settings.profile == "strict" else reason.severity
+        if level == "error" and reason.family == "document" and finding.path in archived:
+            level = "warning"
         if reason.ignorable:
             level = settings.severities.get(reason.code, level)
         if level != "off":

@@ -5,9 +5,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final, TypeAlias
 
-from workpacket.documents.document import FieldSpec, SectionSpec
+from workpacket.documents.document import SectionSpec
 from workpacket.documents.structured import StructuredDocument, body_of, is_empty
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
@@ -31,7 +32,6 @@ PLACEHOLDER = lazy_pattern(
 # A rule about every document that is read with a layout.
 StructuredRule = DocumentRule[StructuredDocument]
 
-_ASIDES = lazy_pattern(r"\([^()\n]*\)|\[[^\[\]\n]*\]")
 _HEADING = lazy_pattern(r"[ \t]*+(#{1,6})[ \t]++([^\r\n]*)")
 _GLUED = lazy_pattern(r"\\n#{1,6} (?P<title>[A-Za-z][^\\\r\n]{0,100})")
 _WITHIN = lazy_pattern(r"##(?<=[^\s#>*+-] ##)")
@@ -103,7 +103,6 @@ def content_of(document: StructuredDocument, field: Field) -> str:
     return document.source.text[field.value_span[0] : max([field.value_span[1], *ends])]
 
 
-_BOX = lazy_pattern(r"\[[ xX]\]|~")
 HiddenHeading: TypeAlias = tuple[SectionSpec, tuple[int, int], Block | None]
 
 
@@ -151,12 +150,38 @@ def _missing_sections(rule: DocumentRule[StructuredDocument], document: Structur
             keys = [field.key for field in spec.fields if field.required]
             inside = line_of_field(document, *keys, *(["spec_anchor"] if spec.key == "spec_anchors" else []))
             if inside is not None:
-                place = document.source.line_span(inside[0])
+                line = _below_missing_heading(document, inside[0])
                 message = f"the heading `{heading}` is missing above {inside[1]}"
-                yield rule.fault(place, message, hint=f"write `{heading}` above this line")
+                hint = f"write `{heading}` above this line{_fields_to_move(document, spec, line)}"
+                yield rule.fault(document.source.line_span(line), message, hint=hint)
             elif not _in_older_sections(document, spec):
                 place = _place_for(document, spec)
                 yield rule.fault(place, f"the section `{heading}` is missing", hint=f"add `{heading}`")
+
+
+def _below_missing_heading(document: StructuredDocument, line: int) -> int:
+    """Return the line before which the heading of a field's section belongs: above a heading of its own, if any."""
+    before = line - 1
+    while before > 0 and not document.source.line(before).strip():
+        before -= 1
+    heading = _HEADING.match(document.source.line(before)) if before else None
+    return before if heading is not None and len(heading[1]) > document.layout.levels[0] else line
+
+
+def _fields_to_move(document: StructuredDocument, missing: SectionSpec, line: int) -> str:
+    """Return which fields of earlier sections would be below the missing heading, as the end of a hint."""
+    before = takewhile(lambda spec: spec is not missing, document.layout.sections)
+    others = {field.key for spec in before for field in spec.fields}
+    moved: list[str] = []
+    for number in range(line, document.source.line_count + 1):
+        text = document.source.line(number)
+        match = _FIELD_LINE.match(text)
+        if number > line and _HEADING.match(text):
+            break
+        key = normal_key(match["key"]) if match else ""
+        if match and key in others and missing.field(key) is None:
+            moved.append(match["key"])
+    return f", and move {', '.join(moved)} to another section" if moved else ""
 
 
 def _in_older_sections(document: StructuredDocument, missing: SectionSpec) -> bool:
@@ -402,6 +427,7 @@ class SectionOrder(StructuredRule):
     """
 
     severity = "warning"
+    strict_severity = "warning"
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         if document.is_older:
@@ -444,6 +470,7 @@ class OldHeading(StructuredRule):
     """
 
     severity = "warning"
+    strict_severity = "warning"
     fix = "safe"
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
@@ -472,6 +499,7 @@ class HeadingLevel(StructuredRule):
     """
 
     severity = "warning"
+    strict_severity = "warning"
     fix = "safe"
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
@@ -540,64 +568,3 @@ def _says_nothing(document: StructuredDocument, field: Field) -> bool:
         return is_empty(field)
     below = (section for section in document.outline.walk() if section.heading is field.block)
     return not field.value and not any(body_of(document.source, section) for section in below)
-
-
-class MetadataFieldUnknown(StructuredRule):
-    """Unknown metadata field
-
-    The field is ignored; its name may be misspelled.
-
-    Remedy: correct the name if it is misspelled; otherwise leave it.
-    """
-
-    severity = "info"
-    strict_severity = "info"
-
-    def check(self, document: StructuredDocument) -> Iterator[Problem]:
-        placed = document.placed_section("metadata")
-        for field in placed.fields if placed is not None else ():
-            if placed is not None and placed.spec.field(field.name) is None:
-                yield self.fault(field.key_span, f"unknown field {field.key}")
-
-
-class FieldSyntax(StructuredRule):
-    """Field not written as `- KEY: value`
-
-    The field is still read, but scripts that look for the plain form do not find it.
-
-    Remedy: `workpacket fmt` writes the plain form.
-    """
-
-    severity = "info"
-    strict_severity = "warning"
-    fix = "safe"
-
-    def check(self, document: StructuredDocument) -> Iterator[Problem]:
-        placed = document.placed_section("metadata")
-        for field in placed.fields if placed is not None and not document.is_older else ():
-            spec = placed.spec.field(field.name) if placed is not None else None
-            start, end = syntax_span(document, field)
-            shown = document.source.text[start:end]
-            written = _written(spec, field) if spec is not None else shown
-            if shown not in {written, ""} and not shown.startswith("#"):
-                # A tick, or struck-out text, would be lost.
-                run = TextRun.on_line(document.source.text, start, end) if not _BOX.search(shown) else None
-                edits = [run.replaced_by(written)] if run is not None else []
-                yield self.fault((start, end), f"the field is written `{shown}` instead of `{written}`", edits=edits)
-
-
-def _written(spec: FieldSpec, field: Field) -> str:
-    """Return the start of the field in a canonical document; a remark in parentheses after its name is kept."""
-    asides = "".join(f" {aside}" for aside in _ASIDES.findall(field.key))
-    return spec.written.replace(spec.label, spec.label + asides, 1) if asides else spec.written
-
-
-def syntax_span(document: StructuredDocument, field: Field) -> tuple[int, int]:
-    """Return the span of a field before its value: bullet, key, bold marks and colon."""
-    text = document.source.text
-    line = document.source.line_and_column(field.key_span[0])[0]
-    start, end = document.source.line_span(line)
-    if start <= field.block.start < field.key_span[0]:
-        start = field.block.start
-    stop = field.value_span[0] if field.value else end
-    return start, start + len(text[start:stop].rstrip())

@@ -58,10 +58,12 @@ class StubOldFamily(StubRule):
     def check(self, document: Stub) -> Iterator[Problem]:
         placed = document.placed_section("metadata")
         if document.is_older and placed is not None:
-            hint = "`workpacket fmt --upgrade` rewrites it"
+            hint = "`workpacket fmt --upgrade` rewrites it; then add what is missing"
             text = document.source.text.casefold()
             wanted = (("scope", "scope"), ("acceptance criteria", "acceptance"), ("anchor candidates", "anchor"))
             absent = [name for name, word in wanted if word not in text]
+            steps = _absent_steps(document) if document.placed_section("activation_checklist") else []
+            absent += [f"the step {' and '.join(steps)} of the checklist"] if steps else []
             without = f", without {' and '.join(absent)}" if absent else ""
             yield self.fault(placed.section.title_span, f"this stub is in an older form{without}", hint=hint)
 
@@ -82,7 +84,7 @@ class StubBannerMissing(StubRule):
             return
         above = " ".join(document.source.text[: placed.section.start].split()).casefold()
         if "backlog stub" not in above or "not an executable" not in above:
-            message = "nothing above STUB_METADATA states that this is a backlog stub and not an executable task packet"
+            message = "the warning that this is a backlog stub, and not an executable task packet, is missing"
             yield self.fault(placed.section.title_span, message)
 
 
@@ -136,10 +138,11 @@ class SpecTargetTrailingText(StubRule):
     The field must be a path; with a remark after it, the file is not found. The remark also becomes outdated when the
     pointer changes.
 
-    Remedy: delete the remark; SPEC_CURRENT.md gives the current specification.
+    Remedy: delete the remark, or move it to another line; SPEC_CURRENT.md says which specification is in force.
     """
 
     severity = "warning"
+    strict_severity = "warning"
     fix = "unsafe"
 
     def check(self, document: Stub) -> Iterator[Problem]:
@@ -150,7 +153,7 @@ class SpecTargetTrailingText(StubRule):
             message = f"the path is followed by {match['rest'].strip()!r}"
             run = document.run(target)
             edits = [run.part(match.start("rest")).deleted()] if run is not None else []
-            yield self.fault((start, target.end), message, hint="delete the remark", edits=edits)
+            yield self.fault((start, target.end), message, hint="move the remark to another line", edits=edits)
 
 
 class SpecTargetMissing(ReferenceRule):
@@ -248,8 +251,16 @@ class ChecklistLength(StubRule):
         placed = document.placed_section("activation_checklist")
         count = len(checklist(document))
         if placed is not None and not document.is_older and count != CHECKLIST_LENGTH:
-            message = f"the checklist has {count} items instead of {CHECKLIST_LENGTH}"
+            absent = _absent_steps(document) if count < CHECKLIST_LENGTH else []
+            without = f"; missing: {', '.join(absent)}" if absent else ""
+            message = f"the checklist has {count} items instead of {CHECKLIST_LENGTH}{without}"
             yield self.fault(placed.section.title_span, message)
+
+
+def _absent_steps(document: Stub) -> list[str]:
+    """Return the steps that no item of the checklist names."""
+    said = [item.text.casefold() for item in checklist(document)]
+    return [" / ".join(words) for words in _STEPS if not any(word in one for one in said for word in words)]
 
 
 class ChecklistItemUnknown(StubRule):

@@ -176,6 +176,7 @@ class BoardBlankLines(BoardRule):
     """
 
     severity = "warning"
+    strict_severity = "warning"
     fix = "safe"
 
     def check(self, document: TaskBoard) -> Iterator[Problem]:

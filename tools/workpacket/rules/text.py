@@ -108,6 +108,7 @@ class ByteOrderMark(TextRule):
     """
 
     severity = "warning"
+    strict_severity = "warning"
     fix = "safe"
 
     def check(self, document: Document) -> Iterator[Problem]:
@@ -160,6 +161,7 @@ class BlankLinesAtEnd(TextRule):
     """
 
     severity = "warning"
+    strict_severity = "warning"
     fix = "safe"
 
     def check(self, document: Document) -> Iterator[Problem]:
@@ -184,6 +186,7 @@ class NoFinalNewline(TextRule):
     """
 
     severity = "warning"
+    strict_severity = "warning"
     fix = "safe"
 
     def check(self, document: Document) -> Iterator[Problem]:
@@ -248,6 +251,8 @@ def _what_was_meant(match: re.Match[str]) -> str:
     word = f"{start}{meant}{rest}"
     if meant.startswith("`") and start in {"`", "``"}:  # of the marks of a fence, the shell reads some as escapes
         word = f"```{meant[1:]}{rest}"
+    if meant == "\u00a7" and start.endswith("A"):  # of two characters for one sign, the first may be left
+        word = f"{start[:-1]}{meant}{rest}, or {word} if the A belongs to it"
     why = (
         "a shell probably interpreted {} as an escape"
         if meant.startswith("`")
@@ -287,9 +292,16 @@ class ConflictMarker(TextRule):
         markers = list(_CONFLICT.finditer(text)) if "<<<<<<<" in text or ">>>>>>>" in text else []
         # A line of seven '=' alone underlines a heading; it is a conflict marker only between the other two.
         if any(match.group()[0] in "<>" for match in markers):
-            for match in markers:
-                hint = "resolve the merge conflict; for the board and registry: workpacket board sync"
-                yield self.fault(match.span(), f"conflict marker {match.group()}", hint=hint)
+            # One finding for each conflict: the markers up to the next beginning.
+            first = next((at for at, match in enumerate(markers) if match.group()[0] == "<"), len(markers))
+            begins = [*range(first), *(at for at, match in enumerate(markers) if match.group()[0] == "<")]
+            for at, after in zip(begins, [*begins[1:], len(markers)], strict=True):
+                drawn = document.kind in {"task_board", "registry"}
+                also = "; afterwards, run `workpacket board sync`" if drawn else ""
+                lines = [document.source.line_and_column(match.start())[0] for match in markers[at:after]]
+                others = f" ({first_lines(lines)})" if len(lines) > 1 else ""
+                message = f"conflict marker {markers[at].group()}{others}"
+                yield self.fault(markers[at].span(), message, hint=f"resolve the merge conflict{also}")
 
 
 class HomePath(TextRule):
@@ -354,7 +366,7 @@ class Mojibake(TextRule):
 
 _LOST = lazy_pattern(
     r"(?m)(?:(?<=[\w)] )|(?<=[\r\n]# )|(?<=[\r\n]## ))\?{3,}(?= [\w`(])|(?<=\w)\?{3}(?=\w)"
-    r"|(?:^|(?<=[\r\n]))[ \t]*[-*][ \t]+(?=\?\. )|\ufffd+"
+    r"|(?:^|(?<=[\r\n]))[ \t]*[-*][ \t]+(?=\?\. )|(?:^|(?<=[\r\n]))\?(?= [A-Z]{3,}[ :])|\ufffd+"
 )
 
 
@@ -383,11 +395,13 @@ class CharactersLost(TextRule):
         text = document.source.text
         signs = list(_lost_signs(document.source))
         if signs:
+            number = signs[0][0][1:]
+            hint = f"write \u00a7{number}, or `section {number}` where only ASCII is allowed"
             message = (
                 f"{signs[0][0]!r} is probably a section number whose \u00a7 became an A{_repeated(document, signs)}"
             )
-            yield self.fault(signs[0].span(), message, hint=f"write \u00a7{signs[0][0][1:]}")
-        asked = "?" in text and ("???" in text or " ?. " in text)
+            yield self.fault(signs[0].span(), message, hint=hint)
+        asked = "?" in text and ("???" in text or " ?. " in text or "\n? " in text)
         for match in _LOST_FENCE.finditer(text) if "`ash" in text else ():
             if not text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip(" \t`"):
                 yield self.fault((match.start(), match.start() + 1), "fence marks were lost", hint="write ```bash")

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from itertools import pairwise
 
-from workpacket.documents.document import as_text, without_quotes
-from workpacket.documents.structured import items_of_section, walk_items
+from workpacket.documents.document import without_quotes
 from workpacket.documents.work_package import OLDER_LANES, Stated, WorkPackage
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId
@@ -17,10 +15,6 @@ from workpacket.rules.rule import DocumentRule, first_lines
 from workpacket.rules.text import places_of
 from workpacket.text.blocks import walk
 from workpacket.text.source import TextRun
-
-# Lanes of packages that are no longer worked on.
-_FINISHED = frozenset({"approved", "done"})
-
 
 _PACKAGE = lazy_pattern(r"\bWP\d{2,}\b")
 
@@ -148,34 +142,13 @@ class PackageOwnedFileMalformed(WorkPackageRule):
 def _why_no_path(path: str) -> str:
     if any(path.count(left) != path.count(right) for left, right in ("<>", "{}", "[]")):
         return "has an unclosed bracket"
+    if "\\" in path:
+        return "contains a backslash"
     if path.startswith("/") or ".." in path.split("/"):
         return "leaves the repository"
     if path.endswith((",", ";")):
         return "ends with a comma" if path.endswith(",") else "ends with a semicolon"
     return "ends with a dot" if path.endswith(".") and not path.endswith("/.") and path != "." else ""
-
-
-class PackageLaneContradicts(WorkPackageRule):
-    """Lane that differs from the last entry of the history
-
-    The two disagree about whether the package is done.
-
-    Remedy: correct the lane, or add the missing entry to the history.
-    """
-
-    severity = "info"
-    strict_severity = "warning"
-
-    def check(self, document: WorkPackage) -> Iterator[Problem]:
-        lane = document.lane
-        entries = [as_text(entry.get("lane")) for entry in document.items_at("history") if entry.mapping]
-        moves = [text.value for text in entries if text is not None and text.value]
-        if lane is None or not moves or not lane.value:
-            return
-        last = OLDER_LANES.get(moves[-1], moves[-1])
-        # A history that names only the first lane was never continued.
-        if len(moves) > 1 and last != OLDER_LANES.get(lane.value, lane.value):
-            yield self.fault(lane.span, f"the lane is {lane.value}, but the history ends with {moves[-1]}")
 
 
 class PackageTargetContradicts(WorkPackageRule):
@@ -195,7 +168,9 @@ class PackageTargetContradicts(WorkPackageRule):
         text = document.source.text
         places = sorted(at - 1 for words in _MERGED for at in places_of(words, text, document.body))
         for match in (one for at in places if (one := _MERGED_INTO.match(text, at)) is not None):
-            if match["branch"].rstrip(".") != target.value:
+            line = document.source.line(document.source.line_and_column(match.start())[0])
+            # A line that names both branches says what is merged where.
+            if match["branch"].rstrip(".") != target.value and target.value not in line:
                 message = f"the text says {match['branch'].rstrip('.')}, but merge_target_branch is {target.value}"
                 yield self.fault(match.span("branch"), message)
                 return
@@ -274,93 +249,6 @@ class PackageSubtaskUnlisted(WorkPackageRule):
                 yield self.fault(text.span, f"{text.value} is not in the front matter's subtask list")
 
 
-class PackageDoneUnticked(WorkPackageRule):
-    """Finished work package with an unticked definition of done
-
-    The definition of done was not checked, or its boxes are not used.
-
-    Remedy: check the definition of done, or move the package back to an earlier lane.
-    """
-
-    severity = "info"
-    strict_severity = "info"
-
-    def check(self, document: WorkPackage) -> Iterator[Problem]:
-        lane = document.lane
-        passed = _last_acceptance(document)
-        finished = lane is not None and lane.value in _FINISHED
-        if not finished and passed is None:
-            return
-        boxes = list(document.done_items())
-        if not boxes and not finished:
-            items = (walk_items(items_of_section(document.source, section)) for section in document.sections())
-            boxes = list({item.span: item for part in items for item in part if item.ticked is not None}.values())
-        open_boxes = [box for box in boxes if not box.ticked]
-        if open_boxes:
-            some = f"{len(open_boxes)} of the {len(boxes)} boxes {'is' if len(open_boxes) == 1 else 'are'} not ticked"
-            count = some if len(open_boxes) < len(boxes) else f"none of the {len(boxes)} boxes is ticked"
-            count = count if len(boxes) > 1 else "the box is not ticked"
-            why = f"the lane is {lane.value}" if finished and lane is not None else ""
-            if not why and passed is not None:
-                line = document.source.line_and_column(passed.start("passed"))[0]
-                why = f"the log says {passed['passed']!r} (line {line})"
-            yield self.fault(open_boxes[0].span, f"{why}, but {count}")
-
-
-# What the activity log says about the package: it was accepted, or went back to work.
-_MOVED = lazy_pattern(
-    r"(?im)(?:^|(?<=\r))[-*] \d{4}-[^\r\n]{0,300}?(?:(?P<passed>\blane=(?:done|approved)\b|\breview passed\b"
-    r"|\bmoved to (?:done|approved)\b|\bdone override\b)|\blane=[a-z_]+|\bchanges requested\b"
-    r"|\bstarted (?:implementation|review)\b)"
-)
-_ACTIVITY_LOG = lazy_pattern("(?i)activity log")
-_PASSED = (b"lane=done", b"lane=approved", b"review passed", b"moved to done", b"moved to approved", b"done override")
-
-
-def _last_acceptance(document: WorkPackage) -> re.Match[str] | None:
-    """Return the last entry of the activity log, if it says that the package was accepted."""
-    if not document.source.mentions(*_PASSED):
-        return None
-    text = document.source.text
-    log = _ACTIVITY_LOG.search(text, document.body)
-    moves = list(_MOVED.finditer(text, log.start())) if log is not None else []
-    return moves[-1] if moves and moves[-1]["passed"] else None
-
-
-_LOGGED = lazy_pattern(
-    r"(?im)(?:^|(?<=\r))[-*] \d{4}-\S+ [\u2013-] (?P<agent>[^\r\n\u2013]{1,80}?) [\u2013-] "
-    r"(?:shell_pid=\d+ [\u2013-] )?(?:lane=\w+ [\u2013-] )?"
-    r"(?P<what>started implementation|assigned agent|review passed)"
-)
-
-
-class PackageReviewedByAuthor(WorkPackageRule):
-    """Review by the agent that did the work
-
-    No one else has looked at the work.
-
-    Remedy: have another agent, or a person, review it.
-    """
-
-    severity = "info"
-    strict_severity = "warning"
-
-    def check(self, document: WorkPackage) -> Iterator[Problem]:
-        reviewer, author = document.text_at("reviewed_by"), document.text_at("assignee")
-        if reviewer is not None and author is not None and reviewer.value and reviewer.value == author.value:
-            yield self.fault(reviewer.span, f"{reviewer.value} reviewed its own work")
-            return
-        authors: set[str] = set()
-        logged = document.source.mentions(b"review passed")
-        for match in _LOGGED.finditer(document.source.text, document.body) if logged else ():
-            agent = match["agent"].strip()
-            if match["what"].casefold() != "review passed":
-                authors.add(agent)
-            elif agent in authors:
-                yield self.fault(match.span("agent"), f"{agent} reviewed its own work")
-                return
-
-
 _VARIABLE = lazy_pattern(r"\{\{|\}\}")
 # The line of a template above the entries that replace it, and the agent of an entry.
 _LOG_TO_FILL = lazy_pattern(
@@ -373,6 +261,8 @@ _INSTRUCTION = lazy_pattern(
     r"(?P<text>\[(?:Describe|Insert|Fill in|Explain|Your|Brief|List|Summarize|Specify|Provide)\b"
     r"[^\[\]\r\n]{0,200}\])[ \t]*(?=[\r\n]|\Z)"
 )
+# What the heading of a template says about its own section.
+_REMARK_LEFT = lazy_pattern(r"(?i)\((?:include|keep|add) (?:this )?(?:section )?only (?:when|if)[^()]{0,80}\)")
 _BRACES = lazy_pattern(r"(?<![`{$])\{\{ ?[a-z_]+ ?\}\}(?![`}])")
 
 
@@ -399,6 +289,12 @@ class PackagePlaceholderLeft(WorkPackageRule):
         starts = places_of("\n[", text, document.body)
         for match in (one for at in starts if (one := _INSTRUCTION.match(text, at + 1)) is not None):
             yield self.fault(match.span("text"), f"the template text {match['text'][:60]!r} was not replaced")
+        for section in document.sections():
+            remark = _REMARK_LEFT.search(section.title)
+            if remark is not None:
+                start = section.title_span[0] + remark.start()
+                span = (start, start + len(remark[0]))
+                yield self.fault(span, f"the template's text {remark[0]!r} was not deleted")
         sections = document.sections() if "{{" in text else ()
         blocks = (block for section in sections for block in walk(section.blocks))
         spans = (span for block in blocks if block.kind == "paragraph" for span in block.spans)
@@ -497,33 +393,6 @@ class PackageFieldAbsent(WorkPackageRule):
         ):
             if known and match["name"] not in known:
                 yield self.fault(match.span("name"), f"the front matter has no field {match['name']}")
-
-
-_FEW = 2
-_ENTRY = lazy_pattern(r"(?m)(?:^|(?<=\r))[-*] (?P<at>\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z) [\u2013-] ")
-
-
-class PackageLogBackwards(WorkPackageRule):
-    """Activity log entry older than the one before it
-
-    The log is append-only. An entry out of order was inserted later, or its time was made up.
-
-    Remedy: find out what happened, but do not sort the log, because it is evidence.
-    """
-
-    severity = "info"
-    strict_severity = "warning"
-
-    def check(self, document: WorkPackage) -> Iterator[Problem]:
-        log = next((one for one in document.sections() if one.name == "activity_log"), None)
-        entries = list(_ENTRY.finditer(document.source.text, log.start, log.end)) if log is not None else []
-        times = [match["at"] for match in entries]
-        if len(times) > _FEW and times == sorted(times, reverse=True):
-            return  # the newest entry comes first
-        for before, after in pairwise(entries):
-            if after["at"] < before["at"]:
-                yield self.fault(after.span("at"), f"{after['at']} is before {before['at']}, the entry above")
-                return
 
 
 _INNER = lazy_pattern(r"[ \t]*```[a-z]+[ \t]*")

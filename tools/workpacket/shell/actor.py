@@ -24,15 +24,20 @@ def acting(repository: Repository, name: str = "", kind: str = "") -> Actor:
     """Return the given actor; otherwise WORKPACKET_ACTOR or, if that is not set, git's user.name."""
     from workpacket.model.events import Actor  # cached answers need a moment, but no actor
 
+    found = name_of_actor(repository, name)
+    said = kind or os.environ.get("WORKPACKET_ACTOR_KIND", "")
+    default: ActorKind = "ci" if os.environ.get("CI") else "human"
+    return Actor(found, next((known for known in KINDS if known == said), default))
+
+
+def name_of_actor(repository: Repository, name: str = "") -> str:
     found = name or os.environ.get("WORKPACKET_ACTOR", "") or _git_user(repository)
     found = " ".join(found.split())[:200]
     if not found:
         raise WorkpacketError(
             "actor_unknown", "unknown actor", hint="use --as NAME, or set WORKPACKET_ACTOR or git's user.name"
         )
-    said = kind or os.environ.get("WORKPACKET_ACTOR_KIND", "")
-    default: ActorKind = "ci" if os.environ.get("CI") else "human"
-    return Actor(found, next((known for known in KINDS if known == said), default))
+    return found
 
 
 def _git_user(repository: Repository) -> str:

@@ -257,7 +257,7 @@ def _unpacked(text: str) -> list[str]:
 
 def _storable(text: str) -> str:
     """Escape names that are not UTF-8."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 # Separates the records of a folder, because no name may contain it. A record is a state, a blank and a path below the

@@ -221,7 +221,7 @@ FIELDS = (
         length.
         Remedy: Write one of the values that the message lists, or use the form that it describes.
     """),
-    *_document_warning("""
+    *_document_advice("""
     field_elsewhere: A field is in the wrong place
         The field is in the document, but outside the section or list in which it is read, so it counts as missing.
         Remedy: Move the line to the section that the message names.

@@ -165,13 +165,22 @@ def digest_of(root: str, path: str, kind: str) -> str:
 class Checked:
     """The findings of a check, and what they depend on besides the documents.
 
-    `by_people`: some event needs an approval, even if the policy does not mention approvals.
+    `by_people`: some event needs an approval, even if the policy does not mention approvals. `archived`: the files of
+    superseded and abandoned work.
     """
 
-    __slots__ = ("by_people", "findings", "rests_on")
+    __slots__ = ("archived", "by_people", "findings", "rests_on")
 
-    def __init__(self, findings: list[Problem], rests_on: RestsOn | None = None, *, by_people: bool = False) -> None:
+    def __init__(
+        self,
+        findings: list[Problem],
+        rests_on: RestsOn | None = None,
+        *,
+        by_people: bool = False,
+        archived: frozenset[str] = frozenset(),
+    ) -> None:
         self.findings = findings
+        self.archived = archived
         self.rests_on = rests_on or RestsOn()
         self.by_people = by_people
 
@@ -203,7 +212,7 @@ def check(
     summaries = [(found.kind, found.path, summary) for (found, _), summary in zip(summarised, loaded, strict=True)]
     facts = gather_files(root, wanted_files(summaries))
     findings += references(summaries, facts.files)
-    rests_on, by_people = RestsOn(facts.paths), False
+    rests_on, by_people, archived = RestsOn(facts.paths), False, frozenset[str]()
     if whole:
         # Rules across files and the ledger are imported only for a whole repository.
         from workpacket.shell.checking.whole import compared
@@ -211,7 +220,8 @@ def check(
         found_across = compared(root, summaries, lanes, cache, now)
         findings += found_across.findings
         rests_on, by_people = rests_on | found_across.rests_on, found_across.by_people
-    graded, unused = grade(findings, reasons, settings)
+        archived = found_across.archived
+    graded, unused = grade(findings, reasons, settings, archived)
     checked = {found.path for found in files}
     about_settings = [
         *settings_findings(settings, reasons),

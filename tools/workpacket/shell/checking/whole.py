@@ -61,7 +61,7 @@ def compared(
     findings += _attributes_missing(root)
     files = (LOG_STATE, CHECKPOINTS_STATE, ATTRIBUTES_PATH, *logs.named)
     rests_on = RestsOn(files, clock=logs.by_clock, until=logs.until)
-    return Checked(findings, rests_on, by_people=logs.by_people)
+    return Checked(findings, rests_on, by_people=logs.by_people, archived=repository.archived())
 
 
 def _attributes_missing(root: str) -> Iterator[Problem]:

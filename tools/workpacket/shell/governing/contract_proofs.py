@@ -51,8 +51,8 @@ from workpacket.evidence.runners import (
 from workpacket.git.objects import ChangedPath, added_lines, changed_paths, object_names, read_objects
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.contract import Demand
-from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.policy import EvidencePolicy
+from workpacket.lifecycle.scope import outside
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import OUTCOMES
 from workpacket.problem import Problem

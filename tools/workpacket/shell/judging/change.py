@@ -22,10 +22,11 @@ from workpacket.lifecycle.change_checks import SubmittedWork, evidence_rows
 from workpacket.lifecycle.contract import Contract, provable, stated
 from workpacket.lifecycle.event_checks import Around, judge_actors, judge_attested, judge_change
 from workpacket.lifecycle.facts import PacketFacts
-from workpacket.lifecycle.gates import ended, outside, standing_until
+from workpacket.lifecycle.gates import ended, standing_until
 from workpacket.lifecycle.policy import LifecyclePolicy, unguarded_changes
 from workpacket.lifecycle.proofs import demands_of, replay_unmet
 from workpacket.lifecycle.review import reports_of
+from workpacket.lifecycle.scope import outside
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LogEvent
 from workpacket.model.ids import WorkPacketId

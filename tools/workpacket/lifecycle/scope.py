@@ -1,30 +1,96 @@
-"""The guard: whether an actor may write a path now, and if not, which command to run next.
+"""Scope: the files that a packet may change, by the patterns of IN_SCOPE_PATHS. The guard: whether an actor may write a
+path now, and if not, which command to run next.
 
-It gives the same answer as coverage, but before the file is written. A path may be written by the holder of a packet
-that has it in its scope, if the packet still states its approved contract; by anyone within a standing packet; and
-where the policy requires no packet. The guard is advice for honest programs. What may be merged is decided by
-`check --base`.
+A pattern is a path; a path of a folder, which includes everything below it; or a path with `*` (within one folder) and
+`**` (any folders). An entry with a space in it is prose and allows nothing.
+
+The guard gives the answer of coverage before the file is written. A path may be written by the holder of a packet that
+has it in its scope, if the packet still states its approved contract; by anyone within a standing packet; and where the
+policy asks for no packet. It is advice for honest programs. What lands is decided by `check --base`. Agents ask before
+each write, so this module imports almost nothing.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 import unicodedata
+from functools import cache
 from typing import Final, NamedTuple
 
-from workpacket.lifecycle.coverage import is_governance
-from workpacket.lifecycle.gates import lease_ended, outside
 from workpacket.model.lanes import NEAR, NOT_NOW, OPEN
 from workpacket.model.layout import APPEND_ONLY_FOLDERS, GOVERNANCE_FOLDER
 from workpacket.problem import Problem
 from workpacket.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
-class Guarded(Value):
-    """What the guard knows about an unfinished packet.
 
-    `command` leads to its next lane. `scope` is the stated scope; `until` is the end of the lease, '' if it has none;
-    `last_day` is the last day of a standing packet; `drift` says how the files differ from the approved contract.
+def pattern_of(entry: str) -> str:
+    """Return the pattern in a list entry; '' if the entry is prose."""
+    text = entry.strip()
+    if text[:1] == "`" and "`" in text[1:]:
+        return text[1 : text.index("`", 1)].removeprefix("./")
+    head = text.partition(" (")[0].rstrip(".,;")
+    return head.removeprefix("./") if head and not any(character.isspace() for character in head) else ""
+
+
+def is_pathlike(entry: str) -> bool:
+    """Whether an entry in a stub's scope names files: quoted or not, with a folder or an extension."""
+    pattern = pattern_of(entry)
+    return bool(pattern) and ("/" in pattern or re.search(r"[\w*]\.\w+\Z", pattern) is not None)
+
+
+def names_one(entry: str) -> bool:
+    """Whether an entry is only a quoted name, such as `justfile`, without a folder or an extension."""
+    pattern = pattern_of(entry)
+    return bool(pattern) and entry.strip() == f"`{pattern}`" and not is_pathlike(entry)
+
+
+def outside(paths: Iterable[str], entries: Sequence[str], *, strict: bool = False) -> list[str]:
+    """Return the paths that no entry allows. An entry also allows everything below it; with `strict`, only an entry
+    like `a/` does. Otherwise `*.md`, which is intended for pages, would also allow everything below a folder named
+    `a.md`.
+    """
+    patterns = [pattern for entry in entries if (pattern := pattern_of(entry))]
+    return [path for path in paths if not any(allows(pattern, path, strict=strict) for pattern in patterns)]
+
+
+def allows(pattern: str, path: str, *, strict: bool) -> bool:
+    return path.startswith(_beginning(pattern)) and _compiled(pattern, strict).fullmatch(path) is not None
+
+
+@cache
+def _beginning(pattern: str) -> str:
+    """Return what every path begins with that the pattern allows. Most paths are told apart by it, and compiling a
+    pattern takes longer than starting Python if there are hundreds.
+    """
+    return re.split(r"[*?]", pattern, maxsplit=1)[0].rstrip("/")
+
+
+@cache
+def _compiled(pattern: str, strict: bool) -> re.Pattern[str]:
+    parts = []
+    for piece in re.split(r"(\*\*/?|\*|\?)", pattern.rstrip("/")):
+        if piece.startswith("**"):
+            parts.append("(?:.*/)?" if piece.endswith("/") else ".*")
+        else:
+            parts.append({"*": "[^/]*", "?": "[^/]"}.get(piece, re.escape(piece)))
+    below = ("/.*" if pattern.endswith("/") else "") if strict else "(?:/.*)?"
+    return re.compile("".join(parts) + below, re.DOTALL)
+
+
+# --- the guard ---
+
+
+class Guarded(NamedTuple):
+    """What the guard knows of a packet that is not finished.
+
+    `command` is that for its next lane. `scope` are the patterns of the stated scope; `until` is the end of the lease,
+    '' if it has none; `last_day` is that of a standing packet; `drift` says how the files differ from the approved
+    contract.
     """
 
     id: str
@@ -32,12 +98,13 @@ class Guarded(Value):
     command: str
     holder: str
     until: str
-    scope: tuple[str, ...]
+    scope: Sequence[str]
     last_day: str
     drift: str
 
     def has(self, path: str) -> bool:
-        return bool(self.scope) and not outside((path,), self.scope, strict=bool(self.last_day))
+        strict = bool(self.last_day)
+        return any(allows(pattern, path, strict=strict) for pattern in self.scope)
 
     def nearness(self, actor: str) -> tuple[bool, int, str]:
         """Order the packets that nearly cover a path: first the actor's own, then those in the nearest lane."""
@@ -109,11 +176,17 @@ def _protected(path: str) -> PathDecision | None:
 
 def _free(path: str, rules: GuardRules) -> str:
     """Return why the path needs no packet, as the end of a sentence; '' if it needs one."""
-    if is_governance(path) and path not in rules.specification:
+    if path.startswith(f"{GOVERNANCE_FOLDER}/") and _is_document(path) and path not in rules.specification:
         return "it is a governance document, which `workpacket check` checks"
     if rules.exempt is None:
         return "the policy requires no packet"
     return "" if outside((path,), rules.exempt, strict=True) else "the policy exempts it"
+
+
+def _is_document(path: str) -> bool:
+    from workpacket.lifecycle.coverage import is_governance  # importing it takes as long as the rest of the guard
+
+    return is_governance(path)
 
 
 def _standing(packet: Guarded, now: str) -> bool:
@@ -142,6 +215,8 @@ def _nearly(path: str, actor: str, packet: Guarded, now: str) -> PathDecision:
     if holder:
         then = f"ask {shlex.quote(holder)} to run: workpacket packet release {name} --reason TEXT"
         return _no(path, name, "not_the_holder", f"{within}, which {holder} holds, not {actor}", then)
+    from workpacket.lifecycle.gates import lease_ended  # with what it needs, it takes as long as all of the guard
+
     message = f"{within}, but the lease of {packet.holder} expired at {packet.until}"
     return _no(path, name, "lease_ended", message, lease_ended(name).hint)
 
@@ -166,13 +241,13 @@ def as_text(rules: GuardRules) -> str:
     """Return the rules as JSON, to be cached."""
     import json
 
-    packets = [[getattr(one, name) for name in Guarded._fields] for one in rules.packets]
-    return json.dumps([packets, rules.exempt, rules.specification])
+    return json.dumps([rules.packets, rules.exempt, rules.specification])
 
 
 def from_text(text: str) -> GuardRules:
     import json
 
     packets, exempt, specification = json.loads(text)
-    found = (Guarded(**dict(zip(Guarded._fields, row, strict=True))) for row in packets)
-    return GuardRules(tuple(found), None if exempt is None else tuple(exempt), tuple(specification))
+    return GuardRules(
+        tuple(map(Guarded._make, packets)), None if exempt is None else tuple(exempt), tuple(specification)
+    )

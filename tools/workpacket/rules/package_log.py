@@ -1,0 +1,211 @@
+"""Rules about what happened to a work package: its lane, its boxes, its reviews and its activity log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from workpacket.documents.document import as_text
+from workpacket.documents.structured import items_of_section, walk_items
+from workpacket.documents.work_package import OLDER_LANES, WorkPackage
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.problem import Problem
+from workpacket.rules.rule import DocumentRule, first_lines
+from workpacket.text.blocks import read_items
+
+WorkPackageRule = DocumentRule[WorkPackage]
+
+# Lanes of packages that are no longer worked on.
+_FINISHED = frozenset({"approved", "done"})
+
+
+class PackageLaneContradicts(WorkPackageRule):
+    """Lane that differs from the last entry of the history
+
+    The two disagree about whether the package is done.
+
+    Remedy: correct the lane, or add the missing entry to the history.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        lane = document.lane
+        entries = [as_text(entry.get("lane")) for entry in document.items_at("history") if entry.mapping]
+        moves = [text.value for text in entries if text is not None and text.value]
+        if lane is None or not moves or not lane.value:
+            return
+        last = OLDER_LANES.get(moves[-1], moves[-1])
+        # A history that names only the first lane was never continued.
+        if len(moves) > 1 and last != OLDER_LANES.get(lane.value, lane.value):
+            yield self.fault(lane.span, f"the lane is {lane.value}, but the history ends with {moves[-1]}")
+
+
+class PackageDoneUnticked(WorkPackageRule):
+    """Finished work package with an unticked definition of done
+
+    The definition of done was not checked, or its boxes are not used.
+
+    Remedy: check the definition of done, or move the package back to an earlier lane.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        lane = document.lane
+        passed = _last_acceptance(document)
+        finished = lane is not None and lane.value in _FINISHED
+        if not finished and passed is None:
+            return
+        boxes = list(document.done_items())
+        if not boxes and not finished:
+            items = (walk_items(items_of_section(document.source, section)) for section in document.sections())
+            boxes = list({item.span: item for part in items for item in part if item.ticked is not None}.values())
+        open_boxes = [box for box in boxes if not box.ticked]
+        if open_boxes:
+            some = f"{len(open_boxes)} of the {len(boxes)} boxes {'is' if len(open_boxes) == 1 else 'are'} not ticked"
+            count = some if len(open_boxes) < len(boxes) else f"none of the {len(boxes)} boxes is ticked"
+            count = count if len(boxes) > 1 else "the box is not ticked"
+            why = f"the lane is {lane.value}" if finished and lane is not None else ""
+            if not why and passed is not None:
+                line = document.source.line_and_column(passed.start("passed"))[0]
+                why = f"the log says {passed['passed']!r} (line {line})"
+            yield self.fault(open_boxes[0].span, f"{why}, but {count}")
+
+
+# What the activity log says about the package: it was accepted, or went back to work.
+_MOVED = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[-*] \d{4}-[^\r\n]{0,300}?(?:(?P<passed>\blane=(?:done|approved)\b|\breview passed\b"
+    r"|\bmoved to (?:done|approved)\b|\bdone override\b)|\blane=[a-z_]+|\bchanges requested\b"
+    r"|\bstarted (?:implementation|review)\b)"
+)
+_ACTIVITY_LOG = lazy_pattern("(?i)activity log")
+_PASSED = (b"lane=done", b"lane=approved", b"review passed", b"moved to done", b"moved to approved", b"done override")
+
+
+def _last_acceptance(document: WorkPackage) -> re.Match[str] | None:
+    """Return the last entry of the activity log, if it says that the package was accepted."""
+    if not document.source.mentions(*_PASSED):
+        return None
+    text = document.source.text
+    log = _ACTIVITY_LOG.search(text, document.body)
+    moves = list(_MOVED.finditer(text, log.start())) if log is not None else []
+    return moves[-1] if moves and moves[-1]["passed"] else None
+
+
+_LOGGED = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[-*] \d{4}-\S+ [\u2013-] (?P<agent>[^\r\n\u2013]{1,80}?) [\u2013-] "
+    r"(?:shell_pid=\d+ [\u2013-] )?(?:lane=\w+ [\u2013-] )?"
+    r"(?P<what>started implementation|assigned agent|review passed)"
+)
+
+
+class PackageReviewedByAuthor(WorkPackageRule):
+    """Review by the agent that did the work
+
+    No one else has looked at the work.
+
+    Remedy: have another agent, or a person, review it.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        reviewer, author = document.text_at("reviewed_by"), document.text_at("assignee")
+        if reviewer is not None and author is not None and reviewer.value and reviewer.value == author.value:
+            yield self.fault(reviewer.span, f"{reviewer.value} reviewed its own work")
+            return
+        authors: set[str] = set()
+        logged = document.source.mentions(b"review passed")
+        for match in _LOGGED.finditer(document.source.text, document.body) if logged else ():
+            agent = match["agent"].strip()
+            if match["what"].casefold() != "review passed":
+                authors.add(agent)
+            elif agent in authors:
+                yield self.fault(match.span("agent"), f"{agent} reviewed its own work")
+                return
+
+
+_FEEDBACK = lazy_pattern(r"(?i)\*\*status\*\*:[^\r\n]{0,12}(?P<said>\bchanges requested\b)")
+
+
+class PackageFeedbackOpen(WorkPackageRule):
+    """Finished work package whose review still asks for changes
+
+    A reader of the feedback cannot tell whether the changes were made.
+
+    Remedy: write below the feedback how it was resolved, and change its status.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        if not document.source.mentions(b"changes requested"):
+            return
+        feedback = next((one for one in document.sections() if one.name == "review_feedback"), None)
+        asked = feedback and _FEEDBACK.search(document.source.text, feedback.start, feedback.end)
+        lane, passed = document.lane, _last_acceptance(document)
+        finished = lane is not None and lane.value in _FINISHED
+        if asked and (finished or passed is not None):
+            why = f"the lane is {lane.value}" if finished and lane is not None else ""
+            if passed is not None:
+                why = f"line {document.source.line_and_column(passed.start('passed'))[0]} says {passed['passed']!r}"
+            yield self.fault(asked.span("said"), f"the feedback asks for changes, but {why}")
+
+
+_FEW = 2
+_ENTRY = lazy_pattern(r"(?m)(?:^|(?<=\r))[-*] (?P<at>\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z) [\u2013-] ")
+
+
+class PackageLogBackwards(WorkPackageRule):
+    """Activity log entry older than the one before it
+
+    The log is append-only. An entry out of order was inserted later, or its time was made up.
+
+    Remedy: find out what happened, but do not sort the log, because it is evidence.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        log = next((one for one in document.sections() if one.name == "activity_log"), None)
+        entries = list(_ENTRY.finditer(document.source.text, log.start, log.end)) if log is not None else []
+        times = [match["at"] for match in entries]
+        if len(times) > _FEW and times == sorted(times, reverse=True):
+            return  # the newest entry comes first
+        for before, after in pairwise(entries):
+            if after["at"] < before["at"]:
+                yield self.fault(after.span("at"), f"{after['at']} is before {before['at']}, the entry above")
+                return
+
+
+_BY_AGENT = lazy_pattern(r"\d{4}-\d{2}-\d{2}T\S+ [\u2013-] [^\r\n]{1,80}? [\u2013-] ")
+
+
+class PackageLogElsewhere(WorkPackageRule):
+    """Entries of the activity log outside of it
+
+    They were appended to the file, below another heading, so readers of the log miss them.
+
+    Remedy: move them to the section "Activity Log".
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        log = next((one for one in document.sections() if one.name == "activity_log"), None)
+        if log is None:
+            return
+        later = (section for section in document.sections() if section.start > log.start)
+        items = (item for section in later for item in read_items(document.source, section.blocks))
+        lines = [item.block.line for item in items if _BY_AGENT.match(item.text)]
+        if lines:
+            place = document.source.line_span(lines[0])
+            yield self.fault(place, f"this belongs to the Activity Log of line {log.line} ({first_lines(lines)})")
