@@ -264,7 +264,7 @@ def package(session: nox.Session) -> None:
 @nox.session
 def release(session: nox.Session) -> None:
     """Make what a release publishes, in build/release: wheel, sdist, bill of materials (CycloneDX) and checksums."""
-    session.install("build", "cyclonedx-bom")
+    session.install("build", "cyclonedx-bom", "pip")
     folder, found = ROOT / session.create_tmp(), ROOT / "build" / "release"
     shutil.rmtree(found, ignore_errors=True)
     wheel = build_twice(session, folder)
@@ -276,7 +276,8 @@ def release(session: nox.Session) -> None:
     materials = str(found / "workpacket.cdx.json")
     options = ("--output-reproducible", "--of", "JSON", "--pyproject", "pyproject.toml", "--output-file", materials)
     session.run("cyclonedx-py", "environment", *options, python)
-    session.run("python", str(ROOT / "tools" / "release.py"), "checksums", str(found))
+    for part in (("materials", materials), ("checksums", str(found))):
+        session.run("python", str(ROOT / "tools" / "release.py"), *part)
 
 
 @nox.session
@@ -325,7 +326,11 @@ def install_everywhere(session: nox.Session, wheel: Path, folder: Path) -> None:
     session.run("uvx", "--quiet", "--from", str(wheel), "workpacket", "--version", env=env)
     session.run("pipx", "install", "--quiet", str(wheel), env=env)
     session.run(by_pipx, "--version", external=True)
-    session.run("uv", "tool", "install", "--quiet", *fresh, f"git+{ROOT.as_uri()}", env=env)
+    source = f"git+{ROOT.as_uri()}"
+    session.run("uvx", "--quiet", "--from", source, "workpacket", "--version", env=env)
+    session.run("pipx", "install", "--quiet", "--force", source, env=env)
+    session.run(by_pipx, "--version", external=True)
+    session.run("uv", "tool", "install", "--quiet", *fresh, source, env=env)
     session.run(by_uv, "--version", external=True)
     session.run(
         by_uv, "init", "--workflow", external=True, success_codes=[2]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,6 +69,8 @@ CHECK_JSONSCHEMA = Peer("check-jsonschema", ("check-jsonschema==0.39.0",), "chec
 DOORSTOP = Peer("doorstop", ("doorstop==3.2",), "doorstop")
 SPEC_KITTY = Peer("spec-kitty", ("spec-kitty-cli==3.2.7",), "spec-kitty")
 BACKLOG = Peer("backlog", ("backlog.md@1.52.0",), "backlog", npm=True)
+# Installing it downloads its program from the page of its releases.
+BEADS = Peer("beads", ("@beads/bd@1.3.0",), "bd", npm=True)
 LANGGRAPH = Peer("langgraph", ("langgraph==1.2.22", "langgraph-checkpoint-sqlite==3.1.2"), "python")
 DBOS = Peer("dbos", ("dbos==3.4.0",), "python")
 _PSYCOPG = "psycopg[binary]==3.3.9"
@@ -96,6 +99,11 @@ def _version(requirement: str) -> str:
 
 def _install(command: Sequence[str], folder: Path) -> None:
     try:
-        run(command, folder, patience=PATIENCE)
-    except NotMeasured as error:
-        raise NotMeasured(f"cannot be installed: {error}") from None
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        raise NotMeasured(f"cannot be installed: it took more than {PATIENCE} s") from None
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or ["no message"]
+        # Of what npm prints, the last line says only where its log is.
+        told = next((line for line in lines if "Error" in line), lines[-1])
+        raise NotMeasured(f"cannot be installed: exit status {done.returncode}: {told}")

@@ -26,6 +26,7 @@ from workpacket.shell import package_files
 pytest_plugins = ["answers", "long_lists", "skip_gate"]
 # They take the place of what the product imports later.
 IN_PLACE = (git_answers, remembered)
+pytest_configure, pytest_sessionfinish = git_answers.read_what_was_kept, git_answers.keep_for_the_next_run
 
 # pytest rewrites the asserts of all test modules. Where Python is told to keep no compiled code, as in many containers,
 # every worker of every run would do so again, which takes half of the time of collecting. The programs that tests start
@@ -87,7 +88,7 @@ settings.load_profile("tests")
 SHOWN = 0.005
 # How many objects may be new before Python looks for garbage, instead of 700: a test makes more than that with every
 # command, nearly all of them gone by themselves.
-NEW_OBJECTS = 20_000
+NEW_OBJECTS = 100_000
 
 
 @pytest.hookimpl(wrapper=True)

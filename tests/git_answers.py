@@ -1,10 +1,13 @@
 """What git said once about objects by their ids in full is not asked of it again, in whichever repository they are.
 
 An id is the digest of what it names: trees, files and histories have the same contents everywhere. Tests begin with the
-same commits, so two thirds of what the product asks git has been answered before, and a process for each answer would
-take a fifth of all time. What an index with the same entries says is remembered too. Git is asked all the same wherever
-something else could matter: the work tree and its attributes, references, missing objects, shallow and partial clones,
-unusual settings, a variable of git's own. CI and `nox -s tests` ask git each time: WORKPACKET_TEST_MEMORY=off.
+same commits, so most of what the product asks git has been answered before, and a process for each answer would take a
+fifth of all time. What an index with the same entries says is remembered too, and what references with the same values
+say. Git is asked all the same wherever something else could matter: the work tree, missing objects, shallow and partial
+clones, unusual settings, a variable of git's own. CI and `nox -s tests` ask git each time: WORKPACKET_TEST_MEMORY=off.
+
+The dates of commits in tests are fixed, so a later run asks the same questions: the answers are kept in pytest's cache,
+for the same git.
 
 Imported before anything of the product that runs git.
 """
@@ -12,29 +15,44 @@ Imported before anything of the product that runs git.
 from __future__ import annotations
 
 import os
+import pickle
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from workpacket.git import run
 from workpacket.git.run import Answer
 from workpacket.value import NOTHING
 
-_FULL = r"\^?[0-9a-f]{40}(?:\^|\^\{\w+\})?"
+# A reference by its name, not what git would take for the beginning of an id or for one of its passing notes.
+_REFERENCE = r"(?![0-9a-f]{4,}(?![\w./-]))(?![\w./-]*(?:_HEAD|-g[0-9a-f]+)(?![\w./-]))[A-Za-z](?:[\w/-]|\.(?!\.))*"
+_STEPS = r"(?:\^\{\w*\}|[~^]\d*)*"
+_FULL = rf"\^?[0-9a-f]{{40}}{_STEPS}"
+_NAMED = rf"\^?(?:[0-9a-f]{{40}}|{_REFERENCE}){_STEPS}"
 _OBJECTS = re.compile(rf"{_FULL}(?:\.\.\.?{_FULL})?(?::[^\n]*)?\Z")
+_NAMED_OBJECTS = re.compile(rf"{_NAMED}(?:\.\.\.?{_NAMED})?(?::[^\n]*)?\Z")
 _ID = re.compile(r"[0-9a-f]{40}")
-# They read objects and nothing else, whatever their options are.
-_READERS = {"cat-file", "diff-tree", "log", "ls-tree", "merge-base", "rev-list", "rev-parse"}
+# They read objects and references, and nothing else, whatever their options are.
+_READERS = {"cat-file", "diff-tree", "for-each-ref", "log", "ls-tree", "merge-base", "rev-list", "rev-parse"}
+# Without any name they begin at HEAD.
+_FROM_HEAD = {"log", "rev-list"}
 _OF_SETTINGS = {"--get", "--get-regexp"}
 # What is asked of the index alone, with HEAD if that is the last word before the paths.
 _OF_INDEX = {("ls-files", "-z", "-v"), ("ls-files", "-v", "-z"), ("diff-index", "--cached", "--no-renames")}
 # Writes an object into the folder that it is given, and says which.
 _WRITER = "hash-object"
-# Options that name references, or that let git read names from elsewhere.
-_OF_MORE = ("--all", "--branches", "--tags", "--remotes", "--glob", "--reflog", "--exclude", "--stdin", "--git-")
+# Options that name references, and those of what was at a reference before.
+_OF_REFERENCES = ("--all", "--branches", "--tags", "--remotes", "--glob")
+_OF_THE_PAST = ("--reflog", "--walk-reflogs")
+# Options that let git read from elsewhere, or that depend on the time.
+_OF_MORE = ("--exclude", "--git-", "--since", "--until", "--after", "--before", "--ignore-missing")
 # Patches depend on attributes in the work tree.
 _PATCH = {"-p", "--patch"}
 # Variables that change where git looks, and those that change nothing that is read.
@@ -56,6 +74,7 @@ class Question(NamedTuple):
     settings: tuple[bytes, ...]
     environment: tuple[bytes, ...]
     entries: bytes
+    references: bytes
 
 
 class Known(NamedTuple):
@@ -67,6 +86,7 @@ class Known(NamedTuple):
 
 _answers: dict[Question, Known] = {}
 _ask = run.run_git
+_KEPT = ".pytest_cache/git_answers"
 
 
 def answered(
@@ -81,14 +101,16 @@ def answered(
     usual = not environment or environment == _trial(folder, scratch)
     question = _question(folder, arguments, stdin, scratch) if usual else None
     known = _answers.get(question) if question else None
-    if known:
+    if known and question:
+        _used.add(question)
         for path, data in known.objects.items():
             _write(f"{scratch}/{path}", data)
         return known.answer
     answer = _ask(folder, *arguments, stdin=stdin, check=check, timeout=timeout, environment=environment)
-    if question is not None and _holds(arguments[0], answer.status):
+    if question is not None and _holds(question, answer.status):
         written = _objects_in(scratch) if arguments[0] == _WRITER else {}
         _answers[question] = Known(answer, written)
+        _used.add(question)
     return answer
 
 
@@ -108,15 +130,19 @@ def _write(path: str, data: bytes) -> None:
         Path(path).write_bytes(data)
 
 
-def _holds(subcommand: str, status: int) -> bool:
-    """Whether it will be the answer next time: a failure may have to do with this repository."""
-    return status == 0 or (status == 1 and subcommand in {"config", "merge-base"})
+def _holds(question: Question, status: int) -> bool:
+    """Whether it will be the answer next time: a failure may have to do with this repository. That no reference has a
+    name is no failure.
+    """
+    if status == 1 and question.references:
+        return question.arguments[:3] == ("rev-parse", "--verify", "--quiet") and not _ID.search(question.arguments[-1])
+    return status == 0 or (status == 1 and question.arguments[0] in {"config", "merge-base"})
 
 
 def _question(folder: Path | str, arguments: tuple[str, ...], stdin: bytes | None, scratch: str) -> Question | None:
     if not _ELSEWHERE.isdisjoint(os.environ) or (settings := _settings(str(folder))) is None:
         return None
-    index = b""
+    index = references = b""
     ids: set[str] | None = set()
     if arguments[0] == "config":
         if _OF_SETTINGS.isdisjoint(arguments):
@@ -131,9 +157,42 @@ def _question(folder: Path | str, arguments: tuple[str, ...], stdin: bytes | Non
             index += repr(ids).encode()
     else:
         ids = _ids(arguments, stdin, scratch)
+        if ids is None and not scratch and (ids := _ids(arguments, stdin, "", _NAMED_OBJECTS)) is not None:
+            references = _references(f"{folder}/.git", past=any(word.startswith(_OF_THE_PAST) for word in arguments))
+            if not references:
+                return None
+            ids.update(_ID.findall(references.partition(_PAST)[0].decode("utf-8", "surrogateescape")))
     if ids is None or not _are_in(f"{folder}/.git", ids, scratch):
         return None
-    return Question(arguments, stdin, settings, _environment(), index)
+    return Question(arguments, stdin, settings, _environment(), index, references)
+
+
+_PAST = b"\n# before\n"
+
+
+def _references(git_dir: str, *, past: bool) -> bytes:
+    """What HEAD and all references are, with `past` also what they were; nothing if other work trees have some too."""
+    if _exists(f"{git_dir}/worktrees"):
+        return b""
+    found = [_bytes_of(f"{git_dir}/HEAD"), _bytes_of(f"{git_dir}/packed-refs"), *_below(git_dir, "refs")]
+    if past:
+        found += [_PAST, _bytes_of(f"{git_dir}/logs/HEAD"), *_below(git_dir, "logs/refs")]
+    return b"\0".join(found)
+
+
+def _below(git_dir: str, folder: str) -> Iterator[bytes]:
+    """The paths and contents of all files in a folder."""
+    try:
+        with os.scandir(f"{git_dir}/{folder}") as found:
+            entries = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in found)
+    except FileNotFoundError:
+        return
+    for name, is_folder in entries:
+        path = f"{folder}/{name}"
+        if is_folder:
+            yield from _below(git_dir, path)
+        else:
+            yield path.encode("utf-8", "surrogateescape") + b" " + _bytes_of(f"{git_dir}/{path}")
 
 
 def _head(git_dir: str) -> set[str] | None:
@@ -157,24 +216,38 @@ def _index(path: str) -> bytes | None:
     return b"".join(entries) if b"link" not in data[at : at + 4] else None
 
 
-def _ids(arguments: tuple[str, ...], stdin: bytes | None, scratch: str) -> set[str] | None:
-    """The ids of all objects that are asked about; None where anything else is."""
+def _ids(
+    arguments: tuple[str, ...], stdin: bytes | None, scratch: str, pattern: re.Pattern[str] = _OBJECTS
+) -> set[str] | None:
+    """The ids of all objects that are asked about; None where anything else is, or a name that does not fit."""
     if arguments[0] == _WRITER and scratch and stdin is not None:
         return {*_ID.findall(stdin.decode())}
-    if arguments[0] not in _READERS:
-        return None
     end = arguments.index("--") if "--" in arguments else len(arguments)
     words = arguments[1:end]
-    if any(word.startswith(_OF_MORE) for word in words) or not _PATCH.isdisjoint(words):
+    if not _reads(arguments[0], words) or ("--stdin" in words and stdin is None):
         return None
+    if arguments[0] == "for-each-ref":
+        return set() if pattern is _NAMED_OBJECTS and not any("worktree" in word for word in words) else None
     named = [word for word in words if not word.startswith("-")]
     if arguments[0] == "ls-tree":
         named = named[:1]
     if stdin:
         named += stdin.decode("utf-8", "surrogateescape").splitlines()
-    if not named or not all(_OBJECTS.match(name) for name in named):
+    by_reference = any(word.startswith((*_OF_REFERENCES, *_OF_THE_PAST)) for word in words)
+    if not named:
+        by_reference |= arguments[0] in _FROM_HEAD
+    if not (named or by_reference) or (by_reference and pattern is _OBJECTS):
+        return None
+    if not all(pattern.match(name) for name in named):
         return None
     return {one for name in named for one in _ID.findall(name.partition(":")[0])}
+
+
+def _reads(subcommand: str, words: Sequence[str]) -> bool:
+    """Whether git reads nothing but objects and references."""
+    if subcommand not in _READERS or (subcommand == "rev-parse" and "--verify" not in words):
+        return False
+    return not any(word.startswith(_OF_MORE) for word in words) and _PATCH.isdisjoint(words)
 
 
 def _settings(folder: str) -> tuple[bytes, ...] | None:
@@ -234,5 +307,54 @@ def _ids_of_pack(index: Path) -> frozenset[bytes]:
     return frozenset(data[at : at + 20] for at in range(first, first + count * 20, 20))
 
 
-if os.environ.get("WORKPACKET_TEST_MEMORY") != "off":
+_ON = os.environ.get("WORKPACKET_TEST_MEMORY") != "off"
+if _ON:
     run.run_git = answered
+
+
+# --- from one run to the next ---
+
+_used: set[Question] = set()
+
+
+def read_what_was_kept(config: pytest.Config) -> None:
+    """Read what both workers of an earlier run were told, by the same git."""
+    place = _kept(config)
+    if not _ON or place is None:
+        return
+    for path in sorted(place.glob("*.pickle")):
+        with suppress(OSError, EOFError, ValueError, TypeError, AttributeError, pickle.UnpicklingError):
+            program, rows = pickle.loads(path.read_bytes())
+            if program == _program():
+                for question, answer, objects in rows:
+                    _answers[Question(*question)] = Known(Answer(*answer), objects)
+
+
+def keep_for_the_next_run(session: pytest.Session, exitstatus: int) -> None:
+    """A run of all tests keeps what it asked, in place of what an earlier run did; another run keeps nothing."""
+    config = session.config
+    place = _kept(config)
+    if not _ON or place is None or [*config.args] != config.getini("testpaths") or exitstatus not in (0, 1):
+        return
+    rows = []
+    for question in _used & _answers.keys():  # a test may have had a memory of its own
+        answer, objects = _answers[question]
+        rows.append((tuple(question), (answer.status, answer.output, answer.complaint), dict(objects)))
+    place.mkdir(parents=True, exist_ok=True)
+    name = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+    scratch = place / f"{name}-{os.getpid()}"
+    scratch.write_bytes(pickle.dumps((_program(), rows)))
+    scratch.replace(place / f"{name}.pickle")
+
+
+def _kept(config: pytest.Config) -> Path | None:
+    """Where answers are kept; not in the process that starts the workers, which asks nothing."""
+    cache = getattr(config, "cache", None)
+    return None if cache is None or config.getoption("numprocesses", None) else config.rootpath / _KEPT
+
+
+def _program() -> tuple[str, int, int]:
+    """Which git this is."""
+    path = shutil.which("git") or ""
+    about = Path(path).stat() if path else None
+    return (path, about.st_size, about.st_mtime_ns) if about else ("", 0, 0)

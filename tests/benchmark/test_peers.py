@@ -14,7 +14,7 @@ PEERS = [value for value in vars(peers).values() if isinstance(value, Peer)]
 @pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.name)
 def test_every_requirement_of_a_peer_is_pinned(peer: Peer) -> None:
     for requirement in peer.requirements:
-        assert re.fullmatch(r"[a-z.\-]+(\[[a-z]+\])?(==|@)\d+(\.\d+)+", requirement)
+        assert re.fullmatch(r"(@[a-z]+/)?[a-z.\-]+(\[[a-z]+\])?(==|@)\d+(\.\d+)+", requirement)
 
 
 @pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.name)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from bench import peers, trial_peers
 from bench.trial import Trial, main, read_packets
-from bench.trial_agent import as_call, named_in_data, named_in_text
+from bench.trial_agent import as_call, named_in_data, named_in_text, tokens
+from bench.trial_peers import EQUIVALENTS, PLAYS, Session, backlog_in_shell
+
+from git.scratch import git
 
 REFUSED = """refused: done WP-1-X-v1: 2 conditions are not met
   1. notes.txt was changed but is not in IN_SCOPE_PATHS [notes.txt] (outside_scope)
@@ -78,3 +83,41 @@ def test_a_packet_becomes_validated_although_something_goes_wrong(tmp_path: Path
 def test_an_unknown_way_is_refused() -> None:
     with pytest.raises(SystemExit):
         main(["telepathy"])
+
+
+# --- peers ---
+
+
+def test_what_has_no_equivalent_is_listed_for_each_peer() -> None:
+    assert EQUIVALENTS.keys() == PLAYS.keys()
+    assert len({tuple(parts) for parts in EQUIVALENTS.values()}) == 1
+
+
+@pytest.mark.filterwarnings("ignore:open_binary:DeprecationWarning")
+def test_an_agent_reads_what_the_peer_requires_before_it_starts_and_before_it_ends(tmp_path: Path) -> None:
+    typed: list[str] = []
+
+    def type_(*words: str) -> str:
+        typed.append(" ".join(words))
+        return "Status: Done"
+
+    git(tmp_path, "init", "-q", "-b", "main")
+    session = Session(type_)
+    assert backlog_in_shell(session, tmp_path, "TASK-1") == "Status: Done"
+    assert session.steps == len(typed) + 1
+    assert session.read == len(typed) * tokens("Status: Done")
+    assert typed.index("instructions task-execution") < typed.index("task view TASK-1 --plain")
+    assert typed[-1] == "task edit TASK-1 --status Done --plain"
+    assert git(tmp_path, "log", "--format=%s").strip() == "Work"
+
+
+def test_a_peer_that_cannot_be_installed_is_named_with_the_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(peers, "PEERS", tmp_path)
+    said = "echo 'npm error Error: no such host' >&2; echo 'npm error A complete log is there' >&2; exit 1"
+    (tmp_path / "npm").write_text(f"#!/bin/sh\n{said}\n", "utf-8")
+    (tmp_path / "npm").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    assert trial_peers.main(["beads", "shell"]) == 1
+    assert "cannot be installed: exit status 1: npm error Error: no such host" in capsys.readouterr().err

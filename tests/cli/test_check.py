@@ -45,6 +45,25 @@ def test_old_forms_are_warnings_and_errors_when_strict(commands: Commands) -> No
     assert commands("check", STUB_PATH, "--profile", "strict").status == 1
 
 
+def test_findings_below_a_severity_are_left_out_and_those_that_fail_the_check_cannot_be(commands: Commands) -> None:
+    commands.write(STUB_PATH, OLD + "\x00\n")
+    shown = commands("check", "--min-severity", "error")
+    assert (shown.status, "control_character" in shown.out, "date_only" in shown.out) == (1, True, False)
+    assert "date_only" in commands("check", "--min-severity", "warning", "--fail-on", "warning").out
+    refused = commands("check", "--min-severity", "error", "--fail-on", "warning")
+    assert refused.status == 2
+    assert "would leave out" in refused.err
+
+
+@pytest.mark.parametrize("pattern", [STUB_PATH, ".GOV/task_packets/stubs", "./.GOV/task_packets/stubs/", "*/stubs/*"])
+def test_findings_in_excluded_files_are_left_out(commands: Commands, pattern: str) -> None:
+    commands.write(STUB_PATH, OLD)
+    commands.write(".GOV/task_packets/WP-1-Parser-v1.md", PACKET + "\x00\n")
+    found = json.loads(commands("check", "--exclude", pattern, "--format", "json").out)["findings"]
+    assert {one["path"] for one in found} >= {".GOV/task_packets/WP-1-Parser-v1.md"}
+    assert STUB_PATH not in {one["path"] for one in found}
+
+
 def test_superseded_packets_are_not_changed_any_more_so_nothing_in_them_is_an_error(commands: Commands) -> None:
     path, text = ".GOV/task_packets/WP-1-Parser-v1.md", PACKET
     id_line = "- BASE_WP_ID: WP-1-Parser\n"
@@ -335,6 +354,7 @@ class TestCache:
         assert commands("check", STUB_PATH) == first
 
     def test_a_locked_cache_does_not_stop_anybody(self, commands: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("workpacket.shell.cache.PATIENCE", 0.2)
         commands.write(STUB_PATH, OLD)
         first = commands("check", STUB_PATH)
         holder = sqlite3.connect(self.database(commands))

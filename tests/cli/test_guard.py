@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.governed_trees import write_governed
 
 from git.scratch import git
 from workpacket.cli import guard
@@ -286,6 +287,20 @@ def test_prime_in_a_repository_without_packets_is_short(tmp_path: Path) -> None:
     empty.type("init", "--dialect", "plain")
     empty.commit("governed")
     assert tokens(empty.type("prime")) <= 600
+
+
+@pytest.mark.filterwarnings("ignore:open_binary:DeprecationWarning")
+@pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.long)])
+def test_prime_stays_short_however_many_packets_there_are(tmp_path: Path, count: int) -> None:
+    root = tmp_path / "governed"
+    ready = write_governed(root, count)
+    git(root, "switch", "-qc", "work")
+    repository = World(root)
+    for name in ready[:3]:
+        repository.type("claim", name)
+    said = repository.type("prime")
+    assert "You hold 3 packets" in said
+    assert 300 <= tokens(said) <= 2000
 
 
 # --- init --agent ---

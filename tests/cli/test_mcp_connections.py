@@ -23,6 +23,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from cli.commands import Commands
+from git.scratch import make_repository
+from lifecycle.governed import Quiet
 from lifecycle.signed import NAME as SIGNED
 from lifecycle.signed import Signed
 from lifecycle.test_touch import begin, touching
@@ -35,6 +37,7 @@ SLOW = "python3 src/wait.py"
 
 
 class Web(NamedTuple):
+    root: Path
     url: str
     port: int
 
@@ -55,19 +58,23 @@ def root(commands: Commands) -> Path:
     return commands.root
 
 
-@pytest.fixture
-def web(root: Path) -> Iterator[Web]:
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
+    """One server for all tests that only ask it: to start one takes longer than any of them."""
+    root = tmp_path_factory.mktemp("web")
+    make_repository(root)
+    Quiet(root, None).done("init", "--dialect", "plain")
     command = [sys.executable, "-m", "workpacket", "mcp", "--http", "0"]
     settings = {**environment(), "WORKPACKET_MCP_TOKEN": TOKEN}
     with subprocess.Popen(command, cwd=root, env=settings, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         line = process.stderr.readline()
         port = int(re.findall(r":([0-9]+)/mcp", line)[0])
-        yield Web(f"http://127.0.0.1:{port}/mcp", port)
+        yield Web(root, f"http://127.0.0.1:{port}/mcp", port)
         process.terminate()
 
 
-def test_over_http_the_tools_are_the_same(web: Web, root: Path) -> None:
+def test_over_http_the_tools_are_the_same(web: Web) -> None:
     async def play(mode: Any) -> None:
         async with (
             httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
@@ -113,9 +120,9 @@ def test_a_port_that_is_none_is_refused(commands: Commands, port: str) -> None:
     assert "requires a port" in commands("mcp", f"--http={port}").err
 
 
-def test_over_http_a_port_that_is_taken_is_named(web: Web, root: Path) -> None:
+def test_over_http_a_port_that_is_taken_is_named(web: Web) -> None:
     command = [sys.executable, "-m", "workpacket", "mcp", "--http", str(web.port)]
-    done = subprocess.run(command, cwd=root, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=web.root, env=environment(), capture_output=True, text=True, check=False)
     assert "(port_taken)" in done.stderr
 
 

@@ -112,7 +112,12 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     git(made["a detached HEAD"], "checkout", "-q", "--detach")
     started = made["the branch of another packet"]
     done(started, "start", "WP-1-Other-v1")
+    shutil.copytree(started, made["a start on its branch that is not committed"])
+    shutil.copytree(started, made["a start that is not committed"])
+    git(made["a start that is not committed"], "switch", "-q", "main")
     commit(started)
+    shutil.copytree(started, made["main, while work goes on"])
+    git(made["main, while work goes on"], "switch", "-q", "main")
     shutil.copytree(started, made["uncommitted work"])
     write_work(made["uncommitted work"])
     review = made["work in review"]
@@ -121,8 +126,9 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     commit(review)
     done(review, "done")
     commit(review)
-    shutil.copytree(review, made["merged work"])
-    git(made["merged work"], "switch", "-q", "main")
+    for name in ("merged work", "main, while work is in review"):
+        shutil.copytree(review, made[name])
+        git(made[name], "switch", "-q", "main")
     git(made["merged work"], "merge", "-q", "--no-edit", "wp/WP-1-Other-v1")
     shutil.copytree(usual, made["a subfolder"])
     (made["a subfolder"] / "src").mkdir()
@@ -154,4 +160,6 @@ def test_the_list_has_each_place_and_no_usage_twice() -> None:
         "a folder outside of git", "a repository without governance", "before the first commit", "main",
         "main without a git identity", "a detached HEAD", "the branch of another packet",
         "a subfolder", "uncommitted work", "work in review", "merged work", "a policy with approvals, and no key",
+        "a start on its branch that is not committed", "a start that is not committed", "main, while work goes on",
+        "main, while work is in review",
     }  # fmt: skip

@@ -8,6 +8,7 @@ import subprocess
 from io import FileIO
 from pathlib import Path
 
+from git.plain_commits import commit_everything
 from workpacket.git.repository import Repository, commit_at, find_repository
 
 _DATE = "2026-01-01T00:00:00Z"
@@ -34,6 +35,13 @@ def git(folder: Path, *arguments: str, check: bool = True, date: str = _DATE) ->
         check=check,
     )
     return done.stdout.strip()
+
+
+def commit_all(folder: Path, message: str, date: str = _DATE) -> None:
+    """Commit everything in the work tree, by git itself where the commit is not a plain one."""
+    if not commit_everything(folder, message, "Ann <ann@example.org>", date):
+        git(folder, "add", "--all", date=date)
+        git(folder, "commit", "--quiet", "--allow-empty", "--message", message, date=date)
 
 
 _CACHE = ".git/workpacket/cache/"
@@ -104,6 +112,5 @@ def commit(folder: Path, message: str, **files: str) -> str:
         path = folder / name.replace("__", "/")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--allow-empty", "--message", message)
+    commit_all(folder, message)
     return commit_at(find_repository(folder, {}), "HEAD") or ""

@@ -64,11 +64,12 @@ def test_what_ids_say_is_asked_once_for_all_repositories(
     "question",
     [
         ("rev-parse", "HEAD"),
-        ("log", "--format=%H", "main", "--"),
-        ("log", "--all", "--format=%H", "--"),
+        ("rev-parse", "--verify", "--quiet", "{short}"),
+        ("rev-parse", "--verify", "--quiet", "FETCH_HEAD"),
+        ("rev-parse", "--verify", "@{{1}}"),
+        ("rev-list", "--since=1.day.ago", "main"),
         ("ls-files", "-z", "--others"),
         ("status", "--porcelain"),
-        ("for-each-ref",),
         ("rev-list", "--stdin", "{id}"),
         ("hash-object", "-w", "a"),
         ("diff-tree", "-p", "{id}", "{id}"),
@@ -78,9 +79,58 @@ def test_what_ids_say_is_asked_once_for_all_repositories(
 def test_what_may_change_is_asked_each_time(
     root: Path, asked: list[tuple[str, ...]], question: tuple[str, ...]
 ) -> None:
+    commit(root, "none", a="0")
     identity = commit(root, "first", a="1")
     for _ in range(2):
-        answered(root, *(word.replace("{id}", identity) for word in question))
+        answered(root, *(word.format(id=identity, short=identity[:7]) for word in question), check=False)
+    assert len(asked) == 2
+
+
+BY_NAME: list[tuple[tuple[str, ...], str | None]] = [
+    (("rev-parse", "--verify", "--quiet", "main^{commit}"), None),
+    (("rev-parse", "--verify", "--quiet", "--end-of-options", "other"), None),
+    (("log", "--format=%H", "main", "--"), None),
+    (("log", "--format=%H", "--"), None),
+    (("log", "--all", "--format=%H", "--"), None),
+    (("log", "--walk-reflogs", "--format=%H %gD", "main"), None),
+    (("rev-list", "other..main"), None),
+    (("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/"), None),
+    (("cat-file", "--batch"), "main:a\nother:a\n"),
+]
+
+
+@pytest.mark.parametrize(("question", "stdin"), BY_NAME)
+def test_what_references_say_is_asked_once_while_they_stay_as_they_are(
+    root: Path, asked: list[tuple[str, ...]], question: tuple[str, ...], stdin: str | None
+) -> None:
+    def said() -> Answer:
+        return answered(root, *question, stdin=stdin.encode() if stdin else None, check=False)
+
+    def really() -> Answer:
+        return git_answers._ask(root, *question, stdin=stdin.encode() if stdin else None, check=False)
+
+    commit(root, "first", a="1")
+    changes = (
+        ("branch", "other"),
+        ("commit", "--quiet", "--allow-empty", "--message=second"),
+        ("branch", "--force", "other", "main"),
+        ("pack-refs", "--all"),
+        ("checkout", "--quiet", "--detach", "main"),
+        ("update-ref", "refs/heads/main", "main~1"),
+        ("branch", "--delete", "--force", "other"),
+        ("tag", "other"),
+    )
+    for change in changes:
+        git(root, *change)
+        assert said() == said() == really()
+    assert len(asked) < 3 * len(changes)
+
+
+def test_work_trees_beside_this_one_have_references_of_their_own(root: Path, asked: list[tuple[str, ...]]) -> None:
+    commit(root, "first", a="1")
+    git(root, "worktree", "add", "--quiet", "--detach", str(root.with_name("beside")))
+    for _ in range(2):
+        answered(root, "log", "--all", "--format=%H", "--")
     assert len(asked) == 2
 
 

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -48,6 +48,8 @@ class Kitchen:
         self.exempt: tuple[str, ...] = ()
         self.judged_by_someone = True
         self.today = TODAY
+        self.mode: Literal["required", "warn"] = "required"
+        self.messages: list[str] = []
 
     def packet(self, name: str = A, *kinds: str, scope: str = "`src/`", **said: Any) -> None:
         """A packet with its page; told so far by events of these kinds."""
@@ -76,12 +78,14 @@ class Kitchen:
     def uncovered(self, base: str, head: str) -> list[Any]:
         repository = self.written.stored()
         logs = {name: story.log() for name, story in self.stories.items()}
-        policy = LifecyclePolicy(judged=self.judged_by_someone, coverage=CoveragePolicy("required", self.exempt))
+        policy = LifecyclePolicy(judged=self.judged_by_someone, coverage=CoveragePolicy(self.mode, self.exempt))
         with trial_merges(repository) as trials:
             return uncovered_paths(repository, trials, base, head, logs, policy, self.today)
 
     def found(self, base: str, head: str) -> Found:
-        return {one.path: one.code for one in self.uncovered(base, head)}
+        found = self.uncovered(base, head)
+        self.messages = [one.message for one in found]
+        return {one.path: one.code for one in found}
 
     def why(self, base: str, head: str) -> str:
         (one,) = self.uncovered(base, head)
@@ -381,12 +385,20 @@ def test_a_verdict_does_not_land_without_all_of_its_work(kitchen: Kitchen, activ
     )
 
 
+def since(kitchen: Kitchen, files: Tree, *parents: str, scope: str = "`src/`") -> str:
+    """A commit of the base that another packet covered, which is nobody's work afterwards."""
+    kitchen.packet(B, *HELD, scope=scope)
+    commit = kitchen.commit(files, *parents)
+    kitchen.add("released", B)
+    return commit
+
+
 def test_work_that_was_on_the_base_before_its_verdict_may_have_changed_since(kitchen: Kitchen, activated: str) -> None:
     kitchen.add("claimed")
     work = kitchen.commit(WORK, activated)
     kitchen.add("submitted", commit=work)
     landed = kitchen.commit(WORK, activated)
-    later = kitchen.commit({**WORK, "src/b.py": "later\n"}, landed)
+    later = since(kitchen, {**WORK, "src/b.py": "later\n"}, landed)
     kitchen.add("verdict.given")
     assert kitchen.found(later, kitchen.commit({**WORK, "src/b.py": "later\n"}, later)) == {}
 
@@ -396,11 +408,62 @@ def test_work_of_which_a_part_was_on_the_base_is_asked_for_the_rest(kitchen: Kit
     work = kitchen.commit(WORK, activated)
     kitchen.add("submitted", commit=work)
     landed = kitchen.commit({**OLD, "src/b.py": "b\n"}, activated)
-    later = kitchen.commit({**OLD, "src/b.py": "later\n"}, landed)
+    later = since(kitchen, {**OLD, "src/b.py": "later\n"}, landed)
     kitchen.add("verdict.given")
     assert kitchen.found(later, kitchen.commit({**OLD, "src/b.py": "later\n"}, later)) == {
         "src/a.py": "changed_after_verdict"
     }
+
+
+MORE_WORK: Tree = {**WORK, "src/b.py": "later\n", "src/c.py": "c\n", "docs/d.md": "d\n"}
+
+
+def landed_with_more(kitchen: Kitchen, activated: str, *then: Tree) -> dict[str, str]:
+    """What a verdict leaves unjudged: the work landed as submitted, then these trees, one after another."""
+    kitchen.exempt = ("docs/",)
+    kitchen.add("claimed")
+    kitchen.add("submitted", commit=kitchen.commit(WORK, activated))
+    base = kitchen.commit(WORK, activated)
+    for files in then:
+        base = kitchen.commit(files, base)
+    kitchen.add("verdict.given")
+    return kitchen.found(base, kitchen.commit(then[-1], base))
+
+
+def test_work_that_landed_between_submission_and_verdict_is_judged_too(kitchen: Kitchen, activated: str) -> None:
+    found = landed_with_more(kitchen, activated, MORE_WORK)
+    assert found == {"src/b.py": "landed_otherwise", "src/c.py": "landed_otherwise"}
+
+
+def test_work_that_was_taken_back_before_the_verdict_needs_none(kitchen: Kitchen, activated: str) -> None:
+    assert landed_with_more(kitchen, activated, MORE_WORK, WORK) == {}
+
+
+def test_a_part_that_was_taken_back_before_the_verdict_needs_none(kitchen: Kitchen, activated: str) -> None:
+    found = landed_with_more(kitchen, activated, MORE_WORK, {**MORE_WORK, "src/b.py": "b\n"})
+    assert found == {"src/c.py": "landed_otherwise"}
+
+
+def test_work_that_landed_twice_unjudged_is_told_once(kitchen: Kitchen, activated: str) -> None:
+    again: Tree = {**MORE_WORK, "src/b.py": "still later\n"}
+    found = landed_with_more(kitchen, activated, MORE_WORK, again)
+    assert found == {"src/b.py": "landed_otherwise", "src/c.py": "landed_otherwise"}
+    assert len(kitchen.messages) == 2
+
+
+def test_where_coverage_is_not_required_work_may_land_before_its_verdict(kitchen: Kitchen, activated: str) -> None:
+    kitchen.mode = "warn"
+    assert landed_with_more(kitchen, activated, MORE_WORK) == {}
+
+
+def test_the_first_commit_of_the_base_is_not_work_of_a_packet(kitchen: Kitchen, activated: str) -> None:
+    """The work has a history of its own, so the line of the base begins with a commit that the work lacks."""
+    kitchen.add("claimed")
+    work = kitchen.commit(WORK)
+    kitchen.add("submitted", commit=work)
+    base = kitchen.commit(WORK, activated, work)
+    kitchen.add("verdict.given")
+    assert kitchen.found(base, kitchen.commit(WORK, base)) == {}
 
 
 def test_both_sides_that_git_joins_are_what_was_judged(kitchen: Kitchen, activated: str) -> None:
@@ -529,6 +592,7 @@ def test_two_works_that_were_on_the_base_before_their_verdicts(kitchen: Kitchen)
         kitchen.add("claimed", name)
         kitchen.add("submitted", name, commit=kitchen.commit(files, base))
     both = kitchen.commit({**one, **two}, base)
+    kitchen.packet("WP-1-Cup-v1", *HELD, scope="`src/`, `lib/`")
     later = kitchen.commit({**one, **two, "src/b.py": "2\n", "lib/b.py": "2\n"}, both)
     kitchen.add("verdict.given", A)
     kitchen.add("verdict.given", B)
@@ -584,7 +648,7 @@ def test_work_that_the_base_has_together_with_more_is_not_missing(kitchen: Kitch
     kitchen.add("claimed")
     work = kitchen.commit({**OLD, "src/a.py": "1\n2\n3\n4\nfive\n"}, activated)
     both: Tree = {**OLD, "src/a.py": "one\n2\n3\n4\nfive\n"}
-    base = kitchen.commit(both, activated)
+    base = since(kitchen, both, activated)
     kitchen.add("submitted", commit=work)
     kitchen.add("verdict.given")
     assert kitchen.found(base, kitchen.commit(both, base)) == {}

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple, ParamSpec
 
 import pytest
 
-from git.scratch import all_files, git, make_repository
+from git.plain_commits import refresh
+from git.scratch import all_files, commit_all, git, make_repository
 from softkeys import shared_key
 from workpacket.cli.main import main
 from workpacket.ledger.fold import PacketState, fold
@@ -199,12 +200,15 @@ class Governed:
         self.write(path, text.replace(old, new))
 
     def commit(self, message: str = "work") -> None:
-        self.git("add", "--all")
-        self.git("commit", "--quiet", "--allow-empty", "--message", message)
+        commit_all(self.root, message, self.now)
 
     def git(self, *arguments: str) -> str:
         """At the time of this test's clock: when something came onto the base is part of what is judged."""
-        return git(self.root, *arguments, date=f"{self.clock.now:%Y-%m-%dT%H:%M:%SZ}")
+        return git(self.root, *arguments, date=self.now)
+
+    @property
+    def now(self) -> str:
+        return f"{self.clock.now:%Y-%m-%dT%H:%M:%SZ}"
 
     def files(self) -> dict[str, bytes]:
         """Everything but git's own folder, sorted by path."""
@@ -241,7 +245,8 @@ class Governed:
                 (self.root / path).unlink(missing_ok=True)  # git makes its objects read-only
                 (self.root / path).write_bytes(data)
         self.clock.now, self.clock.count = after.now, after.looks
-        self.git("update-index", "-q", "--refresh")
+        if not refresh(self.root):
+            self.git("update-index", "-q", "--refresh")
 
     def begin_by_commands(self, policy: str = TOKENS_COUNT) -> None:
         self.done("init")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -85,3 +87,19 @@ def test_an_empty_repository_has_an_empty_board(governed: Governed) -> None:
     governed.done("init")
     assert "0 packets, 0 of them open." in governed.done("board", "export").out
     assert "empty:" not in governed.done("board", "show").out
+
+
+def test_a_packet_whose_log_names_no_title_is_shown_with_that_of_its_document(
+    governed: Governed, tmp_path: Path
+) -> None:
+    governed.begin()
+    governed.stub("WP-1-Old-v1")
+    what = "Read every line of the old file, " + "and keep it as it is, " * 10
+    text = re.sub(r"(?m)^- What: .*$", f"- What: {what}", governed.read(".GOV/task_packets/stubs/WP-1-Old-v1.md"))
+    governed.write(".GOV/task_packets/stubs/WP-1-Old-v1.md", text)
+    shutil.rmtree(governed.root / ".GOV" / "log")
+    governed.done("adopt")
+    environment = environment_of(tmp_path) | {"TERM": "xterm"}
+    shown = at_terminal(["sh", "-c", "stty cols 120; workpacket board show"], governed.root, [], environment).screen
+    assert "Read every line of the old file" in shown
+    assert "…" in shown

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -175,3 +178,60 @@ def test_the_forge_is_asked_with_the_users_own_program(
     answer = begun("new", "--from", "gh:8")
     assert answer.status != 0
     assert "no such issue (tool_failed)" in answer.err
+
+
+SOURCES = [json.loads(line) for line in Path(__file__).with_name("issue_sources.jsonl").read_text("utf-8").splitlines()]
+
+
+def write_all(governed: Governed, files: Mapping[str, str | None]) -> None:
+    for path, text in files.items():
+        if text is None:
+            (governed.root / path).unlink()
+        else:
+            governed.write(path, text)
+
+
+def contents(governed: Governed, name: str) -> dict[str, Any]:
+    """What a packet says, in the words of issue_sources.jsonl."""
+    text = document(governed, name)
+    fields = dict(re.findall(r"^- (Why|DEPENDENCIES|IN_SCOPE_PATHS): (.*)$", text, re.MULTILINE))
+    criteria = text.partition("## DONE_MEANS\n")[2].partition("## ")[0]
+    return {
+        "title": text.splitlines()[0].removeprefix("# "),
+        "why": fields.get("Why", ""),
+        "criteria": re.findall(r"^- (.*)$", criteria, re.MULTILINE),
+        "scope": re.findall(r"`([^`]+)`", fields.get("IN_SCOPE_PATHS", "")),
+        "depends": [
+            document(governed, one).splitlines()[0].removeprefix("# ")
+            for one in fields.get("DEPENDENCIES", "").split(", ")
+            if one
+        ],
+    }
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=[source["case"] for source in SOURCES])
+def test_what_other_tools_write_is_read_once(begun: Governed, source: dict[str, Any]) -> None:
+    write_all(begun, source["files"])
+    answer = begun.json("new", "--from", source["from"])
+    packets = [{"link": one["link"], **contents(begun, one["id"])} for one in answer["data"]["made"]]
+    expected = sorted(source["made"], key=lambda one: str(one["title"]))
+    found = sorted(packets, key=lambda one: str(one["title"]))
+    assert [{key: packet[key] for key in one} for packet, one in zip(found, expected, strict=True)] == expected
+    if source["done"] is not None:
+        assert answer["data"]["done"] == source["done"]
+    write_all(begun, source["then"])
+    again = begun.json("new", "--from", source["again"])["data"]["made"]
+    assert [contents(begun, one["id"])["title"] for one in again] == source["made_again"]
+    begun.done("check", ".GOV")  # elsewhere are the files of another tool, whose lanes may be old
+
+
+def test_what_was_made_is_committed_if_asked(begun: Governed) -> None:
+    begun.write("todo.md", LIST)
+    assert len(made(begun, "todo.md", "--commit")) == 2
+    assert begun.git("status", "--porcelain").split() == ["??", "todo.md"]
+
+
+def test_the_title_of_a_packet_may_name_another_packet(begun: Governed) -> None:
+    begun.write("todo.md", "- [ ] Say more than WP-1-Greet-v1 says\n- [ ] Remove what WP06 left\n")
+    assert len(made(begun, "todo.md")) == 2
+    begun.done("check")

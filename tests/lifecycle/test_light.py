@@ -191,7 +191,7 @@ def test_what_lands_otherwise_than_it_was_submitted_is_not_merged(governed: Gove
 def test_what_is_missing_is_listed_with_the_command_that_supplies_it(governed: Governed) -> None:
     governed.done("init", "--commit")
     draft = governed.done("new", "Greet the user", "--scope", "src/")
-    assert draft.next == f"workpacket refine {NAME} --anchor HEADING"
+    assert draft.next == f"workpacket refine {NAME} --requirement TEXT"  # nothing is required yet
     before = governed.files()
     assert governed.refused("start", NAME) == ["refinement_incomplete", "refinement_missing", "done_means_missing"]
     assert (governed.files(), governed.git("branch", "--show-current").strip()) == (before, "main")
@@ -203,6 +203,31 @@ def test_what_is_missing_is_listed_with_the_command_that_supplies_it(governed: G
     governed.done("refine", NAME, "--anchor", "greeting")
     assert "The name is an argument." in governed.read(DOCUMENT)
     governed.done("start", NAME)
+
+
+def test_a_requirement_can_be_added_after_the_packet(governed: Governed) -> None:
+    governed.done("init", "--commit")
+    governed.done("new", "Greet the user", "--scope", "src/", "--criterion", "It greets.")
+    named = governed.done("refine", NAME, "--anchor", "Main body")
+    assert "no text of yours" in named.out
+    governed.done("refine", NAME, "--requirement", "It greets.", "--refinement", "The name is an argument.")
+    assert "### Greet the user\n\nIt greets.\n" in governed.read(".GOV/spec/SPEC_v1.md")
+    assert "- IN_SCOPE_PATHS: `src/`, `.GOV/spec/SPEC_v1.md`\n" in governed.read(DOCUMENT)
+    governed.done("start", NAME)
+
+
+@pytest.mark.parametrize("text", ["The name is an argument.", "სახელი არის არგუმენტი", "名前は引数"])
+def test_a_refinement_says_something_in_any_script(governed: Governed, text: str) -> None:
+    governed.done("init", "--commit")
+    governed.done("new", "Greet the user", "--refinement", text)
+    assert "refinement_missing" not in governed.refused("start", NAME)
+
+
+@pytest.mark.parametrize("text", ["Soon.", "One module.", "TODO", "名前"])
+def test_a_refinement_of_one_or_two_words_says_nothing(governed: Governed, text: str) -> None:
+    governed.done("init", "--commit")
+    governed.done("new", "Greet the user", "--refinement", text)
+    assert "refinement_missing" in governed.refused("start", NAME)
 
 
 @pytest.mark.parametrize("anchor", ["9.9", "1"])

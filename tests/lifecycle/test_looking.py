@@ -138,7 +138,7 @@ def test_nothing_to_recover_is_said_so(governed: Governed) -> None:
 
 
 def test_an_empty_repository_is_told_how_to_begin(governed: Governed) -> None:
-    assert governed.done("status").next == "workpacket help new"
+    assert governed.done("status").next == "workpacket help init"
 
 
 def test_a_new_stub_can_be_made_from_another_one_and_from_an_issue(governed: Governed) -> None:

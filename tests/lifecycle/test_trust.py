@@ -12,6 +12,7 @@ from workpacket.lifecycle.moves import Planned
 from workpacket.lifecycle.trust import OwnActor, Trusting, plan_trust
 from workpacket.model.layout import POLICY_PATH, SIGNERS_PATH
 from workpacket.model.plan import Moment
+from workpacket.problem import WorkpacketError
 from workpacket.text.source import Source
 from workpacket.value import replace
 
@@ -117,3 +118,33 @@ def test_a_page_that_the_policy_names_already_stays() -> None:
     plain = text_of(planned())
     added = rules(text_of(planned(plain, replace(WHOM, port=7363, first=False), signers="")))
     assert added["approvals"]["webauthn"]["port"] == 7363
+
+
+def with_roles() -> str:
+    return text_of(planned(whom=replace(WHOM, actors=(ANN, CODER))))
+
+
+def test_a_person_gets_a_role_beside_those_who_have_it() -> None:
+    bob = replace(WHOM, principal="bob@example.org", line="bob", first=False, role="validator")
+    plan = planned(with_roles(), bob)
+    roles = rules(text_of(plan))["approvals"]["roles"]
+    assert roles["validator"] == ["ann@example.org", "bob@example.org"]
+    assert roles["approver"] == ["ann@example.org"]
+    assert plan.then == "workpacket approve policy --gate policy"
+    again = planned(text_of(plan), bob, "bob\n")
+    assert (again.plan.changes, again.said) == (
+        (), "bob@example.org is already trusted with this key as validator, once it is on the base"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("written", ["[]", "[\n]", '["ann@example.org",]', '[\n  "ann@example.org",\n]'])
+def test_a_list_of_any_layout_gets_the_person(written: str) -> None:
+    bob = replace(WHOM, principal="bob@example.org", line="bob", first=False, role="validator")
+    before = with_roles().replace('validator = ["ann@example.org"]', f"validator = {written}")
+    found = rules(text_of(planned(before, bob)))["approvals"]["roles"]["validator"]
+    assert found == [*tomllib.loads(f"x = {written}")["x"], "bob@example.org"]
+
+
+def test_a_role_that_the_policy_lacks_is_refused() -> None:
+    with pytest.raises(WorkpacketError, match="approver, operator, validator"):
+        planned(with_roles(), replace(WHOM, first=False, role="judge"))

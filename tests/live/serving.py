@@ -34,6 +34,14 @@ class Reply:
         return found[1] if found else ""
 
 
+def _is_whole(received: bytes) -> bool:
+    """Whether the connection is kept open after this reply, and its body has the length that it says."""
+    head, _, body = received.partition(b"\r\n\r\n")
+    length = re.search(rb"^content-length: *([0-9]+)\r?$", head, re.MULTILINE | re.IGNORECASE)
+    kept = re.search(rb"^connection: *close", head, re.MULTILINE | re.IGNORECASE) is None
+    return b"\r\n\r\n" in received and kept and length is not None and len(body) >= int(length[1])
+
+
 @dataclass
 class Browser:
     """What a browser sends: the cookie, and where the request comes from."""
@@ -45,7 +53,8 @@ class Browser:
         with socket.create_connection(("127.0.0.1", self.port), timeout=patience) as connection:
             connection.sendall(data)
             received = b""
-            while part := connection.recv(1 << 20):
+            # A connection that stays open is closed by the server only seconds later.
+            while not _is_whole(received) and (part := connection.recv(1 << 20)):
                 received += part
         head, _, body = received.partition(b"\r\n\r\n")
         return Reply(int(head.split(b" ")[1]), head.decode("latin-1"), body)

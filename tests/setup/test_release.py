@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -13,6 +14,7 @@ import yaml
 import release
 from architecture.source_tree import ROOT
 from docs.workflow_rules import faults
+from workpacket import __version__
 
 WORKFLOW = (ROOT / ".github/workflows/release.yml").read_text("utf-8")
 CHANGELOG = """# Changelog
@@ -63,6 +65,13 @@ def test_checksums_are_those_of_the_files(tmp_path: Path) -> None:
     assert release.main(["checksums", str(tmp_path)]) == 0
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in (("a.tar.gz", b"sdist"), ("b.whl", b"wheel"))}
     assert (tmp_path / release.SUMS).read_text() == "".join(f"{digest}  {name}\n" for name, digest in digests.items())
+
+
+def test_the_bill_of_materials_names_the_version(tmp_path: Path) -> None:
+    path = tmp_path / "bill.json"
+    path.write_text('{"metadata": {"component": {"name": "workpacket"}}, "components": []}')
+    assert release.main(["materials", str(path)]) == 0
+    assert json.loads(path.read_text())["metadata"]["component"] == {"name": "workpacket", "version": __version__}
 
 
 def test_the_workflow_publishes_what_the_session_made_and_asks_for_no_secret() -> None:

@@ -39,6 +39,9 @@ REFUSED = {
     "P27": "log_moved",
     "P28": "nonce_used",
     "P38": "approval_missing",
+    "X02": "landed_otherwise",
+    "X04": "landed_otherwise",
+    "X21": "approval_missing",
 }
 KEPT = (
     "K2-verify",
@@ -57,6 +60,7 @@ KEPT = (
     "P12-control",
     "P36-control",
     "P39-control",
+    "X06-control",
 )
 # A policy that nobody can read came onto the base; this branch brings back the one before.
 BROKEN = ("on main", "write {POLICY} 'no toml at all'", "commit", "branch x", "git checkout main~1 -- .GOV/policy")

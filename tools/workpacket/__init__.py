@@ -5,21 +5,22 @@ Programs that run agents import what they need from here: see `workpacket.harnes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workpacket.harness import (
-        Claimed,
-        Condition,
-        Refused,
-        Submitted,
-        WorkPacket,
-        claim,
-        packets,
-        start,
-        submit,
-        why,
-    )
+    from workpacket.harness import Claimed, Submitted, WorkPacket, claim, packets, start, submit, why
+    from workpacket.problem import Problem, WorkpacketError
 
 __version__ = "0.1.0"
-__all__ = ["Claimed", "Condition", "Refused", "Submitted", "WorkPacket", "claim", "packets", "start", "submit", "why"]
+__all__ = [
+    "Claimed",
+    "Problem",
+    "Submitted",
+    "WorkPacket",
+    "WorkpacketError",
+    "claim",
+    "packets",
+    "start",
+    "submit",
+    "why",
+]
 
 
 def __getattr__(name: str) -> object:

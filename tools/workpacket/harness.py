@@ -1,7 +1,8 @@
 """What programs that run agents need: which packets exist, what each is waiting for, and the moves that agents make.
 
-Each function runs one command in its own process: several agents may work side by side in their work trees, and nothing
-that one call does can change the next. What a gate refuses is raised as `Refused`, with every condition.
+Each function runs one command, in a process of its own: several agents may work side by side in their work trees, and
+nothing that one call does can change the next. What a gate refuses is raised as a
+`WorkpacketError`, whose `problems` are the unmet conditions; the `hint` of each is the command that supplies it.
 
     from workpacket import packets, start, submit, why
 """
@@ -13,12 +14,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from workpacket.model import exits
-from workpacket.problem import WorkpacketError
-
-__all__ = ["Claimed", "Condition", "Refused", "Submitted", "WorkPacket", "claim", "packets", "start", "submit", "why"]
+from workpacket.problem import Location, Problem, WorkpacketError
 
 Folder = str | os.PathLike[str]
 
@@ -31,17 +30,6 @@ class WorkPacket(NamedTuple):
     lane: str
     path: str
     depends: tuple[str, ...]
-
-
-class Condition(NamedTuple):
-    """What keeps a packet from its next lane. `command` supplies it; the command may have to be typed by someone
-    else."""
-
-    code: str
-    message: str
-    command: str
-    path: str
-    line: int
 
 
 class Claimed(NamedTuple):
@@ -62,15 +50,6 @@ class Submitted(NamedTuple):
     next: str
 
 
-class Refused(WorkpacketError):
-    """A gate is closed. `conditions` lists everything that is missing."""
-
-    def __init__(self, conditions: Sequence[Condition]) -> None:
-        first = conditions[0] if conditions else Condition("refused", "the command was refused", "", "", 0)
-        super().__init__(first.code, first.message, hint=first.command, path=first.path)
-        self.conditions: Final = tuple(conditions)
-
-
 def packets(root: Folder = ".", *, lane: str = "") -> list[WorkPacket]:
     """Return all packets and stubs, or those in one lane."""
     lanes = _run(root, ["board", "show"])["lanes"]
@@ -82,13 +61,13 @@ def packets(root: Folder = ".", *, lane: str = "") -> list[WorkPacket]:
     return [one for one in found if not lane or one.lane == lane]
 
 
-def why(packet: str, root: Folder = ".") -> list[Condition]:
+def why(packet: str, root: Folder = ".") -> list[Problem]:
     """Return everything that keeps a packet from moving to its next lane."""
     return _conditions(_run(root, ["why", "--", packet]))
 
 
 def start(packet: str, root: Folder = ".", *, actor: str, commit: bool = False) -> Claimed:
-    """Claim a packet and switch to its branch; a stub or draft that is already approved is activated first."""
+    """Claim a packet and switch to its branch; a stub or draft whose approval is there is activated first."""
     return _claim(_run(root, ["start", *_as(actor, commit=commit), "--", packet]))
 
 
@@ -121,12 +100,15 @@ def _claim(data: Mapping[str, Any]) -> Claimed:
     return Claimed(data["id"], data["holder"], data["expires_at"], data.get("branch", ""), data["next"])
 
 
-def _conditions(data: Mapping[str, Any]) -> list[Condition]:
-    return [Condition(one["code"], one["message"], one["command"], one["path"], one["line"]) for one in data["unmet"]]
+def _conditions(data: Mapping[str, Any]) -> list[Problem]:
+    return [
+        Problem(one["code"], one["message"], Location(one["path"], one["line"]), one["command"])
+        for one in data["unmet"]
+    ]
 
 
 def _run(root: Folder, words: Sequence[str]) -> dict[str, Any]:
-    """Return a command's answer; raise Refused or WorkpacketError if the command did not do what it was asked."""
+    """Return what a command says; raise WorkpacketError if it did not do what it was asked."""
     split = words.index("--") if "--" in words else len(words)
     command = [sys.executable, "-m", "workpacket", *words[:split], "--json", *words[split:]]
     done = subprocess.run(  # noqa: S603  # this program; values cannot become options
@@ -141,6 +123,6 @@ def _run(root: Folder, words: Sequence[str]) -> dict[str, Any]:
     if answer["ok"]:
         return data
     if answer["exit_code"] == exits.REFUSED and data.get("unmet"):
-        raise Refused(_conditions(data))
+        raise WorkpacketError.of(*_conditions(data))
     first = answer["findings"][0]
     raise WorkpacketError(first["code"], first["message"], hint=first["hint"], path=first["path"])

@@ -19,22 +19,27 @@ if TYPE_CHECKING:
 class WorkpacketError(Exception):
     """A command cannot continue. `code` is a reason code from the catalogue; it determines the exit status. The error
 
-    has one `problem`, and is created from one (`raise WorkpacketError.of(problem)`) or from its parts.
+    It is created from a problem (`raise WorkpacketError.of(problem)`) or from its parts. `problems` has more than one
+    if a gate is closed: every unmet condition.
     """
 
     def __init__(self, code: str, message: str, *, hint: str = "", path: str = "") -> None:
         super().__init__(message)
-        self.problem = Problem(code, message, Location(path) if path else NOWHERE, hint)
+        self.problems: tuple[Problem, ...] = (Problem(code, message, Location(path) if path else NOWHERE, hint),)
 
     @classmethod
-    def of(cls, problem: Problem) -> WorkpacketError:
+    def of(cls, problem: Problem, *others: Problem) -> WorkpacketError:
         error = WorkpacketError(problem.code, problem.message)
-        error.problem = problem
+        error.problems = (problem, *others)
         return error
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Make pickling keep the whole problem, not only its message, for another process."""
-        return WorkpacketError.of, (self.problem,)
+        """Pickling keeps the whole problems, not only a message, for another process."""
+        return WorkpacketError.of, self.problems
+
+    @property
+    def problem(self) -> Problem:
+        return self.problems[0]
 
     @property
     def code(self) -> str:

@@ -26,7 +26,7 @@ ERRORS = "errors"
 # The same, judged by a reader who had neither the code nor `docs`. Most of what was arguable to them became a warning;
 # `now` is the severity, `joined` if it is part of another finding, and empty if it is not reported any more.
 ERRORS_OF_A_STRANGER = "errors_blind"
-SHEETS = {"second_reader": (85, 149, 191), "third_reader": (103, 127, 146), "fourth_reader": (79, 94, 204)}
+SHEETS = {"second_reader": (85, 149, 191), "third_reader": (103, 127, 146), "fourth_reader": (79, 96, 204)}
 
 # What is wrong between two files is reported at one of them, and a reader may have noted it at the other.
 OF_TWO_FILES = {

@@ -148,6 +148,14 @@ def test_a_policy_that_was_not_approved_is_found(story: Story) -> None:
     assert found(story)["approval_missing"] == ".GOV/policy/policy.toml:0"
 
 
+def test_a_table_whose_name_is_escaped_is_the_same_table(story: Story) -> None:
+    policy = story.read(".GOV/policy/policy.toml")
+    story.write(".GOV/policy/policy.toml", policy.replace("[approvals", r'["\u0061pprovals"'))
+    story.commit("the same policy")
+    story.write(".GOV/policy/allowed_signers", story.read(".GOV/policy/allowed_signers").replace(BOB, "eve@x.org"))
+    assert found(story)["approval_missing"] == ".GOV/policy/policy.toml:0"
+
+
 def test_approvals_cannot_be_ignored(story: Story) -> None:
     story.activate()
     status = story.run("check", "--ignore", "approval_missing", "--select", "hint_text_left").status

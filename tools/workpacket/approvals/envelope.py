@@ -134,6 +134,7 @@ def read_statement(payload: bytes) -> Statement | Problem:
         canonical = statement.payload()
     except NotCanonical as fault:
         return Problem("statement_malformed", str(fault))
+    # Two parsers may read one text in two ways, for example if a key occurs twice; only one encoding leaves no choice.
     if canonical != payload:
         return Problem(
             "statement_not_canonical", "the payload is not the canonical form of the statement that it contains"
@@ -146,6 +147,7 @@ def _statement(fields: Fields) -> Statement:
     named = fields.text("predicateType", _PREDICATE, f"'{PREDICATE_TYPE}'")
     version = next((number for number, name in PREDICATE_TYPES.items() if name == named), STATEMENT_VERSION)
     subjects = tuple(_subject(each) for each in fields.tables("subject"))
+    # One approval has one sequence of bytes: with two orders, it would have two digests, and a revocation names one.
     if list(subjects) != sorted(set(subjects)):
         fields.fault("subject", "is not sorted by name, or contains a name twice")
     predicate = fields.inner("predicate")
@@ -306,6 +308,7 @@ def _read(name: str, data: bytes) -> Envelope:
     signatures = envelope["signatures"]
     if not isinstance(signatures, list) or not signatures:
         raise WorkpacketError("signature_missing", "the envelope has no signature")
+    # Each signature is a person's own, and must be revocable alone.
     if len(signatures) > 1:
         raise WorkpacketError(
             "signature_surplus",

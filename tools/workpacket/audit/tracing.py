@@ -29,7 +29,7 @@ from typing import Final, Literal, cast
 from workpacket.documents.packet import Packet
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.register_table import visible_lines
-from workpacket.documents.spec_pointer import Passage, candidates, passages
+from workpacket.documents.spec_pointer import STILL_TO_WRITE, Passage, candidates, passages
 from workpacket.documents.structured import mapped_evidence
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.ledger.fold import SETS_CONTRACT, PacketState, fold
@@ -40,7 +40,6 @@ from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.proofs import Evidence, evidence_of, evidence_rows, latest_evidence, proofs_named, same
 from workpacket.lifecycle.review import Report, is_vouched_for, report_of
 from workpacket.lifecycle.scope import outside
-from workpacket.lifecycle.starter_documents import STILL_TO_WRITE
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import lane_of_token
 from workpacket.model.reason_tables.integrity import AUDIT_BY_CODE

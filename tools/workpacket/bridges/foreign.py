@@ -11,10 +11,10 @@ bridges. An import is planned as a whole, then appended. The file is compared wi
 
 A crash between the appends of two streams leaves the first one imported; a repeated import continues after it.
 
-`Desk` is the common base of the checkpoints of batches and roles. The log is written first, then the file. A file may
-therefore be *late*: its writer was killed in between, and it matches an earlier state of the log. Any other difference
-*contradicts* the log, and work stops until a person accepts the file (`adopt`) or has it rewritten from the log
-(`restore`). A file that has no log is imported.
+`CheckpointDesk` is the common base of the checkpoints of batches and roles. The log is written first, then the file. A
+file may therefore be *late*: its writer was killed in between, and it matches an earlier state of the log. Any other
+difference *contradicts* the log, and work stops until a person accepts the file (`adopt`) or has it rewritten from the
+log (`restore`). A file that has no log is imported.
 """
 
 from __future__ import annotations

@@ -349,12 +349,16 @@ spec-kitty mission, any other file is a Markdown list of tasks, or the text of o
 
 def _refining(arguments: Arguments) -> Callable[[Facts, PacketFacts], Answer]:
     text, anchor = _text_of(arguments.value("refinement")), arguments.value("anchor")
+    requirement = _text_of(arguments.value("requirement"))
+    if anchor and requirement:
+        raise usage(arguments.command, "conflicting_options", "--requirement adds a section, --anchor names one")
 
     def decide(facts: Facts, packet: PacketFacts) -> Answer:
         if packet.light:
-            return refine_light(facts, packet, text=text, anchor=anchor)
-        if text:
-            raise usage(arguments.command, "conflicting_options", "--refinement requires a packet in the light form")
+            return refine_light(facts, packet, text=text, anchor=anchor, requirement=requirement)
+        given = [f"--{name}" for name in ("refinement", "requirement") if arguments.flag(name)]
+        if given:
+            raise usage(arguments.command, "conflicting_options", f"{given[0]} requires a packet in the light form")
         return present(facts, packet) if arguments.flag("present") else refine(facts, packet, anchor)
 
     return decide
@@ -372,6 +376,7 @@ to show to the user, and records that it was shown.""",
         Option("present", "print the block to show to the user, and record its digest"),
         Option("refinement", "light form: the refinement, as text, a file or -", value="TEXT|FILE|-"),
         Option("anchor", "the section of the specification that requires the work", value="HEADING"),
+        Option("requirement", "light form: a requirement to add to the specification", value="TEXT|FILE|-"),
         COMMIT,
         *ACTING,
     ),

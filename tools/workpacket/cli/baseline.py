@@ -28,7 +28,7 @@ from workpacket.shell.governing.evidence import make_tree, scratch_folder
 from workpacket.shell.governing.execution import here
 from workpacket.shell.package_files import schemas
 from workpacket.shell.transactions.transaction import writing
-from workpacket.shell.tree import find_documents, read_bytes, refusal
+from workpacket.shell.tree import find_documents, may_name, read_bytes, refusal
 from workpacket.text.source import BASELINE
 from workpacket.value import replace
 
@@ -137,7 +137,7 @@ def _data_in_force(arguments: Arguments, workspace: Workspace) -> bytes | None:
     repository = here()
     commit = readable_commit(repository, commit_of(repository, base))
     before, policy = (read_file_at(repository, commit, path) for path in (BASELINE_PATH, POLICY_PATH))
-    return _data_here(workspace) if before is None or b"approvals" in (policy or b"") else before
+    return _data_here(workspace) if before is None or may_name(policy or b"", b"approvals") else before
 
 
 def _data_here(workspace: Workspace) -> bytes | None:

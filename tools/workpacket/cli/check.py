@@ -29,6 +29,7 @@ from workpacket.shell.transactions import left_between_files
 from workpacket.shell.tree import Found, find_documents, named_document
 
 FORMATS = ("text", "json", "sarif", "junit", "github")
+SEVERITIES = ("error", "warning", "info")
 
 _INTERVAL = 0.3
 
@@ -67,9 +68,26 @@ def _refuse_contradictions(arguments: Arguments) -> None:
         if also:
             message = f"--stdin-filename cannot be combined with {also[0]}"
             raise usage(arguments.command, "conflicting_options", message)
+    least, failing = arguments.value("min-severity", "info"), arguments.value("fail-on", "error")
+    if SEVERITIES.index(least) < SEVERITIES.index(failing):
+        message = f"--min-severity {least} would leave out what --fail-on {failing} is about"
+        raise usage(arguments.command, "conflicting_options", message)
     about = [f"--{name}" for name in ("baseline", "prune", "new-since", "no-baseline") if arguments.flag(name)]
     # A baseline covers the whole repository, by its own settings.
-    others = ("base", "select", "ignore", "profile", "fix", "unsafe-fixes", "diff", "watch", "format", "json")
+    others = (
+        "base",
+        "select",
+        "ignore",
+        "min-severity",
+        "exclude",
+        "profile",
+        "fix",
+        "unsafe-fixes",
+        "diff",
+        "watch",
+        "format",
+        "json",
+    )
     recording = arguments.flag("baseline") or arguments.flag("prune")
     beside = [*(f"--{name}" for name in others if arguments.flag(name)), *arguments.words] if recording else []
     if len(about) > 1 or beside:
@@ -133,6 +151,8 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
             others.append(word)
         else:
             hint = f"give a path relative to {os.getcwd()}, or no path, to check everything"
+            if word.startswith("WP-"):
+                hint = f"workpacket check .GOV/task_packets/{word}.md"
             raise WorkpacketError("path_not_found", f"{word} does not exist", hint=hint)
     if others:
         _say_what_is_not_checked(others, alone=not chosen)
@@ -183,8 +203,10 @@ recorded. With `--base`, what a change adds to the baseline needs the approval t
         Option("format", "the output format", choices=FORMATS),
         Option("select", "only these codes; a trailing '*' matches a family", value="CODE", many=True),
         Option("ignore", "all but these codes; a trailing '*' matches a family", value="CODE", many=True),
+        Option("min-severity", "leave out findings below this severity", choices=SEVERITIES),
+        Option("exclude", "leave out findings in these files or folders", value="PATTERN", many=True),
         Option("profile", "adopt: outdated forms are warnings; strict: they are errors", choices=("adopt", "strict")),
-        Option("fail-on", "the lowest severity that makes the check fail", choices=("error", "warning", "info")),
+        Option("fail-on", "the lowest severity that makes the check fail", choices=SEVERITIES),
         Option("fix", "apply fixes that do not change the meaning"),
         Option("unsafe-fixes", "also apply fixes that a person should review"),
         Option("diff", "show what --fix would change, without changing anything"),

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from fnmatch import fnmatchcase
 from typing import BinaryIO, NamedTuple
 
-from workpacket.cli.check import kind_given
+from workpacket.cli.check import SEVERITIES, kind_given
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.workspace import Output, Workspace, progress_bar
 from workpacket.documents.document import kind_named
@@ -348,9 +348,10 @@ def _severity(word: str) -> Severity:
 
 def _selection(arguments: Arguments, reasons: Mapping[str, Reason]) -> Callable[[Sequence[Problem]], list[Problem]]:
     """Return a function that selects findings. A pattern that matches no code is an error; integrity findings cannot be
-    ignored.
+    left out.
     """
-    select, ignore = arguments.values("select"), arguments.values("ignore")
+    select, ignore, exclude = (arguments.values(name) for name in ("select", "ignore", "exclude"))
+    severities = SEVERITIES[: SEVERITIES.index(arguments.value("min-severity", "info")) + 1]
     for pattern in (*select, *ignore):
         if not any(fnmatchcase(code, pattern) for code in reasons):
             what = f"no code matches {pattern!r}; `workpacket explain --all` lists them"
@@ -360,6 +361,13 @@ def _selection(arguments: Arguments, reasons: Mapping[str, Reason]) -> Callable[
         if not reasons[finding.code].ignorable:
             return True
         wanted = not select or any(fnmatchcase(finding.code, pattern) for pattern in select)
-        return wanted and not any(fnmatchcase(finding.code, pattern) for pattern in ignore)
+        hidden = finding.severity not in severities or any(_is_below(finding.path, pattern) for pattern in exclude)
+        return wanted and not hidden and not any(fnmatchcase(finding.code, pattern) for pattern in ignore)
 
     return lambda findings: [finding for finding in findings if kept(finding)]
+
+
+def _is_below(path: str, pattern: str) -> bool:
+    """Whether a pattern matches a path, or is a folder above it."""
+    folder = pattern.removeprefix("./").rstrip("/")
+    return fnmatchcase(path, folder) or path.startswith(f"{folder}/")

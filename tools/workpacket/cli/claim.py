@@ -31,7 +31,7 @@ from workpacket.cli.packet_command import (
     signed_first,
     words_of,
 )
-from workpacket.git.objects import list_tree
+from workpacket.git.objects import list_tree, status
 from workpacket.git.repository import (
     Repository,
     add_branch,
@@ -50,6 +50,8 @@ from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
+from workpacket.model.ids import is_packet_id
+from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER
 from workpacket.problem import Location, Problem, WorkpacketError
 from workpacket.report.terminal import escape
 from workpacket.shell.base import read_base_policy
@@ -198,6 +200,7 @@ def _run_start(arguments: Arguments) -> int:
     packet = facts.packets[name]
     branch = _branch_for(arguments, facts, packet)
     unmet = _starting(facts, packet, branch) or _elsewhere(repository, facts, branch)
+    unmet = unmet or _not_committed(repository, name, branch, actor)
     if unmet:
         return refuse(arguments, name, unmet)
     before = branch_here(repository)
@@ -218,6 +221,8 @@ def _run_start(arguments: Arguments) -> int:
         )
     if not isinstance(carried.answer, Planned) and before not in {"", branch}:
         switch_branch(repository, before)
+        hints = ((one, f"git switch {branch}, then: {one.hint}") for one in carried.answer)
+        carried = replace(carried, answer=tuple(replace(one, hint=hint) for one, hint in hints))
     return sync_team_claim(arguments, conclude(arguments, carried, name))
 
 
@@ -266,7 +271,24 @@ def _elsewhere(repository: Repository, facts: Facts, branch: str) -> tuple[Probl
     if now in {branch, target} or not target:
         return ()
     message = f"{now or 'a detached HEAD'} is checked out, but the work starts from {target}"
-    return (Problem("other_work_branch", message, hint=f"git switch {target}"),)
+    # git would take uncommitted events along, and the next commit on the other branch would include them.
+    events = status(repository, LOG_FOLDER)
+    commit = f"git add {GOVERNANCE_FOLDER} && git commit -m 'Start the work', then: " if now and events else ""
+    return (Problem("other_work_branch", message, hint=f"{commit}git switch {target}"),)
+
+
+def _not_committed(repository: Repository, name: str, branch: str, actor: Actor) -> tuple[Problem, ...]:
+    """Refuse if other work was started without a commit: its events would land with this work."""
+    names = dict.fromkeys(entry.path.split("/")[2] for entry in status(repository, LOG_FOLDER))
+    others = [other for other in names if other != name and is_packet_id(other)]
+    packets = gather(repository, others, actor).packets if others else {}
+    for other in (other for other in others if other in packets):
+        own = packets[other].state.assignment.branch
+        if own and own != branch:
+            commit = f"git switch {own} && git add {LOG_FOLDER}/{other} && git commit -m 'Start {other}'"
+            message = f"{other} was started, but that is not committed; a commit on {branch} would include it"
+            return (Problem("packet_uncommitted", message, hint=f"{commit}, then: git switch -"),)
+    return ()
 
 
 _START = Command(

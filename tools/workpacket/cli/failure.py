@@ -139,6 +139,9 @@ _OTHER_OPTIONS = {
     "--description": "--what",
     "--dry-run": "--check",
     "--files": "--scope",
+    "--full": "--form full",
+    "--html": "--out audit.html",
+    "--light": "--form light",
     "--message": _TITLE,
     "--name": _TITLE,
     "--path": "--scope",
@@ -202,7 +205,9 @@ def _second_meant(first: str, rest: list[str]) -> str:
 
 
 def argument_meant(typed: str, given: str) -> str:
-    """Return what was meant by `workpacket log WP-1-Parser-v1` and the like: the subcommand that shows a packet."""
+    """Return what was meant by `workpacket log WP-1-Parser-v1` and its like: the command that shows a packet."""
+    if _is_id([given]) and not below(typed):
+        return _whole(["show", given])
     if f"{typed}s" in MODULES:
         return _whole([*f"{typed}s".split(), given])
     shows = any(word == "show" for word, _ in below(typed))
@@ -214,7 +219,7 @@ def option_meant(name: str, known: Iterable[str], *, titled: bool) -> str:
     other = _OTHER_OPTIONS.get(name, "")
     if other == _TITLE and titled:
         return other
-    if other in known:
+    if other.partition(" ")[0] in known:
         return other
     near = get_close_matches(name, [*known], n=1, cutoff=_ALIKE)
     return near[0] if near else ""

@@ -184,15 +184,17 @@ _RESUME = Skill(
     "Resume after an interruption",
     "What to do first after a crash, a lost session or a cleared context. Use before any other work.",
     (
-        Step("See what is unfinished, and how each item would continue", "resume"),
-        Step("See the decision with every check, without writing anything", "resume ID --plan"),
+        Step("Read the rules here, what you hold, and the next command for each packet", "prime"),
+        Step("Read the task again, and what is already proved", "show WP_ID"),
+        Step("See what is unfinished besides packets, and how each item would continue", "resume"),
         Step("Resume what can be resumed; then do what is printed", "resume --yes"),
-        Step("Only the roles of your team", "resume --team TEAM"),
+        Step("Before you answer for a run: see the decision with every check", "resume ID --plan"),
         Step("You found that an effect with an unknown outcome happened", "resume ID --mark-done STEP"),
         Step("You found that it did not happen", "resume ID --retry STEP"),
-        Step("You do not know a stop reason", "explain CODE"),
+        Step("Only the roles of your team", "resume --team TEAM"),
+        Step("Your lease has ended, and no one else has claimed the packet", "start WP_ID"),
         Step("A command was interrupted between writing two files", "log recover"),
-        Step("A batch was interrupted", "runtime batch status SPEC"),
+        Step("You do not know a code", "explain CODE"),
     ),
     (
         "Find out what really happened before you answer for an effect; if you cannot, ask a person.",
@@ -206,45 +208,48 @@ _STUB = Skill(
     "How to add an idea to the backlog, and what must happen before anyone works on it. Use when you find work that "
     "has not been requested yet.",
     (
-        Step("Add it to the backlog", "new WP_ID --what TEXT --why TEXT"),
-        Step("Prepare its activation", "refine WP_ID"),
-        Step("Show the refinement to the user", "refine WP_ID --present"),
-        Step("See what activation still requires", "why WP_ID"),
-        Step("Activate it when nothing is missing", "packet activate WP_ID"),
+        Step("See whether it is there already", "search WORD"),
+        Step(
+            "Add it, with what must be true, the command that proves it, and the files that may change",
+            "new TITLE --why TEXT --criterion TEXT --prove COMMAND --scope PATH",
+        ),
+        Step(
+            "Say how it would be done, and which section of the specification requires it",
+            "refine WP_ID --refinement TEXT --anchor HEADING",
+        ),
+        Step("See what is missing before it can start", "why WP_ID"),
+        Step("A person has asked you to work on it", "start WP_ID"),
+        Step("Packets here have the full form: show the refinement to the user", "refine WP_ID --present"),
     ),
     (
         "A stub needs neither a refinement nor a signature, and no one may work from it.",
+        "Stop after `why`, and name the stub to a person. Only they decide whether it starts.",
         "Its id is never reused: the next version is a revision, with `workpacket new --next BASE_WP_ID`.",
-        f"Activation requires the following, derived from evidence instead of ticked boxes: {', '.join(ITEMS)}.",
+        f"In the full form, starting requires, by evidence instead of ticked boxes: {', '.join(ITEMS)}.",
     ),
 )
 _BATCHES = Skill(
     "task-continue",
     "Continue the batches of a spec",
     "How to continue with the tasks in a `tasks.yaml`, batch by batch, through tests, implementation and review. Use "
-    "in a "
-    "repository with `specs/active/*/checkpoint.yaml`.",
+    "in a repository with `specs/active/*/checkpoint.yaml`.",
     (
         Step("Read the checkpoint: progress, next batch, phase, deferred issues", "runtime batch status SPEC"),
+        Step("Before anyone works on a phase; it says who works on what", "runtime batch begin SPEC"),
+        Step("The testers succeeded", "runtime batch complete SPEC --phase testers"),
         Step(
-            "Before anyone works on a phase: testers first, then implementers, then reviewers",
-            "runtime batch begin SPEC",
-        ),
-        Step("All stages of a phase succeeded", "runtime batch complete SPEC --phase testers"),
-        Step(
-            "A stage failed, or did not answer",
+            "An implementer failed, or did not answer",
             "runtime batch complete SPEC --phase implementers --task ID --outcome failed",
         ),
+        Step("All implementers succeeded", "runtime batch complete SPEC --phase implementers"),
         Step("A review is rejected", "runtime batch complete SPEC --phase reviewers --outcome rejected --task ID"),
-        Step(
-            "All three phases are done: write the checkpoint and commit it with the batch",
-            "runtime batch complete SPEC",
-        ),
+        Step("The reviewers agree", "runtime batch complete SPEC --phase reviewers"),
+        Step("All three phases are done: write the checkpoint and commit it", "runtime batch complete SPEC"),
         Step("The same, with an issue to carry forward", "runtime batch complete SPEC --defer SEVERITY:TEXT"),
         Step("The same, when a deferred issue is resolved", "runtime batch complete SPEC --resolved NUMBER"),
     ),
     (
-        "Work only on what `begin` recorded, and run it again after every phase.",
+        "Work only on what `begin` recorded, and run it again after every phase: testers, implementers, reviewers.",
         "Issues above medium must be resolved within the batch; only the others can be deferred.",
         "Never edit checkpoint.yaml or a status in tasks.yaml by hand.",
     ),

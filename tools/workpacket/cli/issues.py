@@ -5,15 +5,28 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.packet_command import actor_of, conclude, scope_of
 from workpacket.cli.workspace import open_workspace
-from workpacket.documents.issues import Issue, from_json, from_lines, from_list, from_task, from_text
+from workpacket.documents.issues import (
+    EXPORT,
+    Issue,
+    from_json,
+    from_lines,
+    from_list,
+    from_task,
+    from_text,
+    identity_of,
+    is_task,
+    lanes_of_mission,
+)
 from workpacket.documents.packet import LightText
+from workpacket.git.objects import commit_paths
 from workpacket.git.repository import Repository
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.backlog import NewStub, new
 from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.forms import NewPacket, new_light
@@ -29,7 +42,7 @@ from workpacket.report.terminal import escape
 from workpacket.shell.governed_files import GovernedFiles
 from workpacket.shell.governing.execution import Carried, carry_out
 from workpacket.shell.tree import read_bytes, refusal
-from workpacket.text.source import DATA, MARKDOWN, Source
+from workpacket.text.source import MARKDOWN, Source
 
 # The programs of forges, which know who asks: prefix, then the words before and after the number, and for another
 # repository.
@@ -38,6 +51,9 @@ _FORGES: Final = {
     "glab": (("glab", "issue", "view"), ("--output", "json"), "--repo"),
 }
 _SECONDS: Final = 60
+_ADDRESS: Final = lazy_pattern(
+    r"https?://[^/\s]+/(?P<place>[\w./-]+?)(?P<gitlab>/-)?/(?:issues|work_items)/(?P<number>[0-9]+)/?(?:#.*)?"
+)
 _LONGEST_LINK: Final = 200
 
 IdOf = Callable[[str], WorkPacketId]
@@ -49,21 +65,26 @@ def make_packets(arguments: Arguments, repository: Repository, governed: Governe
     Each is a separate transaction, so a second call continues where the first one stopped.
     """
     issues = _issues(arguments)
-    known = _links(governed)
+    known = _made_before(governed)
     made: list[tuple[str, Issue]] = []
     changed: list[str] = []
-    before = [issue for issue in issues if issue.link in known]
-    for issue in issues:
-        if issue.done or issue.link in known:
+    commit = arguments.flag("commit")
+    before = [issue for issue in issues if identity_of(issue.link) in known]
+    for issue in _in_order(issues):
+        if issue.done or identity_of(issue.link) in known:
             continue
-        known.add(issue.link)
         wp_id = id_of(issue.title)
-        carried = _make(arguments, repository, governed, form, wp_id, issue)
+        first = [known[other] for other in issue.after if other in known]
+        known[identity_of(issue.link)] = wp_id.text
+        carried = _make(arguments, repository, governed, form, wp_id, issue, first)
         if not isinstance(carried.answer, Planned):
             return conclude(arguments, carried, wp_id.text)
         made.append((wp_id.text, issue))
+        commit = commit or carried.commit
         changed += (path for path in carried.changed if path not in changed)
-    ended = sum(issue.done and issue.link not in {one.link for one in before} for issue in issues)
+    if commit and changed:
+        commit_paths(repository, f"workpacket new --from {arguments.value('from')}", changed)
+    ended = sum(issue.done and issue not in before for issue in issues)
     then = f"workpacket why {made[0][0]}" if made else "workpacket list"
     if arguments.flag("json"):
         listed: list[Json] = [{"id": name, "link": issue.link} for name, issue in made]
@@ -80,10 +101,16 @@ def make_packets(arguments: Arguments, repository: Repository, governed: Governe
 
 
 def _make(
-    arguments: Arguments, repository: Repository, governed: GovernedFiles, form: str, wp_id: WorkPacketId, issue: Issue
+    arguments: Arguments,
+    repository: Repository,
+    governed: GovernedFiles,
+    form: str,
+    wp_id: WorkPacketId,
+    issue: Issue,
+    first: Sequence[str],
 ) -> Carried:
     why = arguments.value("why") or issue.why
-    scope = scope_of(arguments)
+    scope = scope_of(arguments) or [f"`{path}`" for path in issue.scope if path.isprintable() and "`" not in path]
     risk, proof = arguments.value("risk"), arguments.value("prove")
     alike = [name for name in governed.known if WorkPacketId.parse(name).base == wp_id.base]
     actor = actor_of(arguments, repository)
@@ -92,30 +119,58 @@ def _make(
         if form == LIGHT_FORM:
             criteria = [(one, proof, "") for one in issue.criteria]
             return new_light(
-                facts, NewPacket(wp_id, LightText(issue.title, why, criteria, scope, risk=risk), link=issue.link)
+                facts,
+                NewPacket(
+                    wp_id,
+                    LightText(issue.title, why, criteria, scope, risk=risk, dependencies=first),
+                    link=issue.link,
+                ),
             )
-        criteria_only = list(issue.criteria)
-        return new(
-            facts,
-            NewStub(wp_id, issue.title, why, "", criteria_only, scope, source=("issue", issue.link), risk_tier=risk),
+        criteria_only, source = list(issue.criteria), ("issue", issue.link)
+        text = NewStub(
+            wp_id, issue.title, why, "", criteria_only, scope, dependencies=first, source=source, risk_tier=risk
         )
+        return new(facts, text)
 
     return carry_out(repository, "new", [*alike, wp_id.text], actor, decide)
 
 
-def _links(governed: GovernedFiles) -> set[str]:
-    """Return the links of the issues that have packets."""
-    found = set()
+def _in_order(issues: Sequence[Issue]) -> list[Issue]:
+    """Return the issues in their order, but each one after those that must be done first, unless they wait for each
+    other.
+    """
+    by_identity = {identity_of(issue.link): issue for issue in issues}
+    ordered: dict[str, Issue] = {}
+    begun: set[str] = set()
+    waiting = [*reversed(by_identity)]
+    while waiting:
+        name = waiting[-1]
+        left = [] if name in begun else [one for one in by_identity[name].after if one in by_identity.keys() - begun]
+        begun.add(name)
+        if left:
+            waiting += reversed(left)
+        else:
+            ordered.setdefault(waiting.pop(), by_identity[name])
+    return [*ordered.values()]
+
+
+def _made_before(governed: GovernedFiles) -> dict[str, str]:
+    """Return the packets made from issues, by the identity of the issue."""
+    found = {}
     for name in governed.known:
         for event in governed.packet(WorkPacketId.parse(name)).log.events:
             source = event.data.get("source") if event.type == "created" else None
             if isinstance(source, dict) and source.get("kind") == "issue":
-                found.add(str(source.get("name")))
+                found[identity_of(str(source.get("name")))] = name
     return found
 
 
 def _issues(arguments: Arguments) -> list[Issue]:
     origin = arguments.value("from")
+    meant = _issue_meant(origin)
+    if meant:
+        what = f"--from takes the number of an issue, not {origin}"
+        raise usage(arguments.command, "invalid_value", what, f"workpacket new --from {meant}")
     forge, colon, rest = origin.partition(":")
     if colon and forge in _FORGES:
         found = from_json(Source.from_bytes(origin, _asked(arguments, forge, rest)))
@@ -135,32 +190,62 @@ def _issues(arguments: Arguments) -> list[Issue]:
     return found
 
 
+def _issue_meant(origin: str) -> str:
+    """Return how to name the issue that an address or a bare number names; '' for anything else."""
+    address = _ADDRESS.fullmatch(origin)
+    if address is not None:
+        return f"{'glab' if address['gitlab'] else 'gh'}:{address['place']}#{address['number']}"
+    return f"gh:{origin[1:]} or glab:{origin[1:]}" if origin.startswith("#") and origin[1:].isdecimal() else ""
+
+
 def _folder(folder: str) -> list[Issue] | Problem:
-    """Read a folder of tasks: the `tasks` folder of Backlog.md, or of a spec-kitty mission."""
+    """Read a folder: that of beads or of Backlog.md, a mission of spec-kitty or all of them, or just tasks."""
+    lines = os.path.join(folder, _BEADS)
+    if os.path.isfile(lines):
+        return from_lines(_source(lines, EXPORT.size))
     below = os.path.join(folder, "tasks")
-    folder = below if os.path.isdir(below) else folder
+    missions = sorted(os.path.join(folder, name, "tasks") for name in os.listdir(folder))
+    folders = [below] if os.path.isdir(below) else [*filter(os.path.isdir, missions)] or [folder]
     issues: list[Issue] = []
-    names = sorted(
-        name for name in os.listdir(folder) if name.endswith(".md") and name not in {"README.md", "tasks.md"}
-    )
-    if not names:
-        return Problem("path_not_found", f"{folder} contains no tasks: none of its files ends with .md")
-    for name in names:
-        found = from_task(_source(os.path.join(folder, name), MARKDOWN.size))
+    for path in (path for tasks in folders for path in _texts_below(tasks)):
+        source = _source(path, MARKDOWN.size)
+        if not is_task(source.text):
+            continue
+        found = _task(path, source)
         if isinstance(found, Problem):
             return found
         issues += found
+    if not issues:
+        return Problem("path_not_found", f"{folder} has no tasks: none of its files has front matter with an id")
     return issues
+
+
+_BEADS: Final = "issues.jsonl"
+
+
+def _texts_below(folder: str) -> list[str]:
+    """Return the Markdown files, also those in folders: spec-kitty once had one for each lane."""
+    found = [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names if name.endswith(".md")]
+    return sorted(found)
+
+
+def _task(path: str, source: Source) -> list[Issue] | Problem:
+    """Read a task. A mission of spec-kitty may say in `status.json` which of its tasks are done."""
+    mission = os.path.join(path.rpartition("/tasks/")[0], "status.json")
+    if "/tasks/" not in path or not os.path.isfile(mission):
+        return from_task(source)
+    lanes = lanes_of_mission(_source(mission, EXPORT.size))
+    return lanes if isinstance(lanes, Problem) else from_task(source, lanes)
 
 
 def _file(path: str) -> list[Issue] | Problem:
     if path.endswith(".jsonl"):
-        return from_lines(_source(path, DATA.size))
+        return from_lines(_source(path, EXPORT.size))
     if path.endswith(".json"):
-        return from_json(_source(path, DATA.size))
+        return from_json(_source(path, EXPORT.size))
     source = _source(path, MARKDOWN.size)
     if source.text.startswith("---\n"):
-        return from_task(source)
+        return _task(path, source)
     listed = from_list(source)
     # A text without boxes at the margin is one issue, and its items are criteria.
     return from_text(source) if isinstance(listed, Problem) else listed

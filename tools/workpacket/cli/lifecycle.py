@@ -209,7 +209,7 @@ def _resolve(arguments: Arguments) -> int:
     return packet_command(
         arguments,
         lambda facts, packet: resolve(facts, packet, lane=lane, reason=reason),
-        questions=(Question(RESOLVE_GATE, {"lane": lane}, (FORKED,), optional=True),),
+        questions=(Question(RESOLVE_GATE, {"lane": lane}, (FORKED,)),),
     )
 
 

@@ -30,6 +30,7 @@ from workpacket.shell.checking import known_or_examined
 from workpacket.shell.configuration import lanes_here
 from workpacket.shell.governed_files import LOG_STATE
 from workpacket.shell.tree import Found
+from workpacket.value import replace
 
 Entry = tuple[str, str, WorkSummary]
 T = TypeVar("T")
@@ -167,7 +168,9 @@ def search_work(arguments: Arguments, root: str, files: Sequence[Found], cache: 
         work = match.entry[2]
         title = escape(" ".join(work["title"].split()))
         lines.append(f"{escape(work['id'])}  {escape(lane_shown(work))}  {title}".rstrip())
-        lines += [f"    {escape(one.path)}:{one.line}: {_cut(one.text, words)}" for one in match.lines[:_LINES_SHOWN]]
+        for one in match.lines[:_LINES_SHOWN]:
+            place = "log" if one.path.startswith(LOG_FOLDER) else f"{escape(one.path)}:{one.line}"
+            lines.append(f"    {place}: {_cut(one.text, words)}")
     lines.append(_counted_packets(len(shown), more))
     if unread:
         lines.append(f"not searched because unreadable: {', '.join(map(escape, unread))}")
@@ -200,9 +203,32 @@ def _in_texts(root: str, entries: Sequence[Entry], words: tuple[str, ...]) -> di
     folders = (PACKETS, REFINEMENTS, LOG_FOLDER, *sorted({os.path.dirname(path) for path in owners} - {PACKETS}))
     for match in grep(find_repository(Path(root)), words, folders):
         folder, _, name = match.path.rpartition("/")
-        owner = owners.get(match.path) or (folder.rpartition("/")[2] if folder.startswith(LOG_FOLDER) else "")
-        found.setdefault(owner or stem_of(name), []).append(match)
+        if not folder.startswith(LOG_FOLDER):
+            found.setdefault(owners.get(match.path) or stem_of(name), []).append(match)
+        elif said := _said_by(match.text, words):
+            found.setdefault(folder.rpartition("/")[2], []).append(replace(match, text=said))
     return found
+
+
+def _said_by(line: str, words: tuple[str, ...]) -> str:
+    """Return what an event says that contains one of the words; '' if only its keys, hashes or signature do."""
+    try:
+        event = json.loads(line)
+        actor, data = event["actor"]["id"], event["data"]
+        head, said = f"{event['at'][:10]} {event['type']} by {actor}", [*_strings_in(data)]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ""
+    named = next((text for text in said if any(word in text.casefold() for word in words)), "")
+    known = any(word in head.casefold() for word in words)
+    return f"{head}: {named}" if named else head if known else ""
+
+
+def _strings_in(value: object) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _strings_in(item)
+    elif isinstance(value, str) and value:
+        yield value
 
 
 _ROOM = 100
@@ -212,7 +238,7 @@ def _cut(text: str, words: tuple[str, ...]) -> str:
     """Return the part of a line around the first matching word."""
     line = " ".join(text.split())
     at = min((place for word in words if (place := line.casefold().find(word)) >= 0), default=0)
-    start = max(at - _ROOM // 3, 0)
+    start = max(at - _ROOM // 3, 0) if len(line) > _ROOM else 0
     return f"{'…' if start else ''}{escape(line[start : start + _ROOM])}{'…' if len(line) > start + _ROOM else ''}"
 
 

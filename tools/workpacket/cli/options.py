@@ -173,7 +173,10 @@ def parse(command: Command, words: Sequence[str]) -> Arguments:
             sys.stderr.write(f"note: `{name}` is now `--{option.name}`\n")
         _take(given, option, value if equals else None, waiting)
     if given.words and not command.arguments:
-        raise usage(command, "unexpected_argument", f"unexpected argument: {given.words[0]!r}")
+        from workpacket.cli.failure import argument_meant
+
+        what = f"unexpected argument: {given.words[0]!r}"
+        raise usage(command, "unexpected_argument", what, argument_meant(command.typed, given.words[0]))
     return given
 
 
@@ -194,7 +197,8 @@ def chosen(arguments: Arguments, known: Sequence[str]) -> str:
         command = arguments.command
         every = ", ".join((*known, *(word for word, _ in below(command.typed))))
         what = f"invalid argument {given!r}: expected one of {every}" if given else f"say which: {every}"
-        raise usage(command, code, what, argument_meant(command.typed, given))
+        first = f"such as: workpacket {command.typed} {known[0]}" if not given else ""
+        raise usage(command, code, what, argument_meant(command.typed, given) or first)
     return given
 
 

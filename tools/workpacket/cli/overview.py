@@ -19,10 +19,12 @@ from workpacket.cli.read_only import (
 )
 from workpacket.cli.show import cache_dependencies, claims_of_others, runs_of
 from workpacket.cli.views import EXPORTS
-from workpacket.cli.workspace import AGE, Output
+from workpacket.cli.workspace import AGE, Output, is_governed
 from workpacket.documents.register_table import entry_line
-from workpacket.git.repository import Repository
+from workpacket.git.objects import list_tree, read_objects
+from workpacket.git.repository import Repository, local_branches
 from workpacket.ledger.fold import PacketState, fold
+from workpacket.ledger.log import read_log
 from workpacket.lifecycle.authorship import CLAIMED
 from workpacket.lifecycle.board_sync import hand_edits
 from workpacket.lifecycle.facts import Facts
@@ -33,7 +35,7 @@ from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import FORKED
 from workpacket.model.lanes import UNJUDGED, lane_words
-from workpacket.model.layout import REANCHORED_PATH
+from workpacket.model.layout import LOG_FOLDER, REANCHORED_PATH
 from workpacket.model.wording import age, counted
 from workpacket.report.board import Card, Column, columns, render_board, render_page
 from workpacket.report.json_report import render_envelope
@@ -61,6 +63,12 @@ def _show_board(arguments: Arguments, cache: Cache) -> Output:
     repository = open_for_reading()
     facts = listed_facts(repository, cache)
     cards = [card for card, _ in cards_of(arguments, repository, facts)]
+    if not all(card.title for card in cards):
+        # Logs that `adopt` began name no titles.
+        titles = _titles()
+        cards = [card if card.title else replace(card, title=titles.get(card.id, "")) for card in cards]
+    # In the full form, the title may be a paragraph.
+    cards = [replace(card, title=_shortened(card.title)) for card in cards]
     lasts, also = cache_dependencies({card.id: card.runs for card in cards})
     claims = claims_of_others(repository, facts.packets, facts.moment.now)
     until = min((claim.expires_at for claim in claims if claim.expires_at), default="")
@@ -79,6 +87,15 @@ def _show_board(arguments: Arguments, cache: Cache) -> Output:
     others = _elsewhere(packets_elsewhere(repository), claims, style)
     then += "".join(f"{line}\n" for line in others)
     return output(repository, f"{shown}\n{then}next: workpacket next\n", lasts=lasts, until=until, also=also)
+
+
+_LONGEST_TITLE: Final = 100
+
+
+def _shortened(title: str) -> str:
+    if len(title) <= _LONGEST_TITLE:
+        return title
+    return f"{title[:_LONGEST_TITLE].rpartition(' ')[0] or title[:_LONGEST_TITLE]} …"
 
 
 def cards_of(
@@ -249,30 +266,66 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
         data["waiting"] = [{"id": one.id, "for": one.need, "since": one.since, "detail": one.detail} for one in waiting]
         data["runs"] = {name: [run.as_json() for run in its] for name, its in runs.items()}
         return output(repository, render_envelope("status", exits.OK, [], data), lasts=steady, until=until, also=also)
-    known = facts.policy.lanes.tokens
-    tokens = (*known, *sorted(counts.keys() - {*known, *_NO_LANES}), *_NO_LANES)
-    lines = [f"{counts[token]:6}  {escape(lane_words(token))}" for token in tokens if counts[token]]
     style = arguments.style(sys.stdout)
-    told: list[tuple[str, str, Role]] = []
-    for one in sorted(waiting, key=lambda one: one.by == me):
-        whose = " from someone else" if one.by == me else ""
-        about = _about(facts, one.id, one.detail)
-        told.append((one.need + whose, f"{one.id} for {AGE}{one.since}{AGE}{about}", "warning"))
-    drafts = _drafts(facts)
-    told += [("not started", f"{name}{_about(facts, name)}", "path") for name in drafts[:_MOST_NAMED]]
-    more = counted(len(drafts) - _MOST_NAMED, "other draft")
-    told += [("not started", f"{more}: workpacket list --lane STUB", "path")] if len(drafts) > _MOST_NAMED else []
-    for name, holder in held.items():
-        mine = holder.removesuffix(f" ({CLAIMED})") == me
-        told.append(("you hold" if mine else "held", f"{name}{'' if mine else f' by {escape(holder)}'}", "path"))
+    states = _states_elsewhere(repository, elsewhere)
+    mergeable = {name: branch for name, (branch, state) in states.items() if ends_unjudged(state, facts.policy)}
+    begun = elsewhere.keys() | {claim.packet for claim in claims}
+    drafts = [name for name in _drafts(facts) if name not in begun]
+    own = [name for name, holder in held.items() if holder.removesuffix(f" ({CLAIMED})") == me]
+    told = [*_waits(facts, waiting, me), *_mergeable(facts, mergeable), *_not_started(facts, drafts)]
+    told += [_holding(facts, name, "" if name in own else holder) for name, holder in held.items()]
     told += [("run", escape(run.sentence), "path") for its in runs.values() for run in its]
     told += [("hand edit", escape(edit), "warning") for edit in edits]
     told += [("note", escape(sentence), "info") for sentence in roots]
-    for head, text, role in told:
-        lines += _headed(head, text, role, style)
-    lines += _elsewhere(elsewhere, claims, style)
-    lines.append(f"next: {_next(facts, counts, edited=bool(edits), work=bool(rows))}")
+    lines = _counts(facts, counts)
+    lines += (line for head, text, role in told for line in _headed(head, text, role, style))
+    shown = {name: f"{branch}{_lane_of(states.get(name))}" for name, branch in elsewhere.items()}
+    lines += _elsewhere({name: branch for name, branch in shown.items() if name not in mergeable}, claims, style)
+    if own or mergeable:
+        merging = f"git diff {facts.target_here}...{next(iter(mergeable.values()), '')}"
+        then = f"workpacket show {own[0]}" if own else merging
+    else:
+        then = _next(facts, counts, drafts, edited=bool(edits), work=any(row.id not in begun for row in rows))
+    lines.append(f"next: {then}")
     return output(repository, "\n".join(lines) + "\n", lasts=steady, until=until, also=also)
+
+
+_Told = tuple[str, str, "Role"]
+
+
+def _counts(facts: Facts, counts: Counter[str]) -> list[str]:
+    known = facts.policy.lanes.tokens
+    tokens = (*known, *sorted(counts.keys() - {*known, *_NO_LANES}), *_NO_LANES)
+    return [f"{counts[token]:6}  {escape(lane_words(token))}" for token in tokens if counts[token]]
+
+
+def _waits(facts: Facts, waiting: Sequence[_Waiting], me: str) -> Iterator[_Told]:
+    for one in sorted(waiting, key=lambda one: one.by == me):
+        whose = " from someone else" if one.by == me else ""
+        about = _about(facts, one.id, one.detail)
+        yield one.need + whose, f"{one.id} for {AGE}{one.since}{AGE}{about}", "warning"
+
+
+def _mergeable(facts: Facts, branches: Mapping[str, str]) -> Iterator[_Told]:
+    for name, branch in branches.items():
+        command = f"git merge --no-ff --no-edit {escape(branch)}"
+        yield "ready to merge", f"{name}{_about(facts, name)}, on {facts.target_here}: {command}", "warning"
+
+
+def _not_started(facts: Facts, drafts: Sequence[str]) -> Iterator[_Told]:
+    for name in drafts[:_MOST_NAMED]:
+        yield "not started", f"{name}{_about(facts, name)}", "path"
+    if len(drafts) > _MOST_NAMED:
+        more = counted(len(drafts) - _MOST_NAMED, "other draft")
+        yield "not started", f"{more}: workpacket list --lane STUB", "path"
+
+
+def _holding(facts: Facts, name: str, holder: str) -> _Told:
+    """Say who holds the packet and until when; without a `holder`, it is the reader."""
+    lease = facts.packets[name].glance.lease
+    end = f", {_until(lease.expires_at)}" if lease is not None and lease.expires_at else ""
+    by = f" by {escape(holder)}" if holder else ""
+    return "held" if holder else "you hold", f"{name}{by}{_about(facts, name)}{end}", "path"
 
 
 _MOST_NAMED: Final = 5
@@ -285,7 +338,7 @@ def _drafts(facts: Facts) -> list[str]:
 
 def _about(facts: Facts, name: str, detail: str = "") -> str:
     """Return the title of a packet and the other information about it, in one line."""
-    title = facts.packets[name].glance.title or ""
+    title = (facts.packets[name].glance.title or "") if name in facts.packets else ""
     return escape(f"{detail and f': {detail}'}{title and f' ({title})'}")
 
 
@@ -445,18 +498,38 @@ def _held(facts: Facts) -> dict[str, str]:
     return {name: found[name] + _claimed(facts.packets[name].glance, signed=signed) for name in working}
 
 
-def _next(facts: Facts, counts: Counter[str], *, edited: bool, work: bool) -> str:
+def _next(facts: Facts, counts: Counter[str], drafts: Sequence[str], *, edited: bool, work: bool) -> str:
     """Return the next read-only command to suggest: a command that only reads never suggests writing."""
     if not facts.packets:
-        return "workpacket help new"
+        return "workpacket help new" if is_governed() else "workpacket help init"
     if counts["no log"]:
         return "workpacket help adopt"
     if edited:
         return "workpacket check"
     if work:
         return "workpacket next"
-    stubs = sorted(name for name, packet in facts.packets.items() if packet.lane == "STUB")
-    return f"workpacket why {stubs[0]}" if stubs else "workpacket list"
+    stubs = [name for name, packet in sorted(facts.packets.items()) if packet.lane == "STUB" and not packet.light]
+    return f"workpacket why {(*drafts, *stubs)[0]}" if drafts or stubs else "workpacket list"
+
+
+def _states_elsewhere(repository: Repository, elsewhere: Mapping[str, str]) -> dict[str, tuple[str, PacketState]]:
+    """Return the branch and the state of packets that local branches have moved on, of the first ones."""
+    commits, found = local_branches(repository), {}
+    local = [(name, branch) for name, branch in sorted(elsewhere.items()) if branch in commits]
+    for name, branch in local[:_MOST_READ]:
+        entries = list_tree(repository, commits[branch], f"{LOG_FOLDER}/{name}")
+        contents = read_objects(repository, [entry.object_id for entry in entries])
+        events = {entry.path.rpartition("/")[2]: contents[entry.object_id] for entry in entries}
+        found[name] = branch, fold(read_log(name, events))
+    return found
+
+
+# Each of them takes two calls of git.
+_MOST_READ: Final = 20
+
+
+def _lane_of(found: tuple[str, PacketState] | None) -> str:
+    return f", {lane_words(found[1].lane)}" if found is not None and found[1].lane not in {"", "STUB"} else ""
 
 
 def _show_next(arguments: Arguments, cache: Cache) -> Output:
@@ -501,6 +574,7 @@ def _next_text(rows: list[Ready], drafts: Sequence[str], others: list[str]) -> s
         then = rows[0].command
     else:
         then = f"workpacket why {drafts[0]}" if drafts else "workpacket status"
+        then = then if is_governed() else "workpacket help init"
         left = f"; not started: {', '.join(drafts[:_MOST_NAMED])}" if drafts else ""
         lines.append(f"nothing is ready{left}")
     lines += [*others, f"next: {then}"]

@@ -122,8 +122,17 @@ def _packet_of_branch(arguments: Arguments, repository: Repository) -> str:
         raise usage(arguments.command, "missing_argument", what, "git switch BRANCH, or give a WP_ID")
     if name not in facts.packets:
         what = f"give a WP_ID: branch {branch} does not belong to a packet"
-        raise usage(arguments.command, "missing_argument", what, "workpacket list shows the ids")
+        raise usage(arguments.command, "missing_argument", what, _branches_of_packets(repository, facts))
     return name
+
+
+def _branches_of_packets(repository: Repository, facts: Facts) -> str:
+    """Say where the command would know its packet."""
+    from workpacket.git.repository import local_branches
+
+    own = [name for name in sorted(facts.known) if facts.policy.branch_of(name) in local_branches(repository)]
+    switch = " or ".join(f"git switch {facts.policy.branch_of(name)}" for name in own[:3])
+    return f"{switch}{', ...' if len(own) > 3 else ''}; or give a WP_ID" if own else "workpacket list shows the ids"
 
 
 def packet_command(

@@ -84,6 +84,7 @@ def trust(arguments: Arguments) -> int:
             actors=actors,
             first=not isinstance(approvals.trusted, Trusted),
             port=USUAL_PORT if key.public.application == LOCAL else 0,
+            role=arguments.value("role"),
         )
         before = Source.from_bytes(SIGNERS_PATH, signers) if signers is not None else None
         planned = plan_trust(now, Source.from_bytes(POLICY_PATH, policy), before, whom)
@@ -275,6 +276,7 @@ its digest.""",
         Option("base", "the revision to read the policy from", value="REV"),
         Option("key", "trust: the key (default: the one that `key init` creates)", value="PATH"),
         Option("principal", "trust: the name in allowed_signers (default: git's user.email)", value="NAME"),
+        Option("role", "trust: a role of the policy that this person gets too, such as validator", value="ROLE"),
         Option("reason", "re-anchor: why no key can approve the change", value="TEXT"),
         COMMIT,
     ),
@@ -282,6 +284,7 @@ its digest.""",
         "workpacket policy show",
         "workpacket policy test",
         "workpacket policy trust --key ~/.ssh/approvals",
+        "workpacket policy trust --key bob.pub --principal bob@example.org --role validator",
         "workpacket policy re-anchor --reason TEXT",
     ),
 )

@@ -66,7 +66,7 @@ def status_of(repository: Repository, facts: Facts, packet: PacketFacts) -> Pack
     found = why(facts, packet, work, branch_here(repository))
     name, now = packet.id.text, facts.moment.now
     claims = [_held_elsewhere(repository, facts, claim) for claim in claims_of_others(repository, {name: packet}, now)]
-    return replace(found, unmet=(*unseen_moves(repository, packet, now), *claims, *found.unmet))
+    return replace(found, unmet=(*unseen_moves(repository, facts, packet), *claims, *found.unmet))
 
 
 def claims_of_others(repository: Repository, packets: Mapping[str, PacketFacts], now: str) -> list[RemoteClaim]:

@@ -149,15 +149,18 @@ def write_report(workspace: Workspace, word: str, text: str) -> None:
         raise WorkpacketError("file_unwritable", message, hint="choose a file in an existing folder") from error
 
 
-def say_that_nothing_is_governed() -> None:
-    """Print a note for users who have not begun yet, except below a governed folder or outside any repository."""
-    from workpacket.documents.places import ROOTS
-
+def is_governed() -> bool:
+    """Whether this repository, or a folder above, has governance documents; also true outside any repository."""
     try:
         root = open_workspace().root
     except WorkpacketError:
-        return
-    if not any(os.path.isdir(os.path.join(root, folder)) for folder in ROOTS):
+        return True
+    return any(os.path.isdir(os.path.join(root, folder)) for folder in ROOTS)
+
+
+def say_that_nothing_is_governed() -> None:
+    """Print a note for users who have not begun yet, except below a governed folder or outside any repository."""
+    if not is_governed():
         sys.stderr.write("note: this repository is not governed yet; to start: workpacket init\n")
 
 

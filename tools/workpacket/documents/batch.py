@@ -433,7 +433,11 @@ class BatchValidation(BatchDocument):
         return super().is_text(path) and path[0] != "ambiguity_scan"
 
     def summary(self) -> Mapping[str, object]:
-        summary: BatchSummary = {**EMPTY_BATCH, "scope": value_of(self.text_at("scope") or self.text_at("name"))}
+        summary: BatchSummary = {
+            **EMPTY_BATCH,
+            "scope": value_of(self.text_at("scope") or self.text_at("name")),
+            "advice": self.mention(self.text_at("review_session", "recommendation")),
+        }
         return summary
 
 

@@ -10,37 +10,76 @@ criteria.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem
 from workpacket.text.json_strict import load_json
-from workpacket.text.source import DATA, Node, Source
+from workpacket.text.source import MIB, Limits, Node, Source
 from workpacket.text.yaml_strict import load_yaml
 from workpacket.value import Value, replace
 
-_ITEM = lazy_pattern(r"(?P<indent>[ \t]{0,8})[-*+] (?:\[(?P<box>[ xX])\] )?(?:#[0-9]+ )?(?P<text>\S.*)")
-_CRITERIA = lazy_pattern(r"(?i)#{1,6} *(acceptance criteria|done when|definition of done)\b")
+_ITEM = lazy_pattern(
+    r"(?P<indent>[ \t]{0,8})(?:[-*+]|[0-9]{1,3}[.)]) (?:\[(?P<box>[ xX])\] )?(?:#[0-9]+ )?(?P<text>\S.*)"
+)
+_CRITERIA = lazy_pattern(
+    r"(?i)(?:#{1,6} |\*\*)[^#\n]{0,30}\b(acceptance criteria|success criteria|done when|definition of done)\b"
+)
+_REASON = lazy_pattern(r"(?i)#{1,6} *(description|objectives?|goal|why|summary|motivation)\b")
+_LABEL = lazy_pattern(r"\*\*[^*\n]{1,40}(?::\*\*|\*\*:) *(?=\S)")
 _COMMENT = lazy_pattern(r"<!--.*?-->")
+_FENCE = lazy_pattern(r" {0,3}(?:```|~~~)")
+_EMPHASIS = lazy_pattern(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
+_LINK = lazy_pattern(r"!?\[([^\]\n]+)\]\([^)\s]*\)")
+# What programs write for a terminal: colors, and other control characters.
+_TERMINAL = lazy_pattern(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+# Work that a tool considers finished, by its state or lane.
+_ENDED = frozenset({"done", "archived", "closed", "tombstone", "approved", "canceled", "cancelled"})
+# An export holds all issues of a repository, with their texts.
+EXPORT = Limits(size=64 * MIB, nodes=5_000_000)
 # A body may be long; a packet says why in a sentence or two.
 _LONGEST_WHY = 400
 
 
 class Issue(Value):
-    """`link` identifies the issue permanently: an address, or a path and an id."""
+    """`link` is an address, or a path and an id; `identity_of` says which links name the same issue. `after` are the
+    identities of the issues that must be done first.
+    """
 
     link: str
     title: str
     why: str = ""
     criteria: tuple[str, ...] = ()
     done: bool = False
+    scope: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+
+def identity_of(link: str) -> str:
+    """Return what stays the same when a task's file is renamed or moved to the folder of another lane, or when a forge
+    spells the address differently.
+    """
+    path, _, identity = link.rpartition("#")
+    name = path.rpartition("/")[2]
+    if path.endswith(".md") and identity and name.casefold().startswith(identity.casefold()):
+        return _task_identity(path, identity)
+    return link.casefold().replace("/-/work_items/", "/-/issues/")
+
+
+def _task_identity(path: str, identity: str) -> str:
+    root, tasks, _ = f"/{path}".rpartition("/tasks/")
+    folder = root if tasks else f"/{path}".rpartition("/")[0]
+    return f"{folder[1:]}#{identity}".casefold()
 
 
 def from_json(source: Source) -> list[Issue] | Problem:
     """Read what `gh` or `glab` printed: one issue or several."""
-    loaded = load_json(source, DATA)
+    loaded = load_json(source, EXPORT)
     if loaded.root is None:
         return loaded.faults[0].at(source.path)
     nodes = loaded.root.items or [loaded.root]
-    return _checked(source, [_of_forge(node) for node in nodes])
+    # GitHub lists pull requests as issues.
+    return _checked(source, [_of_forge(node) for node in nodes if node.get("pull_request") is None])
 
 
 def from_lines(source: Source) -> list[Issue] | Problem:
@@ -49,20 +88,41 @@ def from_lines(source: Source) -> list[Issue] | Problem:
     for number, line in enumerate(source.text.splitlines(), 1):
         if not line.strip():
             continue
-        loaded = load_json(Source.from_bytes(source.path, line.encode()), DATA)
+        loaded = load_json(Source.from_bytes(source.path, line.encode()), EXPORT)
         if loaded.root is None:
             return loaded.faults[0].at(source.path, number)
         node = loaded.root
         identity = node.string_at("id")
         criteria = _items(node.string_at("acceptance_criteria"))
-        closed = node.string_at("status") in {"closed", "tombstone"}
+        after = (
+            f"{source.path}#{one.string_at('depends_on_id')}".casefold()
+            for one in node.items_at("dependencies")
+            if one.string_at("type") == "blocks"
+        )
         link = f"{source.path}#{identity}" if identity else ""
-        issues.append(Issue(link, node.string_at("title"), _why(node.string_at("description")), criteria, closed))
+        why, ended = _why(node.string_at("description")), node.string_at("status") in _ENDED
+        issues.append(Issue(link, node.string_at("title"), why, criteria, ended, after=tuple(after)))
     return _checked(source, issues)
 
 
-def from_task(source: Source) -> list[Issue] | Problem:
-    """Read a task with front matter: one of Backlog.md or of spec-kitty."""
+def is_task(text: str) -> bool:
+    """Whether the front matter has an id and a title. Beside tasks lie other texts, such as reviews of them."""
+    keys = {line.partition(":")[0] for line in text.partition("\n---\n")[0].splitlines()}
+    return text.startswith("---\n") and "title" in keys and not keys.isdisjoint({"id", "work_package_id"})
+
+
+def lanes_of_mission(source: Source) -> dict[str, str] | Problem:
+    """Return the lane of each work package, from the `status.json` of a mission of spec-kitty."""
+    loaded = load_json(source, EXPORT)
+    if loaded.root is None:
+        return loaded.faults[0].at(source.path)
+    packages = loaded.root.get("work_packages")
+    return {name: node.string_at("lane") for name, node in packages.mapping.items()} if packages is not None else {}
+
+
+def from_task(source: Source, lanes: Mapping[str, str] | None = None) -> list[Issue] | Problem:
+    """Read a task with front matter: one of Backlog.md or of spec-kitty. `lanes` win over what its text or folder
+    says."""
     head, separator, body = source.text.removeprefix("---\n").partition("\n---\n")
     if not separator or not source.text.startswith("---\n"):
         return Problem(
@@ -73,15 +133,18 @@ def from_task(source: Source) -> list[Issue] | Problem:
         return loaded.faults[0].at(source.path)
     node = loaded.root
     identity = _scalar(node, "id") or _scalar(node, "work_package_id")
-    done = _scalar(node, "status").casefold() in {"done", "archived"} or _scalar(node, "lane") in {"done", "approved"}
+    lane = (lanes or {}).get(identity) or _scalar(node, "status") or _scalar(node, "lane")
+    ended = (lane or source.path.split("/")[-2:][0]).casefold() in _ENDED
+    after = tuple(_task_identity(source.path, one) for one in _texts(node, "dependencies"))
+    scope = tuple(path.removesuffix("**") for path in _texts(node, "owned_files"))
     link = f"{source.path}#{identity}" if identity else ""
-    return _checked(source, [Issue(link, _scalar(node, "title"), _why(body), _criteria(body), done)])
+    return _checked(source, [Issue(link, _scalar(node, "title"), _why(body), _criteria(body), ended, scope, after)])
 
 
 def from_list(source: Source) -> list[Issue] | Problem:
     """Read a list of tasks. The lines indented below an item are its criteria."""
     found: list[tuple[str, bool, list[str]]] = []
-    for line in source.text.splitlines():
+    for line in _outside_code(source.text):
         item = _ITEM.match(line)
         if item is None:
             continue
@@ -94,6 +157,15 @@ def from_list(source: Source) -> list[Issue] | Problem:
     )
 
 
+def _outside_code(text: str) -> Iterator[str]:
+    inside = False
+    for line in text.splitlines():
+        if _FENCE.match(line):
+            inside = not inside
+        elif not inside:
+            yield line
+
+
 def from_text(source: Source) -> list[Issue] | Problem:
     """Read the text of one issue: its first line is the title, its items are the criteria."""
     title, _, body = source.text.strip().partition("\n")
@@ -103,9 +175,10 @@ def from_text(source: Source) -> list[Issue] | Problem:
 
 
 def _of_forge(node: Node) -> Issue:
-    link = node.string_at("url") or node.string_at("web_url")
+    # `url` is the address of the API in GitHub's own JSON, and the page in that of `gh`.
+    link = node.string_at("html_url") or node.string_at("web_url") or node.string_at("url")
     body = node.string_at("body") or node.string_at("description")
-    done = node.string_at("state").casefold() == "closed"
+    done = node.string_at("state").casefold() in _ENDED
     return Issue(link, node.string_at("title"), _why(body), _criteria(body), done)
 
 
@@ -120,12 +193,18 @@ def _checked(source: Source, issues: list[Issue]) -> list[Issue] | Problem:
         for name, said in (("title", issue.title), ("link or id", issue.link)):
             if not said.strip():
                 return Problem("field_missing", f"an issue has no {name}", Location(source.path))
-    return [replace(issue, title=" ".join(issue.title.split())) for issue in issues]
+    return [replace(issue, title=_plain(issue.title)) for issue in issues]
+
+
+def _plain(text: str) -> str:
+    """Return one line without emphasis, links and what is meant for a terminal."""
+    text = _LINK.sub(r"\1", _EMPHASIS.sub(r"\2", _TERMINAL.sub("", text)))
+    return " ".join(text.split())
 
 
 def _criteria(body: str) -> tuple[str, ...]:
     """Return the items below a criteria heading; if there is no such heading, the items with checkboxes."""
-    lines = _COMMENT.sub("", body).splitlines()
+    lines = [*_outside_code(_TERMINAL.sub("", _COMMENT.sub("", body)))]
     start = next((index for index, line in enumerate(lines) if _CRITERIA.match(line)), None)
     if start is None:
         return tuple(item["text"].strip() for line in lines if (item := _ITEM.match(line)) and item["box"])
@@ -134,7 +213,7 @@ def _criteria(body: str) -> tuple[str, ...]:
 
 
 def _items_of(body: str) -> tuple[str, ...]:
-    return tuple(item["text"].strip() for line in body.splitlines() if (item := _ITEM.match(line)))
+    return tuple(item["text"].strip() for line in _outside_code(_TERMINAL.sub("", body)) if (item := _ITEM.match(line)))
 
 
 def _items(text: str) -> tuple[str, ...]:
@@ -142,16 +221,27 @@ def _items(text: str) -> tuple[str, ...]:
 
 
 def _why(body: str) -> str:
-    """Return the first paragraph, on one line."""
-    paragraph: list[str] = []
-    for line in _COMMENT.sub("", body).splitlines():
-        if line.startswith(("#", "---")) or _ITEM.match(line) or not line.strip():
-            if paragraph:
+    """Return the first paragraph, on one line: that below a heading for reasons, if there is one."""
+    lines = [*_outside_code(_TERMINAL.sub("", _COMMENT.sub("", body)))]
+    start = next((index for index, line in enumerate(lines) if _REASON.match(line)), 0)
+    text = _paragraph(lines[start:]) or _paragraph(lines)
+    text = " ".join(_LABEL.sub("", text).split())
+    return text if len(text) <= _LONGEST_WHY else f"{text[: _LONGEST_WHY - 1].rstrip()}…"
+
+
+def _paragraph(lines: Sequence[str]) -> str:
+    found: list[str] = []
+    for line in lines:
+        if line.startswith(("#", "---", ">")) or _ITEM.match(line) or not line.strip():
+            if found:
                 break
             continue
-        paragraph.append(line.strip())
-    text = " ".join(paragraph)
-    return text if len(text) <= _LONGEST_WHY else f"{text[: _LONGEST_WHY - 1].rstrip()}…"
+        found.append(line.strip())
+    return " ".join(found)
+
+
+def _texts(node: Node, key: str) -> tuple[str, ...]:
+    return tuple(str(item.value).strip() for item in node.items_at(key) if isinstance(item.value, str | int))
 
 
 def _scalar(node: Node, key: str) -> str:

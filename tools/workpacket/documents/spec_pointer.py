@@ -20,6 +20,8 @@ from workpacket.value import Value
 # The file is prose. The specification is the Markdown file that it names: in bold, in backticks, as a link or bare.
 _FILE = lazy_pattern(r"(?<![\w/.-])(?P<path>(?:[\w.-]+/)*[\w.-]+\.md)\b")
 _OWN_NAME = "SPEC_CURRENT.md"
+# How `init` begins what a person still has to write in the specification.
+STILL_TO_WRITE = "State here what is "
 
 
 class SpecPointer(Document):

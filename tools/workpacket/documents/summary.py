@@ -185,7 +185,8 @@ class BatchSummary(TypedDict):
     """One of the four files of a batch folder.
 
     `depends` are pairs of a task and its dependency; the direction of the pairs in `loose` is unknown. `statuses` and
-    `files` are by task. `next` and `parallel` describe the next batch.
+    `files` are by task. `next` and `parallel` describe the next batch. `advice` is what the review of the scope
+    recommends.
     """
 
     scope: str
@@ -200,6 +201,7 @@ class BatchSummary(TypedDict):
     loose: list[tuple[Mention, Mention]]
     next: list[Mention]
     parallel: bool
+    advice: Mention
 
 
 EMPTY_BATCH: BatchSummary = {
@@ -215,6 +217,7 @@ EMPTY_BATCH: BatchSummary = {
     "loose": [],
     "next": [],
     "parallel": False,
+    "advice": ("", 0, 0),
 }
 
 

@@ -115,6 +115,7 @@ def commit_at(repository: Repository, name: str) -> str | None:
     for _ in range(_DEPTH):
         if not _readable(repository, name):
             break
+        # As git does: a loose file is newer than the line in `packed-refs`.
         text = _loose(repository, name) or _packed(repository, name)
         if not text.startswith(_SYMBOLIC):
             return text if FULL_ID.match(text) else _asked(repository, name) if text else None
@@ -234,6 +235,8 @@ def landing_of(repository: Repository, tip: str, commit: str) -> str | None:
     """
     options = ("--first-parent", "--reverse", "--end-of-options", tip, f"^{commit}")
     line = run_git(repository.root, "rev-list", *options).text.split()
+    # Once a commit is on the line, it is contained in everything after it, so the line can be halved: a dozen questions
+    # to git instead of thousands.
     place = bisect_left(line, True, key=lambda each: is_ancestor(repository, commit, each))
     return line[place] if place < len(line) else None
 
@@ -269,6 +272,7 @@ def main_branch_candidates(repository: Repository) -> Iterator[str]:
         yield from (f"{place}/{name}" for name in names)
     for place in places:
         answer = run_git(repository.root, "for-each-ref", "--count=3", "--format=%(refname)", place)
+        # `origin/HEAD` is another name of one of the others. Three are enough to know that there is more than one.
         found = [ref for ref in answer.text.split() if not ref.endswith("/HEAD")]
         if len(found) == 1:
             yield found[0]
@@ -325,6 +329,7 @@ def tip_of(repository: Repository, name: str) -> str | None:
 def resolved(repository: Repository, expression: str) -> str | None:
     """Return the id of the object that an expression refers to, or None if there is none."""
     question = ("rev-parse", "--verify", "--quiet", "--end-of-options", expression)
+    # What a full id names never changes, so it is asked only once; a branch may move while the command runs.
     if FULL_ID.match(expression.removesuffix("^{commit}")):
         answer = repository.ask_once(*question, check=False)
     else:
@@ -373,6 +378,7 @@ def remote_branches(repository: Repository) -> list[Branch]:
 def require_branch_name(repository: Repository, name: str) -> None:
     """Raise WorkpacketError `branch_name_invalid` if git would not accept the name."""
     answer = run_git(repository.root, "check-ref-format", "--branch", name, check=False)
+    # `--branch` also expands names such as `@{-1}`, which is not what was typed.
     if answer.status != 0 or answer.text.rstrip("\n") != name:
         raise WorkpacketError("branch_name_invalid", f"{name!r} is not a valid branch name")
 
@@ -382,6 +388,7 @@ def add_branch(repository: Repository, name: str, start: str) -> None:
     require_branch_name(repository, name)
     if name in local_branches(repository):
         raise WorkpacketError("branch_exists", f"branch {name} already exists")
+    # Without `--no-track`, a setting of the user may make the new branch follow the one that it starts from.
     run_git(repository.root, "branch", "--no-track", "--end-of-options", name, start)
 
 
@@ -389,6 +396,7 @@ def switch_branch(repository: Repository, name: str, start: str = "") -> None:
     """Check out a branch; if `start` is given, create the branch at that commit. Uncommitted changes come along; git
     refuses if one of them would be lost."""
     require_branch_name(repository, name)
+    # `--no-guess`: a missing branch is an error. Git would create one with the name of a remote branch.
     created = ("--no-track", "--create", name, start) if start else (name,)
     run_git(repository.root, "switch", "--quiet", "--no-guess", *created)
 
@@ -412,6 +420,7 @@ def list_worktrees(repository: Repository) -> list[Worktree]:
     found = []
     for block in answer.text.split("\0\0")[:-1]:
         fields = dict(_field(row) for row in block.split("\0"))
+        # The entry of a bare repository itself has no files.
         if "bare" in fields:
             continue
         found.append(

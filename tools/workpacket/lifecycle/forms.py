@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from workpacket.documents.packet import LightText, Packet, SpecAnchor, light_refinement, render_light
-from workpacket.documents.spec_pointer import Passage, passages, passages_named, with_requirement
+from workpacket.documents.spec_pointer import STILL_TO_WRITE, Passage, passages, passages_named, with_requirement
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import join_events
 from workpacket.lifecycle.activation import light_terms
@@ -48,6 +48,8 @@ _SPELLED: Final = str.maketrans(
     }
 )  # fmt: skip
 _WORD: Final = lazy_pattern(r"[A-Za-z0-9]+")
+# A word in any script; Chinese, Japanese and Korean write no blanks between words.
+_SPOKEN: Final = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
 _SAYS_NOTHING: Final = lazy_pattern(
     r"(?i:[\W_]*(?:todo|tbd|none|nothing|n/?a|pending|unknown|as above|see above)?[\W_]*)"
 )
@@ -144,8 +146,10 @@ def _anchored(facts: Facts, draft: Draft, anchor: str, requirement: str, title: 
     return SpecAnchor(named.heading, found.path, named.digest)
 
 
-def refine_light(facts: Facts, packet: PacketFacts, *, text: str, anchor: str) -> Answer:
-    """Write the refinement of a light packet, and pin the section of the specification that it is based on."""
+def refine_light(facts: Facts, packet: PacketFacts, *, text: str, anchor: str, requirement: str = "") -> Answer:
+    """Write the refinement of a light packet, and pin the section of the specification that it is based on, which is
+    new if there is a `requirement`.
+    """
     name, document = packet.id.text, packet.packet
     unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
     if unmet or document is None:
@@ -153,19 +157,39 @@ def refine_light(facts: Facts, packet: PacketFacts, *, text: str, anchor: str) -
     draft = Draft("refine", facts)
     kept = document.anchor
     wanted = anchor or (kept.heading if kept is not None else "")
-    if wanted:
-        found = _anchored(facts, draft, wanted, "", document.title)
+    if wanted or requirement:
+        found = _anchored(facts, draft, wanted, requirement, document.title)
         if isinstance(found, Problem):
             return (found,)
         kept = found
     section = light_refinement(text or document.refinement_text, kept)
-    draft.edit(document.source, [_section_edit(document, section)])
+    edits = [_section_edit(document, section)]
+    if requirement and kept is not None:
+        edits += _scope_edits(document, kept.path)
+    draft.edit(document.source, edits)
     after = draft.file(document.path, document.source)
     left = light_unmet(replace(facts, specification=_specification(facts, draft)), replace(packet, packet_source=after))
     notes = tuple(f"{one.message}: {one.hint}" for one in left)
     then = left[0].hint if left else f"workpacket start {name}"
     said = f"{document.path} has the refinement"
     return Planned(draft.plan(), said, then, {"id": name, "path": document.path}, notes)
+
+
+_IN_SCOPE: Final = lazy_pattern(r"(?m)^- IN_SCOPE_PATHS:[^\r\n]*")
+
+
+def _scope_edits(document: Packet, path: str) -> list[Edit]:
+    """Add the path to the scope, unless it is there."""
+    field, form = _IN_SCOPE.search(document.source.text), _FORM.search(document.source.text)
+    if any(path == pattern_of(entry.value) for entry in document.in_scope_paths) or form is None:
+        return []
+    if field is None:
+        return [Edit(form.end(), form.end(), f"{document.source.eol}- IN_SCOPE_PATHS: `{path}`")]
+    inline = field[0].partition(":")[2].strip()
+    return [Edit(field.end(), field.end(), f", `{path}`" if inline else f"{document.source.eol}  - `{path}`")]
+
+
+_FORM: Final = lazy_pattern(r"(?m)^- FORM:[^\r\n]*")
 
 
 def _section_edit(document: Packet, section: str) -> Edit:
@@ -222,11 +246,14 @@ def _requirement_unmet(facts: Facts, packet: PacketFacts, document: Packet) -> I
     """Report item 1: the requirement must be in the main body of the specification, and unchanged since it
     was pinned.
     """
-    place, again = Location(document.path), f"workpacket refine {packet.id} --anchor HEADING"
     anchor, found = document.anchor, facts.specification
     if found is None:
         yield specification_missing(facts)
         return
+    place, way = Location(document.path), "--anchor HEADING"
+    if all(_requires_nothing(one) for one in passages(found)):
+        way = "--requirement TEXT"
+    again = f"workpacket refine {packet.id} {way}"
     if anchor is None:
         yield Problem("refinement_incomplete", "no SPEC_ANCHOR identifies the section that requires it", place, again)
         return
@@ -246,8 +273,8 @@ def _passage_unmet(
     if roadmap:
         message = f"the requirement appears only in {roadmap!r}, not in the main body"
         yield Problem("requirement_only_in_roadmap", message, place, again)
-    if _says_nothing(passage.says):
-        message = f"section {anchor.heading!r} has no text, so it requires nothing"
+    if _requires_nothing(passage):
+        message = f"the section {anchor.heading!r} has no text of yours, so it requires nothing"
         yield Problem("refinement_incomplete", message, Location(anchor.path, passage.first), f"edit {anchor.path}")
     if passage.digest != anchor.sha256:
         message = f"section {anchor.heading!r} has changed since it was pinned"
@@ -255,11 +282,17 @@ def _passage_unmet(
         yield Problem("requirement_changed", message, Location(anchor.path, passage.first), command)
 
 
+def _requires_nothing(passage: Passage) -> bool:
+    return _says_nothing(passage.says) or passage.says.strip().startswith(STILL_TO_WRITE)
+
+
 def _refinement_unmet(packet: PacketFacts, document: Packet) -> Iterator[Problem]:
     """Report item 2: the refinement must contain text."""
     text = document.refinement_text
-    if _says_nothing(text) or len(_WORD.findall(text)) < _FEWEST_WORDS:
-        message = "no technical refinement: the REFINEMENT section does not say how the work will be done"
+    if _says_nothing(text) or len(_SPOKEN.findall(text)) < _FEWEST_WORDS:
+        nothing = "the section REFINEMENT does not say how the work will be done"
+        few = f"the section REFINEMENT must say in at least {_FEWEST_WORDS} words how the work will be done"
+        message = f"no technical refinement: {nothing if _says_nothing(text) else few}"
         yield Problem(
             "refinement_missing", message, Location(document.path), f"workpacket refine {packet.id} --refinement TEXT"
         )

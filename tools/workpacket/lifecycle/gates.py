@@ -27,7 +27,15 @@ from workpacket.approvals.fields import CLOCK_SKEW
 from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.scope import outside, pattern_of
-from workpacket.lifecycle.transitions import ADVANCED, Transition, forward_command, move_unmet, transition, transitions
+from workpacket.lifecycle.transitions import (
+    Transition,
+    choice_of,
+    forward_command,
+    move_unmet,
+    transition,
+    transitions,
+    verdict_command,
+)
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.events import LogEvent
@@ -35,6 +43,11 @@ from workpacket.model.lanes import BUILT_IN, LaneTable, lane_of_token
 from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, POLICY_PATH, packet_paths
 from workpacket.problem import Location, Problem
 from workpacket.value import NOTHING, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.approvals.facts import Verdict
+    from workpacket.lifecycle.glance import Glance
 
 _STANDING: Final = re.compile(r"Standing until (\d{4}-\d{2}-\d{2})\b")
 
@@ -52,34 +65,39 @@ def standing_until(scope: Iterable[str]) -> date | None:
     return None
 
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from workpacket.approvals.facts import Verdict
-    from workpacket.lifecycle.glance import Glance
+class ApprovalGate(Value):
+    """A gate that people open by signing: the event that passes it, and the terms that they sign besides the bytes.
+
+    `terms` gives for each term in the statement its key in the event. `without` says what is so if the policy has no
+    rule for the gate: it stays closed; it is open; or the event is a note that lifts nothing. `role` is the one that
+    `policy trust` asks for, and `apart` the party from which its holder must differ.
+    """
+
+    name: str
+    event: str
+    terms: Mapping[str, str] = NOTHING
+    without: Literal["closed", "open", "note"] = "closed"
+    role: str = "approver"
+    apart: str = "author"
 
 
-# The events that need an approval, and the gate for it.
-CONSUMING: Mapping[str, str] = {
-    "activated": "activation",
-    "amended": "amendment",
-    "verdict.given": "verdict",
-    "waived": "waiver",
-    "overridden": "override",
-    "fork.resolved": "resolve",
-}
-
-# The gates that require a person only if the policy says so. An unsigned waiver is a note, which lifts nothing.
-OPTIONAL_GATES = frozenset({"verdict", "override", "waiver", "resolve"})
-HUMAN_GATES = frozenset(CONSUMING.values()) - OPTIONAL_GATES
-
-# For each gate with terms: the name of a term in the statement, and its key in the event.
 _LIFTING: Mapping[str, str] = {"rule": "rule", "until": "expires_at", "reason": "reason", "target": "target"}
-TERMS: Mapping[str, Mapping[str, str]] = {
-    "verdict": {"verdict": "verdict", "report": "report"},
-    "override": _LIFTING,
-    "waiver": _LIFTING,
-    "resolve": {"lane": "lane_to"},
-}
+_JUDGED: Mapping[str, str] = {"verdict": "verdict", "report": "report"}
+APPROVAL_GATES: Final = (
+    ApprovalGate("activation", "activated"),
+    ApprovalGate("amendment", "amended"),
+    ApprovalGate("verdict", "verdict.given", _JUDGED, "open", "validator", "coder"),
+    ApprovalGate("waiver", "waived", _LIFTING, "note"),
+    ApprovalGate("override", "overridden", _LIFTING, "note", "operator"),
+    ApprovalGate("resolve", "fork.resolved", {"lane": "lane_to"}, "open", "validator", "coder"),
+)
+# The events that need an approval, and the gate for it.
+CONSUMING: Mapping[str, str] = {gate.event: gate.name for gate in APPROVAL_GATES}
+OPEN_WITHOUT_RULE = frozenset(gate.name for gate in APPROVAL_GATES if gate.without == "open")
+HUMAN_GATES = frozenset(gate.name for gate in APPROVAL_GATES if gate.without == "closed")
+# The gates that require a person only if the policy says so.
+OPTIONAL_GATES = frozenset(CONSUMING.values()) - HUMAN_GATES
+TERMS: Mapping[str, Mapping[str, str]] = {gate.name: gate.terms for gate in APPROVAL_GATES}
 # Without a target the rule is lifted for everything.
 OPTIONAL = frozenset({"target", "report"})
 NO_REPORT = "none"
@@ -458,21 +476,16 @@ def _todo_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
 def verdict_unmet(
     state: PacketState, workers: Collection[str], actor: str, verdict: str, *, report: bool, reference: str
 ) -> Iterator[Problem]:
-    packet = state.packet
+    command = verdict_command(state.packet, verdict, light=state.light)
     if actor in workers:
-        message = f"{actor} worked on {packet}; someone else must judge it"
-        yield Problem(
-            "verdict_by_coder", message, hint=f"have another person run: workpacket verdict {packet} {verdict}"
-        )
+        message = f"{actor} worked on {state.packet}; someone else must judge it"
+        yield Problem("verdict_by_coder", message, hint=f"have another person run: {command}")
     if verdict == "CHANGES" and not reference and not report:
         message = "the verdict does not refer to the requested changes"
-        yield Problem(
-            "review_reference_missing", message, hint=f"workpacket verdict {packet} CHANGES --reference PLACE"
-        )
+        yield Problem("review_reference_missing", message, hint=command)
     if verdict != "CHANGES" and not report:
         message = "a verdict requires a reason" if state.light else "a verdict requires the validator's report"
-        said = "--reason TEXT" if state.light else "--report FILE"
-        yield Problem("report_missing", message, hint=f"workpacket verdict {packet} {verdict} {said}")
+        yield Problem("report_missing", message, hint=command)
     yield from unfinished_runs(state)
 
 
@@ -531,11 +544,6 @@ def ends_unjudged(state: PacketState | Glance, policy: LifecyclePolicy) -> bool:
     """
     asked = policy.judged or policy.lanes.added or policy.gates or state.open_runs or not state.sound
     return state.lane == "IN_REVIEW" and state.light and not asked
-
-
-def choice_of(event: str, lane_from: str, verdict: str) -> str:
-    """Return what distinguishes moves with one event type: the verdict, or the added lane that the packet leaves."""
-    return lane_from if event == ADVANCED else verdict
 
 
 def approval_asked(policy: LifecyclePolicy, *, light: bool, standing: bool) -> bool:

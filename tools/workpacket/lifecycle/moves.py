@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 
 from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import added_gates, approval_unmet, choice_of, ends_unjudged, satisfying
-from workpacket.lifecycle.transitions import TRANSITIONS, Transition
+from workpacket.lifecycle.gates import added_gates, approval_unmet, ends_unjudged, satisfying
+from workpacket.lifecycle.transitions import TRANSITIONS, Transition, choice_of
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.events import ChangedFile, LogEvent

@@ -32,7 +32,7 @@ from workpacket.lifecycle.gates import (
 from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, finished_unmet, move, whose_branch
 from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.proofs import demands_of, folded, replay_unmet, unlike_demand
-from workpacket.lifecycle.transitions import forward_command, move_unmet, transition
+from workpacket.lifecycle.transitions import forward_command, move_unmet, transition, verdict_command
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import MOST_EVIDENCE
 from workpacket.model.events import LogEvent
@@ -295,7 +295,9 @@ def _not_apart(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Probl
 
     for reason in not_apart(facts.actor.id, packet.log.events, facts.policy.actors):
         yield Problem(
-            "verdict_by_coder", reason, hint=f"have another person run: workpacket verdict {packet.id.text} {choice}"
+            "verdict_by_coder",
+            reason,
+            hint=f"have another person run: {verdict_command(packet.id.text, choice, light=packet.light)}",
         )
 
 

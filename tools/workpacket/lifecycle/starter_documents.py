@@ -23,6 +23,7 @@ from workpacket.documents.packet import PacketText, render_packet
 from workpacket.documents.places import PLACES
 from workpacket.documents.refinement import APPROVAL_WORDS, RefinementText, render_refinement
 from workpacket.documents.register_table import empty_board, empty_registry
+from workpacket.documents.spec_pointer import STILL_TO_WRITE
 from workpacket.documents.stub import CHECKLIST, StubText, render_stub
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.activation import ITEMS
@@ -355,7 +356,6 @@ _SATISFIED: Final[Mapping[Form, str]] = {
 }
 
 # How the sections of the first specification begin until they are written. They require nothing.
-STILL_TO_WRITE: Final = "State here what is "
 _SPECIFICATION = f"""# Specification
 
 ## 1 Main body

@@ -256,6 +256,17 @@ _FORWARD_LIGHT = {
 }
 
 
+def choice_of(event: str, lane_from: str, verdict: str) -> str:
+    """Return what distinguishes moves with one event type: the verdict, or the added lane that the packet leaves."""
+    return lane_from if event == ADVANCED else verdict
+
+
+def verdict_command(packet: str, verdict: str, *, light: bool) -> str:
+    """Return the whole command for a verdict, with what the form of the packet requires."""
+    report = "--reason TEXT" if light else "--report FILE"
+    return f"workpacket verdict {packet} {verdict} {'--reference PLACE' if verdict == 'CHANGES' else report}"
+
+
 def forward_command(packet: str, lane: str, lanes: LaneTable = BUILT_IN, *, light: bool = False) -> str:
     """Return the command that moves a packet on from this lane; if there is none, the command that shows its log."""
     other = (ADVANCE if lanes.is_added(lane) else "history", "{id}")

@@ -14,11 +14,12 @@ from typing import Final
 from workpacket.approvals.policy import HEADER, POLICY_GATE, VARIABLE, NewRoot, written
 from workpacket.approvals.webauthn import LOCAL, local_origin
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.lifecycle.gates import ANCHORING, CONSUMING
+from workpacket.lifecycle.gates import ANCHORING, APPROVAL_GATES, ApprovalGate
 from workpacket.lifecycle.moves import Planned
 from workpacket.model.canonical import Json
 from workpacket.model.layout import POLICY_PATH, REANCHORED_PATH, SIGNERS_PATH
 from workpacket.model.plan import FileChange, Moment, Plan, digest
+from workpacket.problem import WorkpacketError
 from workpacket.text.source import Node, Source
 from workpacket.value import Value
 
@@ -38,14 +39,6 @@ roles = ["{role}"]
 threshold = 1
 separation = [{separation}]
 """
-# The role at a gate, and the party from which its holder must differ. A gate that is not listed has the first one.
-_ROLE: Final = ("approver", "author")
-_ROLES: Final = {
-    "verdict": ("validator", "coder"),
-    "override": ("operator", "author"),
-    "resolve": ("validator", "coder"),
-    POLICY_GATE: ("operator", ""),
-}
 _ACTORS: Final = "\n# Who may act as whom: new events must be signed with one of these keys.\n"
 _JUDGE: Final = """
 # The judge must not be the coder. Add "operator" as soon as a second person can judge: then the judge must not be
@@ -84,9 +77,9 @@ class OwnActor(Value):
 
 
 class Trusting(Value):
-    """What `policy trust` adds: a principal with the line in allowed_signers for the key, and the event keys of this
-    account. `person` is the actor behind them. `first`: whether the base has no approver yet. `port` is the port of the
-    page on which the key signs; 0 for a key that signs in a terminal.
+    """Whom `policy trust` names: a principal with the line of allowed_signers for the key, and the event keys of this
+    account. `person` is the actor behind them. `first`: whether the base names no approver yet. `port` is that of the
+    page on which the key signs; 0 for a key that signs in a terminal. `role` is one to add the principal to.
     """
 
     repository: str
@@ -96,19 +89,23 @@ class Trusting(Value):
     actors: tuple[OwnActor, ...]
     first: bool
     port: int = 0
+    role: str = ""
 
 
 def plan_trust(moment: Moment, policy: Source, signers: Source | None, whom: Trusting) -> Planned:
     changes = tuple(_changes(policy, signers, whom))
     named = any(change.path == POLICY_PATH for change in changes)
-    principal = whom.principal
-    said = f"{principal} may approve with this key" if changes else f"{principal} is already trusted with this key"
+    principal, as_role = whom.principal, f" as {whom.role}" if whom.role else ""
+    trusted = f"{principal} is already trusted with this key{as_role}"
+    said = f"{principal} may approve with this key{as_role}" if changes else trusted
     if whom.first:
         then = f"{ANCHORING}, on the main branch"
+    elif changes and whom.role:
+        then = "workpacket approve policy --gate policy"
     elif named or not changes:
         then = "workpacket key list"
     else:
-        then = f"add {principal} to a role in {POLICY_PATH}, then: workpacket approve policy --gate policy"
+        then = f"workpacket policy trust --principal {principal} --role ROLE"
     names = [actor.name for actor in whom.actors]
     data: dict[str, Json] = {"principal": principal, "line": whom.line, "actors": [*names]}
     notes = (f"events are signed by {', '.join(names)}",) if names else (_UNSIGNED,)
@@ -127,13 +124,31 @@ def _changes(policy: Source, signers: Source | None, whom: Trusting) -> Iterator
 
     root = PolicyDocument(policy).root
     if root is not None:
-        text = _with_rules(policy.text, root, whom)
+        text = _with_rules(_with_role(policy.text, root, whom), root, whom)
         if text != policy.text:
             yield FileChange(POLICY_PATH, policy.digest, Source(POLICY_PATH, text, bom=policy.bom).encode())
     there = signers.text if signers is not None else ""
     if whom.line not in there.splitlines():
         old = signers.digest if signers is not None else None
         yield FileChange(SIGNERS_PATH, old, f"{_ended(there)}{whom.line}\n".encode())
+
+
+def _with_role(text: str, root: Node, whom: Trusting) -> str:
+    """Add the principal to the role. The first approver has every role."""
+    roles = root.mapping_at("approvals", "roles")
+    if not whom.role or root.get("approvals") is None:
+        return text
+    if whom.role not in roles:
+        known = ", ".join(sorted(roles))
+        raise WorkpacketError("invalid_value", f"the policy has no role {whom.role!r}; its roles are: {known}")
+    holders = roles[whom.role]
+    if any(holder.text == whom.principal for holder in holders.items):
+        return text
+    start = holders.start + 1
+    before = text[start : holders.end - 1].rstrip()
+    separator = "" if not before or before.endswith(",") else ", "
+    end = start + len(before)
+    return f"{text[:end]}{separator}{_quoted(whom.principal)}{text[end:]}"
 
 
 def _with_rules(text: str, root: Node, whom: Trusting) -> str:
@@ -147,10 +162,9 @@ def _with_rules(text: str, root: Node, whom: Trusting) -> str:
         # Without event keys, authors and approvers cannot be distinguished, and separating them would refuse everyone.
         apart = whom.actors or (known is not None and known.mapping)
         added += _HEADER.format(repository=whom.repository, principal=whom.principal)
-        for gate in (*CONSUMING.values(), POLICY_GATE):
-            role, party = _ROLES.get(gate, _ROLE)
-            separation = f'"{party}"' if party and (apart or party == "coder") else ""
-            added += _GATE.format(gate=gate, role=role, separation=separation)
+        for gate in (*APPROVAL_GATES, ApprovalGate(POLICY_GATE, "", role="operator", apart="")):
+            separation = f'"{gate.apart}"' if gate.apart and (apart or gate.apart == "coder") else ""
+            added += _GATE.format(gate=gate.name, role=gate.role, separation=separation)
         added += _EVIDENCE if root.get("evidence") is None else ""
         if root.get("coverage") is None:
             added += _COVERAGE

@@ -308,6 +308,33 @@ class BatchFilesDisagree(RepositoryRule):
                     yield self.finding(scope.checkpoint.path, (line, column), message)
 
 
+# What a review recommends that does not accept the scope.
+_NOT_YET = frozenset(
+    {"address_issues", "address", "revise", "reject", "rejected", "fail", "failed", "block", "blocked"}
+)
+_FINISHED = frozenset({"done", "completed", "skipped"})
+
+
+class BatchReviewOpen(RepositoryRule):
+    """Finished scope whose review still asks for changes
+
+    All tasks are done, but no review says that the issues were resolved.
+
+    Remedy: review the scope again, and record the result in validation.yaml.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        tasks = {path.rpartition("/")[0]: summary for path, summary in repository.batch("batch_tasks").items()}
+        for path, summary in sorted(repository.batch("batch_validation").items()):
+            advice, scope = summary["advice"], tasks.get(path.rpartition("/")[0])
+            statuses = {status for _, status in scope["statuses"]} if scope is not None else set()
+            if advice[0] in _NOT_YET and statuses and statuses <= _FINISHED:
+                yield self.finding(path, advice[1:], f"the review recommends {advice[0]!r}, but all tasks are done")
+
+
 class SidecarMilestoneTwice(RepositoryRule):
     """Two checkpoints of one run with the same milestone
 

@@ -14,6 +14,7 @@ from workpacket.documents.structured import (
     walk_items,
 )
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.ids import WorkPacketId, find_ids, is_packet_id, leading_id, leading_word
 from workpacket.problem import Problem
 from workpacket.rules.keys_and_dates import FIRST_YEAR, LAST_YEAR
@@ -211,6 +212,8 @@ class TitleMismatch(WorkRule):
         titled = next(document.sections_at((1,)), None) is not None
         if not titled and document.placed_section("metadata") is not None and not document.is_older:
             yield self.fault((0, 0), f"no title names {own_id}", hint=f"begin with `# Task Packet: {own_id}`")
+        if document.form == LIGHT_FORM:
+            return  # its title is that of the task, which may be about another packet
         for section in document.sections_at((1,)):
             named = [str(name) for name, _, _ in find_ids(section.title)]
             if named and own_id not in named:

@@ -129,16 +129,16 @@ class StatusElsewhere(PacketRule):
 # The content that a packet needs before anyone works on it: its name, its section, its fields, and the section in older
 # packets that contains nothing else.
 _CONTENT: Final = (
-    ("what to do", "scope", ("what",), ""),
-    ("the reason", "scope", ("why",), ""),
-    ("the list IN_SCOPE_PATHS", "scope", ("in_scope_paths", "in_scope"), ""),
-    ("the list OUT_OF_SCOPE", "scope", ("out_of_scope", "out_of_scope_paths"), ""),
-    ("criteria", "quality_gate", ("done_means",), "done_means"),
-    ("test plan", "quality_gate", ("test_plan",), "test_plan"),
-    ("anchor in the specification", "authority", ("spec_anchor", "spec_anchors"), ""),
-    ("risk tier", "metadata", ("risk_tier",), "risk_tier"),
-    ("date", "metadata", ("date", "created_at", "created"), ""),
-    ("refinement file", "technical_refinement", ("refinement_file",), ""),
+    ("What", "scope", ("what",), ""),
+    ("Why", "scope", ("why",), ""),
+    ("IN_SCOPE_PATHS", "scope", ("in_scope_paths", "in_scope"), ""),
+    ("OUT_OF_SCOPE", "scope", ("out_of_scope", "out_of_scope_paths"), ""),
+    ("DONE_MEANS", "quality_gate", ("done_means",), "done_means"),
+    ("TEST_PLAN", "quality_gate", ("test_plan",), "test_plan"),
+    ("SPEC_ANCHOR", "authority", ("spec_anchor", "spec_anchors"), ""),
+    ("RISK_TIER", "metadata", ("risk_tier",), "risk_tier"),
+    ("DATE", "metadata", ("date", "created_at", "created"), ""),
+    ("REFINEMENT_FILE", "technical_refinement", ("refinement_file",), ""),
 )
 # Limits the text of a field that is repeated without end.
 _ENOUGH: Final = 20
@@ -184,7 +184,7 @@ class PacketContentMissing(PacketRule):
             said = wide or any(
                 (home == "scope" and "out_of_scope" in keys) or not is_hollow(document, field) for field in given
             )
-            if said or _is_told(document, older) or (name == "what to do" and _describes(document)):
+            if said or _is_told(document, older) or (name == "What" and _describes(document)):
                 continue
             placed = document.placed_section(home)
             if given:

@@ -110,6 +110,7 @@ def commits(repository: Repository, wanted: Iterable[str], target: str) -> dict[
 def _commit(identity: str, data: bytes, on_target: bool) -> KnownCommit:
     text = data.decode("utf-8", "replace")
     header, _, message = text.partition("\n\n")
+    # Backwards, so that the first line of a name counts: headers may repeat one, such as `parent`.
     fields = dict(line.partition(" ")[::2] for line in reversed(header.split("\n")))
     author = fields.get("author", "").partition(" <")[0]
     moment = fields.get("committer", "0 +0000").rsplit(" ", 2)[-2]
@@ -128,6 +129,7 @@ def target_commit(repository: Repository, target: str) -> str:
 
 def blobs(repository: Repository, names: Iterable[str]) -> dict[str, str | None]:
     """Return the digests of files in commits, by `<commit>:<path>`; None for a missing file."""
+    # Git is asked with one name per line.
     wanted = sorted({name for name in names if "\n" not in name})
     found = read_objects(repository, wanted)
     return {name: hashlib.sha256(found[name]).hexdigest() if name in found else None for name in wanted}
@@ -148,6 +150,7 @@ def last_changes(repository: Repository, head: str, also: Iterable[str]) -> dict
         at = write_instant(datetime.fromtimestamp(int(moment), UTC))
         for path in paths:
             if path:
+                # Newest first, so the first commit that names a path is the last one that changed it.
                 changes.setdefault(path, LastChange(at, author))
     return changes
 
@@ -171,6 +174,7 @@ def gather_audit(
 ) -> AuditInput:
     root = str(repository.root)
     head = head_commit(repository) or ""
+    # Time is that of the commit, so that an audit of a commit says the same whenever it is made.
     seen = commits(repository, [head], head).get(head)
     now = seen.at if seen is not None else _BEGINNING
     files = find_documents(root)

@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 # without a change of its times: git's rule for racily clean entries.
 RACY_NS = 2_100_000_000
 
+# Seconds to wait for another process that writes; after that, computing a result again is better.
+PATIENCE = 2.0
+
 # From this number on, reading all rows of a kind is faster than single look-ups.
 MANY = 200
 
@@ -520,8 +523,7 @@ def _connect(path: str) -> sqlite3.Connection:
     if new:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         _remove_other_versions(path)
-    # Computing a result again is better than waiting for another process.
-    connection: sqlite3.Connection = _driver().connect(path, timeout=2.0)
+    connection: sqlite3.Connection = _driver().connect(path, timeout=PATIENCE)
     if new:
         # Write-ahead logging with synchronous=NORMAL cannot leave a damaged file, at worst an outdated one.
         connection.execute("PRAGMA journal_mode=WAL")

@@ -10,7 +10,7 @@ from workpacket.model.layout import POLICY_PATH
 from workpacket.problem import Location, Problem
 from workpacket.rules.settings import PROJECT, SETTINGS, CheckSettings, settings_of
 from workpacket.shell.package_files import schemas
-from workpacket.shell.tree import read_bytes, refusal
+from workpacket.shell.tree import may_name, read_bytes, refusal
 from workpacket.text.source import DATA, Node, Source
 from workpacket.value import replace
 
@@ -84,7 +84,7 @@ def lanes_here(root: str) -> LaneTable:
         data = read_bytes(root, POLICY_PATH, DATA.size)
     except OSError:
         return BUILT_IN
-    if b"lanes" not in data:
+    if not may_name(data, b"lanes"):
         return BUILT_IN
     from workpacket.shell.base import lifecycle_of
 
@@ -97,7 +97,7 @@ def board_here(root: str) -> str:
         data = read_bytes(root, POLICY_PATH, DATA.size)
     except OSError:
         return ""
-    if b"board" not in data:
+    if not may_name(data, b"board"):
         return ""
     from workpacket.shell.base import lifecycle_of
 

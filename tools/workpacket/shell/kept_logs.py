@@ -149,6 +149,7 @@ def glances(governed: GovernedFiles, cache: Cache) -> dict[str, Glance]:
     learned: list[tuple[str, str]] = []
     for name, text in _computed(governed.root, [name for name in names if name not in known]):
         known[name] = text
+        # A folder that has just changed may change again within the same tick of the clock, with the same stamp.
         if state.is_at_rest(name):
             learned.append((name, f"{state.folders[name].stamp}\n{text}"))
     cache.keep("glance", learned)
@@ -178,6 +179,7 @@ def _computed(root: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _batch(root: str, names: Sequence[str]) -> list[tuple[str, str]]:
     governed = GovernedFiles(root)
+    # Another process has not listed the folders; it needs only these.
     governed.logs = frozenset(names)
     logs = ((name, governed.log(name)) for name in names)
     return [(name, glance_at(log, fold(log)).dump()) for name, log in logs]

@@ -170,3 +170,8 @@ def read_bytes(root: str, path: str, limit: int) -> bytes:
 
         return as_stored(root, path, data)
     return data
+
+
+def may_name(policy: bytes, key: bytes) -> bool:
+    """Whether a policy may have this key, without parsing it. A quoted key can be written with escapes."""
+    return key in policy or b"\\" in policy

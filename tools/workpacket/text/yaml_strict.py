@@ -15,7 +15,7 @@ integer of at most 15 digits in the form that `str` returns. Nothing is lost: th
 `written_as_text` gives a text field (a commit id, a batch label) the characters in the file.
 
 A string is left unquoted only if every parser reads it as that string, including those that see dates, booleans and
-numbers in base 60 (`yaml_scalars.read_otherwise`). Everything else is quoted; multi-line text without invisible
+numbers in base 60 (`read_otherwise`). Everything else is quoted; multi-line text without invisible
 characters is a block.
 """
 
@@ -57,7 +57,7 @@ _READ_OTHERWISE: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 
 # Characters that YAML forbids, line ends of YAML 1.1 only, a byte order mark inside the text, and the code point (or an
-# escape for it) that `yaml_events` reserves for itself.
+# escape for it) that `yaml_tree` reserves for itself.
 _UNPRINTABLE = lazy_pattern(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\U0010ffff]" + r"|\\U0010[Ff]{4}"
 )

@@ -244,10 +244,11 @@ WORK = _gate("""
         The next lane cannot be determined, and without the added lane, its gate would be skipped.
         Remedy: Fix `[lifecycle.lanes]` on the base; `workpacket policy test` shows what is wrong with it.
 
-    moved_elsewhere: A branch on the remote has already moved the packet
-        Another move here would contradict that one, and only one of the two could be merged.
-        Remedy: Merge the branch that the message names, or continue there. If its work was abandoned, delete the
-        branch. A claim there that no other move has followed expires with its lease.
+    moved_elsewhere: Another branch has moved the packet on
+        Another move here would contradict that one, and only one of the two could be merged. It is the packet's own
+        branch, or one of the remote.
+        Remedy: Continue on the branch that the message names, or merge it. If its work was given up, delete the branch.
+        A claim there that has not been followed by other moves ends with its lease.
 
     advance_elsewhere: The specified lane is not the next one
         The lane given on the command line must be the next one; the policy may have changed.

@@ -25,9 +25,9 @@ transaction, calls these functions, and writes the result.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from workpacket.problem import Problem
 from workpacket.runtime.errors import (
     KeyConflict,
     LeaseHeld,
@@ -409,19 +409,11 @@ class KeepsJobs(Protocol):
     def job_news(self, queue: str) -> JobNews: ...
 
 
-@dataclass(frozen=True, slots=True)
-class StoreProblem:
-    """One problem; `code` is a stop reason."""
-
-    code: str
-    message: str
-
-
 @runtime_checkable
 class Verifiable(Protocol):
-    """A store that can verify more than its contents, such as the pages of a file."""
+    """A store that can verify more than its contents, such as the pages of a file. Codes are stop reasons."""
 
-    def problems(self) -> tuple[StoreProblem, ...]:
+    def problems(self) -> tuple[Problem, ...]:
         """Verify everything, contents included."""
         ...
 
@@ -430,7 +422,7 @@ class StoreCheck(NamedTuple):
     """One line of `runtime doctor`: what was checked, what is wrong, and what was found."""
 
     name: str
-    problems: tuple[StoreProblem, ...]
+    problems: tuple[Problem, ...]
     found: str
 
 
@@ -446,51 +438,51 @@ class Inspectable(Protocol):
     def checks(self) -> Iterator[StoreCheck]: ...
 
 
-def problems_of(store: Store) -> tuple[StoreProblem, ...]:
+def problems_of(store: Store) -> tuple[Problem, ...]:
     """Return everything that is wrong with a store, as far as the store can tell."""
     return store.problems() if isinstance(store, Verifiable) else tuple(contents_of(store))
 
 
-def contents_of(store: Store) -> list[StoreProblem]:
+def contents_of(store: Store) -> list[Problem]:
     """Read and verify every event and payload."""
-    problems: list[StoreProblem] = []
+    problems: list[Problem] = []
     kept: list[Event] = []
     for head in store.heads():
         problems += stream_problems(store, head.stream, kept)
     return problems + _index(store, kept)
 
 
-def stream_problems(store: Store, stream: str, kept: list[Event] | None = None) -> list[StoreProblem]:
+def stream_problems(store: Store, stream: str, kept: list[Event] | None = None) -> list[Problem]:
     """Return the problems of one stream; its sound events are added to `kept`."""
-    problems: list[StoreProblem] = []
+    problems: list[Problem] = []
     try:
         for event in store.read(stream):
             if kept is not None:
                 kept.append(event)
             problems += _payload(store, event)
     except RuntimeFault as fault:
-        problems.append(StoreProblem(fault.code, fault.message))
+        problems.append(Problem(fault.code, fault.message))
     return problems
 
 
-def _payload(store: Store, event: Event) -> list[StoreProblem]:
+def _payload(store: Store, event: Event) -> list[Problem]:
     try:
         store.payload(event)
     except PayloadErased:
         return []  # intentional
     except RuntimeFault as fault:
-        return [StoreProblem(fault.code, fault.message)]
+        return [Problem(fault.code, fault.message)]
     return []
 
 
-def _index(store: Store, events: list[Event]) -> list[StoreProblem]:
+def _index(store: Store, events: list[Event]) -> list[Problem]:
     wanted: set[IndexEntry] = set(index_of(events).values())
     kinds = {entry.kind for entry in wanted} | set(store.index_kinds())
     present = {entry for kind in kinds for entry in store.entries(kind)}
     if wanted == present:
         return []
     return [
-        StoreProblem(
+        Problem(
             "store_corrupt",
             f"the index differs from the log in {len(wanted ^ present)} entries; rebuild it: "
             "workpacket runtime doctor --repair-index",

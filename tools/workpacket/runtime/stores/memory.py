@@ -45,6 +45,8 @@ class MemoryStore:
     def append(self, request: Append) -> Appended:
         with self._lock:
             self._require_name_is_free(request.stream)
+            # Before the lease is checked: a repeated append that was already stored succeeds, even if the lease has
+            # ended since.
             stored = self._stored_before(request)
             if stored:
                 return Appended(stored, duplicate=True)
@@ -148,6 +150,8 @@ class MemoryStore:
             left = ends - self._clock.ticks()
             if left > 0 and token != over:
                 raise lease_held(stream, present, token, left)
+            # The number only rises, so that a holder that slept through its lease is told apart from the one that has
+            # it now.
             self._leases[stream] = (token + 1, holder, self._clock.ticks() + seconds)
             return Lease(stream, token + 1, holder, seconds)
 
@@ -199,6 +203,7 @@ class MemoryStore:
             self._index = {key: entry for key, entry in self._index.items() if entry.stream != stream}
             for event in events[:-1]:
                 self._writers[event.writer].pop(event.writer_seq, None)
+            # Streams share payloads, which are stored once for each digest.
             used = {event.payload for kept in self._streams.values() for event in kept}
             self._payloads = {digest: stored for digest, stored in self._payloads.items() if digest in used}
 

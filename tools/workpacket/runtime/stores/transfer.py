@@ -43,6 +43,7 @@ def export_lines(store: Store, stream: str) -> Iterator[str]:
         try:
             payload = store.payload(event)
         except PayloadErased:
+            # Erased on purpose. The event still verifies, because only the address of a payload is hashed.
             payload = None
         if payload is not None:
             yield _line({"kind": "payload", "digest": event.payload, **_as_text(payload)})
@@ -61,6 +62,7 @@ def import_lines(store: Store, lines: Iterable[str]) -> str:
             events.append(_event(record, number))
     if not events:
         raise LogDamaged("import", 0, "it contains no events")
+    # All or nothing: the first half of a chain verifies too, and would be taken for the whole stream.
     store.restore(events, payloads)
     return events[0].stream
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER, PACKETS, POLICY_FOLDER, POLICY_PATH, REFINEMENTS
+from workpacket.shell.tree import may_name
 
 # The files that determine verdicts on approvals, besides the log, on which every check depends.
 READ_FROM = tuple(f"{folder}/" for folder in (ATTESTATIONS_FOLDER, POLICY_FOLDER, REFINEMENTS, PACKETS))
@@ -21,7 +22,7 @@ def approvals_here(root: str) -> bool:
         return True
     try:
         with open(os.path.join(root, POLICY_PATH), "rb") as policy:
-            return b"approvals" in policy.read(_LARGEST)
+            return may_name(policy.read(_LARGEST), b"approvals")
     except OSError:
         return False
 

@@ -346,10 +346,9 @@ def replays_unfounded(approvals: Approvals) -> Iterator[Problem]:
 
 def _governed(approvals: Approvals) -> bool:
     """Whether the base's policy mentions approvals. A policy that cannot be read counts as one that does."""
-    data = approvals.base.policy.policy or b""
-    if approvals.base.unreadable or b"approvals" not in data:
-        return bool(approvals.base.unreadable)
-    root = PolicyDocument.from_bytes(data).root
+    if approvals.base.unreadable:
+        return True
+    root = PolicyDocument.from_bytes(approvals.base.policy.policy or b"").root
     return root is None or root.get("approvals") is not None
 
 
@@ -364,6 +363,7 @@ def _unsound(files: Iterable[EnvelopeFile], cache: Cache) -> Iterator[Problem]:
     keys = {sha256(repr(("envelope", file.name, file.data)).encode()).hexdigest(): file for file in files}
     known = cache.recall("sound", keys)
     refusals = {key: list(_against(file)) for key, file in keys.items() if key not in known}
+    # Only sound envelopes are recorded: a fault is reported every time.
     cache.keep("sound", ((key, "") for key, against in refusals.items() if not against))
     for against in refusals.values():
         yield from against
@@ -438,6 +438,7 @@ def _claimed(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) 
         if b"APPROVED" not in data or not PACKET.fullmatch(packet):
             continue
         source = Source.from_bytes(path, data)
+        # What the base has was judged when it landed.
         known = path in before and blob_id(data, before[path]) == before[path]
         if packet in activated or not (packet in claimed or (asked and not known)):
             continue

@@ -105,6 +105,7 @@ def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> Statemen
     before = approvals.facts(wish.packet, wish.gate, terms=wish.terms)
     filling = _Filling(matter)
     if wish.decision == "approve":
+        # Now and not after signing: otherwise a person would touch a key for an envelope that does not count.
         _require_no_standing_no(approvals, wish, signer.principal)
         for refusal in own_work(signer.principal, before, rules):
             raise WorkpacketError.of(refusal)
@@ -182,6 +183,8 @@ def redraft(approvals: Approvals, statement: Statement, moment: Moment) -> State
     if matter.subjects == statement.subjects:
         return StatementDraft(statement, matter, (), moment.tx, contract=contract)
     if statement.decision == "approve" and statement.gate in ACTIVATING and matter.files:
+        # The machine of the signer filled in the fields with a token of their name and the minute; the same one is
+        # looked for here.
         for token in tokens_of(statement.approver, statement.issued_at):
             filled = _fill(matter, statement.packet, token)
             if filled.matter.subjects == statement.subjects:
@@ -280,6 +283,7 @@ def _filled(approvals: Approvals, wish: Wish, principal: str, matter: ApprovalSu
     (path, data), *_ = matter.files
     if any(_names(event, path, digest(data)) for event in approvals.log(wish.packet).events):
         return _Filling(matter)
+    # Others have signed these bytes; another token in them would invalidate their envelopes.
     if any(voice.principal != principal for voice in approvals.verdict(wish.packet, wish.gate).voices):
         return _Filling(matter)
     token = free_token(approvals.tree, tokens_of(principal, approvals.now), wish.packet)
@@ -324,6 +328,7 @@ def write_decision(approvals: Approvals, draft: StatementDraft, signature: bytes
         facts = replace(facts, subjects=draft.matter.subjects, scope=scope, contract=contract, contract_fault="")
     trusted = trusted_or_error(approvals)
     gate = trusted.policy.rules_of(statement.gate)
+    # An approval can be revoked after the policy has lost its gate.
     if gate is None and statement.decision == "revoke":
         gate = trusted.policy.gates[POLICY_GATE]
     if gate is None:
@@ -332,6 +337,7 @@ def write_decision(approvals: Approvals, draft: StatementDraft, signature: bytes
         raise WorkpacketError.of(refusal)
     changes = (*draft.changes, *_audited(approvals, draft, name), FileChange(_path(name), None, data))
     changed = {change.path for change in changes}
+    # The person saw these bytes, so none may change before the envelope is written.
     seen = tuple(FileSeen(path, digest(each)) for path, each in _rests_on(approvals, draft) if path not in changed)
     plan = Plan(f"approve {statement.packet}", draft.tx, changes, (), (*seen, _log_seen(approvals, statement.packet)))
     with writing(approvals.repository, "approve") as transaction:

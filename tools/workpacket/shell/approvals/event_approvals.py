@@ -27,7 +27,15 @@ from workpacket.git.repository import Repository
 from workpacket.lifecycle.gates import CONSUMING, OPTIONAL_GATES, STANDARD, terms_of
 from workpacket.lifecycle.side_moves import Withdrawn
 from workpacket.model.events import LogEvent
-from workpacket.model.layout import PACKETS, REFINEMENTS, envelope_name, packet_paths, refinement_paths, stub_path
+from workpacket.model.layout import (
+    ENVELOPE_SUFFIX,
+    PACKETS,
+    REFINEMENTS,
+    envelope_name,
+    packet_paths,
+    refinement_paths,
+    stub_path,
+)
 from workpacket.problem import Problem
 from workpacket.shell.approvals.facts import Approvals
 from workpacket.shell.approvals.subject import spec_places
@@ -76,15 +84,27 @@ def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
         if rules is None and not _named(approvals, event, gate) and _unasked(approvals, event, gate, policy):
             continue
         verdict = approvals.verdict(event.packet, gate, event)
+        # After a revocation, a later event may name new approvals. Otherwise one revoked key on the base would stop
+        # every change after it.
         if not verdict.met and is_taken_over(approvals, event, verdict):
             continue
-        yield from verdict.unmet
+        yield from _about(verdict, event)
         complete = complete and verdict.met
         if verdict.met and rules is not None:
             yield from unnamed(verdict, event, rules)
     if complete:
         yield from _unfit(approvals, event, asked)
         yield from misplaced(approvals, event) if event.type == REAPPROVED else ()
+
+
+def _about(verdict: Verdict, event: LogEvent) -> Iterator[Problem]:
+    """Yield why the gate is not satisfied. Faults of envelopes that the event does not name are left out, if it names
+    others: they were given for another event, or for the one that will replace these.
+    """
+    named = {envelope_name(digest) for digest in event.attest} & {each.name for each in verdict.judged}
+    for each in verdict.unmet:
+        if not named or not each.path.endswith(ENVELOPE_SUFFIX) or each.path in named:
+            yield each
 
 
 def lifts(approvals: Approvals, waiver: LogEvent) -> bool:
@@ -187,6 +207,9 @@ def spoken_against(approvals: Approvals, events: list[LogEvent], cache: Cache) -
     ]
     for event in events_at_gates(approvals, waiting):
         refusals, by_clock = _judged(approvals, event)
+        # Only what cannot change is recorded as sound: no refusal, which new files may settle, and nothing that ends
+        # with time. An event that the base lacks is judged every time, so it does not keep those of its packet from
+        # being recorded.
         if refusals or by_clock or POLICY_GATE in approvals.gates(event):
             doubted.add(event.packet if approvals.place(event).brought_by else "")
         yield from ((event, refusal) for refusal in refusals)
@@ -195,6 +218,7 @@ def spoken_against(approvals: Approvals, events: list[LogEvent], cache: Cache) -
 
 def _judged(approvals: Approvals, event: LogEvent) -> tuple[list[Problem], bool]:
     """Return the problems of one event, and whether its verdict depends on the clock."""
+    # `by_clock` is about all questions of the command; here it is asked about this event alone.
     before, approvals.by_clock = approvals.by_clock, False
     refusals = list(rested_upon(approvals, event))
     asked = approvals.by_clock
@@ -224,6 +248,7 @@ def _keys(approvals: Approvals, events: list[LogEvent]) -> Mapping[str, str]:
         named = {envelope_name(digest) for event in log.events for digest in event.attest}
         paths = (*refinement_paths(packet), *packet_paths(packet))
         authors = [sorted(approvals.first_authors.of(path)) for path in paths]
+        # `repr` of texts and numbers is the same in every process; `hash` is not.
         rests_on = ("packet", packet, everywhere, brought, envelopes.about(packet, named), authors)
         keys[packet] = hashlib.sha256(repr(rests_on).encode("utf-8", "surrogateescape")).hexdigest()
     return keys
@@ -304,6 +329,8 @@ def counted_before(approvals: Approvals, event: LogEvent, gate: str) -> bool:
         optional = gate in OPTIONAL_GATES and any(gate_policy(policy, gate) is None for policy in policies)
         return optional or any(gate not in gates_asked(event, policy.policy) for policy in policies)
     said = (approvals.claims.get(envelope_name(digest)) for digest in event.attest)
+    # A statement names the commit whose policy its signer saw. Only commits on the line of the base count: anyone can
+    # make one with a policy of their own.
     line = {commit for commit, _ in line_times(repository, tip)} if tip else set()
     seen = {each.base for each in said if each is not None and each.gate == gate} & line
     return any(_counted_at(approvals, event, gate, commit) for commit in seen)

@@ -97,6 +97,8 @@ class Approvals:
         """Return the envelopes known not to concern the packet."""
         if not (self.packet and self.base.commit):
             return frozenset()
+        # Envelopes of other packets cannot open a gate of this one, and there may be tens of thousands. Those that its
+        # log names are always read.
         named = [digest for event in self.log(self.packet).events for digest in event.attest]
         return others_than(self.tree, self.base, self.packet, named)
 
@@ -157,6 +159,7 @@ class Approvals:
             return _refused(gate, (self.pin,))
         if self.base.policy.policy is None:
             return _refused(gate, (unanchored(self.base),))
+        # A policy that cannot be read closes every gate except its own: otherwise it could never be repaired.
         if gate != POLICY_GATE and self.base.unreadable and not self.place(consumer).brought_by:
             return _refused(gate, self.base.unreadable)
         doubts = tuple(each.at(each.path) for each in self.log(packet).findings if each.severity == "error")
@@ -332,8 +335,8 @@ def gate_verdict(
 ) -> Verdict:
     """Return the verdict of this gate for this packet now, with everything that is missing.
 
-    Some gates have `terms` (see `approval_terms.TERMS`): the content of the event to be written. The policy of a base
-    is remembered only if this module determined the base: a base given by the caller might be any commit.
+    Some gates have `terms` (see `lifecycle.gates.APPROVAL_GATES`): the content of the event to be written. The policy
+    of a base is remembered only if we found the base ourselves: a base named by the caller might be any commit.
     """
     with open_approvals(repository, base, moment, require_id(packet)) as approvals:
         verdict = approvals.verdict(packet, gate, terms=terms)

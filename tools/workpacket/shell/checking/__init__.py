@@ -270,6 +270,7 @@ def known_or_examined(
             if row.digest
         ),
     )
+    # The digest of the bytes that were examined, which may be newer than those that were looked at before.
     digests |= {row.path: row.digest for row in rows.values() if row.digest}
     at_rest = _at_rest(root, files, digests, started)
     cache.keep("file", ((path, f"{digest} {state}") for path, state, digest in at_rest))
@@ -354,6 +355,7 @@ def gather_files(root: str, wanted: Iterable[tuple[str, bool]]) -> CheckInput:
 
 def _fact(root: str, path: str, text: bool) -> FileFact:
     full = os.path.join(root, path)
+    # A link is not followed: it may lead out of the repository, and git stores the link and not the file.
     if link_on_the_way(root, path):
         return FileFact("file" if os.path.lexists(full) else "absent")
     if os.path.isdir(full):

@@ -279,6 +279,7 @@ class ContractProver:
             return Problem("proof_trivial", f"{command} proves nothing: it does not depend on the work")
         program = words[started(words).at] if started(words).at < len(words) else words[0]
         found = self._in_tree(program)
+        # A program that comes with the change could report anything.
         if found and any(change.path == found for change in self._changed):
             return Problem("proof_program_changed", f"{program} is {found}, which the change itself adds")
         return None
@@ -288,6 +289,7 @@ class ContractProver:
         repository."""
         if "/" in program:
             return ""
+        # PATH may name a folder of the repository, such as `node_modules/.bin`.
         root = os.path.realpath(str(self._repository.root))
         for entry in self._environment.get("PATH", "").split(os.pathsep):
             place = os.path.join(root, entry, program)
@@ -312,6 +314,7 @@ class ContractProver:
         words = proof_words(command)
         out, environment = probe.prepare(tree.root, self._environment, "" if started(words).runner else command)
         files = _Reports(tree.root, [*junit_files(words), *self._policy.reports])
+        # A report that is there already, committed by the change or left by another run, is not one of this run.
         files.remove()
         jest = os.path.join(out, "jest.json")
         told = instrumented(words, probe.folder, jest)
@@ -358,6 +361,7 @@ class ContractProver:
             report = as_watched(read_junit(found), rows)
         if report is None:
             return as_watched(by_exit_code(command, ended.exit_code, end_of(output)), rows)
+        # A runner that failed without any test failed before it found one, for example when it imported the tests.
         if not report.tests and not report.obstacles and ended.exit_code != 0:
             return replace(report, obstacles=(Obstacle("", end_of(output)),))
         return report

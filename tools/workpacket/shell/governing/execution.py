@@ -20,6 +20,7 @@ from workpacket.approvals.facts import Verdict
 from workpacket.documents.spec_pointer import specification_places
 from workpacket.git.objects import object_names, read_blobs
 from workpacket.git.repository import (
+    Branch,
     Repository,
     current_branch,
     default_branch,
@@ -34,6 +35,7 @@ from workpacket.ledger.log import Log, is_renaming, read_logs
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import (
     ACTIVATION_GATE,
+    OPEN_WITHOUT_RULE,
     STANDING_GATE,
     VERDICT_GATE,
     ended,
@@ -266,6 +268,8 @@ def carry_out(
         answer = decide(facts)
         if isinstance(answer, Planned):
             answer = _refused_beside_base(repository, facts, answer)
+        else:
+            answer = _where_it_went_on(repository, facts, names or (), answer)
         if not isinstance(answer, Planned) or dry_run:
             return Carried(answer, (), transaction.finished)
         from workpacket.shell.keys import signed  # a refused command signs nothing
@@ -279,11 +283,11 @@ def carry_out(
         return Carried(answer, changed, transaction.finished, policy.packets.commit, policy.webhook, asked)
 
 
-def unseen_moves(repository: Repository, packet: PacketFacts, now: str) -> tuple[Problem, ...]:
-    """Report moves of a packet that are on the base or a branch of the main remote, but not in the log here: another
-    move made here could not be merged, or would contradict them.
+def unseen_moves(repository: Repository, facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
+    """Report moves of a packet that the base, its own branch or a branch of the main remote has, but not the log here:
+    another move made here could not land, or would contradict them.
     """
-    return _moves_beside_base(repository, packet) or tuple(_moves_on_remote(repository, packet, now))
+    return _moves_beside_base(repository, packet) or tuple(_moves_on_branches(repository, facts, packet))
 
 
 def _moves_beside_base(repository: Repository, packet: PacketFacts) -> tuple[Problem, ...]:
@@ -312,13 +316,19 @@ def _moves_beside_base(repository: Repository, packet: PacketFacts) -> tuple[Pro
     )
 
 
-def _moves_on_remote(repository: Repository, packet: PacketFacts, now: str) -> Iterator[Problem]:
-    """Report the last move on each branch of the main remote, as last fetched, that continues the log here.
+def _moves_on_branches(repository: Repository, facts: Facts, packet: PacketFacts) -> Iterator[Problem]:
+    """Report the last move that continues the log here on each branch of the main remote, as last fetched, and on the
+    local branch that the policy names for the packet.
 
     A branch that lacks an event of this log contradicts it already. A claim there expires with its lease.
     """
     own, folder, name = _paths_of(packet), _folder_of(packet), packet.id.text
-    branches = remote_branches(repository) if own and not packet.log.is_renamed else []
+    if not own or packet.log.is_renamed:
+        return
+    named = facts.policy.branch_of(name)
+    commits = local_branches(repository)
+    local = [Branch(f"refs/heads/{named}", commits[named])] if named in commits else []
+    branches = [*local, *remote_branches(repository)]
     trees = object_names(repository, (f"{branch.commit}:{folder}" for branch in branches))
     # Many branches have the same log, and most have no more than this one.
     by_tree = {trees[place]: branch for branch in branches if (place := f"{branch.commit}:{folder}") in trees}
@@ -330,14 +340,25 @@ def _moves_on_remote(repository: Repository, packet: PacketFacts, now: str) -> I
         last = next((event for event in reversed(log.events) if event.moves_lane and event.path not in own), None)
         if last is None:
             continue
-        if last.type == "claimed" and not lease_held(replace(packet, log=log).state, now):
+        if last.type == "claimed" and not lease_held(replace(packet, log=log).state, facts.moment.now):
             continue
         given_up = f"git push {' --delete '.join(branch.name.split('/', 1))}"
+        merging = f"git merge {branch.name}; if that work was given up: {given_up}"
         yield Problem(
             "moved_elsewhere",
             f"{branch.name} has a later move of {name}: {last.type} by {last.actor.id} ({last.id[:12]})",
-            hint=f"git merge {branch.name}; if that work was given up: {given_up}",
+            hint=f"git switch {branch.name}" if branch in local else merging,
         )
+
+
+def _where_it_went_on(
+    repository: Repository, facts: Facts, names: Sequence[str], unmet: tuple[Problem, ...]
+) -> tuple[Problem, ...]:
+    """Return what refuses the command, but if that is the lane, and the packet has moved on elsewhere, only that."""
+    if not any(one.code in {"packet_is_stub", "wrong_lane"} for one in unmet):
+        return unmet
+    packets = (facts.packets[name] for name in names if name in facts.packets)
+    return next((found for one in packets if (found := unseen_moves(repository, facts, one))), unmet)
 
 
 def _folder_of(packet: PacketFacts) -> str:
@@ -379,7 +400,7 @@ def _refused_beside_base(repository: Repository, facts: Facts, answer: Planned) 
     moved = dict.fromkeys(event.packet for event in events if event.moves_lane or event.attest)
     for name in moved:
         packet = facts.packets.get(name)
-        unseen = unseen_moves(repository, packet, facts.moment.now) if packet is not None else ()
+        unseen = unseen_moves(repository, facts, packet) if packet is not None else ()
         if unseen:
             return unseen
     return answer
@@ -445,14 +466,11 @@ def here() -> Repository:
 
 
 class Question(Value):
-    """A question about a gate. `lanes` are the lanes in which the question is asked; () means all. An `optional` gate
-    exists only if the policy has a rule for it; any other gate without a rule remains closed.
-    """
+    """A question about a gate. `lanes` are those in which the question is asked; () means all."""
 
     gate: str
     terms: Mapping[str, str] = NOTHING
     lanes: tuple[str, ...] = ()
-    optional: bool = False
 
 
 ACTIVATION = Question(ACTIVATION_GATE, lanes=transition("activate").origins)
@@ -461,7 +479,7 @@ ACTIVATION = Question(ACTIVATION_GATE, lanes=transition("activate").origins)
 def verdict_question(choice: str, report: str = "") -> Question:
     """`report` is the term for the validator's report; '' leaves it open."""
     terms = {"verdict": choice, **({"report": report} if report else {})}
-    return Question(VERDICT_GATE, terms, transition("verdict", choice).origins, optional=True)
+    return Question(VERDICT_GATE, terms, transition("verdict", choice).origins)
 
 
 def added_questions(policy: LifecyclePolicy) -> tuple[Question, ...]:
@@ -485,7 +503,7 @@ def ask(repository: Repository, packet: PacketFacts, questions: Sequence[Questio
     if not (wanted or waivers) or not packet.state.history:
         return Said()
     base = find_base(repository)
-    asked = [each for each in wanted if not each.optional or gate_policy(base.policy, each.gate)]
+    asked = [each for each in wanted if each.gate not in OPEN_WITHOUT_RULE or gate_policy(base.policy, each.gate)]
     # If no one can approve yet, no envelope or history needs to be read to report it. A waiver was judged by the policy
     # of its time, and a damaged log must be reported first.
     sound = not any(each.severity == "error" for each in packet.log.findings)

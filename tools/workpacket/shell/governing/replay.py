@@ -101,6 +101,7 @@ def replay(
     succeeded = prover.succeeded(list(dict.fromkeys(alone)))
     came_to = {proof.criterion: [fault.message for fault in proof.judged.faults] for proof in prover.prove(asked)}
     return [
+        # A message may quote the output of a program, which can be long and contain secrets of this machine.
         cleaner.clean_text(line)[:500]
         for name, row in recorded.rows.items()
         for line in _differences(repository, recorded.commit, row, came_to.get(name), succeeded)

@@ -165,6 +165,7 @@ def submitted_versions(repository: Repository, packet: PacketFacts, path: str) -
     if any(resolved(repository, f"{commit}^{{commit}}") is None for commit in submitted):
         return {}
     head = head_commit(repository) or ""
+    # By default, git does not list what a merge itself changed, such as how a conflict was settled.
     options = ("--all", "--diff-merges=separate")
     versions = changes_before(repository, head, path, options=options, form="%H")
     blobs = {change.blob for _, changes in versions for change in changes if change.path == path and change.blob}
@@ -184,6 +185,7 @@ def around(
 ) -> Around:
     packet = governed.packet(WorkPacketId(name))
     return Around(
+        # The facts below are functions because each of them asks git, and most moves need none of them.
         {needed: _was_done(repository, base, needed, logs, policy) for needed in packet.dependencies()},
         tuple(_waivers(repository, base, packet)),
         lambda event: _is_contained(repository, packet, event, policy),
@@ -244,6 +246,7 @@ def _waivers(repository: Repository, base: str, packet: PacketFacts) -> Iterator
     waivers = [event for event in packet.state.waivers if event.attest]
     if not waivers:
         return
+    # Few packets have waivers, and these modules load the code that verifies signatures.
     from workpacket.shell.approvals.event_approvals import lifts
     from workpacket.shell.approvals.facts import open_approvals
 
@@ -260,6 +263,8 @@ def _is_contained(repository: Repository, packet: PacketFacts, event: LogEvent, 
     """
     before = packet.log.ancestry(event.parents)
     submitted = [each.text("commit") for each in packet.log.events if each.type == "submitted" and each.id in before]
+    # The last submission before the merge is the one that was judged; an earlier one may lack what the verdict asked
+    # for.
     if submitted[-1:] != [event.text("commit")]:
         return False
     head = head_commit(repository) or ""
@@ -333,6 +338,7 @@ def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[
     ids = {path: blob_id(data, commit) for path, data in files.items()}
     findings += judge_append_only(repository, commit, ids, worktree=worktree)
     findings += _unguarded(repository, commit)
+    # What the base has was judged when it landed. An event is named by its bytes, so names tell what is new.
     known = frozenset(path.rpartition("/")[2].removesuffix(".json") for path in there)
     logs, _ = read_logs({path: data for path, data in files.items() if path.startswith(f"{LOG_FOLDER}/")})
     governed = find_governed(root)

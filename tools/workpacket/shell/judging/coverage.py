@@ -13,11 +13,11 @@ from workpacket.documents.document import read_once
 from workpacket.documents.packet import Packet
 from workpacket.documents.spec_pointer import specification_places
 from workpacket.git.merging import Difference, TrialMerges, trial_merges
-from workpacket.git.objects import FIRST_PARENTS, changes_before, read_objects
+from workpacket.git.objects import FIRST_PARENTS, changes_before, read_blobs, read_objects
 from workpacket.git.repository import Repository, is_ancestor, merge_base, resolved
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.fold import fold, standing
-from workpacket.ledger.log import Log
+from workpacket.ledger.log import Log, read_logs
 from workpacket.lifecycle.coverage import (
     Cover,
     Kind,
@@ -37,7 +37,7 @@ from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, SPEC_POINTER, packet_paths
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem, Severity
-from workpacket.shell.base import held_since, tree_at
+from workpacket.shell.base import held_since, landed_at, tree_at
 from workpacket.shell.judging.merged_tree import reverted
 from workpacket.shell.work_done import is_described
 from workpacket.text.source import Source
@@ -149,6 +149,14 @@ def _named(pointer: bytes) -> tuple[str, ...]:
     return specification_places(Source.from_bytes(SPEC_POINTER, pointer))
 
 
+def logs_at(repository: Repository, commit: str, names: Collection[str]) -> dict[str, Log]:
+    """Return the logs of these packets as the commit has them."""
+    folders = [f"{LOG_FOLDER}/{name}" for name in sorted(names)]
+    there = {path: blob for folder in folders for path, blob in tree_at(repository, commit, folder).items()}
+    contents = read_blobs(repository, there.values())
+    return read_logs({path: contents[blob] for path, blob in there.items()})[0]
+
+
 class _Coverage:
     """Judges the coverage of one change."""
 
@@ -175,8 +183,15 @@ class _Coverage:
         return tree_at(self.repository, self.base, LOG_FOLDER)
 
     def uncovered(self) -> list[Uncovered]:
+        """Return what no packet covers in the change, and what a verdict in it leaves unjudged on the base."""
+        verdicts = {name: said[1] for name, said in self.verdicts.items() if said[0].id not in self.known}
+        here = [self._here(_Judged(name, commit, required=True)) for name, commit in verdicts.items()]
+        return [*self.found(), *(left for one in here if one is not None for left in self._unjudged(one))]
+
+    def found(self, without: str = "") -> list[Uncovered]:
+        """Return what no packet covers in the change. The packet `without` counts for nothing."""
         changed = self._outside(self.trials.differences(self.start, self.head))
-        kinds = {name: self._kind(name, log) for name, log in self.logs.items()}
+        kinds = {name: self._kind(name, log) if name != without else "" for name, log in self.logs.items()}
         covers = list(self._covers(kinds, _ANSWERING, changed)) if changed else []
         judged = [(one, self._here(one)) for one in self._judged(kinds, covers, changed)]
         missing = [one for one, here in judged if here is None]
@@ -282,6 +297,46 @@ class _Coverage:
             for _, changes in line:
                 held |= {one.path for one in changes if one.blob == blobs.get(one.path)}
         return held
+
+    def _unjudged(self, judged: _Judged) -> Iterator[Uncovered]:
+        """Yield the paths at which work of this packet landed before the verdict, covered by the packet alone, and is
+        not in the judged commit.
+        """
+        begun = self.trials.merge_base(judged.commit, self.base)
+        if not begun or self.policy.coverage.mode != "required":
+            return
+        done: set[str] = set()
+        line = changes_before(self.repository, self.base, options=(*FIRST_PARENTS, f"^{begun}"), form="%H")
+        for commit, changes in line:
+            paths = {one.path for one in changes if not is_governance(one.path)} - done
+            paths = {path for cover in self._scope_of(judged.packet, paths) for path in paths if cover.has(path)}
+            before = resolved(self.repository, f"{commit}^1^{{commit}}") if paths else None
+            if before is None:
+                continue
+            # Newest first: before a landing as it was judged, the path may have been anything.
+            merged = self.trials.differences(self.trials.merge(before, judged.commit).tree, commit)
+            otherwise = paths & merged.keys() & self.trials.differences(judged.commit, commit).keys()
+            own = otherwise & self._only(judged.packet, before, commit, otherwise)
+            done |= (paths - otherwise) | own
+            for path in sorted(own):
+                message = f"{commit[:12]} changed it before the verdict on {judged.packet}, and was not judged"
+                yield Uncovered("landed_otherwise", path, judged.packet, message)
+
+    def _scope_of(self, packet: str, paths: Iterable[str]) -> Iterator[Cover]:
+        yield from self._covers({packet: "work"}, _ANSWERING, paths)
+
+    def _only(self, packet: str, before: str, commit: str, paths: Collection[str]) -> set[str]:
+        """Return the paths that only this packet covered when the commit landed."""
+        if not paths:
+            return set()
+        having = {name for name in self.logs for cover in self._scope_of(name, paths) if any(map(cover.has, paths))}
+        touched = {
+            path.split("/")[2] for path in self.trials.differences(before, commit) if path.startswith(f"{LOG_FOLDER}/")
+        }
+        logs = logs_at(self.repository, commit, having | touched)
+        day = landed_at(self.repository, commit, commit).date()
+        then = _Coverage(self.repository, self.trials, before, commit, logs, self.policy, day)
+        return {one.path for one in then.found(packet)} - {one.path for one in then.found()}
 
     def _reports(self, differing: Mapping[str, Difference]) -> Iterator[str]:
         """Yield reports that a verdict in this change lists with these bytes. They must be new files or have been

@@ -7,23 +7,23 @@ cached in the user's home directory, like the claims of envelopes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from workpacket import __version__
 from workpacket.git.merging import TrialMerges, trial_merges
-from workpacket.git.objects import FIRST_PARENTS, changes_before, read_blobs
+from workpacket.git.objects import FIRST_PARENTS, changes_before
 from workpacket.git.repository import Repository, commit_of, is_ancestor, landing_of, resolved
 from workpacket.ledger.fold import fold
-from workpacket.ledger.log import Log, read_logs
+from workpacket.ledger.log import Log
 from workpacket.lifecycle.coverage import Uncovered, is_governance, judging
 from workpacket.lifecycle.gates import ends_unjudged, settles_by_landing
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.problem import Location, Problem
-from workpacket.shell.base import landed_at, root_commit, settings_folder, tree_at
+from workpacket.shell.base import landed_at, root_commit, settings_folder
 from workpacket.shell.cache import Cache
-from workpacket.shell.judging.coverage import Anchors, uncovered_paths
+from workpacket.shell.judging.coverage import Anchors, logs_at, uncovered_paths
 from workpacket.shell.work_done import is_described
 
 # A command line has room for this many paths; beyond that, all events are read.
@@ -167,22 +167,17 @@ def _faults(repository: Repository, trials: TrialMerges, commit: str, policy: Li
         return [Uncovered("landed_otherwise", LOG_FOLDER, "", "it is the first commit, so it has no judged work")]
     changed = trials.differences(before, commit)
     touched = {path.split("/")[2] for path in changed if path.startswith(f"{LOG_FOLDER}/")}
-    then = _logs_at(repository, commit, touched)
+    then = logs_at(repository, commit, touched)
     # The day of the landing: a standing packet that has ended since did cover it then.
     day = landed_at(repository, commit, commit).date()
     found = uncovered_paths(repository, trials, before, commit, then, policy, day)
     for name, log in then.items():
         said = judging(log)
         if said is not None and said[0].path in changed:
-            found += _landed_otherwise(repository, trials, before, said[1], name)
+            told = {one.path for one in found if (one.code, one.packet) == ("landed_otherwise", name)}
+            more = _landed_otherwise(repository, trials, before, said[1], name)
+            found += (one for one in more if one.path not in told)
     return found
-
-
-def _logs_at(repository: Repository, commit: str, names: Collection[str]) -> dict[str, Log]:
-    folders = [f"{LOG_FOLDER}/{name}" for name in sorted(names)]
-    there = {path: blob for folder in folders for path, blob in tree_at(repository, commit, folder).items()}
-    contents = read_blobs(repository, there.values())
-    return read_logs({path: contents[blob] for path, blob in there.items()})[0]
 
 
 def _landed_otherwise(

@@ -55,7 +55,9 @@ class Judge:
 
     def signed(self, event: LogEvent, armored: bytes) -> Vouching:
         place = self._base.place_of(signature_path(event.id), CHECKPOINTS_FOLDER)
+        # The signature is over the bytes of the file. A checkpoint that is being made has no file yet.
         message = self._files.get(event.path) or event.encode()
+        # A checkpoint that has landed stays valid when its key expires; a new one must be valid now.
         judged_at = place.on_base_since or self._now
         return judge_signature(message, armored, self._trusted(place), read_instant(event.at), judged_at)
 
@@ -87,6 +89,7 @@ def make_checkpoint(
     log = verified.log
     after = [log.by_id[head] for head in log.heads] if log is not None else []
     events: list[LogEvent] = []
+    # Each one follows the one before, so that what one call writes is a chain and not a fork.
     for happening in checkpoints_due(verified.packets, named, commit):
         events.append(next_event(writer, CHECKPOINT_LOG, happening, after=after))
         after = events[-1:]

@@ -23,9 +23,12 @@ from workpacket.shell.governed_files import append_only_paths, read_logged
 from workpacket.shell.transactions.transaction import writing
 from workpacket.value import Value
 
+# Git simplifies the history of a path: it leaves out the side of a merge whose version was dropped, which is the one
+# that is searched for here.
 _EVERY_SIDE = ("--full-history", "-m")
 # Git looks at every object that nothing refers to.
 _PATIENCE = 1800.0
+# Commits on one command line, whose length the system limits.
 _AT_ONCE = 500
 
 
@@ -56,6 +59,7 @@ def lost_events(repository: Repository, packets: Collection[str] = ()) -> list[L
     here = {path: data for path, data in files.items() if _is_whole(path, data)}
     head = head_commit(repository)
     passed = dict(_added(repository, head)) if head is not None else {}
+    # The last one wins: a commit in the history of HEAD is a better place to name than one that nothing refers to.
     known = {**dict(_dangling(repository)), **dict(_added(repository, "", "--all", "--reflog")), **passed}
     elsewhere = _on_branches(repository)
     wanted = {
@@ -66,6 +70,7 @@ def lost_events(repository: Repository, packets: Collection[str] = ()) -> list[L
     contents = _contents(repository, known, [path for path in known if path not in here])
     waiting = [*here.values(), *(contents[path] for path in wanted if path in contents)]
     by_name = {path.rpartition("/")[2]: path for path in contents}
+    # Events name their parents by digest, so each one leads to all that are missing before it, whatever removed them.
     while waiting:
         for parent in _parents(waiting.pop()):
             path = by_name.get(f"{parent}.json", "")
@@ -114,6 +119,7 @@ def _added(repository: Repository, commit: str, *options: str) -> Iterator[tuple
 
 def _dangling(repository: Repository) -> Iterator[tuple[str, _Added]]:
     """Yield the files added by commits that nothing refers to, until git removes them for good."""
+    # Without the second option, git also verifies the contents of every file in the history.
     options = ("--unreachable", "--connectivity-only", "--no-progress")
     answer = run_git(repository.root, "fsck", *options, check=False, timeout=_PATIENCE)
     commits = [row.split(" ")[2] for row in answer.text.splitlines() if row.startswith("unreachable commit ")]
@@ -150,10 +156,13 @@ def _names_of_commits(repository: Repository) -> dict[str, str]:
         label = "refs/stash" if options == ("refs/stash",) else "commit {}"
         names.update((commit, label.format(commit[:12])) for commit in answer.text.split())
     reflog = run_git(repository.root, "log", "--walk-reflogs", "--all", "--format=%H %gD", check=False)
+    # Oldest first, so that the newest entry of the reflog names a commit.
     for row in reversed(reflog.text.splitlines()):
         commit, _, name = row.partition(" ")
         if not name.startswith("refs/stash"):
             names[commit] = name
+    # A commit on a branch is named by itself: entries of the reflog are renumbered with every move of a branch, and
+    # expire.
     listed = run_git(repository.root, "rev-list", "--branches", "--remotes", "--tags", check=False)
     names.update((commit, f"commit {commit[:12]}") for commit in listed.text.split())
     return names

@@ -79,6 +79,7 @@ def roll(tree: Tree, record: Record, wanted: Wanted, *, staged: bool = False, ov
     `staged` means that this process created the temporary files; those of another process are created again, because
     they may not be durable. `overwrite` means that a person has decided on the files in a third state.
     """
+    # All files are compared before the first is replaced, so that a version made by someone else stops everything.
     found = () if overwrite else strangers(tree, record)
     if found:
         raise ThirdState(found)
@@ -107,6 +108,7 @@ def clear(tree: Tree, record: Record) -> None:
     for index in range(len(record.entries)):
         _discard(tree, record, index)
     _sync(tree, record)
+    # Innermost first: a folder that still contains another is not empty.
     for folder in reversed(record.new_folders):
         parts = split_path(folder)
         if not tree.missing_folders(parts):
@@ -168,6 +170,8 @@ def carry_out(workspace: TransactionFolders, record: Record) -> None:
         journal.prepare()
         journal.write_draft(record)
         stage(work_tree, record)
+        # From here on the change happens: a process that dies before this line has changed nothing, and what one leaves
+        # that dies after it is finished by the next command.
         journal.turn(record.tx, "draft", "intent")
         roll(work_tree, record, "new", staged=True)
     except ThirdState as meanwhile:
@@ -189,8 +193,10 @@ def _undo(workspace: TransactionFolders, record: Record, cause: Exception) -> No
     journal, work_tree = workspace.journal, workspace.work_tree
     try:
         here = dict(journal.pending()).get(record.tx)
+        # The draft was never written, so nothing was staged.
         if here is None:
             return
+        # Recorded first: a process that dies while it undoes must not be finished in the other direction.
         if here == "intent":
             journal.turn(record.tx, "intent", "back")
         if here == "draft" or isinstance(cause, ThirdState):

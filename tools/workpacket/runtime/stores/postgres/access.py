@@ -21,7 +21,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, LiteralString, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -31,6 +30,7 @@ from psycopg import errors, sql
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from workpacket.runtime.errors import NewerSchema, RuntimeFault, StorageFailed, StoreCorrupt, StoreUnavailable
+from workpacket.value import Value
 
 _READING = frozenset({"any", "read-only", "standby", "prefer-standby"})
 _UNLESS_SAID = {
@@ -45,8 +45,7 @@ _UNLESS_SAID = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Value):
     """The location of a store. `conninfo` may contain a password and is never shown; messages contain `shown`."""
 
     conninfo: str

@@ -1,8 +1,8 @@
 """The writing functions of the PostgreSQL store: each one is a single statement for the client, and one transaction.
 
 They run with the rights of the owner, so that a writer needs no rights on the tables, and check the caller's rights
-themselves. `moment` is the clock of all leases: the server's clock, which all machines share. Refusals are returned as
-values, which the client converts to errors according to the rules that all stores share (`admission`). An append whose
+themselves. `moment` is the clock of all leases: that of the server, which all machines share. Refusals are returned as
+values, which the client converts to errors by the rules that all stores share (`stores.contract`). An append whose
 hashes were computed on an outdated head is answered with `moved` and the head, and the client recomputes them.
 """
 

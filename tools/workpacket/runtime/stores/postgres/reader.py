@@ -24,9 +24,10 @@ from typing import Any, Literal
 import psycopg
 from psycopg import sql
 
+from workpacket.problem import Problem
 from workpacket.runtime.errors import LogDamaged, RuntimeFault
 from workpacket.runtime.records.events import Chain, Event, IndexEntry, entry_of, require_intact, require_payload
-from workpacket.runtime.stores.contract import Head, Lease, StoreCheck, StoreProblem
+from workpacket.runtime.stores.contract import Head, Lease, StoreCheck
 from workpacket.runtime.stores.postgres.access import Connection, PostgresAccess, address_of_url, is_lent
 from workpacket.runtime.stores.postgres.migrations import SCHEMA_VERSION, prepare_schema, schema_version
 
@@ -420,5 +421,5 @@ def _rights(store: ReadablePostgres) -> StoreCheck:
     return StoreCheck("rights", (), said)
 
 
-def _unsuitable(message: str) -> StoreProblem:
-    return StoreProblem("storage_unsuitable", message)
+def _unsuitable(message: str) -> Problem:
+    return Problem("storage_unsuitable", message)

@@ -27,6 +27,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from workpacket.problem import Problem
 from workpacket.runtime.errors import (
     LeaseLost,
     RuntimeFault,
@@ -41,7 +42,6 @@ from workpacket.runtime.stores.contract import (
     Append,
     Appended,
     Lease,
-    StoreProblem,
     contents_of,
     events_to_store,
     lease_held,
@@ -398,7 +398,7 @@ class SQLiteStore(ReadableSQLite):
                 f"JOIN streams s ON s.id = e.position >> {STREAM_SHIFT} WHERE e.payload IS NOT NULL AND s.removed = 0)"
             )
 
-    def problems(self) -> tuple[StoreProblem, ...]:
+    def problems(self) -> tuple[Problem, ...]:
         return examine(self)
 
     def close(self) -> None:
@@ -408,34 +408,32 @@ class SQLiteStore(ReadableSQLite):
 VOLATILE = frozenset({"tmpfs", "ramfs"})
 
 
-def examine(store: SQLiteStore) -> tuple[StoreProblem, ...]:
+def examine(store: SQLiteStore) -> tuple[Problem, ...]:
     """Read and verify everything. Slow by design; called by `doctor` and `runs verify`."""
-    problems: list[StoreProblem] = []
+    problems: list[Problem] = []
     try:
         with store.access.reading as db:
             problems += _pages(db)
             problems += _anchor(store.access)
         problems += contents_of(store)
     except RuntimeFault as fault:
-        problems.append(StoreProblem(fault.code, fault.message))
+        problems.append(Problem(fault.code, fault.message))
     return tuple(problems)
 
 
-def _pages(db: sqlite3.Connection) -> list[StoreProblem]:
+def _pages(db: sqlite3.Connection) -> list[Problem]:
     lines = [str(line) for (line,) in db.execute("PRAGMA integrity_check(20)")]
-    return [] if lines == ["ok"] else [StoreProblem("store_corrupt", line) for line in lines]
+    return [] if lines == ["ok"] else [Problem("store_corrupt", line) for line in lines]
 
 
-def _anchor(access: Access) -> list[StoreProblem]:
+def _anchor(access: Access) -> list[Problem]:
     lost = access.acknowledged_and_gone()
-    return [StoreProblem("store_rolled_back", lost)] if lost else []
+    return [Problem("store_rolled_back", lost)] if lost else []
 
 
-def suitability(path: Path) -> tuple[StoreProblem, ...]:
+def suitability(path: Path) -> tuple[Problem, ...]:
     """Return warnings about the location of the store that do not prevent the store from working."""
     kind = file_system_of(path.parent)
     if kind in VOLATILE:
-        return (
-            StoreProblem("storage_unsuitable", f"{path.parent} is on {kind}, so the store would be lost on a restart"),
-        )
+        return (Problem("storage_unsuitable", f"{path.parent} is on {kind}, so the store would be lost on a restart"),)
     return ()
