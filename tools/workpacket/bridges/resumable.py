@@ -180,7 +180,7 @@ def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
     command = f"workpacket runtime batch {'complete' if ends else 'begin'} {folder}"
     following = phase or "testers"
     task = "" if ends else (
-        f"{_OF_PHASE[following]}: {', '.join(tasks)}. See {folder}/tasks.yaml. Then run: workpacket runtime "
+        f"{_OF_PHASE[following]}: {', '.join(tasks)}. See {folder}/tasks.yaml. Then: workpacket runtime "
         f"batch complete {folder} --phase {following}"
     )  # fmt: skip
     why = f"{folder}/checkpoint.yaml: the last batch is {facts.state.view.last_batch or 'none'}"
