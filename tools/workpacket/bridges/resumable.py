@@ -180,7 +180,7 @@ def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
     command = f"workpacket runtime batch {'complete' if ends else 'begin'} {folder}"
     following = phase or "testers"
     task = "" if ends else (
-        f"{_OF_PHASE[following]}: {', '.join(tasks)}. See {folder}/tasks.yaml. Then: workpacket runtime "
+        f"{_OF_PHASE[following]}: {', '.join(tasks)}. See {folder}/tasks.yaml.\nThen: workpacket runtime "
         f"batch complete {folder} --phase {following}"
     )  # fmt: skip
     why = f"{folder}/checkpoint.yaml: the last batch is {facts.state.view.last_batch or 'none'}"
@@ -241,7 +241,7 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
         waits_for = f"{waits_for.format(names=names)}\n"
     task = (
         f"You are {fields.agent} on team {fields.team}, working on feature {fields.feature}, phase "
-        f"{fields.phase}. Last action: {fields.last_action}. Read {role.path} and continue from there. "
+        f"{fields.phase}.\nLast action: {fields.last_action}. Read {role.path} and continue from there.\n"
         f"{waits_for}At each milestone, run: workpacket runtime progress MILESTONE {names}"
     )
     where = f"{fields.phase}: {fields.last_action}"
