@@ -116,9 +116,11 @@ def test_what_references_say_is_asked_once_while_they_stay_as_they_are(
         ("branch", "--force", "other", "main"),
         ("pack-refs", "--all"),
         ("checkout", "--quiet", "--detach", "main"),
+        ("checkout", "--quiet", "--detach", "main~1"),
         ("update-ref", "refs/heads/main", "main~1"),
         ("branch", "--delete", "--force", "other"),
         ("tag", "other"),
+        ("reflog", "expire", "--expire=all", "--all"),
     )
     for change in changes:
         git(root, *change)

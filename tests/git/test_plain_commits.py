@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +23,7 @@ QUESTIONS = (
     ("fsck", "--strict", "--no-dangling"),
 )
 NAMES = ("a", "a.b", "a/b", "a0", "folder/deep/er", "folder/x", "folder.x", "\u00fcmlaut", "with blank", "x" * 200)
-MESSAGES = ("work", "  first  \n\n\nsecond \n\n", "# not a comment\nGr\u00fc\u00dfe")
+MESSAGES = ("work", "\n\n  first  \n\n\nsecond \n\n", "# not a comment\nGr\u00fc\u00dfe")
 
 
 def by_git(folder: Path, message: str) -> None:
@@ -83,6 +84,7 @@ def test_a_copy_is_refreshed_without_taking_its_changes_for_committed(tmp_path: 
     by_git(one, "first")
     copy_of(one, two)
     (two / "changed").write_text("2")
+    os.utime(two / "changed", (1, 1))  # so old that git would believe the index
     assert refresh(one)
     assert git(one, "diff-files", "--name-only") == ""
     assert refresh(two)

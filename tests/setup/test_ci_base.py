@@ -136,5 +136,21 @@ def test_the_base_in_the_work_tree_is_not_read(main: Main) -> None:
 
 def test_ci_judges_against_the_base_that_was_checked() -> None:
     text = (ROOT / ".ci" / "run").read_text("utf-8")
-    assert 'base=$(.ci/base) || failed+=(".ci/base")\nstep nox gov -- --base "$base"\n' in text
+    asked, judged = 'base=$(.ci/base) || echo ".ci/base" >>"$kept/failed"\n', '\nstep nox gov -- --base "$base"\n'
+    assert 0 < text.find(asked) < text.find(judged)
     assert "cat .ci/green" not in text
+
+
+@pytest.mark.parametrize(("bad", "said"), [("", ""), ("servers", "failed: nox servers"), ("types", "failed: types")])
+def test_ci_fails_with_the_name_of_each_step_that_failed_wherever_it_ran(tmp_path: Path, bad: str, said: str) -> None:
+    """The real `.ci/run`, with a program in place of just.py."""
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / "tools").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
+    (tmp_path / ".ci" / "base").write_text("#!/bin/sh\necho abc\n", "utf-8")
+    (tmp_path / ".ci" / "base").chmod(0o755)
+    (tmp_path / "tools" / "just.py").write_text(f"import sys\nsys.exit({bad!r} in sys.argv)\n", "utf-8")
+    done = subprocess.run([tmp_path / ".ci" / "run"], capture_output=True, text=True, check=False)
+    assert done.returncode == bool(bad), done
+    assert [line for line in done.stdout.splitlines() if line.startswith("failed: ")] == [said] * bool(said)
+    assert done.stdout.count("== nox servers") == 1

@@ -114,7 +114,7 @@ def test_every_file_of_tests_is_collected_by_just_test_or_by_a_session_that_ci_c
     files = [name for name in map(relative, committed_files()) if fnmatch(name, "tests/*/test_*.py")]
     left_out = {name for name in files if any(fnmatch(name, f"{each}*") for each in ignored)}
     left_out |= {name for name in files if not {*settings["norecursedirs"]}.isdisjoint(name.split("/"))}
-    called = re.findall(r"^step (?:nox )?(.+)", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
+    called = re.findall(r"^ *step (?:nox )?(.+)", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
     sessions = {word for words in called for word in words.split()} & {*SESSIONS}
     run = {name for name in left_out for of in sessions if any(fnmatch(name, each) for each in SESSIONS[of])}
 

@@ -74,7 +74,7 @@ def test_a_recipe_that_is_named_anywhere_exists(file: str) -> None:
 
 
 def test_ci_ends_with_the_fast_tests_so_that_their_summary_ends_the_log() -> None:
-    steps = re.findall(r"^step (\S+)", ROOT.joinpath(".ci", "run").read_text("utf-8"), re.MULTILINE)
+    steps = re.findall(r"^ *step (\S+)", ROOT.joinpath(".ci", "run").read_text("utf-8"), re.MULTILINE)
 
     assert steps[-1] == "test"
     assert {"lint", "types", "package", "proof", "fuzz"} < set(steps)
