@@ -21,6 +21,7 @@ from workpacket.approvals.event_signatures import ROLE_OF, EventSignatures, WhoS
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import policy_from_toml
 from workpacket.approvals.sshsig import EVENT_NAMESPACE, NAMESPACE, read_signature
+from workpacket.model.event_types import DATA
 from workpacket.model.events import Actor, LogEvent, encode_event, event_id, event_of
 from workpacket.value import replace
 
@@ -366,3 +367,34 @@ def test_the_key_that_a_signature_names_is_known_without_any_policy() -> None:
     assert signing_key(signed()) == KEY.fingerprint
     for text in ("", "*", base64.b64encode(b"SSHSIG").decode()):
         assert signing_key(replace(signed(), sig=text)) == ""
+
+
+# Types of events that an actor with any role may sign.
+ANY_ROLE = {
+    "abandoned",
+    "advanced",
+    "approval.recorded",
+    "blocked",
+    "checkpoint",
+    "evidence.replayed",
+    "fork.resolved",
+    "handed_over",
+    "merged",
+    "noted",
+    "overridden",
+    "prepared",
+    "reapproved",
+    "released",
+    "reopened",
+    "run.closed",
+    "run.linked",
+    "superseded",
+    "unblocked",
+    "waived",
+}
+
+
+def test_every_type_of_event_says_which_role_may_sign_it() -> None:
+    assert DATA.keys() - ROLE_OF.keys() == ANY_ROLE, (
+        "name the role in ROLE_OF in tools/workpacket/approvals/event_signatures.py, or the type in ANY_ROLE here"
+    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workpacket.approvals.fields import LARGEST_BYTES, load_json
+from workpacket.approvals.fields import load_json
+from workpacket.model.layout import LARGEST_DATA
 from workpacket.problem import WorkpacketError
 
 
@@ -58,5 +59,5 @@ def test_the_complaint_names_the_fault(data: bytes, complaint: str) -> None:
 
 
 def test_the_largest_text_is_read() -> None:
-    data = b'"' + b"a" * (LARGEST_BYTES - 2) + b'"'
-    assert load_json(data) == "a" * (LARGEST_BYTES - 2)
+    data = b'"' + b"a" * (LARGEST_DATA - 2) + b'"'
+    assert load_json(data) == "a" * (LARGEST_DATA - 2)

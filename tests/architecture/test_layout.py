@@ -1,4 +1,4 @@
-"""Where governance lies is said once, in `model/layout.py`: no other module spells a path below `.GOV`."""
+"""Where governance lies, and how large its files may be, is said once, in `model/layout.py`."""
 
 from __future__ import annotations
 
@@ -42,3 +42,37 @@ def test_a_path_that_is_spelled_is_found(code: str) -> None:
 
 def test_a_sentence_that_mentions_a_path_is_left_alone() -> None:
     assert not list(spelled(ast.parse('""".GOV/log holds the events."""')))
+
+
+# Modules with a size of something else than a file of the repository.
+OTHER_SIZES = {
+    "cli/foreign_forms.py": "a key of CI, which is outside of the repository",
+    "cli/live_server.py": "a request of a browser",
+    "documents/register_table.py": "how much text is searched at once",
+    "lifecycle/policy.py": "the output of a proof",
+    "shell/governing/contract_proofs.py": "the report of a test runner",
+    "shell/governing/proof_process.py": "a piece of the output of a proof",
+    "shell/one_shot_page.py": "the answer of a browser",
+}
+
+
+def sizes(tree: ast.Module) -> Iterator[str]:
+    """The products with 1024 in a module: sizes in bytes."""
+    for node in nodes(tree):
+        if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)):
+            continue
+        if any(isinstance(side, ast.Constant) and side.value == 1024 for side in (node.left, node.right)):
+            yield f"{node.lineno}: {ast.unparse(node)}"
+
+
+def test_no_other_module_limits_the_size_of_a_file() -> None:
+    found = {
+        path.relative_to(PACKAGE).as_posix(): [*sizes(parsed(path))]
+        for path in python_files(PACKAGE)
+        if path != LAYOUT and "runtime" not in path.parts
+    }
+    limiting = {name: places for name, places in found.items() if places}
+    assert {name: places for name, places in limiting.items() if name not in OTHER_SIZES} == {}, (
+        "name the size in tools/workpacket/model/layout.py and import it"
+    )
+    assert OTHER_SIZES.keys() - limiting.keys() == set()

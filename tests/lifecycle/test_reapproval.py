@@ -5,6 +5,8 @@ is typed, and every check is without a finding again.
 from __future__ import annotations
 
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -123,6 +125,16 @@ def in_flight(signed: Signed) -> str:
     return envelope
 
 
+def approved_by_commands(signed: Signed, command: str) -> tuple[str, str]:
+    """Approved as on another machine: the envelope, and what comes next."""
+    key, statement = signed.home / "alice", signed.home / "statement"
+    signed.governed.done(*command.split()[1:], "--key", f"{key}.pub", "--statement-out", str(statement))
+    signing = ("ssh-keygen", "-q", "-Y", "sign", "-n", "workpacket-approval@v1", "-f", str(key), str(statement))
+    subprocess.run(signing, check=True, capture_output=True)
+    data = signed.governed.json("approve", "--attach", str(statement))["data"]
+    return Path(data["envelope"]).name.partition(".")[0], data["next"]
+
+
 def commands_in(text: str) -> list[str]:
     """The commands between backticks, about this packet."""
     told = re.findall(r"`workpacket ([^`]+)`", " ".join(text.split()))
@@ -139,7 +151,8 @@ def test_a_policy_that_changed_in_flight_is_met_by_what_its_message_says(signed:
     assert commands_in(governed.done("explain", "policy_moved").out) == ["approve", f"packet reapprove {NAME}"]
     before = governed.state(NAME)
     assert set(governed.refused("packet", "reapprove", NAME)) >= {"policy_moved"}
-    again = signed.approve()
+    again, following = approved_by_commands(signed, approving)
+    assert following.endswith(f"then: {renewing}")
     governed.done(*renewing.split()[1:])
     assert codes(signed) == set()
     governed.commit("approved again")

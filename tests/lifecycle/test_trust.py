@@ -104,6 +104,22 @@ def test_the_line_of_the_key_is_added_once() -> None:
     assert [change.path for change in planned(signers=f"{LINE}\n").plan.changes] == [POLICY_PATH]
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_a_second_person_is_told_that_they_have_no_role(first: bool) -> None:
+    before = text_of(planned())
+    line = LINE.replace("ann@", "vic@")
+    plan = planned(before, Trusting("rocket", "vic@example.org", line, "vic", (), first=first), signers=f"{LINE}\n")
+    assert plan.said == "vic@example.org has no role yet, so their key opens no gate"
+    assert plan.then == "workpacket policy trust --principal vic@example.org --role ROLE"
+
+
+def test_a_second_key_of_a_person_needs_no_role() -> None:
+    before = text_of(planned())
+    plan = planned(before, replace(WHOM, line=LINE.replace("AAAA", "BBBB"), first=False), signers=f"{LINE}\n")
+    assert plan.said == "ann@example.org may approve with this key, once it is on the base"
+    assert plan.then == "workpacket approve policy --gate policy"
+
+
 def test_the_key_of_a_page_comes_with_the_page() -> None:
     found = rules(text_of(planned(whom=replace(WHOM, port=7363))))
     page = {"rp_ids": ["localhost"], "origins": ["http://localhost:7363"], "port": 7363}

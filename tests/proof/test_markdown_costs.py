@@ -11,17 +11,18 @@ import time
 import pytest
 
 from text.hostile_markdown import hostile_texts
-from workpacket.text.blocks import MAX_BYTES, MAX_LINES
+from workpacket.model.layout import LARGEST_MARKDOWN
+from workpacket.text.blocks import MAX_LINES
 from workpacket.text.markdown import parse_blocks, read_blocks
 from workpacket.text.source import Source
 
 SECONDS = 10
-TEXTS = hostile_texts(MAX_BYTES)
+TEXTS = hostile_texts(LARGEST_MARKDOWN)
 
 
 def largest(name: str) -> Source:
     """The text, cut to the bytes and lines that a document may have."""
-    source = Source("file.md", TEXTS[name].encode()[:MAX_BYTES].decode(errors="ignore"))
+    source = Source("file.md", TEXTS[name].encode()[:LARGEST_MARKDOWN].decode(errors="ignore"))
     if source.line_count <= MAX_LINES:
         return source
     return Source("file.md", source.text[: source.line_starts[MAX_LINES - 1]])

@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NoReturn
 
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.layout import LARGEST_DATA
 from workpacket.problem import WorkpacketError
 
 LONGEST_NAME = 255
@@ -252,14 +253,13 @@ class Fields:
         return f"{self._where}.{key}" if self._where and key else self._where or key
 
 
-LARGEST_BYTES = 256 * 1024
 _LONGEST_NUMBER = 16
 
 
 def load_json(data: bytes) -> object:
     """Return the value of a JSON text; raise `WorkpacketError` for an invalid one."""
-    if len(data) > LARGEST_BYTES:
-        raise WorkpacketError("approval_not_json", f"{len(data)} bytes exceed the limit of {LARGEST_BYTES}")
+    if len(data) > LARGEST_DATA:
+        raise WorkpacketError("approval_not_json", f"{len(data)} bytes exceed the limit of {LARGEST_DATA}")
     try:
         return json.loads(
             data.decode("utf-8"),

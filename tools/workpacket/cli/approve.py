@@ -314,7 +314,8 @@ def _finish(
     written = write_decision(approvals, draft, blob)
     remember_base(approvals.base)
     said = draft.statement
-    following = _next(said, written, light=draft.matter.light)
+    passed = any(said.gate in approvals.gates(event) for event in approvals.log(said.packet).events)
+    following = _next(said, written, light=draft.matter.light, again=passed and said.gate in ACTIVATING)
     data = _decided(said, written, following)
     done = {"approve": "approved", "reject": "rejected", "revoke": "revoked an approval of"}[said.decision]
     text = f"{said.approver} {done} {said.packet} at the gate {said.gate}: {written.envelope}\n"
@@ -347,12 +348,14 @@ def _decided(said: Statement, written: Written, following: str) -> dict[str, Jso
     }
 
 
-def _next(said: Statement, written: Written, *, light: bool) -> str:
+def _next(said: Statement, written: Written, *, light: bool, again: bool) -> str:
+    """Return what to do next. `again`: an event has passed the gate already."""
     commit = f"commit {' and '.join(written.changed)} together"
     if said.decision != "approve":
         return commit
     if written.verdict.met:
-        return ", then: ".join(filter(None, (commit, _now_open(said, light=light))))
+        opened = f"workpacket packet reapprove {said.packet}" if again else _now_open(said, light=light)
+        return ", then: ".join(filter(None, (commit, opened)))
     return f"{commit}; the gate {said.gate} is still closed: workpacket approvals list {said.packet}"
 
 

@@ -15,7 +15,7 @@ from workpacket.cli.workspace import Output, Workspace, progress_bar
 from workpacket.documents.document import kind_named
 from workpacket.documents.places import kind_of
 from workpacket.model import exits
-from workpacket.model.layout import BASELINE_PATH
+from workpacket.model.layout import BASELINE_PATH, LARGEST_REGISTER
 from workpacket.model.reasons import Reason
 from workpacket.problem import Location, Problem, Severity, WorkpacketError
 from workpacket.report.catalogue import catalogue
@@ -244,7 +244,7 @@ def source_lines(root: str) -> Callable[[str, int], str | None]:
     def line(path: str, number: int) -> str | None:
         if path not in sources:
             try:
-                sources[path] = Source.from_bytes(path, read_bytes(root, path, 8 * 1024 * 1024))
+                sources[path] = Source.from_bytes(path, read_bytes(root, path, LARGEST_REGISTER))
             except OSError:
                 sources[path] = None
         source = sources[path]

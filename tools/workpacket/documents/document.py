@@ -296,16 +296,20 @@ class DocumentKind(NamedTuple):
     module: str = ""
 
 
-# The rules for every document that has a layout.
-_STRUCTURED = ("structured", "identity", "keys_and_dates", "anchors", "sentences")
+# The rules for every `StructuredDocument`.
+_STRUCTURED = ("structured", "identity", "keys_and_dates", "sentences")
 # The rules for every document with keys and dates.
 _KEYED = ("keys_and_dates",)
 
 KINDS: tuple[DocumentKind, ...] = (
-    DocumentKind("stub", "work packet stub", "Stub", MARKDOWN, (*_STRUCTURED, "stub")),
-    DocumentKind("refinement", "technical refinement", "Refinement", MARKDOWN, (*_STRUCTURED, "refinement")),
+    DocumentKind("stub", "work packet stub", "Stub", MARKDOWN, (*_STRUCTURED, "anchors", "stub")),
+    DocumentKind("refinement", "technical refinement", "Refinement", MARKDOWN, (*_STRUCTURED, "anchors", "refinement")),
     DocumentKind(
-        "packet", "task packet", "Packet", MARKDOWN, (*_STRUCTURED, "packet", "packet_reports", "scope_paths")
+        "packet",
+        "task packet",
+        "Packet",
+        MARKDOWN,
+        (*_STRUCTURED, "anchors", "packet", "packet_reports", "scope_paths"),
     ),
     DocumentKind("task_board", "task board", "TaskBoard", REGISTER, (*_KEYED, "task_board")),
     DocumentKind("registry", "traceability registry", "TraceabilityRegistry", REGISTER, ("registers",)),

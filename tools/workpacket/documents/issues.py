@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.layout import LARGEST_FILE
 from workpacket.problem import Location, Problem
 from workpacket.text.json_strict import load_json
-from workpacket.text.source import MIB, Limits, Node, Source
+from workpacket.text.source import Limits, Node, Source
 from workpacket.text.yaml_strict import load_yaml
 from workpacket.value import Value, replace
 
@@ -35,7 +36,7 @@ _TERMINAL = lazy_pattern(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7
 # Work that a tool considers finished, by its state or lane.
 _ENDED = frozenset({"done", "archived", "closed", "tombstone", "approved", "canceled", "cancelled"})
 # An export holds all issues of a repository, with their texts.
-EXPORT = Limits(size=64 * MIB, nodes=5_000_000)
+EXPORT = Limits(size=LARGEST_FILE, nodes=5_000_000)
 # A body may be long; a packet says why in a sentence or two.
 _LONGEST_WHY = 400
 

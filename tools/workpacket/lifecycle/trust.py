@@ -98,18 +98,23 @@ def plan_trust(moment: Moment, policy: Source, signers: Source | None, whom: Tru
     principal, as_role = whom.principal, f" as {whom.role}" if whom.role else ""
     trusted = f"{principal} is already trusted with this key{as_role}"
     said = f"{principal} may approve with this key{as_role}" if changes else trusted
-    if whom.first:
+    said += ", once it is on the base"
+    roleless = bool(changes) and not named and f'"{principal}"' not in policy.text
+    if roleless:
+        said = f"{principal} has no role yet, so their key opens no gate"
+        then = f"workpacket policy trust --principal {principal} --role ROLE"
+    elif whom.first:
         then = f"{ANCHORING}, on the main branch"
     elif changes and whom.role:
         then = "workpacket approve policy --gate policy"
     elif named or not changes:
         then = "workpacket key list"
     else:
-        then = f"workpacket policy trust --principal {principal} --role ROLE"
+        then = "workpacket approve policy --gate policy"
     names = [actor.name for actor in whom.actors]
     data: dict[str, Json] = {"principal": principal, "line": whom.line, "actors": [*names]}
     notes = (f"events are signed by {', '.join(names)}",) if names else (_UNSIGNED,)
-    return Planned(Plan("policy trust", moment.tx, changes), f"{said}, once it is on the base", then, data, notes)
+    return Planned(Plan("policy trust", moment.tx, changes), said, then, data, notes)
 
 
 _UNSIGNED: Final = (

@@ -41,9 +41,19 @@ SCHEMAS_FOLDER = ".GOV/schemas"
 TEMPORARY_PREFIX = ".workpacket-"
 
 LARGEST_EVENT = 256 * 1024
+# A YAML, JSON or TOML file: a policy, an envelope, the front matter of a document.
+LARGEST_DATA = 256 * 1024
+# The task board and the traceability registry: one file that names every packet of a repository.
+LARGEST_REGISTER = 8 * 1024 * 1024
+LARGEST_MARKDOWN = 2 * 1024 * 1024
+# An entry of some 150 bytes for each known finding of a repository.
+LARGEST_BASELINE = 16 * 1024 * 1024
+# What a clone keeps outside of the repository about a policy that it saw.
+LARGEST_PIN = 64 * 1024
 # Read more of a write-once file than it may have, so that a file that is too large is noticed.
 LARGEST_WRITE_ONCE = 512 * 1024
 LARGEST_FILE = 64 * 1024 * 1024  # of any file whose bytes are compared
+LARGEST_LOCKFILE = 32 * 1024 * 1024
 LARGEST_SPECIFICATION = 32 * 1024 * 1024
 
 

@@ -43,6 +43,7 @@ from workpacket.lifecycle.policy import LifecyclePolicy, lifecycle_policy
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.layout import (
     ATTESTATIONS_FOLDER,
+    LARGEST_PIN,
     POLICY_FOLDER,
     POLICY_PATH,
     REVOKED_PATH,
@@ -416,7 +417,6 @@ def held_since(repository: Repository, commit: str, folder: str) -> dict[str, tu
 
 # The policy seen last is stored per repository, outside it, so that a forced return to an old policy is noticed. If
 # that file cannot be written, `approvals verify` reports it.
-_LARGEST = 64 * 1024
 
 
 def settings_folder() -> Path:
@@ -481,7 +481,7 @@ def policy_digest(files: PolicyFiles) -> str:
 def _read(path: Path) -> Pin | Problem | None:
     try:
         with path.open("rb") as file:
-            return read_pin(file.read(_LARGEST), str(path))
+            return read_pin(file.read(LARGEST_PIN), str(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -398,7 +398,6 @@ def row_cells(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return [trimmed(text, first, last) for first, last in cells]
 
 
-MAX_BYTES = 2 * 1024 * 1024
 MAX_LINES = 200_000
 MAX_NODES = 20_000
 MAX_DEPTH = 32

@@ -33,9 +33,9 @@ import re
 from bisect import bisect_right
 
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.layout import LARGEST_MARKDOWN
 from workpacket.problem import Location, Problem
 from workpacket.text.blocks import (
-    MAX_BYTES,
     MAX_DEPTH,
     MAX_LINES,
     MAX_NODES,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def read_blocks(
-    source: Source, start: int = 0, *, most_bytes: int = MAX_BYTES, most_nodes: int = MAX_NODES
+    source: Source, start: int = 0, *, most_bytes: int = LARGEST_MARKDOWN, most_nodes: int = MAX_NODES
 ) -> list[Block] | Problem:
     """Return the blocks of `source`, or the one fault that prevents reading them.
 
@@ -65,7 +65,7 @@ def read_blocks(
 
 
 def parse_blocks(
-    source: Source, start: int = 0, *, most_bytes: int = MAX_BYTES, most_nodes: int = MAX_NODES
+    source: Source, start: int = 0, *, most_bytes: int = LARGEST_MARKDOWN, most_nodes: int = MAX_NODES
 ) -> list[Block] | Problem:
     """Return the same blocks, always using the full parser, which is the reference for the fast reader."""
     refusal = _refusal(source, most_bytes, most_nodes)

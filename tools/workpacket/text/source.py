@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.layout import LARGEST_BASELINE, LARGEST_DATA, LARGEST_MARKDOWN, LARGEST_REGISTER
 from workpacket.problem import Edit, Fix, Location, Problem
 from workpacket.value import Value, replace
 
@@ -31,9 +32,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-
-KIB = 1024
-MIB = 1024 * KIB
 
 # The maximum length of a path below the repository, in characters.
 PATH_LENGTH = 240
@@ -65,13 +63,11 @@ class Limits(Value):
         return Problem("limit_nodes", f"more than {self.nodes:,} values", Location.span(start, end))
 
 
-MARKDOWN = Limits(size=2 * MIB)
-# A YAML, JSON or TOML file, and the front matter of a Markdown file.
-DATA = Limits(size=256 * KIB)
-# The task board and the traceability registry: one file that names every packet of a repository.
-REGISTER = Limits(size=8 * MIB, nodes=500_000)
-# The baseline has an entry of some 150 bytes and five values for each known finding of a repository.
-BASELINE = Limits(size=16 * MIB, nodes=600_000)
+MARKDOWN = Limits(size=LARGEST_MARKDOWN)
+DATA = Limits(size=LARGEST_DATA)
+REGISTER = Limits(size=LARGEST_REGISTER, nodes=500_000)
+# Five values for each known finding of a repository.
+BASELINE = Limits(size=LARGEST_BASELINE, nodes=600_000)
 
 
 _BOM_BYTES = b"\xef\xbb\xbf"

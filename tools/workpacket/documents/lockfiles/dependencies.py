@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
+from workpacket.model.layout import LARGEST_LOCKFILE
 from workpacket.problem import Location, Problem, WorkpacketError
-from workpacket.text.source import MIB, Limits, Loaded, Node, Source, unreadable
+from workpacket.text.source import Limits, Loaded, Node, Source, unreadable
 from workpacket.value import NOTHING, Value
 
 # On these hosts, the repository, not the host, identifies the author of the code.
@@ -90,7 +91,7 @@ def _leads_out(path: str, folder: str) -> bool:
 
 # The limits allow for the lock file of a large workspace: pnpm and npm write some megabytes, and npm's first format
 # nests its tree.
-LOCKFILE = Limits(size=32 * MIB, depth=80, nodes=1_000_000)
+LOCKFILE = Limits(size=LARGEST_LOCKFILE, depth=80, nodes=1_000_000)
 
 
 class Package(Value):

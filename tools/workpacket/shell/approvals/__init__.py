@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import os
 
-from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER, PACKETS, POLICY_FOLDER, POLICY_PATH, REFINEMENTS
+from workpacket.model.layout import (
+    ATTESTATIONS_FOLDER,
+    LARGEST_DATA,
+    LOG_FOLDER,
+    PACKETS,
+    POLICY_FOLDER,
+    POLICY_PATH,
+    REFINEMENTS,
+)
 from workpacket.shell.tree import may_name
 
 # The files that determine verdicts on approvals, besides the log, on which every check depends.
 READ_FROM = tuple(f"{folder}/" for folder in (ATTESTATIONS_FOLDER, POLICY_FOLDER, REFINEMENTS, PACKETS))
-_LARGEST = 256 * 1024
 
 
 def approvals_here(root: str) -> bool:
@@ -22,7 +29,7 @@ def approvals_here(root: str) -> bool:
         return True
     try:
         with open(os.path.join(root, POLICY_PATH), "rb") as policy:
-            return may_name(policy.read(_LARGEST), b"approvals")
+            return may_name(policy.read(LARGEST_DATA), b"approvals")
     except OSError:
         return False
 
