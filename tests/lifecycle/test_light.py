@@ -397,3 +397,12 @@ def test_a_packet_is_light_whatever_its_line_ends_are(end: str) -> None:
     text = end.join(["# Greet the user", "", "## SCOPE", "- FORM: light", "- Why: It is polite.", ""])
     assert is_light(Source.from_bytes(DOCUMENT, text.encode()))
     assert not is_light(Source.from_bytes(DOCUMENT, text.replace("light", "lighter").encode()))
+
+
+def test_search_tells_the_lane_and_what_events_say(governed: Governed) -> None:
+    governed.done("init", "--commit")
+    governed.done("new", "Greet the user", "--scope", "src/")
+    found = governed.done("search", "created", "greet").out
+    assert f"{NAME}  STUB  Greet the user\n" in found
+    assert "log: 2026-03-01 created by " in found
+    assert governed.done("search", "lane_to").out.startswith("0 packets\n")

@@ -356,7 +356,7 @@ def _next(said: Statement, written: Written, *, light: bool, again: bool) -> str
     if written.verdict.met:
         opened = f"workpacket packet reapprove {said.packet}" if again else _now_open(said, light=light)
         return ", then: ".join(filter(None, (commit, opened)))
-    return f"{commit}; the gate {said.gate} is still closed: workpacket approvals list {said.packet}"
+    return f"{commit}; gate {said.gate} is still closed: workpacket approvals list {said.packet}"
 
 
 def _now_open(said: Statement, *, light: bool) -> str:

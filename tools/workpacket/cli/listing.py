@@ -40,7 +40,7 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
     """List every file that the options select, ordered by id."""
     table = lanes_here(root)
     entries, unread = _read(root, files, cache, table)
-    light = _read_lanes_of_log(entries)
+    light = _read_lanes_of_log(entries, cache)
     wanted = _lanes(arguments, table)
     by_log = _by_log(arguments)
     chosen = sorted(
@@ -74,16 +74,16 @@ def _read(root: str, files: Sequence[Found], cache: Cache, table: LaneTable) -> 
     return entries, [found.path for found, result in zip(files, results, strict=True) if not result.summary]
 
 
-def _read_lanes_of_log(entries: Sequence[Entry]) -> RestsOn:
+def _read_lanes_of_log(entries: Sequence[Entry], cache: Cache) -> RestsOn:
     """Fill in the lanes of light packets, whose documents do not state one; return the files that the lanes depend
     on."""
     if not any(work["form"] == LIGHT_FORM for kind, _, work in entries if kind == "packet"):
         return RestsOn()
-    from workpacket.cli.read_only import all_facts, output
+    from workpacket.cli.read_only import listed_facts, output
     from workpacket.shell.governing.execution import here
 
     repository = here()
-    packets = all_facts(repository).packets
+    packets = listed_facts(repository, cache).packets
     for kind, _, work in entries:
         packet = packets.get(work["id"])
         if kind == "packet" and work["form"] == LIGHT_FORM and packet is not None and packet.lane:
@@ -149,7 +149,7 @@ def search_work(arguments: Arguments, root: str, files: Sequence[Found], cache: 
     entries, unread = _read(root, files, cache, table)
     found = _matches(_once(arguments, entries), words, _in_texts(root, entries, words))
     shown, more = _limited(arguments, sorted(found, key=lambda match: (match.rank, match.entry[2]["id"])))
-    rests_on = RestsOn((LOG_STATE, f"{REFINEMENTS}/"))
+    rests_on = RestsOn((LOG_STATE, f"{REFINEMENTS}/")) | _read_lanes_of_log([match.entry for match in shown], cache)
     if arguments.flag("json"):
         data: dict[str, Json] = {
             "found": [
