@@ -31,17 +31,19 @@ def pytest_configure(config: pytest.Config) -> None:
 class Allowance:
     tests: str
     reason: str
+    skip: str = "*"
 
-    def covers(self, test: str) -> bool:
-        """Whether it is about this test. The '[' of a parameter is meant literally, as it stands in every test id."""
-        return fnmatchcase(test, self.tests.replace("[", "[[]"))
+    def covers(self, report: pytest.TestReport | pytest.CollectReport) -> bool:
+        """Whether it allows this skip. The '[' of a parameter is literal: it is part of test ids."""
+        about_it = fnmatchcase(report.nodeid, self.tests.replace("[", "[[]"))
+        return about_it and fnmatchcase(skipped_because(report), self.skip)
 
 
 def read_allowances(path: Path) -> list[Allowance]:
     entries = tomllib.loads(path.read_text("utf-8")).get("allow", [])
     for entry in entries:
-        if entry.keys() != {"tests", "reason"} or not all(str(value).strip() for value in entry.values()):
-            raise pytest.UsageError(f"{path.name}: an allowance has 'tests' and 'reason', not {entry}")
+        if entry.keys() - {"skip"} != {"tests", "reason"} or not all(str(value).strip() for value in entry.values()):
+            raise pytest.UsageError(f"{path.name}: an allowance has 'tests', 'reason' and perhaps 'skip', not {entry}")
     return [Allowance(**entry) for entry in entries]
 
 
@@ -65,10 +67,10 @@ class SkipGate:
         return report
 
     def _judge(self, report: pytest.TestReport | pytest.CollectReport) -> None:
-        if is_skip(report) and not any(allowance.covers(report.nodeid) for allowance in self.allowances):
-            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        if is_skip(report) and not any(allowance.covers(report) for allowance in self.allowances):
             report.outcome = "failed"
-            report.longrepr = f"{reason}\nIn CI a skipped test is a failure; tests/allowed_skips.toml can allow it."
+            advice = "In CI a skipped test is a failure; tests/allowed_skips.toml can allow it."
+            report.longrepr = f"{skipped_because(report)}\n{advice}"
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._count(report)
@@ -78,7 +80,7 @@ class SkipGate:
 
     def _count(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         if is_skip(report):
-            self.needed.update(allowance for allowance in self.allowances if allowance.covers(report.nodeid))
+            self.needed.update(allowance for allowance in self.allowances if allowance.covers(report))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
         if config.args_source is pytest.Config.ArgsSource.ARGS:
@@ -93,3 +95,8 @@ class SkipGate:
 def is_skip(report: pytest.TestReport | pytest.CollectReport) -> bool:
     """Whether the test did not run; a test that failed as expected did."""
     return report.skipped and not hasattr(report, "wasxfail")
+
+
+def skipped_because(report: pytest.TestReport | pytest.CollectReport) -> str:
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return reason.removeprefix("Skipped: ")

@@ -83,7 +83,7 @@ def test_both_what_is_decided_and_what_is_said_in_clear_are_compared() -> None:
     assert codes(judged(signed(), other)) == ["subject_mismatch"]
     assert codes(judged(signed(), replace(ANSWER, scope=()))) == ["subject_mismatch"]
     (said,) = judged(signed(), other).refusals
-    assert said.message == "the statement is about another answer"
+    assert said.message == "the statement answers a different question"
 
 
 def test_a_file_that_cannot_be_read_is_named() -> None:

@@ -90,7 +90,7 @@ def test_every_reason_is_given_at_once_with_its_file() -> None:
         "nonce_used",
     ]
     assert {refusal.path for refusal in verdict.unmet[1:]} == {file.name}
-    assert verdict.unmet[0].message == "0 of 1 people have given a valid approval"
+    assert verdict.unmet[0].message == "0 of 1 required people have given a valid approval"
 
 
 def test_after_an_amendment_the_scope_is_that_of_the_approved_contract() -> None:
@@ -120,13 +120,13 @@ def test_an_approval_does_not_outlive_the_files_of_the_policy_that_it_saw() -> N
 def test_a_key_for_something_else_is_told_with_all_that_it_is_for() -> None:
     signers = key_of(ALICE).line(ALICE, 'namespaces="git,file"') + "\n"
     verdict = decide(facts(envelope(), policy=PolicyFiles(POLICY.encode(), signers.encode())))
-    assert verdict.unmet[-1].message == f"the key of {ALICE} is only for git, file"
+    assert verdict.unmet[-1].message == f"the key of {ALICE} is valid only for git, file"
 
 
 def test_another_repository_is_told_beside_this_one() -> None:
     verdict = decide(facts(envelope(repository=RepositoryName("example/fork", "2" * 40))))
     told = f"example/fork (root {'2' * 40}) and example/rocket (root {'1' * 40})"
-    assert verdict.unmet[-1].message == f"the statement is for a different repository: {told}"
+    assert verdict.unmet[-1].message == f"the statement was made for a different repository: {told}"
 
 
 def test_the_verdict_does_not_depend_on_the_order_of_the_files() -> None:
@@ -164,7 +164,7 @@ def test_persons_count_and_not_envelopes() -> None:
     files = [envelope(gate="release", nonce=digit * 32) for digit in "abc"]
     verdict = decide(facts(*files, gate="release"))
     assert codes(verdict) == ["threshold_unmet"]
-    assert verdict.unmet[0].message == "1 of 2 people have given a valid approval"
+    assert verdict.unmet[0].message == "1 of 2 required people have given a valid approval"
     assert decide(facts(*files, envelope(gate="release", approver=BOB, nonce="d" * 32), gate="release")).met
 
 
@@ -245,7 +245,7 @@ def test_a_revocation_by_the_approver_holds_whenever_and_wherever_it_was_given()
     no_more = revoke(yes, packet="WP-5-Other", gate="release", expires_at=NOW - HOUR / 2, spec=None, log_heads=())
     verdict = decide(facts(yes, no_more))
     assert codes(verdict) == ["threshold_unmet", "approval_revoked"]
-    assert verdict.unmet[1].message == f"it was revoked by {ALICE}"
+    assert verdict.unmet[1].message == f"{ALICE} revoked it"
     assert codes(settled(yes, no_more)) == ["threshold_unmet", "approval_revoked"]
 
 
@@ -362,9 +362,7 @@ def test_a_no_stops_a_token_too() -> None:
 
 def test_a_gate_without_policy_names_itself() -> None:
     verdict = decide(facts(envelope(), gate="deploy"))
-    assert [refusal.message for refusal in verdict.unmet] == [
-        "the policy on the base does not define the gate 'deploy'"
-    ]
+    assert [refusal.message for refusal in verdict.unmet] == ["the policy on the base does not define gate 'deploy'"]
     assert (verdict.met, verdict.gate, verdict.assurance, verdict.judged) == (False, "deploy", "none", ())
 
 
@@ -424,9 +422,7 @@ def test_an_amendment_is_approved_as_the_first_contract_was_unless_it_has_a_gate
 
 def test_another_file_of_the_policy_has_moved_as_well() -> None:
     verdict = decide(facts(envelope(), other_policies=frozenset({"b" * 40})))
-    assert refusals(verdict) == [
-        ("policy_moved", "the policy files on the base have changed since the approval was given")
-    ]
+    assert refusals(verdict) == [("policy_moved", "the policy files on the base have changed since the approval")]
 
 
 def test_an_event_that_comes_back_is_asked_for_the_time_when_it_landed_first() -> None:
@@ -440,7 +436,7 @@ def test_another_contract_is_told_where_the_texts_are_the_same() -> None:
     said = {"contract": "c" * 64}
     assert decide(facts(envelope(contract="c" * 64), **said)).met
     assert refusals(decide(facts(envelope(), **said))) == [
-        ("contract_mismatch", "the approved contract is not the one being judged")
+        ("contract_mismatch", "the approved contract differs from the one being judged")
     ]
     other = (Subject("text.md", "6" * 64),)
     assert [code for code, _ in refusals(decide(facts(envelope(), subjects=other, **said)))] == ["subject_mismatch"]
@@ -451,5 +447,5 @@ def test_a_gate_that_asks_for_a_token_says_what_the_key_is() -> None:
     file = envelope(policy=hashlib.sha256(hard.encode()).hexdigest())
     verdict = decide(facts(file, policy=PolicyFiles(hard.encode(), SIGNERS.encode())))
     assert refusals(verdict) == [
-        ("hardware_required", "the gate requires a key on a FIDO token, but this key is a file")
+        ("hardware_required", "the gate requires a key on a FIDO security key, but this key is a file")
     ]

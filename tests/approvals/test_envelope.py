@@ -109,8 +109,8 @@ def test_only_the_closed_canonical_form_is_read(data: bytes, code: str) -> None:
         (changed(payload="YQ"), "payload is not base64"),
         (changed(payload=1), "payload is not a string"),
         (changed(signatures=[SIGNATURE | {"sig": 1}]), "sig is not a string"),
-        (changed(extra=1), "the envelope is not an object with exactly the keys payload, payloadType, signatures"),
-        (changed(signatures=[{}]), "the signature is not an object with exactly the keys keyid, sig"),
+        (changed(extra=1), "the envelope is not an object with exactly these keys: payload, payloadType, signatures"),
+        (changed(signatures=[{}]), "the signature is not an object with exactly these keys: keyid, sig"),
     ],
 )
 def test_a_complaint_names_the_field(data: bytes, message: str) -> None:

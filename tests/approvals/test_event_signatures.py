@@ -76,19 +76,19 @@ def test_an_unsigned_event_is_a_claim() -> None:
 def test_only_ed25519_keys_of_files_sign_events(kind: str) -> None:
     found = judged(signed(shared_key(kind)))
     assert (found.state, found.code) == ("refused", "event_signature_invalid")
-    assert f"events are signed by keys of kind ssh-ed25519, not {kind}" in found.message
+    assert f"events must be signed by ssh-ed25519 keys, not {kind}" in found.message
 
 
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"namespace": NAMESPACE}, "made for 'workpacket-approval@v1', not for 'workpacket-event@v1'"),
-        ({"namespace": "file"}, "made for 'file'"),
+        ({"namespace": NAMESPACE}, "made for the namespace 'workpacket-approval@v1', not 'workpacket-event@v1'"),
+        ({"namespace": "file"}, "made for the namespace 'file'"),
         ({"reserved": b"x"}, "reserved field"),
         ({"version": 2}, "its version is 2"),
         ({"trailing": b"x"}, "bytes"),
         ({"hash_name": "sha1"}, "hashed with 'sha1'"),
-        ({"key_blob": OTHER.blob}, "is not over this event"),
+        ({"key_blob": OTHER.blob}, "does not match this event"),
     ],
 )
 def test_a_signature_for_something_else_is_none(how: dict[str, Any], message: str) -> None:
@@ -141,9 +141,9 @@ def test_every_field_of_an_event_is_signed(key: str) -> None:
         (
             lambda: signed(KEY, event(actor={"id": "ann", "kind": "agent"})),
             "actor_not_allowed",
-            "ann is of kind human, not agent",
+            "ann is listed as human, but the event says agent",
         ),
-        (lambda: signed(KEY, event(actor={"id": "ann", "kind": "ci"})), "actor_not_allowed", "not ci"),
+        (lambda: signed(KEY, event(actor={"id": "ann", "kind": "ci"})), "actor_not_allowed", "the event says ci"),
         (lambda: signed(KEY, event(actor={"id": "Ann", "kind": "human"})), "actor_not_allowed", "not as Ann"),
     ],
 )
@@ -246,8 +246,8 @@ def test_a_table_is_read() -> None:
     [
         ('"person"', '"robot"', "actors.ann.kind is not person or agent"),
         ('operator = "ann"\n', "", "actors.coder 1.operator is missing"),
-        ('operator = "ann"', 'operator = "eve"', "has the operator 'eve', which is not a person in this table"),
-        ('operator = "ann"', 'operator = "coder 1"', "which is not a person in this table"),
+        ('operator = "ann"', 'operator = "eve"', "has the operator 'eve', who is not listed as a person in this table"),
+        ('operator = "ann"', 'operator = "coder 1"', "who is not listed as a person in this table"),
         ('["coder"]', '["king"]', "roles is not a list of roles: author, coder, validator"),
         (
             'operator = "ann"',
@@ -256,9 +256,9 @@ def test_a_table_is_read() -> None:
         ),
         ("SHA256:", "MD5:", "keys is not a list of fingerprints"),
         ('"]\n[actors."coder', '!"]\n[actors."coder', "keys is not a list of fingerprints"),
-        ('"coder 1"', f'"{"x" * 200}!"', "is not a name on one line"),
+        ('"coder 1"', f'"{"x" * 200}!"', "is not a single-line name"),
         ('"person"\n', '"person"\noperator = "ann"\n', "actors.ann.operator is unknown"),
-        ('"coder 1"', '"coder\\n1"', "is not a name on one line"),
+        ('"coder 1"', '"coder\\n1"', "is not a single-line name"),
         ("[actors.ann]", '[verdict]\nseparation = ["operator"]\n[actors.ann]', "verdict.separation lacks 'coder'"),
         ("[actors.ann]", '[verdict]\nseparation = ["author"]\n[actors.ann]', "is not a list of parties"),
         (

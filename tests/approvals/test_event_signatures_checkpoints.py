@@ -78,19 +78,19 @@ def test_without_a_policy_on_the_base_nobody_is_trusted() -> None:
 
 
 def test_a_revoked_key_counts_for_nothing_also_if_it_is_not_listed_any_more() -> None:
-    said = f"the key {KEY.fingerprint} is revoked"
+    said = f"key {KEY.fingerprint} is revoked"
     assert judged(trusted(revoked=KEY.public_line)) == refused("log_checkpoint_revoked", said)
     gone = trusted(revoked=KEY.public_line, person=BOB)
     assert judged(gone) == refused("log_checkpoint_revoked", said)
 
 
 def test_a_key_that_is_not_listed_counts_for_nothing() -> None:
-    said = f"allowed_signers on the base does not list the key {KEY.fingerprint}"
+    said = f"allowed_signers on the base does not list key {KEY.fingerprint}"
     assert judged(trusted(person=BOB)) == refused("log_checkpoint_signer", said)
 
 
 def test_the_signer_needs_the_role_and_the_key_the_namespace() -> None:
-    said = f"{ALICE} requires the role ci and a key for {CHECKPOINT_NAMESPACE}"
+    said = f"{ALICE} needs the role ci and a key for {CHECKPOINT_NAMESPACE}"
     assert judged(trusted(ci=BOB)) == refused("log_checkpoint_signer", said)
     assert judged(trusted(f'namespaces="{NAMESPACE}"')) == refused("log_checkpoint_signer", said)
 
@@ -106,7 +106,7 @@ def test_the_key_is_valid_at_the_date_of_the_checkpoint_and_when_it_reached_the_
     times = f'valid-after="{BEGINS:%Y%m%d%H%M%S}Z",valid-before="{ENDS:%Y%m%d%H%M%S}Z"'
     limited = trusted(f"{FOR_CHECKPOINTS},{times}")
     assert judged(limited).by == ALICE
-    late = refused("log_checkpoint_out_of_time", f"the key of {ALICE} on line 1 is not valid at this time")
+    late = refused("log_checkpoint_out_of_time", f"the key of {ALICE} on line 1 was not valid at this time")
     assert judged(limited, told=BEGINS - SECOND) == late
     assert judged(limited, now=ENDS) == late
     assert judged(limited, told=ENDS, now=ENDS) == late

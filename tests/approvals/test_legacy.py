@@ -90,7 +90,7 @@ def test_another_token_or_the_same_use_told_twice_is_no_reuse() -> None:
 
 def test_of_other_uses_the_first_is_named() -> None:
     (refusal,) = judge_token(USE, (USE, replace(USE, packet="WP-3-C"), replace(USE, packet="WP-2-B")), NOW)
-    assert refusal.message == "'ana310120261200' was also used at the gate activation of WP-2-B"
+    assert refusal.message == "'ana310120261200' was also used at gate activation of WP-2-B"
 
 
 @pytest.mark.parametrize(

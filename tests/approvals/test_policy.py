@@ -90,11 +90,11 @@ def test_roles_are_held_by_those_who_are_named() -> None:
         ({"threshold": 1.0}, "threshold is not a whole number from 1 to 1000"),
         ({"threshold": "1"}, "threshold is not a whole number from 1 to 1000"),
         ({"threshold": 1001}, "threshold is not a whole number from 1 to 1000"),
-        ({"threshold": 3}, "threshold is 3, but the number of people with its roles is 2"),
-        ({"roles": ["ci"]}, "threshold is 1, but the number of people with its roles is 0"),
-        ({"roles": []}, "threshold is 1, but the number of people with its roles is 0"),
+        ({"threshold": 3}, "threshold is 3, but only 2 people have one of its roles"),
+        ({"roles": ["ci"]}, "threshold is 1, but only 0 people have one of its roles"),
+        ({"roles": []}, "threshold is 1, but only 0 people have one of its roles"),
         ({"roles": "approver"}, "roles is not a list of names of roles"),
-        ({"roles": ["approver", "approver"]}, "roles has the same item twice"),
+        ({"roles": ["approver", "approver"]}, "roles contains the same item twice"),
         ({"roles": ["approver", "boss"]}, "roles names the role 'boss', which is not in [approvals.roles]"),
         ({"separation": ["auther"]}, "separation is not a list of parties: author, coder, operator"),
         ({"separation": "author"}, "separation is not a list of parties: author, coder, operator"),
@@ -129,11 +129,13 @@ def test_a_threshold_as_high_as_there_are_persons_is_read() -> None:
 def test_a_person_with_two_roles_or_two_spellings_is_one_person() -> None:
     table = with_gate(threshold=2, roles=["approver", "validator"])
     table["roles"] = {"approver": ["alice"], "validator": ["alice", "ALICE"]}
-    assert faults(table)[0] == "approvals.gates.activation.threshold is 2, but the number of people with its roles is 1"
+    assert faults(table)[0] == "approvals.gates.activation.threshold is 2, but only 1 people have one of its roles"
 
 
 def test_old_tokens_cannot_be_counted_as_persons() -> None:
-    fault = "approvals.gates.activation.legacy_tokens cannot be counted as people, but the threshold is above 1"
+    fault = (
+        "approvals.gates.activation.legacy_tokens is above 1, but its approvers cannot be counted as individual people"
+    )
     assert faults(with_gate(threshold=2, legacy_tokens=LEGACY_WORDS)) == [fault]
 
 
@@ -193,7 +195,7 @@ LITERAL = "is not a list of literal principals"
         (["alice,bob"], LITERAL),
         ("alice", LITERAL),
         ([1], LITERAL),
-        (["alice", "alice"], "has the same item twice"),
+        (["alice", "alice"], "contains the same item twice"),
     ],
 )
 def test_a_role_is_held_by_literal_principals(people: object, fault: str) -> None:
@@ -226,7 +228,7 @@ def test_a_policy_without_the_table_names_nobody(data: bytes) -> None:
     refusals = policy_from_toml(data, "p")
     assert isinstance(refusals, tuple)
     assert [(refusal.code, refusal.path) for refusal in refusals] == [("approvers_unnamed", "p")]
-    assert refusals[0].message == "the table [approvals] is missing, so no one may approve"
+    assert refusals[0].message == "the [approvals] table is missing, so no one may approve"
 
 
 def test_a_fault_is_told_of_the_file_that_has_it_by_its_usual_name() -> None:

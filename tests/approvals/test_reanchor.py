@@ -72,7 +72,7 @@ def test_a_policy_that_was_in_force_does_not_come_back(again: str) -> None:
     entry = replace(ROOT, replaced=NEXT, policy=again)
     change = PolicyChange(RECORD, RECORD + written(entry).encode(), NEXT, again, frozenset({OLD, NEW}))
     (problem,) = unfit_record(change)
-    assert (problem.code, "counts only once" in problem.message) == ("reanchor_unfit", True)
+    assert (problem.code, "put in force twice" in problem.message) == ("reanchor_unfit", True)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_policy_that_was_in_force_does_not_come_back(again: str) -> None:
         ((b"reason =", b"why ="), "reanchor[0].reason is missing; reanchor[0].why is unknown"),
         (
             (b'"the keys', b'"\\u001bthe keys'),
-            "reanchor[0].reason is not one line of text without quotes and backslashes",
+            "reanchor[0].reason is not a single line of text without quotes or backslashes",
         ),
         ((b"2026-11-19", b"2026-13-19"), "2026-13-19T03:00:00Z is not a valid time"),
         ((b"00Z", b"00"), "reanchor[0].at is not a valid time"),

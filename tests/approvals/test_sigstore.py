@@ -397,7 +397,7 @@ def test_the_file_says_what_its_bundle_says() -> None:
 
 def test_a_bundle_that_is_none_is_refused() -> None:
     scene = Scene()
-    assert "is missing, or not an object" in refused(lambda: attestation_file(b"[]"))
+    assert "is missing or is not an object" in refused(lambda: attestation_file(b"[]"))
     scene.bundle["verificationMaterial"]["ö"] = 1
     assert "no canonical form" in refused(lambda: attestation_file(json.dumps(scene.bundle).encode()))
     scene.bundle = CI.bundle(scene.statement)
@@ -439,7 +439,7 @@ def test_an_issuer_of_any_length_is_read(length: int) -> None:
 def test_another_encoding_is_no_name_of_an_issuer(der: bytes) -> None:
     scene = Scene()
     scene.again(Leaf(issuers=[(_NAMED, der)]).issued_by(CI.issuing))
-    assert verify_fault(scene).startswith(f"{IDENTITY} signed it, vouched for by ;")
+    assert verify_fault(scene).startswith(f"{IDENTITY} signed it, certified by ;")
 
 
 def verify_fault(scene: Scene, **policy: str) -> str:
@@ -453,7 +453,7 @@ def test_a_policy_that_cannot_be_read_pins_nothing() -> None:
     assert "certificates in [evidence.ci]" in verify_fault(Scene(), certificates=broken)
     assert "log_key in [evidence.ci]" in verify_fault(Scene(), log_key=broken)
     assert "log_key is not an ECDSA key" in verify_fault(Scene(), log_key=rsa_key)
-    assert "[evidence.ci] of the base is invalid: evidence.ci is not a table" in fault_of_table("x")
+    assert "[evidence.ci] table on the base is invalid: evidence.ci is not a table" in fault_of_table("x")
 
 
 def fault_of_table(table: object) -> str:
@@ -501,9 +501,9 @@ def signed(**changes: Any) -> Change:
     return body(lambda document: document["spec"]["signatures"][0].update(changes))
 
 
-IS_NONE = "is missing, or not an object"
-OTHER_ENTRY = "the log entry is about another statement, signature or certificate"
-UNDATED = "the signature is not over the log entry"
+IS_NONE = "is missing or is not an object"
+OTHER_ENTRY = "the log entry is for a different statement, signature or certificate"
+UNDATED = "the signature does not match the log entry"
 
 
 @pytest.mark.parametrize(
@@ -517,14 +517,14 @@ UNDATED = "the signature is not over the log entry"
         ),
         (lambda scene: scene.bundle.update(verificationMaterial=1), f"verificationMaterial {IS_NONE}"),
         (material(tlogEntries=[1]), f"tlogEntries[0] {IS_NONE}"),
-        (material(tlogEntries=1), "tlogEntries is not a list with one item"),
+        (material(tlogEntries=1), "tlogEntries is not a list with exactly one item"),
         (material(certificate=1), f"certificate {IS_NONE}"),
         (material(certificate={}), "certificate is not a string"),
         (lambda scene: scene.bundle.update(dsseEnvelope=1), f"dsseEnvelope {IS_NONE}"),
         (envelope(more=1), "dsseEnvelope does not have exactly the keys payload, payloadType, signatures"),
         (envelope(payload=1), "payload is not a string"),
         (envelope(payload="="), "payload is base64 with stray bits or wrong padding"),
-        (envelope(signatures=1), "signatures is not a list with one item"),
+        (envelope(signatures=1), "signatures is not a list with exactly one item"),
         (envelope(signatures=[1]), f"signatures[0] {IS_NONE}"),
         (envelope(signatures=[{}]), "sig is not a string"),
         (with_entry(integratedTime=1), "integratedTime is not a number"),
@@ -539,31 +539,37 @@ UNDATED = "the signature is not over the log entry"
         (with_entry(canonicalizedBody=None), "canonicalizedBody is not a string"),
         (with_entry(inclusionPromise=None), f"inclusionPromise {IS_NONE}"),
         (with_entry(inclusionPromise={}), "signedEntryTimestamp is not a string"),
-        (by_key(new_key()), "the signature is not over the statement"),
+        (by_key(new_key()), "the signature does not match the statement"),
         (
             body(lambda it: it.update(apiVersion="0.0.2")),
-            "the log entry is of the kind ('dsse', '0.0.2'), not ('dsse', '0.0.1')",
+            "the log entry has the kind ('dsse', '0.0.2'), not ('dsse', '0.0.1')",
         ),
         (body(lambda it: it.pop("spec")), f"spec {IS_NONE}"),
-        (body(lambda it: it["spec"].pop("signatures")), "signatures of the log entry is not a list with one item"),
-        (body(lambda it: it["spec"].update(signatures=[1])), f"signatures of the log entry {IS_NONE}"),
+        (
+            body(lambda it: it["spec"].pop("signatures")),
+            "signatures in the log entry is not a list with exactly one item",
+        ),
+        (body(lambda it: it["spec"].update(signatures=[1])), f"signatures in the log entry {IS_NONE}"),
         (body(lambda it: it["spec"]["payloadHash"].update(algorithm="sha1")), OTHER_ENTRY),
         (signed(signature=None), "signature is not a string"),
         (signed(signature=base64_of(b"x")), OTHER_ENTRY),
         (signed(verifier=None), "verifier is not a string"),
-        (predicate(result=None), "the statement has no result, or does not say what it is about"),
-        (predicate(configuration=None), "the statement has no result, or does not say what it is about"),
-        (predicate(failedTests=None), "the statement has no result, or does not say what it is about"),
+        (predicate(result=None), "the statement does not give a result and what it applies to"),
+        (predicate(configuration=None), "the statement does not give a result and what it applies to"),
+        (predicate(failedTests=None), "the statement does not give a result and what it applies to"),
         (predicate(configuration=[1]), f"configuration {IS_NONE}"),
         (predicate(configuration=[{"name": "x"}]), f"digest {IS_NONE}"),
         (stated(predicate=1), f"predicate {IS_NONE}"),
         (stated(subject=[1]), f"subject[0] {IS_NONE}"),
-        (stated(subject=1), "subject is not a list with one item"),
+        (stated(subject=1), "subject is not a list with exactly one item"),
         (stated(more=1), "the statement does not have exactly the keys _type, predicate, predicateType, subject"),
-        (stated(_type="https://in-toto.io/Statement/v0.1"), f"the statement is not a test result but {TEST_RESULT!r}"),
-        (subject(gitCommit=COMMIT, sha256="0"), "the digest of the subject does not have exactly the keys gitCommit"),
-        (subject(gitCommit=7), "the subject of the statement is not a commit"),
-        (subject(gitCommit=f"{COMMIT}0"), "the subject of the statement is not a commit"),
+        (
+            stated(_type="https://in-toto.io/Statement/v0.1"),
+            f"the statement is not a test result but has the type {TEST_RESULT!r}",
+        ),
+        (subject(gitCommit=COMMIT, sha256="0"), "the subject's digest does not have exactly the keys gitCommit"),
+        (subject(gitCommit=7), "the statement's subject is not a commit"),
+        (subject(gitCommit=f"{COMMIT}0"), "the statement's subject is not a commit"),
     ],
 )
 def test_a_malformed_part_is_named(change: Change, says: str) -> None:
@@ -587,7 +593,9 @@ def test_a_log_entry_that_is_no_object_and_one_of_an_unreadable_certificate() ->
 def test_a_certificate_without_a_name_and_one_whose_issuer_is_no_text() -> None:
     scene = Scene()
     scene.again(Leaf(names=[]).issued_by(CI.issuing))
-    assert refused(lambda: attestation_file(json.dumps(scene.bundle).encode())) == "the certificate names no identity"
+    assert (
+        refused(lambda: attestation_file(json.dumps(scene.bundle).encode())) == "the certificate contains no identity"
+    )
     scene.again(Leaf(issuers=[(_BARE, b"\xff")]).issued_by(CI.issuing))
     assert json.loads(attestation_file(json.dumps(scene.bundle).encode()))["issuer"] == "\ufffd"
 

@@ -98,13 +98,16 @@ def test_approvals_and_checkpoints_have_namespaces_of_their_own_by_which_others_
 def test_a_long_namespace_is_not_repeated_in_full() -> None:
     refusal = read_signature(shared_key("ssh-ed25519").sign(MESSAGE, namespace="n" * 1000))
     assert isinstance(refusal, Problem)
-    assert refusal.message == f"the signature was made for '{'n' * 80}', not for '{NAMESPACE}'"
+    assert refusal.message == f"the signature was made for the namespace '{'n' * 80}', not '{NAMESPACE}'"
 
 
 def test_a_namespace_is_shown_safely() -> None:
     refusal = read_signature(shared_key("ssh-ed25519").sign(MESSAGE, namespace="é\0"))
     assert isinstance(refusal, Problem)
-    assert refusal.message == "the signature was made for '\\\\xc3\\\\xa9\\x00', not for 'workpacket-approval@v1'"
+    assert (
+        refusal.message
+        == "the signature was made for the namespace '\\\\xc3\\\\xa9\\x00', not 'workpacket-approval@v1'"
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -31,7 +31,7 @@ def test_the_file_is_one_line_of_json() -> None:
         (('"policy":"5', '"policy":"'), "policy is not a SHA-256 digest"),
         (('"rootCommit":"', '"rootCommit":"x'), "rootCommit is not a commit"),
         (("{", ""), "not JSON at line 1, column 7: Extra data"),
-        (('"v"', '"v":1,"v"'), "the key 'v' appears twice in one object"),
+        (('"v"', '"v":1,"v"'), "key 'v' appears twice in one object"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused(change: tuple[str, str], complaint: str) -> None:

@@ -217,10 +217,10 @@ def test_each_reason_names_what_is_wrong() -> None:
         (judged,) = decide(facts(file, policy=PolicyFiles(data, f"{key.line(ALICE)}\n".encode()))).judged
         told[policy] = [refusal.message for refusal in judged.refusals]
     assert told == {
-        "usual": ["the passkey may be copied to other devices, which the policy does not accept"],
-        "pin": ["the policy requires a PIN or fingerprint, which the token did not check"],
-        "own": [f"the policy on the base does not accept signatures for localhost from {LOCAL}"],
-        "none": [f"the policy on the base does not accept signatures for localhost from {LOCAL}"],
+        "usual": ["the passkey can be copied to other devices, which the policy does not allow"],
+        "pin": ["the policy requires a PIN or fingerprint, which the security key did not verify"],
+        "own": [f"the policy on the base does not accept signatures made for localhost on {LOCAL}"],
+        "none": [f"the policy on the base does not accept signatures made for localhost on {LOCAL}"],
     }
 
 
@@ -241,8 +241,8 @@ def test_a_gate_for_tokens_says_what_the_key_is_instead() -> None:
         (judged,) = decide(facts(file, policy=PolicyFiles(policy, f"{key.line(ALICE)}\n".encode()))).judged
         told[page] = [refusal.message for refusal in judged.refusals]
     assert told == {
-        True: ["the gate requires a key on a FIDO token, but this key may be copied to other devices"],
-        False: ["the gate requires a key on a FIDO token, but this key is a file"],
+        True: ["the gate requires a key on a FIDO security key, but this key can be copied to other devices"],
+        False: ["the gate requires a key on a FIDO security key, but this key is a file"],
     }
 
 
@@ -286,17 +286,17 @@ def test_the_table_says_which_pages_count() -> None:
         ({"rp_ids": ["localhost", "-a.org"]}, "webauthn.rp_ids is not a list of relying parties, such as 'localhost'"),
         ({"rp_ids": ["localhost", "a-.org"]}, "webauthn.rp_ids is not a list of relying parties, such as 'localhost'"),
         ({"rp_ids": ["localhost", "a..org"]}, "webauthn.rp_ids is not a list of relying parties, such as 'localhost'"),
-        ({"rp_ids": ["localhost"] * 2}, "webauthn.rp_ids has the same item twice"),
+        ({"rp_ids": ["localhost"] * 2}, "webauthn.rp_ids contains the same item twice"),
         ({"origins": [LOCAL, "http://example.org"]}, "webauthn.origins is not a list of origins"),
         ({"origins": ["http://127.0.0.1:7363"]}, "webauthn.origins is not a list of origins"),
         ({"origins": ["https://127.0.0.1"]}, "webauthn.origins is not a list of origins"),
         ({"origins": [f"{LOCAL}!"]}, "webauthn.origins is not a list of origins"),
         ({"origins": [f"{LOCAL}/"]}, "webauthn.origins is not a list of origins"),
         ({"origins": ["http://localhost:0"]}, "webauthn.origins is not a list of origins"),
-        ({"origins": ["https://xlocalhost"]}, "webauthn.origins names https://xlocalhost, which does not belong to"),
+        ({"origins": ["https://xlocalhost"]}, "webauthn.origins lists https://xlocalhost, which does not belong to"),
         ({"port": 1023}, "webauthn.port is not a whole number from 1024 to 65535"),
         ({"port": 65536}, "webauthn.port is not a whole number from 1024 to 65535"),
-        ({"port": 7364}, "webauthn.port is 7364, but http://localhost:7364 is not among origins"),
+        ({"port": 7364}, "webauthn.port is 7364, but origins does not list http://localhost:7364"),
         ({"synced": "yes"}, "webauthn.synced is not true or false"),
         ({"pin": 1}, "webauthn.pin is not true or false"),
         ({"pins": True}, "webauthn.pins is unknown"),

@@ -23,9 +23,9 @@ def test_a_number_in_its_shortest_form_is_read(number: int) -> None:
         (b"", "not positive"),
         (b"\x80", "not positive"),
         (b"\xff\x01", "not positive"),
-        (b"\0", "redundant leading zero"),
-        (b"\0\x7f", "redundant leading zero"),
-        (b"\0\0\x80", "redundant leading zero"),
+        (b"\0", "superfluous leading zero"),
+        (b"\0\x7f", "superfluous leading zero"),
+        (b"\0\0\x80", "superfluous leading zero"),
     ],
 )
 def test_every_other_spelling_of_a_number_is_refused(content: bytes, complaint: str) -> None:
@@ -34,19 +34,19 @@ def test_every_other_spelling_of_a_number_is_refused(content: bytes, complaint: 
 
 
 def test_a_length_beyond_the_end_names_what_was_wanted_and_what_is_left() -> None:
-    with pytest.raises(WireFault, match="5 bytes expected at offset 4, but only 2 are left"):
+    with pytest.raises(WireFault, match="expected 5 bytes at offset 4, but only 2 remain"):
         Reader(b"\0\0\0\5ab").string()
 
 
 def test_a_length_of_four_gigabytes_is_only_a_fault() -> None:
-    with pytest.raises(WireFault, match="4294967295 bytes expected"):
+    with pytest.raises(WireFault, match="expected 4294967295 bytes"):
         Reader(b"\xff\xff\xff\xff").string()
 
 
 def test_bytes_after_the_last_field_are_refused() -> None:
     reader = Reader(b"\0\0\0\1ab")
     assert reader.string() == b"a"
-    with pytest.raises(WireFault, match="1 bytes follow the last field at offset 5"):
+    with pytest.raises(WireFault, match="1 unexpected bytes follow the last field at offset 5"):
         reader.end()
 
 

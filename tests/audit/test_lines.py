@@ -39,7 +39,7 @@ def test_a_squash_keeps_the_trailers_and_a_line_is_traced_by_them(audited: Audit
     ]
     said = audited.done("trace", "src/ciao.py:1").out
     assert "WP-1-Nothing-v1  (by trailer), which has no log here" in said
-    assert "assistants  Codex:gpt-5-4 (the commit says so)" in said
+    assert "assistants  Codex:gpt-5-4 (according to the commit)" in said
 
 
 def test_what_nothing_says_is_undeclared(audited: Audited) -> None:

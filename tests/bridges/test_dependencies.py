@@ -72,7 +72,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 def test_nothing_changed_is_said(place: Place) -> None:
     status, said = place("audit", "deps")
-    assert (status, said.splitlines()[0]) == (0, f"no dependency changed since commit {place.base[:12]}")
+    assert (status, said.splitlines()[0]) == (0, f"no dependency has changed since commit {place.base[:12]}")
 
 
 @pytest.mark.parametrize("how", ["saved", "staged", "committed"])
@@ -142,7 +142,7 @@ def test_a_file_in_a_folder_that_is_a_link_is_not_followed(place: Place, tmp_pat
     commit(place.root, "nested", **{"api__package.json": manifest(zod="1")})
     (place.root / "api").rename(place.root / "moved")
     (place.root / "api").symlink_to("moved")
-    assert "is behind the symbolic link api" in place("audit", "deps")[1]
+    assert "is behind symbolic link api" in place("audit", "deps")[1]
 
 
 def test_a_lock_file_that_git_was_told_to_forget_is_still_compared(place: Place) -> None:

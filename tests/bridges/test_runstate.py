@@ -120,8 +120,8 @@ def test_a_timeline_that_names_no_run_belongs_to_the_one_of_its_folder() -> None
 @pytest.mark.parametrize(
     ("events", "message"),
     [
-        ((EVENTS[0], EVENTS[2]), "seq: 1 comes before it"),
-        ((EVENTS[0], EVENTS[0]), "seq: 1 comes before it"),
+        ((EVENTS[0], EVENTS[2]), "seq: the previous line has 1"),
+        ((EVENTS[0], EVENTS[0]), "seq: the previous line has 1"),
         (
             ({**EVENTS[0], "timestamp": "now"},),
             "`timestamp` is not a valid RFC 3339 date and time: `now` (is not written YYYY-MM-DDThh:mm:ssZ)",

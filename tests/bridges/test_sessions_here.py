@@ -135,7 +135,7 @@ def test_messages_that_stayed_behind_are_counted_and_never_taken_for_new_ones(
     working(machines[0], messages=11, state={"large": "x" * (LARGEST_INLINE + 1)})
     assert ", 11 messages" in moved(call, machines)
     for session in opened_at(machines[1]):
-        with pytest.raises(RunBlocked, match="3 messages of the session s are on another machine"):
+        with pytest.raises(RunBlocked, match="3 messages of session s are on another machine"):
             session.add("user", "message 1")
         assert [message.seq for message in session.restore().messages] == [4, 5, 6, 7, 8, 9, 10, 11]
         assert session.add("user", "message 12").seq == 12

@@ -53,7 +53,7 @@ def test_the_first_screen_says_what_is_wrong_since_when_and_who_must_act(opened:
     script = "[...document.querySelectorAll('#verdict *')].filter(e => e.getBoundingClientRect().bottom < 900)"
     seen = opened.ask(f"{script}.map(e => e.textContent).join(' ')")
     assert "3 errors" in seen
-    assert "Open run of work that has ended" in seen
+    assert "Run still open although its work has ended" in seen
     assert "since 2026-03-01" in seen
     assert "to act: the orchestrator" in seen
 

@@ -247,7 +247,7 @@ def test_a_touch_approves_what_the_page_has_shown(page: Page, ready: Town, tmp_p
         assert page.ask("document.querySelectorAll('img, iframe').length") == 0
         told = press(page, "yes")
         status, said = command.ended()
-    assert (status, told) == (0, f"Approved: {NAME} at the gate activation. You may close this page.")
+    assert (status, told) == (0, f"Approved: {NAME} at the gate activation. You can close this page.")
     assert f"{ANN} approved {NAME} at the gate activation" in said
     assert page.requests == [command.address, f"{ready.origin}/answer"]
     assert page.complaints == []
@@ -302,7 +302,7 @@ def test_the_page_is_shown_once_and_takes_one_answer(page: Page, ready: Town) ->
 def test_declined_is_written_nowhere(page: Page, ready: Town) -> None:
     with ready.asking("approve", NAME, "--browser") as command:
         page.open(command.address)
-        assert press(page, "no") == "it was declined on the page; nothing was signed"
+        assert press(page, "no") == "it was declined on the page, so nothing was signed"
         status, said = command.ended()
     assert status == 3, said
     assert "approval_not_given" in said
@@ -313,7 +313,7 @@ def test_a_key_that_may_be_copied_is_not_registered(page: Page, town: Town) -> N
     asking = town.asking("key", "init", "--browser", "--principal", ANN)
     with authenticator(page, defaultBackupEligibility=True), asking as command:
         page.open(command.address)
-        assert press(page, "yes") == "the passkey may be copied to other devices, which the policy does not accept"
+        assert press(page, "yes") == "the passkey can be copied to other devices, which the policy does not allow"
         status, said = command.ended()
     assert status != 0
     assert "passkey_synced" in said

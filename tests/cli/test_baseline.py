@@ -41,7 +41,7 @@ def commit(commands: Commands, message: str) -> None:
 def test_after_one_command_the_check_passes_and_says_what_it_leaves_out(legacy: Commands) -> None:
     shown = legacy("check")
     assert shown.status == 0
-    assert f"{len(entries(legacy))} known findings in {BASELINE} left out; --no-baseline shows them" in shown.out
+    assert f"{len(entries(legacy))} known findings in {BASELINE} not shown; use --no-baseline to show them" in shown.out
 
 
 def test_a_new_finding_is_reported_and_the_known_ones_are_not(legacy: Commands) -> None:
@@ -158,7 +158,7 @@ def test_only_what_a_revision_did_not_have_is_reported(commands: Commands) -> No
     commands.write(STUB_PATH, OLD.replace("- STUB_STATUS: STUB (NOT READY FOR DEV)", "- STUB_STATUS: SOMETHING"))
     shown = commands("check", "--new-since", "HEAD")
     assert (shown.status, "STUB_STATUS" in shown.out, "date_only" in shown.out) == (1, True, False)
-    assert "left out because HEAD had them" in shown.out
+    assert "not shown because HEAD already had them" in shown.out
     assert commands("check", STUB_PATH, "--new-since", "HEAD").status == 1
     commands.write(STUB_PATH, OLD)
     assert commands("check", "--new-since", "HEAD").status == 0

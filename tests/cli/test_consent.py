@@ -139,7 +139,7 @@ def test_a_no_is_shown_with_who_said_it_and_can_be_taken_back(place: Place, dele
     (question,) = asked(place, "clean")
     assert question["denied_by"] == place.json("runtime", "runs", "show", "clean")["data"]["events"][0]["actor"]
     assert f"denied by  {question['denied_by']}" in shown.stdout
-    assert f"q1 --yes --confirm {question['digest']}, to take back the no" in shown.stdout
+    assert f"q1 --yes --confirm {question['digest']}, to withdraw the no" in shown.stdout
     assert place("resume", "clean", "q1", "--no").returncode == 2
     assert place("resume", "clean", "q1", "--yes", "--confirm", question["digest"]).returncode == 0
     assert deleting("/old").stdout == "/old\n"
@@ -190,7 +190,7 @@ def test_what_a_program_asks_is_stored_without_its_secrets(place: Place) -> None
         (["--confirm", "0" * 64], "--confirm requires an answer"),
         (["--yes", "--no"], "cannot be used together"),
         (["--yes", "--retry"], "cannot be used together"),
-        (["q9", "--no"], "'q9' is not an open question of clean@00000001; the open ones are: q1"),
+        (["q9", "--no"], "'q9' is not an open question of clean@00000001; the open questions are: q1"),
         (["q1", "q2", "--no"], "expected one run and at most one of its questions"),
         (["--mark-done"], "no open question of clean@00000001 can be answered with --mark-done; q1 by --yes, --no"),
     ],

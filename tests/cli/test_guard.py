@@ -316,7 +316,7 @@ def test_the_hooks_of_an_agent_are_added_once_and_removed_again(tmp_path: Path) 
     assert "2 hooks added" in repository.type("init", "--agent", "claude")
     once = settings.read_bytes()
     assert json.loads(once)["hooks"]["PreToolUse"][1]["matcher"] == "Write|Edit|MultiEdit|NotebookEdit"
-    assert "already as requested" in repository.type("init", "--agent", "claude")
+    assert "already has the requested content" in repository.type("init", "--agent", "claude")
     assert settings.read_bytes() == once
     assert "were removed" in repository.type("init", "--agent", "claude", "--remove")
     assert json.loads(settings.read_bytes()) == json.loads(own)

@@ -109,7 +109,7 @@ def test_what_git_does_is_left_to_git(commands: Commands, word: str) -> None:
     "words", [["status"], ["next"], ["list"], ["board", "show"], ["why", "X"], ["check"], ["audit"]]
 )
 def test_a_repository_that_is_not_governed_hears_of_init(commands: Commands, words: list[str]) -> None:
-    assert "to begin: workpacket init" in commands(*words).err
+    assert "to start: workpacket init" in commands(*words).err
     (commands.root / "below").mkdir()
     commands.write(STUB_PATH, STUB)
     assert "workpacket init" not in commands(*words).err
@@ -159,7 +159,7 @@ def test_the_table_and_the_declaration_say_the_same(typed: str, module: str, sum
         (["check", "--select", "no_such*"], "unknown_code", "no code matches 'no_such*'"),
         (["check", "README.md"], "path_not_found", "README.md does not exist"),
         (["list", "--lane", "NOWHERE"], "invalid_value", "unknown lane 'NOWHERE'"),
-        (["explain"], "missing_argument", "it needs one CODE"),
+        (["explain"], "missing_argument", "expected one CODE"),
         (["explain", "byte_order_marks"], "unknown_code", "did you mean byte_order_mark"),
         (["help", "schema", "nothing"], "invalid_value", "unknown schema: 'nothing'"),
         (["help", "schema", "a", "b"], "unexpected_argument", "expected one schema"),

@@ -257,7 +257,7 @@ def test_a_long_run_is_shown_in_pages(place: Place) -> None:
     place("runtime", "run", "stop", run)
     every = [event["version"] for event in place.json("runtime", "runs", "show", "nightly")["data"]["events"]]
     last = place("runtime", "runs", "show", "nightly", "--lines", "2").stdout
-    assert f"the events before these: workpacket runtime runs show {run[:-2]} --before {every[-2]}\n" in last
+    assert f"earlier events: workpacket runtime runs show {run[:-2]} --before {every[-2]}\n" in last
     assert "run.started" not in last
     before = place.json("runtime", "runs", "show", "nightly", "--before", str(every[-2]))["data"]["events"]
     assert [event["version"] for event in before] == every[:-2]
@@ -358,7 +358,7 @@ def test_the_doctor_finds_a_store_that_git_would_commit(tmp_path: Path, capsys: 
     assert place("runtime", "doctor").returncode == 0
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     found = place("runtime", "doctor")
-    assert (found.returncode, ".workpacket/runs.db is not ignored by git" in found.stdout) == (13, True)
+    assert (found.returncode, "git does not ignore .workpacket/runs.db" in found.stdout) == (13, True)
     (tmp_path / ".gitignore").write_text(".workpacket/\n")
     assert place("runtime", "doctor").returncode == 0
 

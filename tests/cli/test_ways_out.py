@@ -118,7 +118,7 @@ def test_a_busy_run_is_one_type_and_says_who_works_on_it_since_when(place: Place
     host, pid, *_ = this_process().split("/")
     assert held.value.message.startswith(f"process {pid} on {host} has been working on job@1 since 20")
     assert isinstance(held.value, RunBlocked)
-    assert held.value.way_out == "Wait for it, or cancel it: workpacket runtime cancel job@1."
+    assert held.value.way_out == "Wait for the process, or cancel the run: workpacket runtime cancel job@1."
 
 
 def test_an_error_without_a_hint_ends_with_the_usual_remedy_of_its_run() -> None:

@@ -230,7 +230,7 @@ def test_an_amendment_says_what_it_replaces(signed: Signed) -> None:
     rewritten(signed)
     data: dict[str, Json] = {"previous": "e" * 64, "contract": digest_of(governed), "reason": "x"}
     forge(governed, NAME, "amended", data, [signed.approve("amendment")])
-    assert "claims to replace a contract that was not the one in force" in governed("check").out
+    assert "claims to replace a contract that was not the contract in force" in governed("check").out
 
 
 def test_two_amendments_on_two_branches_are_settled_by_a_third(signed: Signed) -> None:

@@ -126,7 +126,7 @@ def test_each_file_that_says_another_is_named() -> None:
         ("contract_changed", "stub.md"),
         ("contract_changed", "packet.md"),
     ]
-    assert {one.message for one in found} == {f"it states the contract {SAID[:12]}, but {A[:12]} was approved"}
+    assert {one.message for one in found} == {f"it states contract {SAID[:12]}, but {A[:12]} was approved"}
     assert all(one.hint.endswith(f"workpacket packet amend {WP}") for one in found)
 
 
@@ -135,7 +135,7 @@ def test_a_file_without_a_contract_is_named_with_the_reason() -> None:
     told.activated(SAID)
     twice = Packet(Source("packet.md", f"{PACKET.source.text}- Why: Perhaps\n"))
     assert messages(told, STUB, twice) == [
-        f"packet.md: the field Why of SCOPE appears twice; the contract {SAID[:12]} was approved"
+        f"packet.md: field Why of SCOPE appears twice; the approved contract is {SAID[:12]}"
     ]
 
 
@@ -160,7 +160,7 @@ def test_two_amendments_beside_each_other_hold_both() -> None:
     assert in_force(told.log) == {B, C}
     assert covered(told.log) == f"{B} and {C}"
     assert messages(told, STUB) == [
-        f"{WP} was amended on two branches, so two contracts are in force: {B[:12]} and {C[:12]}"
+        f"{WP} was amended on two branches, so it has two current contracts: {B[:12]} and {C[:12]}"
     ]
     (found,) = contract_findings(told.log, STUB, None, None)
     assert found.path == setting_events(told.log)[-1].path
@@ -196,7 +196,7 @@ def test_an_amendment_names_what_held() -> None:
     told = Told()
     told.activated(A)
     told.amended(B, SAID)
-    assert messages(told, STUB) == ["it claims to replace a contract that was not the one in force"]
+    assert messages(told, STUB) == ["it claims to replace a contract that was not the current one"]
 
 
 def test_the_first_amendment_of_an_older_packet_names_what_it_likes() -> None:
@@ -253,7 +253,7 @@ def test_a_submission_that_had_not_seen_the_amendment_is_named() -> None:
     submitted = told.submitted([claimed])
     amended = told.amended(A, SAID, [claimed])
     assert messages(told, STUB) == [
-        "submitted uses the contract from before the amendment, which its writer did not know"
+        "submitted uses the contract from before the amendment, which was unknown to its writer"
     ]
     told.move("reopened", "IN_REVIEW IN_PROGRESS", {"reason": "x"}, [submitted, amended])
     assert messages(told, STUB) == []

@@ -197,7 +197,7 @@ def test_an_entry_of_the_paths_that_names_none_is_kept_as_it_is() -> None:
 )
 def test_a_packet_has_each_section_of_its_contract_once(first: str, second: str, heading: str) -> None:
     assert contract(Packet(Source(PACKET_PATH, f"{first}\n"))).packet == WP
-    assert fault(Packet(Source(PACKET_PATH, f"{first}\n\n{second}\n"))) == f"the section {heading} appears twice"
+    assert fault(Packet(Source(PACKET_PATH, f"{first}\n\n{second}\n"))) == f"section {heading} appears twice"
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_a_packet_has_each_section_of_its_contract_once(first: str, second: str,
     ],
 )
 def test_a_stub_has_each_section_of_its_contract_once(section: str, heading: str) -> None:
-    assert fault(Stub(Source("stub.md", f"{section}\n\n{section}\n"))) == f"the section {heading} appears twice"
+    assert fault(Stub(Source("stub.md", f"{section}\n\n{section}\n"))) == f"section {heading} appears twice"
 
 
 def test_a_section_that_says_nothing_of_the_contract_may_be_there_twice() -> None:
@@ -220,7 +220,7 @@ def test_a_section_that_says_nothing_of_the_contract_may_be_there_twice() -> Non
 def test_the_risk_of_an_older_packet_is_a_level() -> None:
     assert contract(packet(more="## RISK_TIER\n- LEVEL: HIGH\n")).risk == "HIGH"
     two = packet(more="## RISK_TIER\n- LEVEL: HIGH\n", metadata="- RISK_TIER: LOW\n")
-    assert fault(two) == "the risk is stated twice, with different values"
+    assert fault(two) == "the risk is given twice, with different values"
 
 
 # --- what cannot be read ---

@@ -143,7 +143,7 @@ def test_every_byte_of_the_refinement_of_a_light_packet_counts() -> None:
 
 def test_a_light_packet_has_one_refinement() -> None:
     twice = "# Read\n\n## SCOPE\n- FORM: light\n\n## REFINEMENT\nOne.\n\n## REFINEMENT\nTwo.\n"
-    assert fault(Packet(Source("p.md", twice))) == "the section REFINEMENT appears twice"
+    assert fault(Packet(Source("p.md", twice))) == "section REFINEMENT appears twice"
 
 
 # --- scope ---

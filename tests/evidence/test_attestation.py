@@ -104,7 +104,7 @@ def test_without_a_pinned_authority_no_attestation_counts(governed: Governed, tm
     file = attested(governed, tmp_path, replayed(governed, tmp_path / "found"))
     found = governed("evidence", "verify", NAME, file)
     assert found.codes == ["replay_attestation_invalid"]
-    assert "no table [evidence.ci]" in found.err
+    assert "no [evidence.ci] table" in found.err
 
 
 @pytest.mark.parametrize(

@@ -174,8 +174,8 @@ def test_a_program_that_is_none_of_the_change_is_no_excuse() -> None:
 
 
 def test_a_command_that_did_not_come_to_an_end() -> None:
-    assert codes(here=side(fault="was ended by the signal 9", a=PASSED)) == ["proof_not_run"]
-    assert said(here=side(fault="was ended by the signal 9")) == f"{RUN} was ended by the signal 9"
+    assert codes(here=side(fault="was terminated by signal 9", a=PASSED)) == ["proof_not_run"]
+    assert said(here=side(fault="was terminated by signal 9")) == f"{RUN} was terminated by signal 9"
 
 
 def test_no_test_executed() -> None:

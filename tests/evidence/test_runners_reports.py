@@ -103,7 +103,7 @@ def test_cargo_does_not_list_more_tests_than_it_counts() -> None:
     text = "test a ... ok\ntest b ... ok\n\ntest result: ok. {} passed; 0 failed; 0 ignored\n"
     assert statuses(read_cargo(text.format(2))) == {"a": "passed", "b": "passed"}
     report = read_cargo(text.format(1))
-    assert (statuses(report), report.obstacles[0].message) == ({}, "it lists more passed tests than it counts")
+    assert (statuses(report), report.obstacles[0].message) == ({}, "it lists more passed tests than its summary counts")
     assert statuses(read_cargo(text.format(1) + "test result: ok. 1 passed; 0 failed\n")) == {
         "a": "passed",
         "b": "passed",

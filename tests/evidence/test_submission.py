@@ -122,7 +122,7 @@ def test_other_conditions_come_before_a_proof_that_takes_long(governed: Governed
     governed.commit("While I am here")
     result = governed("submit", NAME, "--as", "coder")
     assert result.codes == ["outside_scope", "evidence_missing", "evidence_missing"]
-    assert "was not run: other conditions must be met first" in result.err
+    assert "was not run because other conditions must be met first" in result.err
 
 
 @pytest.mark.long

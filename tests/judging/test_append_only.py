@@ -84,7 +84,7 @@ def test_what_lies_here_is_compared_and_not_what_is_committed(past: Past) -> Non
 def test_a_landing_that_was_taken_back_as_a_whole_is_told(past: Past) -> None:
     (told,) = past.found(OLD)
     assert (told.code, told.path, told.severity, bool(told.hint)) == ("landing_reverted", ".GOV", "info", True)
-    assert told.message == (f"the landing {past.landing[:12]} is reverted as a whole, with the events that it added")
+    assert told.message == (f"the merge {past.landing[:12]} is reverted as a whole, with the events that it added")
 
 
 def test_in_a_work_tree_nothing_is_taken_back_yet(past: Past) -> None:
@@ -139,7 +139,7 @@ def test_a_branch_from_before_the_landing_takes_nothing_back(past: Past) -> None
     head = {**OLD, "src/c.py": "c\n"}
     (found,) = past.found(head, upon=past.first, base=past.landing)
     assert (found.code, found.severity) == ("base_not_merged", "error")
-    assert found.message == "the base has 2 files of the log that landed after this branch began"
+    assert found.message == "the base has 2 files of the log that were merged after this branch began"
 
 
 def test_a_branch_that_deletes_what_it_began_with_is_told_so_though_it_lacks_more(past: Past) -> None:

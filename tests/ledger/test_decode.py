@@ -161,20 +161,20 @@ def test_the_name_of_an_event_is_its_digest_and_an_ending(name: str, is_one: boo
         ({"extra": 1}, "/extra: `extra` is not a known field"),
         ({"type": "exploded"}, "/type: `type` must be one of created, adopted"),
         ({"clock": 0}, "/clock: `clock` must be at least 1, not 0"),
-        ({"parents": ["a" * 64, "a" * 64]}, "/parents: must be sorted and without duplicates"),
+        ({"parents": ["a" * 64, "a" * 64]}, "/parents: must be sorted and contain no duplicates"),
         ({"parents": ["b" * 64, "a" * 64]}, "/parents: must be sorted"),
-        ({"attest": ["a" * 64, "a" * 64]}, "/attest: must be sorted and without duplicates"),
+        ({"attest": ["a" * 64, "a" * 64]}, "/attest: must be sorted and contain no duplicates"),
         (
             {"data": data_of("created", dependencies=["WP-2-B-v1", "WP-1-A-v1"])},
-            "/data/dependencies: must be sorted and without duplicates",
+            "/data/dependencies: must be sorted and contain no duplicates",
         ),
         (
             {"type": "reapproved", "data": data_of("reapproved", replaces=["b" * 64, "a" * 64])},
-            "/data/replaces: must be sorted and without duplicates",
+            "/data/replaces: must be sorted and contain no duplicates",
         ),
         (
             {"type": "fork.resolved", "data": data_of("fork.resolved", moves=["b" * 64, "a" * 64])},
-            "/data/moves: must be sorted and without duplicates",
+            "/data/moves: must be sorted and contain no duplicates",
         ),
         ({"data": data_of("created", base="WP-1-Kettle\n")}, "/data/base: `base`"),
         ({"parents": ["A" * 64]}, "/parents/0: item 1 of `parents` is not a valid SHA-256"),
@@ -318,7 +318,7 @@ def test_the_heads_in_a_checkpoint_are_sorted() -> None:
     row: Json = {"packet": PACKET, "heads": ["b" * 64, "a" * 64], "events": 2}
     _, data = rewritten(event(), packet="_checkpoints", type="checkpoint", data=data_of("checkpoint", logs=[row]))
     code, message = reading(data, folder=".GOV/log/_checkpoints")
-    assert (code, message) == ("event_malformed", "/data/logs/0/heads: must be sorted and without duplicates")
+    assert (code, message) == ("event_malformed", "/data/logs/0/heads: must be sorted and contain no duplicates")
 
 
 def test_a_wrong_shape_in_the_program_is_an_error_at_once() -> None:

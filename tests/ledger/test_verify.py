@@ -268,7 +268,7 @@ def test_a_signature_without_its_checkpoint_is_named() -> None:
     for known, paths in ((logs, [own, other]), ({}, [other])):
         (found,) = signatures_without_event(known, paths)
         assert (found.code, found.path) == ("log_checkpoint_missing", other)
-        assert found.message == "the log has no checkpoint of this name"
+        assert found.message == "the log has no checkpoint with this name"
 
 
 def test_a_fault_is_named_at_the_signature_or_at_the_event_that_lacks_one() -> None:

@@ -91,7 +91,7 @@ def test_a_section_that_the_board_lacks_is_offered_and_then_added_alone(governed
     before = governed.read(BOARD)
     refused = governed(*PASS)
     assert refused.status != 0
-    assert "the board has no section 'Quality Assurance'" in refused.err
+    assert "the board has no 'Quality Assurance' section" in refused.err
     assert "workpacket board sync" in refused.err
     governed.done("board", "sync")
     assert governed.read(BOARD) == before.replace("## Done\n", "## Quality Assurance\n\n## Done\n")
@@ -102,7 +102,7 @@ def test_advance_is_for_added_lanes_and_comes_only_where_the_way_leads(governed:
     submitted(governed)
     refused = governed("packet", "advance", NAME)
     assert refused.codes == ["wrong_lane"]
-    assert "advance applies in QA" in refused.err
+    assert "advance applies only in QA" in refused.err
     assert refused.next == f"workpacket verdict {NAME} PASS --report FILE"
     governed.done(*PASS)
     assert governed.refused("packet", "advance", NAME, "--to", "VALIDATED") == ["advance_elsewhere"]
@@ -156,7 +156,7 @@ def test_a_shortcut_around_an_added_lane_is_refused_by_the_policy_of_the_base(ho
     forge(governed, NAME, *LEFT_OUT[how])
     checked = governed("check", "--base", "main").out
     assert "move_illegal" in checked
-    assert how != "the verdict leads past the lane" or "not a transition: it leaves out QA" in checked
+    assert how != "the verdict leads past the lane" or "not a valid transition: it leaves out QA" in checked
 
 
 def test_a_policy_that_comes_with_the_change_takes_no_lane_away(governed: Governed) -> None:

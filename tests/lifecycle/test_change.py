@@ -217,7 +217,7 @@ def test_a_merge_that_never_was_is_seen(governed: Governed) -> None:
     found = governed.json("check", "--base", "main", "--uncommitted")["findings"]
     # The work that the verdict is about is not there, which coverage warns of.
     found = [one for one in found if one["severity"] == "error"]
-    assert [(one["code"], "nor an equivalent change is part of this history" in one["message"]) for one in found] == [
+    assert [(one["code"], "nor an equivalent change is in this history" in one["message"]) for one in found] == [
         ("move_without_gate", True)
     ]
     # With the work itself on the branch, the same event is one that nothing stands against.

@@ -188,7 +188,7 @@ def test_an_older_git_is_told_and_nothing_passes(governed: Governed, tmp_path: P
     head = governed.git("rev-parse", "HEAD")
     with (
         trial_merges(find_repository(governed.root)) as trials,
-        pytest.raises(WorkpacketError, match="unknown whether the landed work is the judged work") as told,
+        pytest.raises(WorkpacketError, match="unknown whether the merged work is the judged work") as told,
     ):
         trials.merge(head, head)
     assert told.value.code == "tool_missing"
@@ -317,7 +317,7 @@ def test_a_light_standing_packet_has_the_contract_of_the_full_one(governed: Gove
     text = governed.read(DEPS_PACKET)
     assert text.startswith("# Keep the dependencies up to date\n")
     assert "  - Standing until 2026-03-20: deps" in text
-    assert "- Only manifests and lock files of dependencies change." in text
+    assert "- Only manifests and lock files change." in text
 
 
 def test_a_light_standing_packet_needs_an_approval_whatever_the_policy_says_of_others(governed: Governed) -> None:

@@ -117,7 +117,7 @@ def forged() -> Tale:
     return told
 
 
-ILLEGAL = ("move_illegal", "merged", "merged leads from READY_FOR_DEV to VALIDATED, which is not a transition")
+ILLEGAL = ("move_illegal", "merged", "merged leads from READY_FOR_DEV to VALIDATED, which is not a valid transition")
 
 
 def test_only_what_the_change_brings_is_judged() -> None:
@@ -125,7 +125,7 @@ def test_only_what_the_change_brings_is_judged() -> None:
     assert objections(told) == [ILLEGAL]
     assert objections(told, told.events) == []
     told.add("reopened", lane_from="VALIDATED")
-    again = "reopened leads from VALIDATED to IN_PROGRESS, which is not a transition"
+    again = "reopened leads from VALIDATED to IN_PROGRESS, which is not a valid transition"
     assert objections(told, told.events[:3]) == [("move_illegal", "reopened", again)]
     told = tale("created")
     told.add("noted")
@@ -224,22 +224,24 @@ def move(kind: str, lane_from: str | None, lane_to: str, lanes: LaneTable = ADDE
         ("verdict.given", "IN_REVIEW", "ABANDONED", ""),
         ("claimed", "FAIL", "IN_REVIEW", ""),
         ("merged", "IN_REVIEW", "VALIDATED", ""),
-        ("reopened", "QA", "ELSEWHERE", ": the policy of the base does not define the lane ELSEWHERE"),
-        ("reopened", "NOWHERE", "ELSEWHERE", ": the policy of the base does not define the lane NOWHERE"),
+        ("reopened", "QA", "ELSEWHERE", ": the policy on the base does not define lane ELSEWHERE"),
+        ("reopened", "NOWHERE", "ELSEWHERE", ": the policy on the base does not define lane NOWHERE"),
     ],
 )
 def test_a_move_without_a_row_says_what_it_skips(kind: str, lane_from: str, lane_to: str, why: str) -> None:
-    said = f"{kind} leads from {lane_from} to {lane_to}, which is not a transition{why}"
+    said = f"{kind} leads from {lane_from} to {lane_to}, which is not a valid transition{why}"
     assert move(kind, lane_from, lane_to) == [said]
 
 
 def test_a_packet_begins_as_a_stub() -> None:
-    assert move("created", None, "IN_REVIEW") == ["created leads from None to IN_REVIEW, which is not a transition"]
+    assert move("created", None, "IN_REVIEW") == [
+        "created leads from None to IN_REVIEW, which is not a valid transition"
+    ]
 
 
 def test_added_lanes_are_those_of_the_base() -> None:
     assert move("verdict.given", "IN_REVIEW", "QA") == []
-    unknown = "which is not a transition: the policy of the base does not define the lane QA"
+    unknown = "which is not a valid transition: the policy on the base does not define lane QA"
     assert move("verdict.given", "IN_REVIEW", "QA", BUILT_IN) == [
         f"verdict.given leads from IN_REVIEW to QA, {unknown}"
     ]
@@ -251,7 +253,7 @@ def test_a_blocked_packet_comes_back_to_where_it_was_blocked() -> None:
     told = tale("created", "activated", "claimed", "blocked")
     told.add("unblocked", lane_to="IN_REVIEW")
     assert objections(told) == [
-        ("move_illegal", "unblocked", "unblocked leads from BLOCKED to IN_REVIEW, which is not a transition")
+        ("move_illegal", "unblocked", "unblocked leads from BLOCKED to IN_REVIEW, which is not a valid transition")
     ]
 
 
@@ -286,7 +288,7 @@ def settled(*attest: str, **said: Any) -> list[tuple[str, str, str]]:
 
 
 def test_a_settlement_drops_a_signed_verdict_only_through_its_gate() -> None:
-    message = "fork.resolved drops the signed verdict the FAIL without the gate resolve"
+    message = "fork.resolved drops the signed verdict the FAIL without using gate resolve"
     assert settled() == [("move_without_gate", "fork.resolved", message)]
     assert settled(A) == []
 
@@ -378,10 +380,10 @@ def ungated(message: str, kind: str) -> list[tuple[str, str, str]]:
 
 def test_an_activation_names_the_refinement_that_is_here_and_a_contract() -> None:
     here = Judging(activation(), files={"r.md": B})
-    assert here.objections() == ungated("r.md is not the refinement that was approved", "activated")
+    assert here.objections() == ungated("r.md is not the approved refinement", "activated")
     told = activation()
     told.events[-1] = without(told.events[-1], "contract")
-    assert objections(told) == ungated("the activation names no contract", "activated")
+    assert objections(told) == ungated("the activation refers to no contract", "activated")
 
 
 def without(event: LogEvent, key: str) -> LogEvent:
@@ -404,7 +406,7 @@ def test_every_point_of_the_refinement_is_passed_or_waived() -> None:
 
 
 def test_the_form_of_an_activation_is_that_of_the_document() -> None:
-    other = ungated("the activation names a different form from the document of the packet", "activated")
+    other = ungated("the activation gives a different form than the packet's document", "activated")
     light = activation(form="light")
     assert objections(light) == other
     assert objections(activation(), light=True) == other
@@ -448,7 +450,9 @@ def test_a_packet_is_renamed_before_it_lands_and_not_after() -> None:
     told = tale("created")
     told.add("superseded", lane_from="STUB", by=NEXT, reason="x", renamed=BEFORE_LANDING)
     assert objections(told) == []
-    assert objections(told, told.events[:1]) == ungated("it renames a packet that has landed", "superseded")
+    assert objections(told, told.events[:1]) == ungated(
+        "it renames a packet that has already been merged", "superseded"
+    )
     assert objections(told, told.events) == []
 
 
@@ -459,7 +463,7 @@ def test_what_is_called_merged_is_here() -> None:
         asked.append(event.type)
         return False
 
-    message = f"neither {COMMIT[:12]} nor an equivalent change is part of this history"
+    message = f"neither {COMMIT[:12]} nor an equivalent change is in this history"
     assert objections(tale(*WHOLE), contained=contained) == ungated(message, "merged")
     assert asked == ["merged"]
 
@@ -516,7 +520,7 @@ def test_a_reason_is_enough_for_a_light_packet() -> None:
 
 
 def test_the_report_is_the_one_of_this_verdict_or_of_a_later_one() -> None:
-    other = ungated("the report report.md is not the one submitted with the verdict", "verdict.given")
+    other = ungated("report report.md is not the one submitted with the verdict", "verdict.given")
     assert Judging(verdict(), files={"r.md": A, "report.md": C}).objections() == other
     assert Judging(verdict(), files={"r.md": A}).objections() == other
     later = (Report("report.md", C, "2026-01-02T00:00:00Z"),)
@@ -537,7 +541,7 @@ def test_a_pass_waits_for_the_replay_that_the_policy_requires() -> None:
 # --- runs ---
 
 
-RUNNING = "the run run-1 is still working on WP-1-Kettle-v1 when {} was written"
+RUNNING = "run run-1 is still working on WP-1-Kettle-v1 when {} was written"
 
 
 def test_no_verdict_and_no_merge_while_a_run_is_active() -> None:
@@ -617,7 +621,7 @@ def test_a_verdict_is_by_another_person_than_the_work_before_it() -> None:
         log = join_events(PACKET, [created, claimed, signed(event, KEYS[writer.id])])
         return written(log, (created, claimed))
 
-    why = "the verdict is not by a different person: "
+    why = "the verdict was not given by a different person: "
     ((code, kind, message),) = judged(VICTOR)
     assert (code, kind, message.startswith(why)) == ("move_without_gate", "verdict.given", True)
     assert judged(VICTOR, seen=False) == []

@@ -49,20 +49,20 @@ def test_a_settlement_names_the_latest_moves_and_leads_to_a_lane_of_theirs() -> 
 def test_without_a_fork_there_is_nothing_to_settle() -> None:
     fork = Fork()
     alone = fork.settled(fork.ann, moves=(fork.ann, fork.ready), lane_to="VALIDATED", holder="eve")
-    assert fork.faults(alone) == ["there is no fork to settle"]
+    assert fork.faults(alone) == ["there is no fork to resolve"]
 
 
 def test_a_settlement_names_all_of_the_latest_moves_and_no_others() -> None:
     for named in (("ann", "ready"), ("ann", "bob", "ready")):
         fork = Fork()
         event = fork.settled(fork.ann, fork.bob, moves=tuple(getattr(fork, name) for name in named))
-        assert fork.faults(event) == ["it must name exactly the latest moves"]
+        assert fork.faults(event) == ["it must list exactly the latest moves"]
 
 
 def test_a_settlement_does_not_lead_to_a_lane_that_is_on_no_branch() -> None:
     fork = Fork()
     event = fork.settled(fork.ann, fork.bob, lane_to="VALIDATED")
-    assert fork.faults(event) == ["none of the moves that it settles leads to VALIDATED"]
+    assert fork.faults(event) == ["none of the moves that it resolves leads to VALIDATED"]
 
 
 def test_the_holder_of_a_settlement_held_the_packet_on_a_branch_that_it_has_seen() -> None:
@@ -98,20 +98,20 @@ def test_a_packet_that_stays_blocked_comes_back_to_where_it_was_blocked() -> Non
     for said in SAID:
         assert fork.faults(fork.settled(one, other, lane_to="BLOCKED", **said)) == []
     event = fork.settled(one, other, lane_to="BLOCKED", came_from="IN_REVIEW")
-    assert fork.faults(event) == ["the packet was blocked in IN_PROGRESS, but the settlement says IN_REVIEW"]
+    assert fork.faults(event) == ["the packet was blocked in IN_PROGRESS, but the resolution says IN_REVIEW"]
 
 
 def test_blocks_in_two_lanes_leave_no_answer() -> None:
     fork, one, other = blocked("IN_PROGRESS", "IN_REVIEW")
     for said in SAID:
         event = fork.settled(one, other, lane_to="BLOCKED", **said)
-        assert fork.faults(event) == ["the moves that it settles were blocked in different lanes"]
+        assert fork.faults(event) == ["the packet was blocked in different lanes before the moves that it resolves"]
 
 
 def test_a_packet_that_is_not_blocked_comes_back_from_nowhere() -> None:
     fork = Fork()
     event = fork.settled(fork.ann, fork.bob, came_from="IN_REVIEW")
-    assert fork.faults(event) == ["it says that the packet was blocked in IN_REVIEW, but leads to IN_PROGRESS"]
+    assert fork.faults(event) == ["it says that the packet was blocked in IN_REVIEW, but it leads to IN_PROGRESS"]
 
 
 # --- moves of the base ---
@@ -180,7 +180,7 @@ def test_two_successors_leave_no_answer() -> None:
     fork = Fork()
     one, other = (fork.story.add("superseded", after=(fork.ready,), by=f"WP-1-Kettle-v{number}") for number in (2, 3))
     assert fork.faults(fork.settled(one, other, lane_to="SUPERSEDED")) == [
-        "the moves that it settles name different replacements of the packet"
+        "the moves that it resolves specify different replacements for the packet"
     ]
     third = fork.story.add("superseded", after=(fork.ready,), by="WP-1-Kettle-v2", reason="the same one")
     assert fork.faults(fork.settled(one, third, fork.ann, lane_to="SUPERSEDED")) == []

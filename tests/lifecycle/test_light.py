@@ -143,7 +143,7 @@ def test_a_branch_without_a_packet_needs_an_id(governed: Governed, command: str)
     begun(governed)
     refused = governed(*command.split())
     assert refused.status == 2
-    assert "give a WP_ID: the branch main does not belong to a packet (missing_argument)" in refused.err
+    assert "give a WP_ID: branch main does not belong to a packet (missing_argument)" in refused.err
 
 
 def test_where_the_policy_says_so_commands_commit_what_they_wrote(governed: Governed) -> None:
@@ -397,3 +397,12 @@ def test_a_packet_is_light_whatever_its_line_ends_are(end: str) -> None:
     text = end.join(["# Greet the user", "", "## SCOPE", "- FORM: light", "- Why: It is polite.", ""])
     assert is_light(Source.from_bytes(DOCUMENT, text.encode()))
     assert not is_light(Source.from_bytes(DOCUMENT, text.replace("light", "lighter").encode()))
+
+
+def test_search_tells_the_lane_and_what_events_say(governed: Governed) -> None:
+    governed.done("init", "--commit")
+    governed.done("new", "Greet the user", "--scope", "src/")
+    found = governed.done("search", "created", "greet").out
+    assert f"{NAME}  STUB  Greet the user\n" in found
+    assert "log: 2026-03-01 created by " in found
+    assert governed.done("search", "lane_to").out.startswith("0 packets\n")

@@ -346,9 +346,7 @@ def test_a_base_that_was_rolled_back_has_no_signers(vouched: Vouched) -> None:
     governed.write("README.md", "another history\n")
     governed.commit("another history")
     assert vouched.codes() == ["log_checkpoint_signer"]
-    assert re.search(
-        r"no trusted signers: the base \w+ does not contain .* and has a different policy", messages(vouched)
-    )
+    assert re.search(r"no trusted signers: base \w+ has a different policy and does not contain ", messages(vouched))
 
 
 def test_a_base_without_a_policy_has_no_signers(vouched: Vouched) -> None:

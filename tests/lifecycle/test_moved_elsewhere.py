@@ -151,7 +151,7 @@ def test_fetching_shows_what_others_have_claimed(governed: Governed, hub: Path, 
     _claim_of_bob(hub, tmp_path, "2026-03-09T00:00:00Z")
     assert "bob" not in governed.done(command).out
     shown = governed.done(command, "--fetch").out
-    assert f"claimed in other clones: 1 packet: {NAME} (bob, until 2026-03-09T00:00:00Z)" in shown
+    assert f"Claimed in other clones: 1 packet: {NAME} (bob, until 2026-03-09T00:00:00Z)" in shown
     assert f"claim {NAME}" not in shown
     # What was fetched stays known.
     assert "bob" in governed.done(command).out
@@ -191,9 +191,11 @@ def test_without_an_answer_of_the_remote_what_is_known_is_shown_and_said_to_be_o
     said = governed("next", "--fetch")
     assert said.status == 0
     assert NAME in said.out
-    assert re.search(r"note: origin was not fetched \(.+\); branches and claims are those of the last fetch", said.err)
+    assert re.search(
+        r"note: origin was not fetched \(.+\); branches and claims are shown as of the last fetch", said.err
+    )
 
 
 def test_without_a_remote_there_is_nothing_to_fetch(governed: Governed) -> None:
     governed.begin()
-    assert "note: there is no remote to fetch" in governed("status", "--fetch").err
+    assert "note: there is no remote to fetch from" in governed("status", "--fetch").err

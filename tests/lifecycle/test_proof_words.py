@@ -36,15 +36,15 @@ def test_a_form_for_a_shell_is_refused_by_its_name(command: str, mark: str) -> N
         assert refused.value.code == "proof_not_run"
     else:
         assert refused.value.code == "proof_needs_shell"
-        assert ("a line feed" if mark == "newline" else f"`{mark}`") in refused.value.message
-        assert refused.value.hint.startswith("to use a shell, name it: sh -c ")
+        assert ("a newline" if mark == "newline" else f"`{mark}`") in refused.value.message
+        assert refused.value.hint.startswith("to use a shell, specify it: sh -c ")
 
 
 @pytest.mark.parametrize(("command", "mark"), [row for row in REFUSED if row[1] not in UNREADABLE])
 def test_what_the_error_proposes_is_taken_and_says_the_same(command: str, mark: str) -> None:
     with pytest.raises(WorkpacketError) as refused:
         proof_words(command)
-    proposed = refused.value.hint.removeprefix("to use a shell, name it: ").removesuffix(
+    proposed = refused.value.hint.removeprefix("to use a shell, specify it: ").removesuffix(
         "; to use the character itself, quote it"
     )
     assert proof_words(proposed) == ["sh", "-c", command.strip()]

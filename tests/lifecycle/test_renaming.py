@@ -88,7 +88,7 @@ def test_the_log_of_the_old_id_keeps_what_was_renamed(taken: Governed) -> None:
     assert created["data"]["source"] == {"kind": "packet", "name": OLD}
     taken.git("merge", "--quiet", "--no-edit", "main")
     history = taken.done("log", "show", OLD).out
-    assert history.count("; belongs to another packet, which was renamed") == len(before) + 1
+    assert history.count("; belongs to a different packet that was renamed") == len(before) + 1
     assert taken.state(OLD).history[0].actor.id == "ann"
 
 
@@ -142,7 +142,7 @@ def test_the_new_id_is_one_that_nobody_has(taken: Governed, new: str, code: str)
 def test_packets_that_depend_on_the_old_id_are_named(taken: Governed) -> None:
     taken.done("new", "Sing", "--depends", OLD, "--as", "bob")
     told = taken.done("packet", "rename", OLD, NEW, "--as", "bob").out
-    assert f"WP-1-Sing-v1 depends on {OLD}: if it means this packet, edit .GOV/task_packets/WP-1-Sing-v1.md" in told
+    assert f"WP-1-Sing-v1 depends on {OLD}: if this packet is meant, edit .GOV/task_packets/WP-1-Sing-v1.md" in told
 
 
 def test_an_approval_of_the_old_id_does_not_count_for_the_new_one(signed: Signed) -> None:

@@ -102,7 +102,7 @@ def test_ci_judges_it_from_the_log_alone(governed: Governed) -> None:
     })  # fmt: skip
     messages = [f["message"] for f in governed.json("check", "--base", "main")["findings"]
                 if f["code"] == "move_without_gate"]  # fmt: skip
-    assert any(f"the run {RUN} is still working on {NAME}" in message for message in messages)
+    assert any(f"run {RUN} is still working on {NAME}" in message for message in messages)
 
 
 def test_a_verdict_after_the_run_ended_is_a_change_that_holds(governed: Governed) -> None:
@@ -214,7 +214,7 @@ def test_whoever_passes_a_packet_on_is_told_of_its_runs(governed: Governed, word
     in_progress(governed)
     start(governed)
     said = governed.done(*words, "--as", "coder", "--reason", "ill")
-    assert f"the run {RUN} is unfinished: the next holder can resume it" in said.out
+    assert f"run {RUN} is unfinished: the next holder can resume it" in said.out
     assert runs(governed) == [(RUN, "")]
 
 
@@ -224,8 +224,8 @@ def test_a_program_is_told_of_runs_and_roles_too(governed: Governed) -> None:
     governed.done("runtime", "progress", "claimed", NAME, "backend", "--team", "build", "--instance", "one")
     told = governed.json("packet", "release", NAME, "--as", "coder", "--reason", "ill")["data"]["notes"]
     assert [note.partition(":")[0] for note in told] == [
-        f"the run {RUN} is unfinished",
-        f"the role in docs/progress/{NAME}-backend.md is still open; when its writer is done, run",
+        f"run {RUN} is unfinished",
+        f"the role in docs/progress/{NAME}-backend.md is still open; when its writer has finished, run",
     ]
 
 
@@ -420,7 +420,7 @@ def test_killed_after_the_run_ended_the_verdict_waits_until_it_is_settled(
     in_review(governed)
     assert governed(*VERDICT).codes == ["run_unfinished"]
     assert doubts(governed) == [
-        f"{RUN} is completed, but its link in the log of {NAME} is open: workpacket runtime runs settle"
+        f"{RUN} is completed, but the link to it in the log of {NAME} is still open: workpacket runtime runs settle"
     ]
     assert settled(governed) == [("late", RUN)]
     assert runs(governed) == [(RUN, "completed")]
@@ -540,12 +540,12 @@ def test_a_run_of_a_lost_machine_is_given_up_by_a_person_with_a_reason(governed:
     start(governed)
     in_review(governed)
     here = governed("runtime", "runs", "unlink", RUN, "--reason", "x")
-    assert (here.status, "it can be resumed or cancelled (run_not_lost)" in here.err) == (3, True)
+    assert (here.status, "the run can be resumed or cancelled (run_not_lost)" in here.err) == (3, True)
     lose(governed)
     assert governed(*VERDICT).codes == ["run_unfinished"]
     assert doubts(governed) == [
         (
-            f"{RUN} is linked to {NAME} in its log, but its store is not here: "
+            f"{RUN} is linked to {NAME} in the packet's log, but the store of the run is not here: "
             f"workpacket runtime runs unlink {RUN} --reason TEXT"
         )
     ]
@@ -602,7 +602,7 @@ def test_a_run_whose_packet_is_over_is_named_and_not_gone_on_with(
     governed.done(*words)
     (work,) = governed.json("resume", "--yes")["data"]["unfinished"]
     stops = {stop["code"]: stop["command"] for stop in work["blocked_by"]}
-    assert stops["packet_not_active"] == f"{choice}; or end the run: workpacket runtime cancel {RUN}"
+    assert stops["packet_not_active"] == f"{choice}; or cancel the run: workpacket runtime cancel {RUN}"
     for way in (("resume", RUN), ("resume", RUN, "--yes"), ("runtime", "run", "start", "translate", "--packet", NAME)):
         assert governed(*way).status == 3
     governed.done("runtime", "cancel", RUN)
@@ -628,7 +628,7 @@ def test_the_open_roles_of_a_packet_are_named_and_left_to_their_writers(
     before = governed.read(path)
     said = governed.done(*words)
     assert (
-        f"the role in {path} is still open; when its writer is done, run: workpacket runtime progress close {NAME}"
+        f"the role in {path} is still open; when its writer has finished, run: workpacket runtime progress close {NAME}"
         in said.out
     )
     assert governed.read(path) == before

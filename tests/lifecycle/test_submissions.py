@@ -15,7 +15,7 @@ COMMIT = "c" * 40
 ONE, TWO = "It greets.", "It ends with a  line feed."
 WORK = SubmittedWork((ONE, TWO), ("`src/`",), ("src/a.py",), same=frozenset({COMMIT}))
 STOPPED = "its command was stopped"
-UNSHOWN = "is marked as met, but neither a command nor a place proves it"
+UNSHOWN = "is marked as met, but no command or location proves it"
 MET: dict[str, Any] = {"result": "met", "command": "true", "exit_code": 0}
 
 
@@ -38,8 +38,8 @@ def test_every_criterion_with_a_command_that_succeeded_or_a_place_is_proved() ->
     ("row", "said"),
     [
         ({"result": "not_met", "command": "true", "exit_code": 0}, "was not met"),
-        ({"result": "met", "command": "false", "exit_code": 1}, "was not met: its command ended with 1"),
-        ({"result": "met", "command": "true"}, "was not met: its command ended with no exit code"),
+        ({"result": "met", "command": "false", "exit_code": 1}, "was not met: its command exited with 1"),
+        ({"result": "met", "command": "true"}, "was not met: its command exited with no exit code"),
         ({"result": "met", "command": "true", "exit_code": 0, "limit": "time"}, f"was not met: {STOPPED}"),
         ({"result": "met"}, UNSHOWN),
         ({"result": "met", "proof": []}, UNSHOWN),
@@ -117,7 +117,7 @@ def test_what_was_submitted_under_another_contract_is_not_compared_with_this_one
 def test_an_event_that_misdescribes_its_commit_is_refused() -> None:
     rows = [{"criterion": each, **MET} for each in (ONE, TWO)]
     ((code, message),) = faults(*rows, work=replace(WORK, misdescribed=True))
-    assert (code, message) == ("changes_unknown", "the event does not describe the work in the commit cccccccccccc")
+    assert (code, message) == ("changes_unknown", "the event does not describe the work in commit cccccccccccc")
 
 
 RUN = Demand(ONE, "pytest -q", ("test_it",), (), None)
@@ -136,7 +136,7 @@ def demanded(demand: Demand | None, *rows: dict[str, Any]) -> list[tuple[str, st
     return [(code, said.removeprefix(f"{ONE!r} ")) for code, said in found if said.startswith(repr(ONE))]
 
 
-NO_PROOF = ("proof_undeclared", "is not proved: the contract names no proof")
+NO_PROOF = ("proof_undeclared", "is not proved: the contract specifies no proof")
 
 
 @pytest.mark.parametrize(
@@ -153,19 +153,19 @@ NO_PROOF = ("proof_undeclared", "is not proved: the contract names no proof")
             RUN,
             [PROVED | {"command": "true", "exit_code": 1}],
             [
-                ("evidence_missing", "was not met: its command ended with 1"),
+                ("evidence_missing", "was not met: its command exited with 1"),
                 ("proof_other_command", "is not proved: the contract demands pytest -q"),
             ],
         ),
         (RUN, [], [("evidence_missing", "has no evidence")]),
-        # Nobody can prove a criterion for which the contract names no proof: that is the fault, not missing evidence.
+        # Nobody can prove a criterion without a proof in the contract: that is the fault, not missing evidence.
         (None, [], [NO_PROOF]),
         (None, [{"criterion": ONE, **MET}], [NO_PROOF]),
         (replace(RUN, command=""), [], [NO_PROOF]),
         (
             replace(RUN, command=""),
             [{"criterion": ONE, **MET, "exit_code": 1}],
-            [("evidence_missing", "was not met: its command ended with 1"), NO_PROOF],
+            [("evidence_missing", "was not met: its command exited with 1"), NO_PROOF],
         ),
         # A person who looked at what is exempt has neither a command nor a place to name.
         (EXEMPT, [{"criterion": ONE, "result": "met", "exempt": "prose"}], []),

@@ -39,14 +39,14 @@ def faults(
 
 
 def no_commit_has(data: bytes) -> str:
-    return f"no commit has {PATH} with the bytes {digest(data)[:12]} that the event names as the new version"
+    return f"no commit contains {PATH} with the content {digest(data)[:12]}, which the event gives as the new version"
 
 
 def never_had(data: bytes) -> str:
-    return f"{PATH} never had the bytes {digest(data)[:12]} that the event names as the old version"
+    return f"{PATH} never had the content {digest(data)[:12]}, which the event gives as the old version"
 
 
-DIFFERS = f"more than the status of {PATH} differs between the versions that the event names"
+DIFFERS = f"the versions of {PATH} that the event gives differ in more than the status"
 NOT_CHANGED = f"it says that {PATH} was added or removed, but only the file's status may change"
 
 

@@ -21,7 +21,7 @@ def test_a_code_is_lower_case_words_joined_by_underscores(code: str) -> None:
 
 @pytest.mark.parametrize("title", ["", "A title."])
 def test_a_title_is_a_phrase_without_a_full_stop(title: str) -> None:
-    with pytest.raises(ValueError, match="the title must be one phrase"):
+    with pytest.raises(ValueError, match="the title must be a single phrase"):
         Reason("some_code", title, "An explanation.", "A remedy.", family="document")
 
 

@@ -103,7 +103,7 @@ def test_who_goes_on_with_what_somebody_else_claimed_by_then_is_told_so(clones: 
     assert clones.claim("bob").status == 0
     back = clones("ann", "unblock", NAME, "--reason", "yes")
     assert back.status == 0
-    assert "bob holds WP-1-Parser-v1 in another clone, while ann holds it in this one" in back.err
+    assert "bob holds WP-1-Parser-v1 in another clone, and ann holds it in this one" in back.err
     assert [lease.holder for lease in shared.leases()] == ["bob"]
 
 

@@ -50,13 +50,13 @@ def test_a_file_cannot_speak_for_us(lines: list[str], width: int) -> None:
     data = "\n".join(lines).encode("utf-8", "surrogatepass")
     first, *rows = render_file("x.md", data, Style(width=width)).splitlines()
     assert first == f"--- x.md ({len(data)} bytes), in full:"
-    assert all(row.startswith(OURS) or row == "(no line feed at the end)" for row in rows)
+    assert all(row.startswith(OURS) or row == "(no newline at end of file)" for row in rows)
 
 
 @pytest.mark.parametrize("data", [b"", b"a", b"a\n", b"a\n\n", b"\n"])
 def test_the_end_of_a_file_is_shown(data: bytes) -> None:
     shown = render_file("x.md", data)
-    assert ("(no line feed at the end)" in shown) == (not data.endswith(b"\n"))
+    assert ("(no newline at end of file)" in shown) == (not data.endswith(b"\n"))
     assert shown.count("\n| ") == data.count(b"\n") + (not data.endswith(b"\n"))
 
 
@@ -97,8 +97,10 @@ def test_only_what_differs_is_shown_item_by_item() -> None:
 
 def test_the_same_bytes_are_called_so() -> None:
     assert render_changes("x.md", b"a\n", b"a\n", "then") == "--- x.md: unchanged since then\n"
-    assert render_changes("x.md", b"a\n", b"a", "then").endswith("| -a\n| +a\n| +(no line feed at the end)\n") is False
-    assert "| +(no line feed at the end)" in render_changes("x.md", b"a\n", b"a", "then")
+    assert (
+        render_changes("x.md", b"a\n", b"a", "then").endswith("| -a\n| +a\n| +(no newline at end of file)\n") is False
+    )
+    assert "| +(no newline at end of file)" in render_changes("x.md", b"a\n", b"a", "then")
 
 
 def test_rows_that_are_told_have_the_bar() -> None:

@@ -99,7 +99,7 @@ def test_wide_characters_take_the_room_that_they_take() -> None:
 def test_of_what_is_over_the_last_ones_are_shown_and_the_others_counted() -> None:
     done = [Card(f"WP-1-Part{number:02}", "VALIDATED") for number in range(15)]
     screen = render_board(columns(done), Style(width=80))
-    assert "(5 before these: workpacket list)" in screen
+    assert "(5 earlier ones not shown: workpacket list)" in screen
     assert "Part04" not in screen
     assert "Part05" in screen
 

@@ -34,10 +34,10 @@ def test_an_explanation_says_why_what_to_do_and_what_holds_for_the_code() -> Non
         "  Run `workpacket board registry sync`.\n"
         "\n"
         "  family         cross-file\n"
-        "  severity       warning (under the profile strict: error)\n"
+        "  severity       warning (under the strict profile: error)\n"
         "  exit status    1\n"
         "  fix            workpacket check --fix\n"
-        "  ignore         with a written reason in the policy\n"
+        "  ignore         with a written reason, in the policy\n"
         "  earlier names  old_cell\n"
     )
 

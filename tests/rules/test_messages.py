@@ -51,7 +51,7 @@ def test_a_message_says_what_is_wrong_and_what_to_do(row: dict[str, Any], tmp_pa
 # The codes about a value that is not one of a few: words of the message, and the values.
 CHOICES: dict[str, tuple[str, Collection[str]]] = {
     "packet_status_unknown": ("is not a lane", [lane.title for lane in BUILT_IN.lanes if not lane.derived]),
-    "board_token_unknown": ("is not the token", [ACTIVE_TOKEN, *BUILT_IN.tokens]),
+    "board_token_unknown": ("is not a lane token", [ACTIVE_TOKEN, *BUILT_IN.tokens]),
     "registry_board_malformed": (
         "does not name a section",
         [section.heading.partition(" (")[0] for section in BUILT_IN.sections],

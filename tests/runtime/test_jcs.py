@@ -69,11 +69,11 @@ def test_meaning_ignores_what_text_keeps() -> None:
     [
         (float("nan"), "/: nan"),
         ({"a": [1, float("inf")]}, "/a/1: inf"),
-        ({"a": {1: 2}}, "/a/1: the key is not text"),
+        ({"a": {1: 2}}, "/a/1: the key is not a string"),
         ({"k": (1,)}, "/k: tuple is not JSON; return a list"),
         ({"k": b""}, "/k: bytes"),
         ([2**53], "/0: the integer 9007199254740992"),
-        (["\ud800"], "/0: the text contains a lone surrogate"),
+        (["\ud800"], "/0: the string contains a lone surrogate"),
         ({"\udfff": 1}, "lone surrogate"),
         (object(), "/: object"),
     ],

@@ -289,7 +289,7 @@ def test_what_was_said_is_compared_and_restore_goes_on_behind_it(world: World) -
         first.add("user", "one")
         first.checkpoint(state={"todo": [1]})
     with (
-        pytest.raises(RunBlocked, match="message 1 of the session s differs from the stored one"),
+        pytest.raises(RunBlocked, match="message 1 of session s differs from the stored one"),
         session(world) as second,
     ):
         second.add("user", "two")

@@ -214,7 +214,7 @@ def test_a_pipeline_in_the_wrong_order_is_refused(world: World, layers: Any, why
 
 def test_a_cursor_is_any_text_but_not_none(world: World) -> None:
     assert world.emitter("somewhere").cursor == "somewhere"
-    with pytest.raises(ValueError, match="a cursor must be non-empty text"):
+    with pytest.raises(ValueError, match="a cursor must be a non-empty string"):
         world.emitter("")
 
 

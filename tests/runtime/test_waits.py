@@ -149,7 +149,7 @@ def test_a_wait_that_timed_out_times_out_in_every_attempt(world: World) -> None:
         run.step("die", world.crash)
     world.runtime.signal(run.id, "paid", "too late")
     with patient(world, 0).run("order") as run:
-        assert wait(run) == first == "no signal 'paid' came within 40 s"
+        assert wait(run) == first == "signal 'paid' did not arrive within 40 s"
         run.step("die", world.note, "went on")
         assert wait(run) == "too late", "a signal that came too late is there for the next wait"
 

@@ -113,6 +113,13 @@ def test_an_allowance_covers_no_more_than_it_says(project: Path) -> None:
     assert "1 passed, 1 skipped, 1 xfailed, 1 error" in output
 
 
+@pytest.mark.parametrize(("skip", "status"), [("no suite*", 0), ("no network", 1)])
+def test_an_allowance_may_be_limited_to_one_reason_to_skip(project: Path, skip: str, status: int) -> None:
+    allow(project, f'{ALLOW_ALL}skip = "{skip}"\n')
+
+    assert run(project)[0] == status
+
+
 def test_an_allowance_that_nothing_needed_is_reported(project: Path) -> None:
     allow(project, ALLOW_TOO_MUCH)
 
@@ -136,7 +143,7 @@ def test_an_allowance_without_a_reason_or_with_more_stops_the_run(project: Path,
     status, output = run(project)
 
     assert status == 4
-    assert "an allowance has 'tests' and 'reason'" in output
+    assert "an allowance has 'tests', 'reason' and perhaps 'skip'" in output
 
 
 def test_a_module_that_skips_itself_is_a_failure_in_ci(project: Path) -> None:

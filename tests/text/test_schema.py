@@ -262,8 +262,8 @@ def test_the_code_follows_from_the_keyword(schema: dict[str, Any], value: Any, c
         ({"enum": ["IN_PROGRESS", 1]}, 2, ""),
         ({"const": "STUB (NOT READY FOR DEV)"}, "STUB (NOT READY)", "did you mean `STUB (NOT READY FOR DEV)`?"),
         ({"enum": ["A"]}, "a" * 81, ""),
-        ({"type": "string"}, 12, "put it in quotes to make it text"),
-        ({"type": "string"}, True, "put it in quotes to make it text"),
+        ({"type": "string"}, 12, "put it in quotes to make it a string"),
+        ({"type": "string"}, True, "put it in quotes to make it a string"),
         ({"type": "string", "examples": ["a b"]}, ["x"], "for example `a b`"),
         ({"type": "integer", "examples": [1]}, "x", ""),
         ({"type": "integer"}, "x", ""),
@@ -376,13 +376,17 @@ GATES = {
         (
             {"oneOf": [{"title": "a word", "type": "string"}, {"title": "short text", "maxLength": 3}]},
             "abc",
-            ["`f` matches more than one of several exclusive forms: a word and short text"],
+            ["`f` matches more than one of several mutually exclusive forms: a word and short text"],
         ),
-        ({"oneOf": [{"type": "string"}, True]}, "abc", ["`f` matches more than one of several exclusive forms"]),
+        (
+            {"oneOf": [{"type": "string"}, True]},
+            "abc",
+            ["`f` matches more than one of several mutually exclusive forms"],
+        ),
         (
             {"oneOf": [{"required": ["a"]}, {"required": ["a"]}]},
             {"a": 1},
-            ["`f` matches more than one of several exclusive forms"],
+            ["`f` matches more than one of several mutually exclusive forms"],
         ),
     ],
 )

@@ -192,10 +192,10 @@ def test_definitions_that_double_each_other_are_loaded_once_each() -> None:
         ({"properties": []}, "#/properties is not a supported keyword, or has the wrong type of argument"),
         ({"properties": {"a": "string"}}, "#/properties/a is not a schema"),
         ({"anyOf": [None]}, "#/anyOf/0 is not a schema"),
-        ({"format": "email"}, "#/format names the format 'email'; supported are date, date-time, "),
-        ({"format": ["date"]}, "#/format names the format ['date']; supported are date, date-time, "),
+        ({"format": "email"}, "#/format specifies the format 'email'; supported formats are date, date-time, "),
+        ({"format": ["date"]}, "#/format specifies the format ['date']; supported formats are date, date-time, "),
         ({"pattern": "(?P<a>b)"}, "#/pattern cannot be used: the pattern '(?P<a>b)' says '(?P<a>b)' at offset 0"),
-        ({"pattern": 7}, "#/pattern cannot be used: a pattern must be text"),
+        ({"pattern": 7}, "#/pattern cannot be used: a pattern must be a string"),
         ({"patternProperties": {"[": {}}}, "#/patternProperties cannot be used: the pattern '[' says '['"),
     ],
 )

@@ -138,7 +138,7 @@ def test_a_refusal_names_the_place() -> None:
         translate(r"^ab(?P<name>c)$")
 
     assert str(caught.value) == (
-        "the pattern '^ab(?P<name>c)$' says '(?P<name' at offset 3, which Python and ECMA-262 do not both support"
+        "the pattern '^ab(?P<name>c)$' contains '(?P<name' at offset 3, which Python and ECMA-262 do not both support"
     )
 
 

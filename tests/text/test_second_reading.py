@@ -31,10 +31,10 @@ def test_what_an_edit_announces_is_expected() -> None:
 @pytest.mark.parametrize(
     ("after", "said"),
     [
-        ("# T\n\n- 1\n- three\n", "the line '  - two' would be '- three'"),
-        ("# T\n\n- 1\n  - two\n", "the line '- three' would be None"),
-        ("# T\n\n- 1\n  - two\n- three\nmore\n", "the line None would be 'more'"),
-        ("# T\n\n- 1\n- two\n- three\n", "the line '  - two' would be '- two'"),
+        ("# T\n\n- 1\n- three\n", "line '  - two' would be '- three'"),
+        ("# T\n\n- 1\n  - two\n", "line '- three' would be None"),
+        ("# T\n\n- 1\n  - two\n- three\nmore\n", "line None would be 'more'"),
+        ("# T\n\n- 1\n- two\n- three\n", "line '  - two' would be '- two'"),
     ],
 )
 def test_any_other_line_has_to_be_as_it_was(after: str, said: str) -> None:
@@ -81,7 +81,7 @@ def test_json_and_toml_keep_their_shape(path: str, text: str) -> None:
 def test_what_is_written_in_another_order_holds_every_line() -> None:
     before, after = Source("a.md", "# A\n\none\n\n```\ntwo\n```\n"), Source("a.md", "```\ntwo\n```\n\n- X: one\n")
     assert not_carried_over(before, after, ["# A"], "-") == ""
-    assert not_carried_over(before, after, [], "-") == "the line '# A' would be lost"
+    assert not_carried_over(before, after, [], "-") == "line '# A' would be lost"
     assert "begin or end elsewhere" in not_carried_over(
         before, Source("a.md", "```\n- X: one\n```\ntwo\n"), ["# A"], ""
     )

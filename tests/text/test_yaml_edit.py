@@ -226,7 +226,7 @@ REFUSED: dict[str, tuple[str, Step, str]] = {
     "a list is no single value": ("a: [b]", lambda doc: set_scalar(doc, ("a",), "c"), "file:1:4: this is a list"),
     "nothing stands there": ("a: b", lambda doc: set_scalar(doc, ("b",), "c"), "file: there is nothing at b"),
     "no list to append to": ("a:\n  b: c", lambda doc: append_item(doc, ("a",), "c"), "file:2:3: this is not a list"),
-    "no item to remove": ("a: b", lambda doc: remove_item(doc, ("a",)), "file:1:4: this is not an item of a list"),
+    "no item to remove": ("a: b", lambda doc: remove_item(doc, ("a",)), "file:1:4: this is not a list item"),
     "no such item": ("a: [b]", lambda doc: remove_item(doc, ("a", 1)), "there is nothing at a/1"),
     "an item counted from the end": ("a: [b]", lambda doc: remove_item(doc, ("a", -1)), "there is nothing at a/-1"),
     "no mapping": ("a: [b]", lambda doc: insert_key(doc, ("a",), "b", "c"), "file:1:4: this is not a mapping"),

@@ -157,14 +157,14 @@ MESSAGES = {
     "a: 'b": "this quote is never closed",
     "a: 'b\n---\nc'": "this quote is not closed before the '---'",
     'a: "\\d"': "invalid YAML escape",
-    'a: "\\U00110000"': "this escape does not name a character",
+    'a: "\\U00110000"': "this escape does not represent a character",
     'a: "\\x4"': "this escape is incomplete",
     "a: [b\n": "a list in brackets lacks a ',' or its ']'",
-    "a: {b\nc: d": "a mapping in braces lacks a ',' or its '}' (in what begins on line 1)",
+    "a: {b\nc: d": "a mapping in braces lacks a ',' or its '}' (in the structure that begins on line 1)",
     "a: |b\n c": "only a comment may follow a block scalar indicator",
     "a: - b": "a list item is not allowed here",
-    "a:\n  b: c\n d: e\n": "this line does not match the lines above it (in what begins on line 1)",
-    "- a\nb: c\n": "this line does not match the lines above it (in what begins on line 1)",
+    "a:\n  b: c\n d: e\n": "this line does not match the lines above it (in the structure that begins on line 1)",
+    "- a\nb: c\n": "this line does not match the lines above it (in the structure that begins on line 1)",
     "a: 'b'c\n": "the value ended before this",
     "a:\n\tb": "a tab where spaces are required",
 }
@@ -199,7 +199,7 @@ def test_a_tab_between_values_is_repaired_by_a_blank(engine: str) -> None:
 
 def test_characters_are_counted_and_shown_once() -> None:
     faults = load_yaml(source_of("a: \x07\x07\nb: \x1b\n")).faults
-    assert [fault.message for fault in faults] == ["the character U+0007 is not allowed in YAML, and 2 more like it"]
+    assert [fault.message for fault in faults] == ["character U+0007 is not allowed in YAML, and 2 more like it"]
 
 
 def test_bytes_that_are_not_utf8_are_refused_at_their_place() -> None:
@@ -207,7 +207,7 @@ def test_bytes_that_are_not_utf8_are_refused_at_their_place() -> None:
     loaded = load_yaml(source)
     assert loaded.root is None
     assert places(source, loaded) == [("text_not_utf8", 2, 4)]
-    assert loaded.faults[0].message == "the byte 0xE9 is not UTF-8, and 1 more after it"
+    assert loaded.faults[0].message == "byte 0xE9 is not UTF-8, and 1 more after it"
 
 
 def spans(text: str) -> dict[str, str]:

@@ -24,7 +24,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Load the functions when they are used: every command imports this module."""
+    """Load functions only on first use, because every command imports this module."""
     if name not in __all__:
         raise AttributeError(f"module 'workpacket' has no attribute {name!r}")
     import importlib

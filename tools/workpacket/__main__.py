@@ -1,4 +1,4 @@
-"""`python -m workpacket`: the command `workpacket`, if the script is not on the path."""
+"""`python -m workpacket`: run the `workpacket` command when the script is not on the path."""
 
 from workpacket.cli.main import console
 

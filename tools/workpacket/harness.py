@@ -1,4 +1,4 @@
-"""What programs that run agents need: which packets there are, what each waits for, and the moves that agents make.
+"""What programs that run agents need: which packets exist, what each is waiting for, and the moves that agents make.
 
 Each function runs one command, in a process of its own: several agents may work side by side in their work trees, and
 nothing that one call does can change the next. What a gate refuses is raised as a
@@ -43,7 +43,7 @@ class Claimed(NamedTuple):
 
 
 class Submitted(NamedTuple):
-    """Work that is in review, or done, where no one judges."""
+    """Work that is in review, or done, if no one has to judge it."""
 
     id: str
     commit: str
@@ -62,7 +62,7 @@ def packets(root: Folder = ".", *, lane: str = "") -> list[WorkPacket]:
 
 
 def why(packet: str, root: Folder = ".") -> list[Problem]:
-    """Return everything that keeps a packet from its next lane."""
+    """Return everything that keeps a packet from moving to its next lane."""
     return _conditions(_run(root, ["why", "--", packet]))
 
 
@@ -80,8 +80,8 @@ def claim(packet: str, root: Folder = ".", *, actor: str, branch: str = "") -> C
 def submit(
     packet: str, root: Folder = ".", *, actor: str, prove: Mapping[int, str] | None = None, commit: bool = False
 ) -> Submitted:
-    """Run the proofs of a packet, and submit the committed work. `prove` has a command or place for each criterion
-    whose proof the contract does not name.
+    """Run the proofs of a packet, and submit the committed work. `prove` has a command or location for each criterion
+    whose proof the contract does not specify.
     """
     proofs = [f"--prove={number}={how}" for number, how in sorted((prove or {}).items())]
     data = _run(root, ["done", *_as(actor, commit=commit), *proofs, "--", packet])
@@ -90,7 +90,9 @@ def submit(
 
 def _as(actor: str, *, commit: bool = False) -> list[str]:
     if not actor:
-        raise WorkpacketError("actor_unknown", "a move needs an actor", hint="name the agent that makes it")
+        raise WorkpacketError(
+            "actor_unknown", "a move requires an actor", hint="give the name of the agent that makes it"
+        )
     return [f"--as={actor}", *(["--commit"] if commit else [])]
 
 

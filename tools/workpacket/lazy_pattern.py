@@ -3,7 +3,7 @@
     _DATE = lazy_pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 A command imports more readers and rules than it uses; compiling all their patterns would take an eighth of its time. A
-test compiles every pattern, so that an invalid one is noticed.
+test compiles every pattern, so that an invalid one is detected.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ TYPE_CHECKING = False  # what type checkers see; importing `typing` for it would
 
 
 class _Later:
-    """A pattern that is compiled on the first use of one of its methods; each method then becomes an attribute."""
+    """A pattern that is compiled when one of its methods is first used; each method then becomes an attribute."""
 
     def __init__(self, source: str | bytes, flags: int = 0) -> None:
         self._source = source

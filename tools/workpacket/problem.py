@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class WorkpacketError(Exception):
-    """A command cannot continue. `code` is a reason code of the catalogue, from which the exit status follows.
+    """A command cannot continue. `code` is a reason code from the catalogue; it determines the exit status. The error
 
     It is created from a problem (`raise WorkpacketError.of(problem)`) or from its parts. `problems` has more than one
     if a gate is closed: every unmet condition.
@@ -63,7 +63,7 @@ Confidence: TypeAlias = "Literal['certain', 'likely', 'possible']"
 
 
 class Edit(Value):
-    """Replace the characters [start, end) of one file's text (see `text.source.Source`) with `text`."""
+    """Replace characters [start, end) of a file's text (see `text.source.Source`) with `text`."""
 
     start: int
     end: int
@@ -71,7 +71,7 @@ class Edit(Value):
 
 
 class Fix(Value):
-    """Edits of the problem's own file.
+    """Edits to the problem's own file.
 
     If they are safe, the document keeps its meaning; otherwise someone should review them.
     """
@@ -82,7 +82,7 @@ class Fix(Value):
 
 
 class Location(Value):
-    """The place of a problem, as far as its finder knows it.
+    """The location of a problem, as far as its finder knows it.
 
     `line` and `column` count from 1; 0 means the file as a whole. The end is the position after the last character. A
     reader sees one text and gives the offsets [start, end) in it; `Source.placed` adds the rest. A schema sees a value,
@@ -108,7 +108,7 @@ NOWHERE = Location()
 
 class Problem(Value):
     """One problem. `code` names a reason. `hint` says what to do in this case, often as a command; the reason says it
-    in general.
+    in general terms.
     """
 
     code: str
@@ -144,7 +144,7 @@ class Problem(Value):
         return (self.path, self.line, self.column, self.code, self.message)
 
     def at(self, path: str, line: int = 0, column: int = 0) -> Problem:
-        """Return the same problem at this place."""
+        """Return the same problem at this location."""
         return replace(self, location=Location(path, line, column))
 
     def moved(self, by: int) -> Problem:
@@ -156,8 +156,8 @@ class Problem(Value):
 
 
 def by_remedy(problems: Iterable[Problem]) -> list[list[Problem]]:
-    """Return the problems in groups that one action settles: those with the same hint, whatever line of a document the
-    hint names. A missing signature is one condition for the person who reads it, even if several rules report it.
+    """Return the problems in groups that one action settles: those with the same hint, whatever document line the hint
+    refers to. A missing signature is one condition for the person who reads it, even if several rules report it.
     """
     groups: dict[object, list[Problem]] = {}
     for one in problems:

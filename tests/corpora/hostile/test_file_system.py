@@ -99,7 +99,7 @@ def test_formatting_says_what_it_left_out(commands: Commands, stubs: Path) -> No
 
 def test_the_list_says_what_it_left_out(commands: Commands, stubs: Path) -> None:
     (stubs / "WP-1-Link-v1.md").symlink_to("WP-1-Parser-v1.md")
-    assert f"not listed, because unreadable: {STUBS}/WP-1-Link-v1.md" in commands("list").out
+    assert f"not listed because unreadable: {STUBS}/WP-1-Link-v1.md" in commands("list").out
 
 
 @pytest.mark.parametrize("specification", ["../../../secret.md", "/etc/passwd", "a\x00b.md", "a\udcffb.md", "n" * 300])

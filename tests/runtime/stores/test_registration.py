@@ -98,7 +98,7 @@ def test_doctor_finds_what_is_damaged_in_a_registered_store(
 def test_a_registered_store_without_a_queue_says_so(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runtime", "queue", "list"]) == 57
 
-    assert "this store keeps no queues" in capsys.readouterr().err
+    assert "this store has no queues" in capsys.readouterr().err
 
 
 def test_the_command_for_tables_is_for_postgresql_only(url: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,7 +111,7 @@ def test_a_scheme_that_no_package_opens_is_named_without_the_rest_of_the_url() -
     with pytest.raises(StoreUnavailable) as caught:
         store_at("etcd://user:hunter2@host/runs")
 
-    assert "etcd:// is not a store that can be used here: no installed package opens them" in str(caught.value)
+    assert "a etcd:// store cannot be used here: no installed package can open them" in str(caught.value)
     assert "hunter2" not in f"{caught.value} {caught.value.hint}"
 
 
@@ -119,7 +119,7 @@ def test_a_scheme_that_two_packages_open_is_refused(register: Register) -> None:
     register("folder", package="one")
     register("folder", package="two")
 
-    with pytest.raises(StoreUnavailable, match="more than one installed package opens them: one, two"):
+    with pytest.raises(StoreUnavailable, match="more than one installed package can open them: one, two"):
         store_at("folder:///nowhere")
 
 

@@ -216,8 +216,8 @@ def active(*contracts: str) -> Story:
 @pytest.mark.usefixtures("contracts")
 def test_an_amendment_replaces_the_contract_in_force() -> None:
     envelopes = [judged(approved(2, contract=C))]
-    assert before(AMENDMENT_GATE, envelopes, active()) == (f"{A} of {PACKET}", "the one in force")
-    assert before(AMENDMENT_GATE, envelopes, active(B)) == (f"{B} of {PACKET}", "the one in force")
+    assert before(AMENDMENT_GATE, envelopes, active()) == (f"{A} of {PACKET}", "the contract in force")
+    assert before(AMENDMENT_GATE, envelopes, active(B)) == (f"{B} of {PACKET}", "the contract in force")
     assert before(GATE, envelopes, active()) == (f"{C} of {PACKET}", "ann-2 approved it at 2026-05-02 00:00Z")
 
 
@@ -328,19 +328,19 @@ CHANGED = ["+0 -1 a", "+2 -0 a folder/c", "+1 -0 b"]
 
 def test_changes_are_counted_by_git_from_where_the_work_left_the_base(work: Work) -> None:
     told = submitted(work.repository, work.main, work.last)
-    assert told == [*heading(work.last), f"changes since it left main at {work.start}", *CHANGED]
+    assert told == [*heading(work.last), f"changes since the work diverged from main at {work.start}", *CHANGED]
 
 
 def test_an_event_that_names_a_commit_before_that_changes_nothing(work: Work) -> None:
     for said in (work.root, work.start):
         told = submitted(work.repository, work.main, work.last, said=said)
-        assert told[2:] == [f"changes since it left main at {work.start}", *CHANGED]
+        assert told[2:] == [f"changes since the work diverged from main at {work.start}", *CHANGED]
 
 
 def test_an_event_that_names_a_later_commit_hides_nothing(work: Work) -> None:
     for said in (work.middle, work.main, LOST):
         told = submitted(work.repository, work.main, work.last, said=said)
-        note = f"changes since it left main at {work.start}; the event names {said} instead"
+        note = f"changes since the work diverged from main at {work.start}; the event names {said} instead"
         assert told[2:] == [note, *CHANGED]
 
 
@@ -349,11 +349,11 @@ def test_work_that_was_merged_left_the_base_before_its_landing(work: Work) -> No
     later = commit(work.folder, "later", e="1\n")
     for base in (landed, later):
         told = submitted(work.repository, base, work.last)
-        assert told[2:] == [f"changes since it left main at {work.start}", *CHANGED]
+        assert told[2:] == [f"changes since the work diverged from main at {work.start}", *CHANGED]
 
 
 def unknown_start(first: str) -> str:
-    return f"changes since {first}, according to the event: git cannot tell where the work left main"
+    return f"changes since {first}, according to the event: git cannot determine where the work diverged from main"
 
 
 def test_where_git_cannot_tell_the_event_is_quoted(work: Work) -> None:

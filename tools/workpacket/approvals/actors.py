@@ -1,4 +1,4 @@
-"""Who may act as whom: the table `[actors]` of `policy.toml`.
+"""Who may act as whom: the `[actors]` table in `policy.toml`.
 
     [actors.ann]
     kind = "person"
@@ -50,7 +50,7 @@ _PARTY = lazy_pattern("|".join(SEPARATION))
 
 
 class KnownActor(Value):
-    """An actor that the policy names. `operator` is the person behind an agent, or '' for a person; `principal` is a
+    """An actor listed in the policy. `operator` is the person behind an agent, or '' for a person; `principal` is a
     person's name in allowed_signers.
     """
 
@@ -63,10 +63,11 @@ class KnownActor(Value):
 
 
 class Actors(Value):
-    """The actors that a policy names. `present`: whether it has the table at all, and therefore requires signed events.
+    """The actors that a policy names. `present`: whether the policy has the table at all, and therefore requires signed
+    events.
 
-    With `faults` no actor is known, so that no event passes until the table is corrected. `former` are the actors that
-    have left the policy, as it last listed them: they may not act, but their work still has a person behind it.
+    If there are `faults`, no actor is known, so no event passes until the table is fixed. `former` are the actors that
+    have left the policy, as it last listed them: they may not act, but there is still a person behind their work.
     """
 
     by_name: Mapping[str, KnownActor] = NOTHING
@@ -85,7 +86,7 @@ class Actors(Value):
         return {key: tuple(names) for key, names in found.items()}
 
     def person(self, name: str) -> str:
-        """Return the person behind a name; a name that no policy listed represents itself."""
+        """Return the person behind a name; a name that no policy has ever listed stands for itself."""
         actor = self._known(name)
         return (actor.operator or name) if actor is not None else name
 
@@ -93,7 +94,7 @@ class Actors(Value):
         return self.by_name.get(name) or self.former.get(name)
 
     def acting(self, actor: Actor) -> Actor:
-        """Return the actor of an event to be written, with the kind that the policy assigns to the name."""
+        """Return the actor of an event to be written, with the kind that the policy gives the name."""
         known = self.by_name.get(actor.id)
         if known is None:
             return actor
@@ -122,20 +123,18 @@ class Actors(Value):
         if self.person(judge) == judge and "operator" not in self.separation:
             return ""
         if same:
-            return f"{judge} and {coder}, who worked on it, have the same person behind them, {self.person(judge)}"
-        return f"{judge} and {coder}, who worked on it, have a key or a principal in common with the same person"
+            return f"{judge} and {coder}, who worked on it, are the same person, {self.person(judge)}"
+        return f"{judge} and {coder}, who worked on it, share a key or a principal with the same person"
 
     def _traits(self, name: str) -> frozenset[str]:
-        """Return the keys, principals and persons that identify the person behind a name, including those of related
-        names.
+        """Return the keys, principals and persons that identify the person behind a name, including the keys,
+        principals and persons of related names.
         """
         return next((traits for names, traits in self._people if name in names), frozenset({name}))
 
     @cached_property
     def _people(self) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
-        """Return groups of names, where the names of a group must be assumed to be one person, each with its keys,
-        principals and persons.
-        """
+        """Return groups of names, each group assumed to be one person, with its keys, principals and persons."""
         people: list[tuple[frozenset[str], frozenset[str]]] = []
         for actor in {**self.former, **self.by_name}.values():
             person = self.person(actor.name)
@@ -155,7 +154,7 @@ class Actors(Value):
 
 
 def read_actors(table: object, verdict: object = None) -> Actors:
-    """Return the contents of the tables `[actors]` and `[verdict]`, or None for a missing one."""
+    """Return the contents of the tables `[actors]` and `[verdict]`, or None for a missing table."""
     from workpacket.approvals.fields import Fields  # most policies have neither table
 
     faults: list[str] = []
@@ -166,32 +165,34 @@ def read_actors(table: object, verdict: object = None) -> Actors:
     known: dict[str, KnownActor] = {}
     for name in fields.names():
         if not ACTOR_NAME.fullmatch(name):
-            fields.fault(name, "is not a name on one line")
+            fields.fault(name, "is not a single-line name")
         _judge_spelling(name, known, fields)
         known[name] = _actor(name, fields.inner(name))
     for actor in known.values():
         operator = known.get(actor.operator)
         if actor.operator and (operator is None or operator.kind != "person"):
-            fields.fault(actor.name, f"has the operator {actor.operator!r}, which is not a person in this table")
+            fields.fault(
+                actor.name, f"has the operator {actor.operator!r}, who is not listed as a person in this table"
+            )
     if faults:
         return Actors(separation=separation, present=True, faults=tuple(faults))
     return Actors(known, separation, present=True)
 
 
 def spelling(name: str) -> str:
-    """Return a form of the name that is equal for names that people cannot tell apart."""
+    """Return the name normalized so that names that people cannot tell apart are equal."""
     if name.isascii():
         return name.casefold()
     return normalize("NFKC", normalize("NFKC", name).casefold())
 
 
 def _judge_spelling(name: str, known: Iterable[str], fields: Fields) -> None:
-    """Refuse a name that looks like another one: it would let one person act, and judge, as two."""
+    """Refuse a name that looks like a different one: it would let one person act, and judge, as two."""
     if name != name.strip() or any(category(each) in _UNSEEN for each in name):
         fields.fault(name, "begins or ends with a space, or contains invisible characters")
     twin = next((other for other in known if spelling(other) == spelling(name)), None)
     if twin is not None:
-        fields.fault(name, f"is another spelling of the name {twin!r}")
+        fields.fault(name, f"differs from the name {twin!r} only in spelling")
 
 
 def _actor(name: str, fields: Fields) -> KnownActor:

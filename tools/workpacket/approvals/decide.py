@@ -1,5 +1,5 @@
-"""The verdict of one gate: whether enough different people approved and no one entitled rejected it, or else everything
-that is missing.
+"""The verdict of one gate: whether enough different people approved and no one entitled rejected it and, if not,
+everything that is missing.
 
 Counting rules:
 
@@ -34,13 +34,13 @@ from workpacket.value import Value
 
 
 def decide(facts: GateFacts) -> Verdict:
-    """Decide whether the approvals satisfy the gate under the policy of the base."""
+    """Decide whether the approvals satisfy the gate under the base's policy."""
     trusted = read_policy_files(facts.policy, facts.revoked_keys_now)
     if isinstance(trusted, tuple):
         return Verdict(facts.gate, "none", (), trusted)
     gate = trusted.policy.rules_of(facts.gate)
     if gate is None:
-        unknown = Problem("gate_without_policy", f"the policy on the base does not define the gate {facts.gate!r}")
+        unknown = Problem("gate_without_policy", f"the policy on the base does not define gate {facts.gate!r}")
         return Verdict(facts.gate, "none", (), (unknown,))
     # The verdict must not depend on the order in which a file system lists files.
     files = sorted(facts.envelopes, key=lambda file: file.name)
@@ -83,7 +83,7 @@ def _unless_revoked(each: Judged, revocations: list[Opened], gate: GatePolicy, t
         by = revocation.statement.approver
         entitled = by == approver or any(trusted.policy.holds(by, role) for role in (*gate.roles, OPERATOR))
         if entitled and digest in {subject.sha256 for subject in revocation.statement.subjects}:
-            return each.also(Problem("approval_revoked", f"it was revoked by {by}"))
+            return each.also(Problem("approval_revoked", f"{by} revoked it"))
     return each
 
 
@@ -117,14 +117,14 @@ def _too_few(judged: list[Judged], persons: set[str], gate: GatePolicy) -> Probl
         return Problem(
             "approval_missing", f"needs {counted(gate.threshold, 'approval')} from {' or '.join(gate.roles)}"
         )
-    return Problem("threshold_unmet", f"{len(persons)} of {gate.threshold} people have given a valid approval")
+    return Problem("threshold_unmet", f"{len(persons)} of {gate.threshold} required people have given a valid approval")
 
 
 def _judge_tokens(facts: GateFacts, gate: GatePolicy) -> list[tuple[Problem, ...]]:
     """Return why each legacy token of this gate does not count; an empty tuple means that it counts."""
     here = [use for use in facts.legacy_uses if (use.packet, use.gate) == (facts.packet, facts.gate)]
     if not gate.legacy_tokens:
-        refused = Problem("legacy_refused", "the policy does not accept a name and a date as a signature")
+        refused = Problem("legacy_refused", "the policy does not accept a typed name and date as a signature")
         return [(refused,) for _ in here]
     return [judge_token(use, facts.legacy_uses, facts.now) + tuple(_own_token(use, facts, gate)) for use in here]
 
@@ -177,12 +177,12 @@ def judge_token(use: LegacyUse, history: tuple[LegacyUse, ...], now: datetime) -
     lead = use.recorded_at - token.written_at
     if use.recorded_at > now + CLOCK_SKEW or not -_WIDEST_ZONE <= lead <= _WIDEST_ZONE + _LONGEST_LEAD:
         refusals.append(
-            Problem("legacy_date_off", f"{use.token[:80]!r} was recorded at a different time from the one it names")
+            Problem("legacy_date_off", f"the time in {use.token[:80]!r} differs from the time at which it was recorded")
         )
     others = {(other.packet, other.gate) for other in history if other.token == use.token} - {(use.packet, use.gate)}
     if others:
         packet, gate = min(others)
-        refusals.append(Problem("legacy_reused", f"{use.token[:80]!r} was also used at the gate {gate} of {packet}"))
+        refusals.append(Problem("legacy_reused", f"{use.token[:80]!r} was also used at gate {gate} of {packet}"))
     if use.presented_at is None:
         refusals.append(Problem("legacy_unpresented", "no record says when the text was shown for review"))
     elif use.recorded_at - use.presented_at < REVIEW_PAUSE:

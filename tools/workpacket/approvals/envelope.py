@@ -72,14 +72,14 @@ class Subject(Value):
 
 
 class Spec(Value):
-    """The place in the specification that the work implements, and the digest of the version that was read."""
+    """The passage in the specification that the work implements, and the digest of the version that was read."""
 
     anchor: str
     sha256: str
 
 
 class RepositoryName(Value):
-    """A repository. The name tells forks apart; the root commit tells apart repositories with the same name."""
+    """A repository. The name distinguishes forks; the root commit distinguishes repositories with the same name."""
 
     name: str
     root_commit: str
@@ -89,7 +89,7 @@ class Statement(Value):
     """A signed statement, with what the signer saw: the heads of the packet's log, the base revision, the digest of its
     `policy.toml`.
 
-    `contract` is the digest of the packet's contract; None at the gate `policy` and in a statement of version 1.
+    `contract` is the digest of the packet's contract; None at the `policy` gate and in version 1 statements.
     """
 
     subjects: tuple[Subject, ...]
@@ -136,7 +136,9 @@ def read_statement(payload: bytes) -> Statement | Problem:
         return Problem("statement_malformed", str(fault))
     # Two parsers may read one text in two ways, for example if a key occurs twice; only one encoding leaves no choice.
     if canonical != payload:
-        return Problem("statement_not_canonical", "the payload is not the canonical form of its statement")
+        return Problem(
+            "statement_not_canonical", "the payload is not the canonical form of the statement that it contains"
+        )
     return statement
 
 
@@ -201,7 +203,7 @@ def _repository(fields: Fields) -> RepositoryName:
 
 
 def _spec(fields: Fields) -> Spec | None:
-    """Return the specification; None if the gate is not about one. The key itself is required."""
+    """Return the specification; None if the gate is not about a specification. The key itself is required."""
     if fields.is_null("spec"):
         return None
     inner = fields.inner("spec")
@@ -258,7 +260,7 @@ _FINGERPRINT = lazy_pattern(r"SHA256:[A-Za-z0-9+/]{43}")
 
 
 class Envelope(Value):
-    """A parsed envelope. `digest` is the SHA-256 of the file, by which events and revocations name it."""
+    """A parsed envelope. `digest` is the SHA-256 of the file, by which events and revocations refer to it."""
 
     digest: str
     payload: bytes
@@ -286,7 +288,7 @@ def write_envelope(payload: bytes, key_id: str, signature: bytes) -> tuple[str, 
 
 
 def read_envelope(name: str, data: bytes) -> Envelope | Problem:
-    """Return the envelope in the file `name` (without folders) with these bytes."""
+    """Return the envelope in file `name` (without folders), which has these bytes."""
     try:
         return _read(name, data)
     except WorkpacketError as refused:
@@ -297,7 +299,7 @@ def _read(name: str, data: bytes) -> Envelope:
     digest = hashlib.sha256(data).hexdigest()
     # The name is how events and revocations refer to it.
     if name != envelope_name(digest):
-        raise WorkpacketError("envelope_renamed", f"its bytes or its name were changed: its digest is {digest}")
+        raise WorkpacketError("envelope_renamed", f"its bytes or its file name were changed: its digest is {digest}")
     envelope = _closed(load_json(data), "the envelope", ("payload", "payloadType", "signatures"))
     kind = envelope["payloadType"]
     if kind != PAYLOAD_TYPE:
@@ -310,7 +312,7 @@ def _read(name: str, data: bytes) -> Envelope:
     if len(signatures) > 1:
         raise WorkpacketError(
             "signature_surplus",
-            f"the envelope has {len(signatures)} signatures; each person needs a separate envelope",
+            f"the envelope has {len(signatures)} signatures; each person needs their own envelope",
         )
     signature = _closed(signatures[0], "the signature", ("keyid", "sig"))
     key_id = signature["keyid"]
@@ -326,7 +328,9 @@ def _read(name: str, data: bytes) -> Envelope:
 
 def _closed(value: object, what: str, keys: tuple[str, ...]) -> dict[str, object]:
     if not isinstance(value, dict) or sorted(value) != sorted(keys):
-        raise WorkpacketError("envelope_malformed", f"{what} is not an object with exactly the keys {', '.join(keys)}")
+        raise WorkpacketError(
+            "envelope_malformed", f"{what} is not an object with exactly these keys: {', '.join(keys)}"
+        )
     return value
 
 
@@ -340,7 +344,7 @@ def _bytes(value: object, what: str) -> bytes:
 
 
 class Parts(Value):
-    """The parts of a well-formed envelope, each readable or not."""
+    """The parts of a well-formed envelope; each may be readable or not."""
 
     envelope: Envelope
     signature: SshSignature | Problem
@@ -359,7 +363,7 @@ class Parts(Value):
 
 
 class EnvelopeFile(Value):
-    """A file in `.GOV/attestations/`; `name` is without folders."""
+    """A file in `.GOV/attestations/`; `name` does not include folders."""
 
     name: str
     data: bytes

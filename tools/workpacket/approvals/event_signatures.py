@@ -2,7 +2,7 @@
 
     jq -cS 'del(.sig)' EVENT | ssh-keygen -Y check-novalidate -n workpacket-event@v1 -s SIGNATURE
 
-The namespace differs from that of approvals, and a key that may approve does not count here: an event key has no
+The namespace differs from the one for approvals, and a key that may approve does not count here: an event key has no
 passphrase, so any program running under the account can use it.
 
 A log has thousands of events and few keys. Only the last 64 bytes of a signature differ between two events of one key,
@@ -92,8 +92,8 @@ class _Signer:
 
 
 class EventSignatures:
-    """Judges the signatures of events by one policy. `approving` are the blobs of keys that may open gates, `revoked`
-    those of keys that no longer prove anything.
+    """Judges event signatures according to one policy. `approving` holds the blobs of keys that may open gates,
+    `revoked` those of keys that no longer prove anything.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class EventSignatures:
             return signer
         message_bytes = event.signed_bytes() if file is None else without_signature(file, event.sig)
         if not signer.made(blob[-_PROOF:], message_bytes):
-            what = f"the signature of {signer.fingerprint} is not over this event"
+            what = f"the signature by {signer.fingerprint} does not match this event"
             return _refused(signer.fingerprint, "event_signature_invalid", what)
         return self._judge_actor(event, signer)
 
@@ -130,7 +130,7 @@ class EventSignatures:
             return _refused("", "event_signature_invalid", signature.message)
         point = signature.key.material
         if not isinstance(point, EdwardsPoint) or signature.fido is not None:
-            what = f"events are signed by keys of kind ssh-ed25519, not {signature.key.kind}"
+            what = f"events must be signed by ssh-ed25519 keys, not {signature.key.kind}"
             return _refused(signature.key.fingerprint, "event_signature_invalid", what)
         return self._signers.setdefault(blob[:-_PROOF], _Signer(signature, point))
 
@@ -155,7 +155,7 @@ class EventSignatures:
         actor = self.actors.by_name[name]
         needed = ROLE_OF.get(event.type, "")
         if KIND_IN_EVENTS[actor.kind] != event.actor.kind:
-            return f"{name} is of kind {KIND_IN_EVENTS[actor.kind]}, not {event.actor.kind}"
+            return f"{name} is listed as {KIND_IN_EVENTS[actor.kind]}, but the event says {event.actor.kind}"
         if needed and needed not in actor.roles:
             return f"{event.type} requires the role {needed}, which {name} does not have"
         return ""
@@ -175,8 +175,8 @@ def _refused(key: str, code: str, message: str) -> WhoSigned:
 
 
 def without_signature(file: bytes, signature: str) -> bytes:
-    """Return the file of an event without `sig`. The key occurs once: no other object of an event has a key of that
-    name, and quotes within texts are escaped.
+    """Return the event's file without `sig`. The key occurs once: no other object in an event has a key of that name,
+    and quotes in strings are escaped.
     """
     before, _, after = file.partition(f'"sig":"{signature}",'.encode())
     return before + after
@@ -216,16 +216,16 @@ def _objection(
     """Return code and message for a valid signature that does not count."""
     key = signature.key
     if key.blob in trusted.revoked:
-        return "log_checkpoint_revoked", f"the key {key.fingerprint} is revoked"
+        return "log_checkpoint_revoked", f"key {key.fingerprint} is revoked"
     if signer is None:
-        return _SIGNER, f"allowed_signers on the base does not list the key {key.fingerprint}"
+        return _SIGNER, f"allowed_signers on the base does not list key {key.fingerprint}"
     if CHECKPOINT_NAMESPACE not in signer.namespaces or not trusted.policy.holds(signer.principal, ROLE):
-        return _SIGNER, f"{signer.principal} requires the role {ROLE} and a key for {CHECKPOINT_NAMESPACE}"
+        return _SIGNER, f"{signer.principal} needs the role {ROLE} and a key for {CHECKPOINT_NAMESPACE}"
     if told is None or told > judged + CLOCK_SKEW:
         return _OUT_OF_TIME, "the checkpoint is dated in the future"
     # Both times: the first is only claimed, and the second alone would make a key that expired since look invalid.
     if not (signer.valid_at(told) and signer.valid_at(judged)):
-        return _OUT_OF_TIME, f"the key of {signer.principal} on line {signer.line} is not valid at this time"
+        return _OUT_OF_TIME, f"the key of {signer.principal} on line {signer.line} was not valid at this time"
     return None
 
 

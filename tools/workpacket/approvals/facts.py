@@ -1,8 +1,8 @@
 """A verdict, and the facts that it needs, gathered by the shell.
 
 If the event that used an approval is on the base, the facts are taken from the first base commit with that event: its
-time, and the policy and specification in force before it. Only revocation is judged by today's facts. Therefore an old
-packet does not fail because its approver left, but a stolen key fails everywhere.
+time, and the policy and specification that were current before it. Only revocation is judged by today's facts.
+Therefore an old packet does not fail because its approver left, but a stolen key fails everywhere.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class GateFacts(Value):
     (`author`, `coder`). `consumptions` maps a nonce to the events that used it. `consumer` is the event to be judged,
     or None if it is only planned; `on_base_since` is the time of the first base commit with it, or None. If the
     consumer is settled, only rivals that were on the base before it count. `revoked_keys_now` is the file on the base
-    today. `contract` is the digest of the contract that must have been approved, or None at the gate `policy`;
+    today. `contract` is the digest of the contract that must have been approved, or None at the `policy` gate;
     `contract_fault` says why there is no such contract. `first_landed` is the time when the consumer first reached the
-    base, if it was reverted later. `other_policies` are bases named in statements, with other files. `amended`: whether
-    another contract has replaced this one, so that `scope` is no longer its scope.
+    base, if it was reverted later. `other_policies` are bases named in statements whose policy files differ. `amended`:
+    whether a different contract has replaced this one, so that `scope` is no longer its scope.
     """
 
     now: datetime

@@ -25,7 +25,7 @@ LONGEST_NAME = 255
 
 
 class WireFault(ValueError):
-    """The bytes are malformed; the message names the offset."""
+    """The bytes are malformed; the message gives the offset."""
 
 
 class Reader:
@@ -41,8 +41,7 @@ class Reader:
         end = self._position + count
         if end > len(self._data):
             raise WireFault(
-                f"{count} bytes expected at offset {self._position}, but only "
-                f"{len(self._data) - self._position} are left"
+                f"expected {count} bytes at offset {self._position}, but only {len(self._data) - self._position} remain"
             )
         piece = self._data[self._position : end]
         self._position = end
@@ -72,13 +71,13 @@ class Reader:
         if not data or data[0] & 0x80:
             raise WireFault(f"the integer at offset {start} is not positive")
         if data[0] == 0 and (len(data) == 1 or not data[1] & 0x80):
-            raise WireFault(f"the integer at offset {start} has a redundant leading zero")
+            raise WireFault(f"the integer at offset {start} has superfluous leading zero bytes")
         return int.from_bytes(data, "big")
 
     def end(self) -> None:
         left = len(self._data) - self._position
         if left:
-            raise WireFault(f"{left} bytes follow the last field at offset {self._position}")
+            raise WireFault(f"{left} unexpected bytes follow the last field at offset {self._position}")
 
 
 def string(data: bytes) -> bytes:
@@ -105,7 +104,7 @@ _FORM = lazy_pattern(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z", re.ASCII)
 
 
 def read_instant(text: str) -> datetime | None:
-    """Return the time, or None if `text` has another form or is not an existing date and time."""
+    """Return the time, or None if `text` has a different form or is not an existing date and time."""
     match = _FORM.fullmatch(text)
     if match is None:
         return None
@@ -220,7 +219,7 @@ class Fields:
         value = self._take(key)
         if isinstance(value, list) and all(isinstance(item, str) and form.fullmatch(item) for item in value):
             if len(set(value)) < len(value):
-                self.fault(key, "has the same item twice")
+                self.fault(key, "contains the same item twice")
             return tuple(value)
         self._wrong(key, value, f"a list of {what}")
         return ()
@@ -257,7 +256,7 @@ _LONGEST_NUMBER = 16
 
 
 def load_json(data: bytes) -> object:
-    """Return the value of a JSON text; raise `WorkpacketError` for an invalid one."""
+    """Return the value of JSON text; raise `WorkpacketError` if it is invalid."""
     if len(data) > LARGEST_DATA:
         raise WorkpacketError("approval_not_json", f"{len(data)} bytes exceed the limit of {LARGEST_DATA}")
     try:
@@ -269,7 +268,7 @@ def load_json(data: bytes) -> object:
             parse_constant=_not_exact,
         )
     except UnicodeDecodeError as fault:
-        raise WorkpacketError("approval_not_json", f"the byte at offset {fault.start} is not UTF-8") from None
+        raise WorkpacketError("approval_not_json", f"the byte at offset {fault.start} is not valid UTF-8") from None
     except RecursionError:
         raise WorkpacketError("approval_not_json", "the JSON is nested too deeply") from None
     except json.JSONDecodeError as fault:
@@ -281,7 +280,7 @@ def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     table: dict[str, object] = {}
     for key, value in pairs:
         if key in table:
-            raise WorkpacketError("approval_duplicate_key", f"the key {key[:80]!r} appears twice in one object")
+            raise WorkpacketError("approval_duplicate_key", f"key {key[:80]!r} appears twice in one object")
         table[key] = value
     return table
 

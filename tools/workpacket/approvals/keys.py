@@ -74,7 +74,7 @@ class PublicKey(Value):
 
     @property
     def fingerprint(self) -> str:
-        """Return the fingerprint as printed by `ssh-keygen -l`."""
+        """Return the fingerprint, as printed by `ssh-keygen -l`."""
         return "SHA256:" + encode_base64(hashlib.sha256(self.blob).digest()).rstrip("=")
 
     @property
@@ -87,7 +87,7 @@ class PublicKey(Value):
 
 
 def read_key_blob(blob: bytes) -> PublicKey:
-    """Return the key with these bytes; raise WorkpacketError."""
+    """Return the key with these bytes; raise WorkpacketError if there is none."""
     fields = Reader(blob)
     try:
         kind = fields.text()
@@ -99,7 +99,7 @@ def read_key_blob(blob: bytes) -> PublicKey:
 
 
 def read_key_fields(kind: str, encoded: str) -> PublicKey:
-    """Return the key of a line `<kind> <base64>`; raise WorkpacketError."""
+    """Return the key in a line `<kind> <base64>`; raise WorkpacketError."""
     try:
         blob = decode_base64(encoded)
     except ValueError as fault:
@@ -133,18 +133,20 @@ def _edwards_point(fields: Reader) -> EdwardsPoint:
     if height >= _FIELD:
         raise WorkpacketError("key_malformed", "the ed25519 key is not in its canonical form")
     if height in _WEAK_POINTS:
-        raise WorkpacketError("key_weak", "the ed25519 key is a point of small order: anyone can sign for it")
+        raise WorkpacketError(
+            "key_weak", "the ed25519 key is a point of small order, so anyone could forge its signatures"
+        )
     return EdwardsPoint(data)
 
 
 def _curve_point(fields: Reader, curve: str) -> CurvePoint:
     named = fields.text()
     if named != curve:
-        raise WorkpacketError("key_malformed", f"the key names the curve {named} but its type requires {curve}")
+        raise WorkpacketError("key_malformed", f"the key specifies the curve {named}, but its type requires {curve}")
     data = fields.string()
     # 4: both coordinates follow. A compressed point would be a second encoding of the same key.
     if len(data) != 1 + 2 * CURVE_WIDTHS[curve] or data[0] != 4:
-        raise WorkpacketError("key_malformed", f"the key is not an uncompressed point of {curve}")
+        raise WorkpacketError("key_malformed", f"the key is not an uncompressed point on {curve}")
     return CurvePoint(curve, data)
 
 

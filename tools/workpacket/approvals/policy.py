@@ -20,9 +20,9 @@ unknown key is an error, because the intended rule would not be applied.
 
 `read_policy_files` reads the policy together with the lists of keys.
 
-The policy seen last is recorded outside the repository (`Pin`). Anyone who can push to the base, or give a person a
-clone, could bring back an old policy with a key that has since been removed. The history of the base alone cannot show
-that; a record on the verifier's own machine can.
+The last policy seen is recorded outside the repository (`Pin`). Anyone who can push to the base, or give a person a
+clone, could bring back an old policy with a key that has since been removed. The base's history alone cannot show that;
+a record on the verifier's own machine can.
 
     [[reanchor]]
     at = "2026-11-19T03:00:00Z"
@@ -30,9 +30,9 @@ that; a record on the verifier's own machine can.
     replaced = "<digest of the policy of the base>"
     policy = "<digest of the policy of the change>"
 
-No key can approve such a change, so another authority must vouch for it: the CI configuration on the base names the
+No key can approve such a change, so another authority must vouch for it: the CI configuration on the base contains the
 digest of the new policy. Only people who may write to the base without the required check can put it there, because a
-change that names a digest is refused by that check (`reanchor_named`). A digest counts once: `unfit_record` refuses a
+change that adds a digest is refused by that check (`reanchor_named`). A digest counts once: `unfit_record` refuses a
 digest that is already in the record, because the old line in the CI configuration could otherwise bring back a replaced
 policy.
 
@@ -141,7 +141,7 @@ def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[P
         return (
             Problem(
                 "approvers_unnamed",
-                "the table [approvals] is missing, so no one may approve",
+                "the [approvals] table is missing, so no one may approve",
                 Location(path),
             ),
         )
@@ -212,9 +212,9 @@ def _gate(fields: Fields, roles: dict[str, frozenset[str]]) -> GatePolicy:
             fields.fault("roles", f"names the role {role!r}, which is not in [approvals.roles]")
     eligible = {principal.casefold() for role in gate.roles for principal in roles.get(role, ())}
     if len(eligible) < gate.threshold:
-        fields.fault("threshold", f"is {gate.threshold}, but the number of people with its roles is {len(eligible)}")
+        fields.fault("threshold", f"is {gate.threshold}, but only {len(eligible)} people have one of its roles")
     if gate.legacy_tokens and gate.threshold > 1:
-        fields.fault("legacy_tokens", "cannot be counted as people, but the threshold is above 1")
+        fields.fault("legacy_tokens", "is above 1, but its approvers cannot be counted as individual people")
     return gate
 
 
@@ -234,7 +234,7 @@ def _legacy_tokens(fields: Fields) -> bool:
 
 
 class Trusted(Value):
-    """The policy in force. `digest` is the SHA-256 of `policy.toml`, which statements name.
+    """The policy in force. `digest` is the SHA-256 of `policy.toml`, which statements contain.
 
     The digest does not cover the lists of keys: adding a colleague's key must not invalidate existing approvals, and
     the lists themselves say who may sign.
@@ -275,7 +275,8 @@ FORMAT_VERSION = 1
 
 
 class Pin(Value):
-    """The repository, the base commit at which its policy was last seen, and the digest of all policy files there."""
+    """The repository, the base commit at which the repository's policy was last seen, and the digest of all policy
+    files there."""
 
     root_commit: str
     base: str
@@ -311,17 +312,17 @@ def read_pin(data: bytes, path: str = "") -> Pin | Problem:
 def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pin | Problem:
     """Return the pin to remember from now on, or why the base cannot be trusted.
 
-    `pinned_is_ancestor` says whether the pinned base commit is the seen one or an ancestor of it. The first policy seen
-    is trusted; a base that does not contain the pinned one is trusted as long as it has the pinned policy.
+    `pinned_is_ancestor` says whether the pinned base commit is the one now seen or its ancestor. The first policy seen
+    is trusted; a base that does not contain the pinned commit is trusted as long as it has the pinned policy.
     """
     if pinned is None:
         return seen
     if pinned.root_commit != seen.root_commit:
         return Problem(
-            "trust_file_foreign", f"the trust file belongs to the repository whose first commit is {pinned.root_commit}"
+            "trust_file_foreign", f"the trust file belongs to the repository with the root commit {pinned.root_commit}"
         )
     if pinned.base == seen.base and pinned.policy != seen.policy:
-        what = f"the base is still the commit {seen.base}, but has a different policy: its objects were overwritten"
+        what = f"the base is still commit {seen.base}, but its policy is different: git objects were overwritten"
         return Problem("policy_rolled_back", what)
     if pinned_is_ancestor:
         return seen
@@ -329,8 +330,8 @@ def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pi
         return pinned
     return Problem(
         "policy_rolled_back",
-        f"the base {seen.base} does not contain {pinned.base}, where the policy was last seen, and has a different "
-        f"policy",
+        f"base {seen.base} has a different policy and does not contain {pinned.base}, the commit where the "
+        "policy was last seen",
     )
 
 
@@ -388,7 +389,7 @@ def read_record(data: bytes) -> tuple[NewRoot, ...] | Problem:
 def _entry(fields: Fields, faults: list[str]) -> NewRoot:
     root = NewRoot(
         at=fields.text("at", _INSTANT, "a valid time"),
-        reason=fields.text("reason", _REASON, "one line of text without quotes and backslashes"),
+        reason=fields.text("reason", _REASON, "a single line of text without quotes or backslashes"),
         replaced=fields.text("replaced", SHA256, "a SHA-256 digest"),
         policy=fields.text("policy", SHA256, "a SHA-256 digest"),
     )
@@ -399,7 +400,7 @@ def _entry(fields: Fields, faults: list[str]) -> NewRoot:
 
 
 def named_in(text: str) -> frozenset[str]:
-    """Return the digests that these lines of the CI configuration name."""
+    """Return the digests in these lines of the CI configuration."""
     return frozenset(_NAMED.findall(text))
 
 
@@ -423,18 +424,18 @@ def unfit_record(change: PolicyChange) -> Iterator[Problem]:
         return
     known = () if isinstance(old, Problem) else old
     if not change.after.startswith(change.before) or len(new) != len(known) + 1:
-        yield _unfit("a change must keep every byte of the record and add one entry at its end")
+        yield _unfit("a change must preserve every byte of the record and append exactly one entry")
         return
     root = new[-1]
     if (root.replaced, root.policy) != (change.replaced, change.policy):
         yield _unfit(
-            f"its last entry replaces the policy {root.replaced[:12]} with {root.policy[:12]}, but the base "
-            f"has {change.replaced[:12]} and the change {change.policy[:12]}"
+            f"its last entry replaces policy {root.replaced[:12]} with {root.policy[:12]}, but the base has "
+            f"{change.replaced[:12]} and the change {change.policy[:12]}"
         )
     if root.policy in {digest for each in known for digest in (each.replaced, each.policy)}:
-        yield _unfit(f"the policy {root.policy[:12]} was already in force once, and a digest counts only once")
+        yield _unfit(f"policy {root.policy[:12]} was already in force once, and no policy can be put in force twice")
     if root.policy not in change.named:
-        what = f"the CI configuration on the base does not name the new policy: {VARIABLE}={root.policy}"
+        what = f"the CI configuration on the base does not contain the new policy's digest: {VARIABLE}={root.policy}"
         yield Problem("reanchor_unnamed", what, Location(REANCHORED_PATH))
 
 

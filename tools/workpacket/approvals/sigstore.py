@@ -1,6 +1,6 @@
-"""Verify what CI attests, offline, against the authority that the policy of the base pins in `[evidence.ci]`.
+"""Verify what CI attests, offline, against the authority that the base's policy pins in `[evidence.ci]`.
 
-CI has no key of its own: an authority issues it a certificate that is valid for minutes and names the workflow
+CI has no key of its own: an authority issues it a certificate that is valid for minutes and states the workflow
 (`identity`) and the provider that vouches for it (`issuer`), as Sigstore's Fulcio does. The attestation file is
 
     {"bundle": ..., "commit": ..., "digest": ..., "identity": ..., "issuer": ...}
@@ -77,8 +77,8 @@ def read_trusted_ci(table: object) -> TrustedCi:
 
 
 class Attested(Value):
-    """A verified attestation. `result` is that of the in-toto test result: PASSED, WARNED or FAILED; `failed` are the
-    tests that it lists. `configuration` maps names to the digests of what the statement is about.
+    """A verified attestation. `result` is the one in the in-toto test result: PASSED, WARNED or FAILED; `failed` are
+    the tests that it lists. `configuration` maps names to the digests of what the statement is about.
     """
 
     issuer: str
@@ -114,8 +114,8 @@ def _refuse(message: str) -> NoReturn:
 
 
 def attestation_file(bundle: bytes) -> bytes:
-    """Return the attestation file for a bundle, with what the bundle itself says; raise WorkpacketError if it is not
-    one. Nothing is verified here: readers do that, because they know the policy.
+    """Return the attestation file for a bundle, filled in from the bundle itself; raise WorkpacketError if it is not a
+    bundle. Nothing is verified here: readers do that, because they know the policy.
     """
     document = _json(bundle)
     read = _bundle(document)
@@ -138,9 +138,9 @@ def attestation_file(bundle: bytes) -> bytes:
 def verify_attestation(data: bytes, trusted: TrustedCi | None) -> Attested:
     """Return what the attestation file proves; raise WorkpacketError if it proves nothing."""
     if trusted is None:
-        _refuse("the policy of the base has no table [evidence.ci], so no attestation counts")
+        _refuse("the policy on the base has no [evidence.ci] table, so no attestation counts")
     if trusted.faults:
-        _refuse(f"the table [evidence.ci] of the base is invalid: {trusted.faults[0]}")
+        _refuse(f"the [evidence.ci] table on the base is invalid: {trusted.faults[0]}")
     said = _closed(_json(data), "the attestation", _KEYS)
     bundle = _bundle(said["bundle"])
     signed_at = _logged(bundle, trusted)
@@ -148,8 +148,8 @@ def verify_attestation(data: bytes, trusted: TrustedCi | None) -> Attested:
     identity, issuer = _identity(bundle.leaf), _issuer(bundle.leaf)
     if (issuer, identity) != (trusted.issuer, trusted.identity):
         _refuse(
-            f"{identity} signed it, vouched for by {issuer}; the policy of the base names "
-            f"{trusted.identity} and {trusted.issuer}"
+            f"{identity} signed it, certified by {issuer}; the policy on the base requires {trusted.identity} "
+            f"and {trusted.issuer}"
         )
     _require_signature(bundle.leaf.public_key(), bundle.signature, pae(bundle.payload), "the statement")
     found = _statement(bundle.payload)
@@ -157,7 +157,7 @@ def verify_attestation(data: bytes, trusted: TrustedCi | None) -> Attested:
     proved = {"commit": found.commit, "digest": digest, "identity": identity, "issuer": issuer}
     for key, value in proved.items():
         if said[key] != value:
-            _refuse(f"the file says {key} {str(said[key])[:200]!r}, but its bundle is about {value!r}")
+            _refuse(f"the file gives {key} as {str(said[key])[:200]!r}, but its bundle has {value!r}")
     return Attested(issuer, identity, found.commit, digest, found.result, signed_at, found.configuration, found.failed)
 
 
@@ -173,7 +173,7 @@ def _json(data: bytes) -> object:
 def _bundle(value: object) -> _Bundle:
     bundle = _closed(value, "the bundle", ("dsseEnvelope", "mediaType", "verificationMaterial"))
     if bundle["mediaType"] != MEDIA_TYPE:
-        _refuse(f"the bundle is of the type {str(bundle['mediaType'])[:100]!r}, not {MEDIA_TYPE!r}")
+        _refuse(f"the bundle has the type {str(bundle['mediaType'])[:100]!r}, not {MEDIA_TYPE!r}")
     # A timestamp may be beside the log entry; it is not read.
     material = _table(bundle["verificationMaterial"], "verificationMaterial")
     entry = _table(_only(material.get("tlogEntries"), "tlogEntries"), "tlogEntries[0]")
@@ -198,7 +198,7 @@ def _logged(bundle: _Bundle, trusted: TrustedCi) -> datetime:
     key = _log_key(trusted.log_key)
     known = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     if hashlib.sha256(known).digest() != log_id:
-        _refuse("the log entry comes from a log that the policy of the base does not pin")
+        _refuse("the log entry comes from a log that the policy on the base does not pin")
     logged = _bytes(body, "canonicalizedBody")
     signed: dict[str, Json] = {
         "body": str(body),
@@ -220,27 +220,27 @@ def _require_same(bundle: _Bundle, body: object) -> None:
     entry = _table(body, "the log entry")
     kind = entry.get("kind"), entry.get("apiVersion")
     if kind != _ENTRY:
-        _refuse(f"the log entry is of the kind {str(kind)[:100]}, not {_ENTRY}")
+        _refuse(f"the log entry has the kind {str(kind)[:100]}, not {_ENTRY}")
     spec = _table(entry.get("spec"), "spec")
     digest = {"algorithm": "sha256", "value": hashlib.sha256(bundle.payload).hexdigest()}
-    signature = _table(_only(spec.get("signatures"), "signatures of the log entry"), "signatures of the log entry")
+    signature = _table(_only(spec.get("signatures"), "signatures in the log entry"), "signatures in the log entry")
     try:
         verifier = x509.load_pem_x509_certificate(_bytes(signature.get("verifier"), "verifier"))
     except ValueError as fault:
         _refuse(f"the certificate in the log entry cannot be read: {fault}")
     logged = spec.get("payloadHash"), _bytes(signature.get("signature"), "signature"), verifier
     if logged != (digest, bundle.signature, bundle.leaf):
-        _refuse("the log entry is about another statement, signature or certificate")
+        _refuse("the log entry is for a different statement, signature or certificate")
 
 
 def _require_issued(leaf: x509.Certificate, trusted: TrustedCi, signed_at: datetime) -> None:
-    """Require that a pinned authority issued the leaf, both of them valid when the statement was signed. Each pinned
-    certificate counts as an authority, even if another one issued it.
+    """Require that a pinned authority issued the leaf, and that both were valid when the statement was signed. Each
+    pinned certificate counts as an authority, even if another certificate issued it.
     """
     try:
         pinned = x509.load_pem_x509_certificates(trusted.certificates.encode())
     except ValueError as fault:
-        _refuse(f"the certificates in [evidence.ci] of the base cannot be read: {fault}")
+        _refuse(f"the certificates in [evidence.ci] on the base cannot be read: {fault}")
     # The defaults are those for web servers, whose authorities do not issue certificates for signing code.
     authority_rules = (
         ExtensionPolicy.permit_all()
@@ -271,23 +271,23 @@ def _require_issuing(_policy: object, _of: x509.Certificate, usage: x509.KeyUsag
 
 def _require_code_signing(_policy: object, _of: x509.Certificate, usage: x509.ExtendedKeyUsage) -> None:
     if ExtendedKeyUsageOID.CODE_SIGNING not in usage:
-        raise ValueError("it is not for signing code")
+        raise ValueError("it is not a code-signing certificate")
 
 
 def _identity(leaf: x509.Certificate) -> str:
-    """Return the only name in the certificate, which must be a URI: Fulcio names people by a mail address."""
+    """Return the only name in the certificate, which must be a URI: Fulcio identifies people by email address."""
     try:
         names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (x509.ExtensionNotFound, ValueError):
-        _refuse("the certificate names no identity")
+        _refuse("the certificate contains no identity")
     found = list(names)
     if len(found) != 1 or not isinstance(found[0], x509.UniformResourceIdentifier):
-        _refuse("the certificate does not name exactly one identity, as a URI")
+        _refuse("the certificate does not contain exactly one identity in the form of a URI")
     return found[0].value
 
 
 def _issuer(leaf: x509.Certificate) -> str:
-    """Return the provider that vouched for the identity; an old and a new extension must name the same one."""
+    """Return the provider that vouched for the identity; the old and the new extension must name the same provider."""
     found = {each.oid: each.value for each in leaf.extensions if each.oid in {_ISSUER, _ISSUER_BARE}}
     told = {
         _utf8(value.value) if oid == _ISSUER else value.value
@@ -295,7 +295,7 @@ def _issuer(leaf: x509.Certificate) -> str:
         if isinstance(value, x509.UnrecognizedExtension)
     }
     if len(told) != 1:
-        _refuse("the certificate does not name exactly one issuer")
+        _refuse("the certificate does not contain exactly one issuer")
     return told.pop().decode("utf-8", "replace")
 
 
@@ -310,15 +310,15 @@ def _utf8(der: bytes) -> bytes:
 def _statement(payload: bytes) -> _Found:
     statement = _closed(_json(payload), "the statement", ("_type", "predicate", "predicateType", "subject"))
     if (statement["_type"], statement["predicateType"]) != (STATEMENT_TYPE, TEST_RESULT):
-        _refuse(f"the statement is not a test result but {str(statement['predicateType'])[:200]!r}")
+        _refuse(f"the statement is not a test result but has the type {str(statement['predicateType'])[:200]!r}")
     subject = _table(_only(statement["subject"], "subject"), "subject[0]")
-    digest = _closed(subject.get("digest"), "the digest of the subject", ("gitCommit",))["gitCommit"]
+    digest = _closed(subject.get("digest"), "the subject's digest", ("gitCommit",))["gitCommit"]
     if not isinstance(digest, str) or not COMMIT.fullmatch(digest):
-        _refuse("the subject of the statement is not a commit")
+        _refuse("the statement's subject is not a commit")
     predicate = _table(statement["predicate"], "predicate")
     result, listed, failed = (predicate.get(key) for key in ("result", "configuration", "failedTests"))
     if result not in {"PASSED", "WARNED", "FAILED"} or not isinstance(listed, list) or not isinstance(failed, list):
-        _refuse("the statement has no result, or does not say what it is about")
+        _refuse("the statement does not give a result and what it applies to")
     configuration = {}
     for row in (_table(each, "configuration") for each in listed):
         text = _table(row.get("digest"), "digest").get("sha256")
@@ -331,17 +331,17 @@ def _log_key(pem: str) -> ec.EllipticCurvePublicKey:
     try:
         key = serialization.load_pem_public_key(pem.encode())
     except (ValueError, UnsupportedAlgorithm):
-        _refuse("the log_key in [evidence.ci] of the base cannot be read")
+        _refuse("log_key in [evidence.ci] on the base cannot be read")
     return key if isinstance(key, ec.EllipticCurvePublicKey) else _refuse("log_key is not an ECDSA key")
 
 
 def _require_signature(key: object, signature: bytes, message: bytes, what: str) -> None:
     if not isinstance(key, ec.EllipticCurvePublicKey):
-        _refuse("the key of the certificate is not an ECDSA key")
+        _refuse("the certificate's key is not an ECDSA key")
     try:
         key.verify(signature, message, ec.ECDSA(hashes.SHA256()))
     except InvalidSignature:
-        _refuse(f"the signature is not over {what}")
+        _refuse(f"the signature does not match {what}")
 
 
 def _closed(value: object, what: str, keys: tuple[str, ...]) -> Mapping[str, object]:
@@ -352,11 +352,15 @@ def _closed(value: object, what: str, keys: tuple[str, ...]) -> Mapping[str, obj
 
 
 def _table(value: object, what: str) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else _refuse(f"{what} is missing, or not an object")
+    return value if isinstance(value, dict) else _refuse(f"{what} is missing or is not an object")
 
 
 def _only(value: object, what: str) -> object:
-    return value[0] if isinstance(value, list) and len(value) == 1 else _refuse(f"{what} is not a list with one item")
+    return (
+        value[0]
+        if isinstance(value, list) and len(value) == 1
+        else _refuse(f"{what} is not a list with exactly one item")
+    )
 
 
 def _bytes(value: object, what: str) -> bytes:

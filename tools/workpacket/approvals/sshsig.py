@@ -65,7 +65,7 @@ _ARMOR_WIDTH = 70
 
 
 class Fido(Value):
-    """What the token states in addition to the signature."""
+    """What the token states besides the signature."""
 
     flags: int
     counter: int
@@ -81,13 +81,13 @@ class Fido(Value):
 
     @property
     def synced(self) -> bool:
-        """Whether the key may be copied to other devices of its owner."""
+        """Whether the key may be copied to its owner's other devices."""
         return bool(self.flags & _MAY_BE_BACKED_UP)
 
 
 class SshSignature(Value):
-    """A parsed signature. `proof` is the output of the key's scheme; for ECDSA, the two numbers as encoded. `page` is
-    the web page where it was made, if any.
+    """A parsed signature. `proof` is the output of the key's scheme; for ECDSA, the two encoded numbers. `page` is the
+    web page where the signature was made, if any.
     """
 
     key: PublicKey
@@ -128,14 +128,17 @@ def read_signature(blob: bytes, namespace: str = NAMESPACE) -> SshSignature | Pr
 
 
 def check_signature(signature: SshSignature, message: bytes) -> Problem | None:
-    """Return None if the key made this signature over `message` and, for a token, a person touched it; otherwise the
-    problem.
+    """Return None if the key made this signature over `message` and, for a token, a person touched it; otherwise return
+    the problem.
     """
     if signature.fido is not None and not signature.fido.touched:
-        return Problem("touch_missing", "the token signed without a touch, so a program may have used it")
+        return Problem("touch_missing", "the security key signed without being touched, so a program may have used it")
     wrapped = to_be_signed(signature.namespace, signature.hash_name, message)
     if signature.page is not None and not signature.page.was_asked_for(wrapped):
-        what = f"the page {signature.page.origin} was not asked for these bytes, or was part of another site's page"
+        what = (
+            f"the page {signature.page.origin} was not asked to sign these bytes, or was embedded in another site's "
+            "page"
+        )
         return Problem("client_data_wrong", what)
     if _holds(signature, _signed_bytes(signature, wrapped)):
         return None
@@ -154,7 +157,7 @@ def _read(blob: bytes, wanted: str) -> SshSignature:
     fields.end()
     if namespace != wanted.encode():
         shown = namespace[:80].decode("ascii", "backslashreplace")
-        raise WorkpacketError("namespace_wrong", f"the signature was made for {shown!r}, not for {wanted!r}")
+        raise WorkpacketError("namespace_wrong", f"the signature was made for the namespace {shown!r}, not {wanted!r}")
     # Nothing reads it, so any content would make a second file with the same meaning.
     if reserved:
         raise WireFault("its reserved field is not empty")
@@ -211,7 +214,7 @@ def _proof(key: PublicKey, data: bytes) -> bytes:
     # In full length: without its leading zero bytes, an RSA signature would have a second encoding.
     length = 64 if isinstance(key.material, EdwardsPoint) else (key.material.modulus.bit_length() + 7) // 8
     if len(data) != length:
-        raise WireFault(f"a signature of this key has {length} bytes, but this one has {len(data)}")
+        raise WireFault(f"a signature by this key has {length} bytes, but this one has {len(data)}")
     return data
 
 
@@ -229,7 +232,7 @@ def to_be_signed(namespace: str, hash_name: str, message: bytes) -> bytes:
 
 
 def _signed_bytes(signature: SshSignature, wrapped: bytes) -> bytes:
-    """Return the signed bytes: a token adds its statement, and a page its client data."""
+    """Return the signed bytes: a token adds its statement, and a page adds its client data."""
     if signature.fido is None:
         return wrapped
     return b"".join(
@@ -289,7 +292,7 @@ class Signer(Value):
 
 
 class Signers(Value):
-    """The lines of the file by key blob."""
+    """The lines of the file, keyed by key blob."""
 
     by_key: Mapping[bytes, Signer]
 
@@ -336,7 +339,7 @@ def _read_line(line: str, number: int) -> Signer:
         raise WorkpacketError(_MALFORMED_SIGNERS, "namespaces= may contain only literal names")
     if not namespaces:
         raise WorkpacketError(
-            _MALFORMED_SIGNERS, "namespaces= is missing: without it, the key would sign for everything"
+            _MALFORMED_SIGNERS, "namespaces= is missing: without it, the key would be valid for every purpose"
         )
     key = read_key_fields(kind, encoded)
     return Signer(principal, key, namespaces, _date(values, "valid-after"), _date(values, "valid-before"), number)
@@ -352,11 +355,11 @@ def _read_options(text: str) -> dict[str, str]:
                 _MALFORMED_SIGNERS, f"invalid options: expected {', '.join(_OPTIONS)}, each with a quoted value"
             )
         if match.group(1) in values:
-            raise WorkpacketError(_MALFORMED_SIGNERS, f"the option {match.group(1)} appears twice")
+            raise WorkpacketError(_MALFORMED_SIGNERS, f"option {match.group(1)} appears twice")
         values[match.group(1)] = match.group(2)
         position = match.end()
     if text.endswith(","):
-        raise WorkpacketError(_MALFORMED_SIGNERS, "the options end with a comma")
+        raise WorkpacketError(_MALFORMED_SIGNERS, "the options end with a trailing comma")
     return values
 
 

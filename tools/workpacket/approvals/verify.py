@@ -2,7 +2,7 @@
 
 There are three separate questions, because approvals and rejections need different answers:
 
-- **authentic**: the file, the payload and the signature are valid, and the key belongs to a person named on the base;
+- **authentic**: the file, the payload and the signature are valid, and the key belongs to a person listed on the base;
 - **fitting**: it is about this packet, gate, repository and exactly these bytes, and the person has a role here;
 - **current**: nothing it depends on has changed (time, log, specification, policy, scope, contract), it was not used
   before, and the key and the person may approve here.
@@ -70,8 +70,8 @@ RUNS = "runs"
 
 
 class AnswerFacts(Value):
-    """An answer to a question of a run: the digest of all that it is about, the decision that it amounts to, what is
-    said of it in clear, and when it was recorded.
+    """An answer to a run's question: the digest of everything it covers, the decision that it amounts to, what is
+    stated about it in plain text, and when it was recorded.
     """
 
     subject: Subject
@@ -82,8 +82,8 @@ class AnswerFacts(Value):
 
 
 def judge_answer(file: EnvelopeFile, answer: AnswerFacts, gate: GatePolicy, trusted: Trusted) -> Judged:
-    """Judge the envelope of an answer. It counts for this answer only. The signature covers the question, so there is
-    nothing else to compare.
+    """Judge the envelope of an answer. The envelope counts for this answer only. The signature covers the question, so
+    there is nothing else to compare.
     """
     opened, broken = _opened(file, trusted)
     if opened is None:
@@ -96,7 +96,7 @@ def judge_answer(file: EnvelopeFile, answer: AnswerFacts, gate: GatePolicy, trus
     )  # fmt: skip
     refusals = [*_not_authentic(opened, broken, trusted), *_not_fitting(statement, facts, gate, trusted)]
     if statement.decision != answer.decision or statement.scope != answer.scope:
-        refusals.append(Problem("subject_mismatch", "the statement is about another answer"))
+        refusals.append(Problem("subject_mismatch", "the statement answers a different question"))
     refusals += _out_of_time(statement, facts, gate)
     if opened.signer is not None:
         refusals += _key_out_of_time(opened.signer, statement, facts)
@@ -105,8 +105,8 @@ def judge_answer(file: EnvelopeFile, answer: AnswerFacts, gate: GatePolicy, trus
 
 
 def _opened(file: EnvelopeFile, trusted: Trusted) -> tuple[Opened | None, tuple[Problem, ...]]:
-    """Return the statement with its signature, and what is wrong with the signature; no statement, and what is wrong
-    with the file, if it cannot be read.
+    """Return the statement with its signature, and what is wrong with the signature; if the file cannot be read, return
+    no statement, and what is wrong with the file.
     """
     parts = file.parts
     if isinstance(parts, Problem):
@@ -126,22 +126,24 @@ def _not_authentic(opened: Opened, broken: Iterable[Problem], trusted: Trusted) 
     key = opened.signature.key
     # The key id is a hint for other tools and is not signed; the key is part of the signature.
     if opened.envelope.key_id != key.fingerprint:
-        yield Problem("key_id_wrong", f"the envelope names {opened.envelope.key_id}, but {key.fingerprint} signed")
+        yield Problem(
+            "key_id_wrong", f"the envelope gives {opened.envelope.key_id} as the key, but {key.fingerprint} signed"
+        )
     yield from broken
     if key.blob in trusted.revoked:
-        yield Problem("key_revoked", f"the key {key.fingerprint} is revoked")
+        yield Problem("key_revoked", f"key {key.fingerprint} is revoked")
     # An event key need not have a passphrase, so any program of its owner could open the gate with it.
     if key.fingerprint in trusted.policy.actors.names_by_key:
-        yield Problem("event_key_at_gate", f"the key {key.fingerprint} signs events, so it cannot open a gate")
+        yield Problem("event_key_at_gate", f"key {key.fingerprint} signs events, so it cannot open a gate")
     yield from _page_not_accepted(opened.signature, trusted)
     if opened.signer is None:
-        yield Problem("signer_unknown", f"allowed_signers on the base does not list the key {key.fingerprint}")
+        yield Problem("signer_unknown", f"allowed_signers on the base does not list key {key.fingerprint}")
         return
     if not opened.signer.may_approve:
         namespaces = ", ".join(opened.signer.namespaces)
-        yield Problem("key_not_for_approvals", f"the key of {opened.signer.principal} is only for {namespaces}")
+        yield Problem("key_not_for_approvals", f"the key of {opened.signer.principal} is valid only for {namespaces}")
     if opened.signer.principal != opened.statement.approver:
-        who = f"the key belongs to {opened.signer.principal}, the statement to {opened.statement.approver}"
+        who = f"the key belongs to {opened.signer.principal}, but the statement was made by {opened.statement.approver}"
         yield Problem("approver_mismatch", who)
 
 
@@ -150,24 +152,28 @@ def _page_not_accepted(signature: SshSignature, trusted: Trusted) -> Iterator[Pr
     if page is None or fido is None:
         return
     if accepted is None or not accepted.accept(signature.key.application, page.origin):
-        what = f"the policy on the base does not accept signatures for {signature.key.application} from {page.origin}"
+        what = (
+            f"the policy on the base does not accept signatures made for {signature.key.application} on {page.origin}"
+        )
         yield Problem("webauthn_not_accepted", what)
         return
     if fido.synced and not accepted.synced:
-        yield Problem("passkey_synced", "the passkey may be copied to other devices, which the policy does not accept")
+        yield Problem("passkey_synced", "the passkey can be copied to other devices, which the policy does not allow")
     if accepted.pin and not fido.person_verified:
-        yield Problem("pin_missing", "the policy requires a PIN or fingerprint, which the token did not check")
+        yield Problem("pin_missing", "the policy requires a PIN or fingerprint, which the security key did not verify")
 
 
 def _not_fitting(statement: Statement, facts: GateFacts, gate: GatePolicy, trusted: Trusted) -> Iterator[Problem]:
     if statement.packet != facts.packet:
-        yield Problem("packet_mismatch", f"the statement is about {statement.packet}, not about {facts.packet}")
+        yield Problem("packet_mismatch", f"the statement is about {statement.packet}, not {facts.packet}")
     if statement.gate != facts.gate:
-        yield Problem("gate_mismatch", f"the statement is for the gate {statement.gate}, not for {facts.gate}")
+        yield Problem("gate_mismatch", f"the statement is for gate {statement.gate}, not {facts.gate}")
     yield from _other_repository(statement, facts, trusted)
     yield from _other_subjects(statement, facts)
     if statement.role not in gate.roles:
-        yield Problem("role_not_accepted", f"the gate requires {' or '.join(gate.roles)}, not {statement.role}")
+        yield Problem(
+            "role_not_accepted", f"the gate requires the role {' or '.join(gate.roles)}, not {statement.role}"
+        )
     if not trusted.policy.holds(statement.approver, statement.role):
         yield Problem("role_not_held", f"{statement.approver} does not have the role {statement.role}")
 
@@ -176,7 +182,7 @@ def _other_repository(statement: Statement, facts: GateFacts, trusted: Trusted) 
     here = RepositoryName(trusted.policy.repository, facts.root_commit)
     if statement.repository != here:
         told = " and ".join(f"{each.name} (root {each.root_commit})" for each in (statement.repository, here))
-        yield Problem("repository_mismatch", f"the statement is for a different repository: {told}")
+        yield Problem("repository_mismatch", f"the statement was made for a different repository: {told}")
 
 
 def _other_subjects(statement: Statement, facts: GateFacts) -> Iterator[Problem]:
@@ -184,11 +190,11 @@ def _other_subjects(statement: Statement, facts: GateFacts) -> Iterator[Problem]
     present = {subject.name: subject.sha256 for subject in facts.subjects}
     for name in sorted(approved.keys() | present.keys()):
         if name not in present:
-            yield Problem("subject_mismatch", f"{name} was approved, but is not being judged here")
+            yield Problem("subject_mismatch", f"{name} was approved, but is not part of what is being judged")
         elif name not in approved:
-            yield Problem("subject_mismatch", f"{name} was not part of what was approved")
+            yield Problem("subject_mismatch", f"{name} was not included in the approval")
         elif approved[name] != present[name]:
-            yield Problem("subject_mismatch", f"{name} is not the text that was approved")
+            yield Problem("subject_mismatch", f"{name} differs from the text that was approved")
 
 
 def _not_current(opened: Opened, facts: GateFacts, gate: GatePolicy, trusted: Trusted) -> Iterator[Problem]:
@@ -199,7 +205,7 @@ def _not_current(opened: Opened, facts: GateFacts, gate: GatePolicy, trusted: Tr
     yield from _moved(statement, facts, trusted)
     yield from _other_contract(statement, facts)
     if facts.consumptions.get(statement.nonce, frozenset()) - {facts.consumer}:
-        yield Problem("nonce_used", "this approval was already used by another event")
+        yield Problem("nonce_used", "another event has already used this approval")
     yield from _too_soft(opened.signature, gate)
     yield from own_work(statement.approver, facts, gate)
 
@@ -209,20 +215,20 @@ def _out_of_time(statement: Statement, facts: GateFacts, gate: GatePolicy) -> It
     # passed.
     at = facts.first_landed or facts.judged_at
     if statement.issued_at > at + CLOCK_SKEW:
-        yield Problem("issued_in_future", f"it is dated {write_instant(statement.issued_at)}, in the future")
+        yield Problem("issued_in_future", f"it is dated {write_instant(statement.issued_at)}, which is in the future")
     if statement.expires_at <= at:
         yield Problem("approval_expired", f"it expired at {write_instant(statement.expires_at)}")
     if statement.expires_at - statement.issued_at > LONGEST_VALIDITY:
         yield Problem("validity_too_long", f"it would be valid for more than {LONGEST_VALIDITY.days} days")
     if at - statement.issued_at > gate.max_age:
         yield Problem(
-            "approval_too_old", f"the gate accepts only approvals that are up to {gate.max_age.days} days old"
+            "approval_too_old", f"the gate accepts only approvals that are at most {gate.max_age.days} days old"
         )
 
 
 def _key_out_of_time(signer: Signer, statement: Statement, facts: GateFacts) -> Iterator[Problem]:
     if not (signer.valid_at(facts.judged_at) and signer.valid_at(statement.issued_at)):
-        yield Problem("key_out_of_time", f"the key on line {signer.line} is not valid at this time")
+        yield Problem("key_out_of_time", f"the key on line {signer.line} was not valid at this time")
 
 
 def _moved(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator[Problem]:
@@ -233,25 +239,25 @@ def _moved(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator
     if statement.policy != trusted.digest:
         yield Problem("policy_moved", "policy.toml on the base has changed since the approval")
     elif statement.base in facts.other_policies:
-        yield Problem("policy_moved", "the policy files on the base have changed since the approval was given")
+        yield Problem("policy_moved", "the policy files on the base have changed since the approval")
     # The contract includes the scope. After an amendment, nothing else does.
     by_contract = facts.amended and statement.contract is not None and statement.contract == facts.contract
     if statement.scope != tuple(sorted(facts.scope)) and not by_contract:
-        yield Problem("scope_moved", "the paths in scope are not the ones that were approved")
+        yield Problem("scope_moved", "the paths in scope differ from the approved ones")
     if statement.base not in facts.base_history:
         yield Problem(
-            "base_unknown", f"the base {statement.base} that the approver saw is not part of this base's history"
+            "base_unknown", f"base {statement.base}, which the approver saw, is not part of this base's history"
         )
     for head in statement.log_heads:
         if head not in facts.log.parents:
-            yield Problem("log_head_unknown", f"the event {head} that the approver saw is not in the packet's log")
+            yield Problem("log_head_unknown", f"event {head}, which the approver saw, is not in the packet's log")
     unseen = facts.log.lane_changes - facts.log.seen_from(statement.log_heads)
     if unseen:
-        yield Problem("log_moved", f"the packet has moved since then ({', '.join(sorted(unseen))})")
+        yield Problem("log_moved", f"the packet has moved since the approval ({', '.join(sorted(unseen))})")
 
 
 def _other_contract(statement: Statement, facts: GateFacts) -> Iterator[Problem]:
-    """Report a different contract. A statement of version 1 has none, and counts only for events on the base.
+    """Report a different contract. A version 1 statement has none, and counts only for events on the base.
 
     If a file differs from the approved one, so does the contract; this is reported once.
     """
@@ -264,17 +270,17 @@ def _other_contract(statement: Statement, facts: GateFacts) -> Iterator[Problem]
     elif facts.contract_fault:
         yield Problem("contract_unreadable", facts.contract_fault)
     elif statement.contract != facts.contract and not any(_other_subjects(statement, facts)):
-        yield Problem("contract_mismatch", "the approved contract is not the one being judged")
+        yield Problem("contract_mismatch", "the approved contract differs from the one being judged")
 
 
 def _too_soft(signature: SshSignature, gate: GatePolicy) -> Iterator[Problem]:
     if gate.hardware == "none":
         return
     if signature.fido is None or signature.fido.synced:
-        what = "is a file" if signature.fido is None else "may be copied to other devices"
-        yield Problem("hardware_required", f"the gate requires a key on a FIDO token, but this key {what}")
+        what = "is a file" if signature.fido is None else "can be copied to other devices"
+        yield Problem("hardware_required", f"the gate requires a key on a FIDO security key, but this key {what}")
     elif gate.hardware == "pin" and not signature.fido.person_verified:
-        yield Problem("pin_missing", "the gate requires a PIN or fingerprint, which the token did not check")
+        yield Problem("pin_missing", "the gate requires a PIN or fingerprint, which the security key did not verify")
 
 
 def own_work(approver: str, facts: GateFacts, gate: GatePolicy) -> Iterator[Problem]:
@@ -282,9 +288,9 @@ def own_work(approver: str, facts: GateFacts, gate: GatePolicy) -> Iterator[Prob
         names = facts.parties.get(party, frozenset())
         # An unknown person cannot be distinguished from the approver.
         if not names:
-            yield Problem("party_unknown", f"no {party} is recorded, so the approver could be the {party}")
+            yield Problem("party_unknown", f"no {party} is recorded, so the {party} could be the approver")
         elif any(same_person(name, approver) for name in names):
-            yield Problem("own_work", f"{approver} is the {party} of what they approve")
+            yield Problem("own_work", f"{approver} is the {party} of what they approved")
 
 
 def same_person(name: str, principal: str) -> bool:

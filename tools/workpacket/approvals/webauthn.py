@@ -74,10 +74,10 @@ class Page(Value):
 def read_page(fields: Reader, flags: int) -> Page:
     """Read what follows the flags and the counter in a page's signature; raise `WireFault` if it is malformed."""
     if flags & ~_KNOWN_FLAGS or (flags & _IS_BACKED_UP and not flags & _MAY_BE_BACKED_UP):
-        raise WireFault(f"its flags are {flags:#04x}, which no token sets when it signs on a page")
+        raise WireFault(f"its flags are {flags:#04x}, which no security key sets when it signs on a page")
     origin, client_data, extensions = fields.text(), fields.string(), fields.string()
     if not _ORIGIN.fullmatch(origin):
-        raise WireFault("its origin is not that of a web page")
+        raise WireFault("its origin is not a web origin")
     if extensions:
         raise WireFault("it has extensions")
     return Page(origin, client_data)
@@ -111,8 +111,8 @@ def _has_one_reading(client_data: bytes) -> bool:
 class PagesAccepted(Value):
     """The table `[approvals.webauthn]`: the pages from which a policy accepts signatures, and the owners of their keys.
 
-    `port` is that of the page of `approve --browser`, or 0. `synced` admits passkeys that can be copied to other
-    devices; `pin` requires a PIN or fingerprint at every gate.
+    `port` is the port of the page that `approve --browser` serves, or 0. `synced` admits passkeys that can be copied to
+    other devices; `pin` requires a PIN or fingerprint at every gate.
     """
 
     relying_parties: tuple[str, ...]
@@ -143,9 +143,9 @@ def read_pages_accepted(fields: Fields) -> PagesAccepted:
     fields.end()
     for origin in accepted.origins:
         if not any(_belongs(origin, each) for each in accepted.relying_parties):
-            fields.fault("origins", f"names {origin}, which does not belong to any of rp_ids")
+            fields.fault("origins", f"lists {origin}, which does not belong to any entry in rp_ids")
     if accepted.port and not accepted.accept(LOCAL, local_origin(accepted.port)):
-        fields.fault("port", f"is {accepted.port}, but {local_origin(accepted.port)} is not among origins")
+        fields.fault("port", f"is {accepted.port}, but origins does not list {local_origin(accepted.port)}")
     return accepted
 
 
@@ -197,7 +197,7 @@ Kind: TypeAlias = Literal["touched", "registered"]
 
 
 def read_answer(document: object, kind: Kind) -> Answer | Problem:
-    """Return the data that the page posted, in its form; nothing in it is trusted yet."""
+    """Return the answer that the page posted, checked only for its form; nothing in it is trusted yet."""
     faults: list[str] = []
     fields = Fields(document, "", faults)
     if fields.has("declined"):
@@ -237,7 +237,7 @@ def signature_from(answer: Touched, key: PublicKey, origin: str, message: bytes)
     except ValueError as fault:
         return Problem(_UNFIT, f"the browser's answer is not a signature: {fault}")
     if party != hashlib.sha256(key.application.encode()).digest():
-        return Problem(_UNFIT, f"the key that answered belongs to an application other than {key.application}")
+        return Problem(_UNFIT, f"the key that answered was registered for an application other than {key.application}")
     stated = fido.flags.to_bytes(1, "big") + fido.counter.to_bytes(4, "big")
     numbers = string(_positive(r)) + string(_positive(s))
     page = string(origin.encode()) + string(answer.client_data) + string(b"")
@@ -259,7 +259,7 @@ def key_from(answer: Registered, challenge: bytes, origin: str, *, synced: bool)
     `synced`.
     """
     if not was_asked(answer.client_data, client_data_of(challenge, origin, "webauthn.create")):
-        return Problem("client_data_wrong", f"the browser registered no key for the page {origin}")
+        return Problem("client_data_wrong", f"the browser registered no key for {origin}")
     fields = Reader(answer.authenticator_data)
     try:
         party, flags, _, _ = fields.raw(32), fields.byte(), fields.u32(), fields.raw(16)
@@ -270,9 +270,9 @@ def key_from(answer: Registered, challenge: bytes, origin: str, *, synced: bool)
     except WireFault as fault:
         return Problem(_UNFIT, f"the browser's answer is not a new ECDSA key: {fault}")
     if party != hashlib.sha256(LOCAL.encode()).digest() or flags & _NEW_AND_TOUCHED != _NEW_AND_TOUCHED:
-        return Problem(_UNFIT, f"the browser's answer is not a touched key that belongs to {LOCAL}")
+        return Problem(_UNFIT, f"the browser's answer does not come from a security key registered for {LOCAL}")
     if flags & _MAY_BE_BACKED_UP and not synced:
-        return Problem("passkey_synced", "the passkey may be copied to other devices, which the policy does not accept")
+        return Problem("passkey_synced", "the passkey can be copied to other devices, which the policy does not allow")
     parts = (FIDO_ECDSA.encode(), b"nistp256", b"\4" + x + y, LOCAL.encode())
     return NewKey(read_key_blob(b"".join(map(string, parts))), credential)
 
@@ -285,7 +285,7 @@ def _after(fields: Reader, wanted: bytes) -> bytes:
 
 
 def public_line(key: NewKey) -> str:
-    """Return the line of a `.pub` file. Its comment names the credential, which a page needs to ask for the key."""
+    """Return the line for a `.pub` file. Its comment contains the credential, which a page needs to ask for the key."""
     encoded = encode_base64(key.credential)
     return f"{key.public.kind} {encode_base64(key.public.blob)} {_CREDENTIAL}{encoded}"
 
@@ -294,8 +294,8 @@ _CREDENTIAL = "webauthn:"
 
 
 def credential_in(line: str) -> bytes:
-    """Return the credential named in a line of a `.pub` file; b'' if it names none, so that the browser offers the keys
-    it has.
+    """Return the credential in a line of a `.pub` file; b'' if there is none, so that the browser offers the keys it
+    has.
     """
     from workpacket.approvals.fields import decode_base64
 

@@ -38,14 +38,14 @@ _SHORTEST = timedelta(minutes=1)
 
 
 class Point(Value):
-    """The lanes at a moment, in the order of `lane_order`."""
+    """The lanes at a point in time, in the order of `lane_order`."""
 
     at: str
     counts: tuple[int, ...]
 
 
 def lane_order(packets: Iterable[PacketFacts], lanes: LaneTable) -> tuple[str, ...]:
-    """Return the lanes of the policy, followed by other lanes in the logs, and by '' for packets without a lane."""
+    """Return the policy's lanes, followed by other lanes in the logs and by '' for packets without a lane."""
     told = {event.lane_to or "" for packet in packets for event in packet.state.history if event.moves_lane}
     return (*lanes.tokens, *sorted(told - {"", FORKED, *lanes.tokens}), FORKED)
 
@@ -80,7 +80,7 @@ def _moments(first: str, last: str) -> list[str]:
 
 
 class BaseRow(Value):
-    """One base id. `active` is '' if it is unclear which revision is in force. `lineage` has (later, earlier) pairs."""
+    """One base id. `active` is '' if it is unclear which revision is current. `lineage` has (later, earlier) pairs."""
 
     base: str
     active: str
@@ -138,7 +138,7 @@ def _obstacles(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
         return
     if state.forked:
         moves = " and ".join(f"{move.type} by {move.actor.id} at {move.at}" for move in state.latest_moves)
-        yield f"It was moved on two branches: {moves}. A person must settle it."
+        yield f"It was moved on two branches: {moves}. A person must resolve this."
     if packet.lane == "BLOCKED" and state.latest_moves:
         move = state.latest_moves[-1]
         yield f"Blocked by {move.actor.id} since {move.at}: {move.text('reason') or 'no reason given'}"
@@ -148,7 +148,7 @@ def _obstacles(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
     yield from _waits_for(facts, packet)
     if packet.lane == "IN_PROGRESS" and not lease_held(state, facts.now):
         holder = f", last held by {state.lease.holder}" if state.lease is not None and state.lease.holder else ""
-        yield f"It has no holder: the lease has ended or was released{holder}."
+        yield f"It has no holder: the lease has expired or was released{holder}."
     if packet.light and packet.lane == "STUB":
         yield "It has not been started."
     elif packet.lane == "STUB" and packet.refinement is None:
@@ -168,7 +168,8 @@ def _waits_for(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
 
 
 def waits_for(facts: AuditFacts, packet: PacketFacts) -> str:
-    """Return a word for what a packet waits for, by which the page can filter; '' if it is done or being worked on."""
+    """Return a word for what a packet is waiting for, which the page uses as a filter; '' if it is done or being worked
+    on."""
     lane = packet.lane
     if packet.state.forked:
         return "resolve"
@@ -272,7 +273,7 @@ def _unproved(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> Iterator[
                 message = f"DONE_MEANS {criterion.number}, {criterion.text[:100]!r}: {each.suspect}"
                 yield audit_finding("proof_changed", packet.packet_path, criterion.line, message)
     for stray in traced.strays:
-        message = f"evidence for {stray.criterion[:100]!r}, which is not a line of DONE_MEANS"
+        message = f"evidence for {stray.criterion[:100]!r}, which is not listed in DONE_MEANS"
         yield audit_finding("evidence_without_criterion", stray.source, stray.line, message)
 
 
@@ -287,7 +288,7 @@ def _containment(traced: Trace) -> Iterator[Problem]:
 def _target_doubts(commit: TracedCommit) -> Iterator[Problem]:
     yield from _on_target(commit)
     if commit.seen is not None and datetime.fromisoformat(commit.seen.at) > _instant(commit.event.at) + _SKEW:
-        recorded = f"was recorded at {commit.event.at} as containing the work"
+        recorded = f"was recorded at {commit.event.at} as the commit that contains the work"
         message = f"{commit.id[:12]}, committed at {commit.seen.at}, {recorded}"
         yield audit_finding("containment_too_early", commit.event.path, 1, message)
 
@@ -312,7 +313,7 @@ def _without_requirement(packet: PacketFacts, traced: Trace) -> Iterator[Problem
 
 
 def coverage(facts: AuditFacts, traces: Mapping[str, Trace]) -> tuple[Sequence[Requirement], Sequence[Requirement]]:
-    """Return all requirements of the specification in force, and those without a live packet."""
+    """Return all requirements of the current specification, and those without a live packet."""
     if facts.specification is None:
         return (), ()
     path = facts.specification.path
@@ -337,7 +338,7 @@ def uncovered_findings(facts: AuditFacts, left: Sequence[Requirement]) -> list[P
         return []
     path = facts.specification.path
     return [
-        audit_finding("requirement_without_packet", path, one.first, f"no packet is based on {one.title!r}")
+        audit_finding("requirement_without_packet", path, one.first, f"no packet uses {one.title!r} as its base")
         for one in left
     ]
 
@@ -383,7 +384,7 @@ class AuditFinding(Value):
 
 
 class Gap(Value):
-    """A category: how many things are in it, and how many of them are in order."""
+    """A category: how many items are in it, and how many of them are in order."""
 
     name: str
     done: int
@@ -391,9 +392,9 @@ class Gap(Value):
 
 
 class Audit(Value):
-    """The whole audit. `lane_order` is that of the counts in `history`.
+    """The whole audit. `lane_order` is the order of the counts in `history`.
 
-    `root` is one digest for all heads of all logs: two repositories with the same root have the same history.
+    `root` is one digest over the heads of all logs: two repositories with the same root have the same history.
     `doubted` are the packets with an error in their approvals, their log or their evidence.
     """
 
@@ -440,13 +441,13 @@ def audit(facts: AuditFacts, governed: Facts, reasons: Mapping[str, Reason]) -> 
 
 
 def log_root(facts: AuditFacts) -> str:
-    """Return the digest of the heads of every log."""
+    """Return one digest over the heads of all logs."""
     heads: dict[str, Json] = {name: list(packet.log.heads) for name, packet in facts.packets.items()}
     return hashlib.sha256(canonical_bytes(heads)).hexdigest()
 
 
 def _matters(facts: AuditFacts, found: Sequence[Problem], reasons: Mapping[str, Reason]) -> list[AuditFinding]:
-    """Return each finding once, the most severe first."""
+    """Return each finding once, most severe first."""
     owner = owner_of(facts)
     ordered = sorted(dict.fromkeys(found), key=lambda one: (SEVERITIES.index(one.severity), one.order))
     return [_matter(facts, finding, owner(finding.path), reasons) for finding in ordered]
@@ -464,8 +465,8 @@ def _matter(facts: AuditFacts, finding: Problem, name: str, reasons: Mapping[str
 
 
 def owner_of(facts: AuditFacts) -> Callable[[str], str]:
-    """Return a function that maps a path to its packet: by its log, its own files, its envelopes or the files that it
-    depends on.
+    """Return a function that maps a path to its packet, using the packet's log, its own files, its envelopes or the
+    files that it depends on.
     """
     known: dict[str, str] = {}
     for name, packet in facts.packets.items():
@@ -492,7 +493,7 @@ def _is_doubt(finding: Problem, reasons: Mapping[str, Reason]) -> bool:
 
 
 def _lost(doubts: Sequence[AuditFinding], folder: str, known: Iterable[str]) -> int:
-    """Count the doubtful files that cannot be counted in another way, because they are missing or cannot be read."""
+    """Count the doubtful files that cannot be counted otherwise, because they are missing or cannot be read."""
     paths = {one.finding.path for one in doubts if one.finding.path.startswith(f"{folder}/")}
     return len({path for path in paths if path.endswith(".json")} - set(known))
 
@@ -532,9 +533,9 @@ def _gaps(
             sum(one.state in {"holds", "moved"} for one in anchors),
             len(anchors),
         ),
-        Gap("Criteria of all packets that have evidence", *proved(working)),
-        Gap("Criteria of finished work that have evidence", *proved(finished)),
+        Gap("Criteria in all packets that have evidence", *proved(working)),
+        Gap("Criteria in finished work that have evidence", *proved(finished)),
         Gap("Valid signed decisions", len(valid), len(decisions) + forged),
-        Gap("Events whose actor is proven; others are claimed, not proven", proven, len(events) + lost),
+        Gap("Events whose actor is proven; the rest are claimed, not proven", proven, len(events) + lost),
         Gap("Packets with an intact log", sum(bool(facts.packets[name].lane) for name in sound), len(facts.packets)),
     ]

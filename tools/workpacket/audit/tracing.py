@@ -60,7 +60,8 @@ _TELLING: Final = frozenset(
 
 def named_files(log: Log) -> Iterator[tuple[LogEvent, str, str]]:
     """Yield the files that the log depends on now, with their recorded digests: event, path, SHA-256. Only the latest
-    verdict counts, and the latest activation or amendment. A signed refinement is not listed: its signature decides.
+    verdict counts, and the latest activation or amendment. A signed refinement is not listed: its signature is what
+    counts.
     """
     latest: dict[str, LogEvent] = {}
     for event in log.events:
@@ -75,7 +76,7 @@ def named_files(log: Log) -> Iterator[tuple[LogEvent, str, str]]:
 
 
 def standing_faults(log: Log, digest_of: DigestOf, now: str, reports: Sequence[Report]) -> Iterator[Problem]:
-    """Yield all such findings in one log; `reports` are those of the verdicts in all logs."""
+    """Yield all such findings in one log; `reports` are the reports of the verdicts in all logs."""
     if not any(event.type in _TELLING for event in log.events):
         return
     yield from _changed_files(log, digest_of, reports)
@@ -86,7 +87,7 @@ def standing_faults(log: Log, digest_of: DigestOf, now: str, reports: Sequence[R
 
 
 def next_expiry(log: Log, now: str) -> str:
-    """Return when the first waiver that is still in force ends, which may change the answer; '' if there is none."""
+    """Return when the first waiver still in force expires, because that may change the answer; '' if there is none."""
     ends = (event.text("expires_at") or "" for event in log.events if event.type in {"overridden", "waived"})
     return min((end for end in ends if end > now), default="")
 
@@ -106,7 +107,7 @@ def _changed_files(log: Log, digest_of: DigestOf, reports: Sequence[Report]) -> 
         what = "is gone" if present is None else "has changed since"
         code = "evidence_changed" if event.type == "verdict.given" else "approved_file_changed"
         yield audit_finding(
-            code, path, 0, f"{event.type} of {log.packet} at {event.at} relies on this file, which {what}"
+            code, path, 0, f"{event.type} of {log.packet} at {event.at} depends on this file, which {what}"
         )
 
 
@@ -120,7 +121,7 @@ def _evidence_faults(log: Log) -> Iterator[Problem]:
                 message = f"{criterion!r} is marked as met by a command whose exit code is not recorded"
                 yield _of_rule(EvidenceExitCodeMissing, event.path, message)
             if nothing := ran_nothing(str(row.get("log_tail", ""))):
-                message = f"{criterion!r} is marked as met, but the log says {nothing!r}"
+                message = f"{criterion!r} is marked as met, but according to the log {nothing!r}"
                 yield _of_rule(EvidenceRanNothing, event.path, message)
 
 
@@ -132,7 +133,7 @@ def _zombies(state: PacketState) -> Iterator[Problem]:
     if unfinished(state.lane):
         return
     for run in state.open_runs:
-        message = f"the run {run.run} was never closed, although {state.packet} is {state.lane}"
+        message = f"run {run.run} was never closed, although {state.packet} is {state.lane}"
         yield audit_finding("run_zombie", run.linked.path, 1, message)
 
 
@@ -142,7 +143,7 @@ def _expired(state: PacketState, now: str) -> Iterator[Problem]:
     for event in state.waivers:
         end = event.text("expires_at") or ""
         if end <= now:
-            message = f"the waiver of {event.text('rule')} for {state.packet} expired at {end}"
+            message = f"the waiver of {event.text('rule')} for {state.packet} expired on {end}"
             yield audit_finding("waiver_expired", event.path, 1, message)
 
 
@@ -191,15 +192,15 @@ class LastChange(Value):
 
 
 class AuditFacts(Value):
-    """The input of an audit. `now` is the time at which leases, approvals and waivers are judged: that of the head
+    """The input of an audit. `now` is the time at which leases, approvals and waivers are judged: the time of the head
     commit, so that it never changes.
 
-    `findings` are those of `check` and of the approvals. `digests` are those of files that the logs name, or None for a
-    missing one; `committed` has the same by `<commit>:<path>`. `specifications` are by path, as in the work tree.
-    `uncommitted` are the governed files, and files that the logs name, that differ from the head commit. `proven` are
-    the events whose signature proves their actor; in others, the actor is only claimed. `rewritten` has the parts of a
-    contract that differ from the approved one, each with its texts before and after. `forge` is the web address of the
-    repository, or '' if the remote is not on a forge whose addresses are known.
+    `findings` come from `check` and the approvals. `digests` are the digests of files that the logs refer to, or None
+    for a missing file; `committed` has the same by `<commit>:<path>`. `specifications` are by path, as in the work
+    tree. `uncommitted` are the governed files, and files that the logs refer to, that differ from the head commit.
+    `proven` are the events whose signature proves their actor; in others, the actor is only claimed. `rewritten` has
+    the parts of a contract that differ from the approved one, each with its text before and after. `forge` is the web
+    address of the repository, or '' if the remote is not on a forge whose addresses are known.
     """
 
     name: str
@@ -234,7 +235,8 @@ class AuditFacts(Value):
 
 
 class Anchor(Value):
-    """A passage: its name, where it is now (0 if nowhere), and its state. `line` is where the refinement names it."""
+    """A passage: its name, where it is now (0 if nowhere), and its state. `line` is where the refinement refers to
+    it."""
 
     name: str
     path: str
@@ -246,7 +248,7 @@ class Anchor(Value):
 
 
 def anchors_of(refinement: Refinement, specifications: Mapping[str, Source]) -> list[Anchor]:
-    """Return all passages that a refinement names."""
+    """Return all passages that a refinement refers to."""
     summary = cast("RefinementSummary", refinement.summary())
     source = next((specifications[path] for path in candidates(summary["spec"]) if path in specifications), None)
     names = [node.text if (node := anchor.get("spec_anchor")) is not None else "" for anchor in refinement.anchors]
@@ -270,7 +272,7 @@ def pinned_anchor(document: Packet, facts: AuditFacts) -> list[Anchor]:
         return [Anchor(pinned.heading, pinned.path, 0, 0, "changed", line, why)]
     same_text = next((one for one in named if one.digest == pinned.sha256), None)
     found = same_text or named[0]
-    why = "" if same_text else "its text differs from the text that was pinned"
+    why = "" if same_text else "its text differs from the pinned text"
     return [Anchor(found.heading, source.path, found.first, found.last, "changed" if why else "holds", line, why)]
 
 
@@ -289,7 +291,7 @@ def _anchor(name: str, anchor: AnchorSummary, summary: RefinementSummary, source
 
 
 def _found_elsewhere(anchor: AnchorSummary, source: Source) -> tuple[int, int] | None:
-    """Return the lines that now contain the whole excerpt, or the token if there is no excerpt."""
+    """Return the lines that now contain the whole excerpt or, if there is no excerpt, the token."""
     wanted = [text for line in anchor["excerpt"].split("\n") if (text := folded(line)) and text.strip(".[]")]
     first_words = wanted[0] if wanted else folded(anchor["token"])
     window = window_of(anchor["start"], anchor["end"])
@@ -389,7 +391,7 @@ class Criterion(Value):
 
 
 class TracedCommit(Value):
-    """A commit that the log names, and its role. `seen` is None if the commit is not in this clone."""
+    """A commit recorded in the log, and its role. `seen` is None if the commit is not in this clone."""
 
     id: str
     role: Literal["submitted", "merged", "target"]
@@ -459,7 +461,7 @@ def _changed_proofs(facts: AuditFacts, proofs: Sequence[str], commit: str) -> It
 
 
 def proved_path(proof: str) -> str:
-    """Return the path of a `path:line`; '' for anything else."""
+    """Return the path in a `path:line`; '' for anything else."""
     match = _FILE_AND_LINE.match(proof)
     return match["path"] if match is not None else ""
 
@@ -515,7 +517,7 @@ def impact(facts: AuditFacts, traces: Mapping[str, Trace], asked: str) -> list[R
 
 
 def place_in(asked: str) -> tuple[str, int]:
-    """Return the path, from the top of the repository, and the line; 0 for the whole file."""
+    """Return the path, relative to the top of the repository, and the line; 0 for the whole file."""
     match = _PLACE.match(asked)
     path, line = (match["path"], int(match["line"])) if match is not None else (asked, 0)
     return path.removeprefix("./"), line
@@ -540,7 +542,7 @@ def _ways(packet: PacketFacts, traced: Trace, asked: str, path: str, line: int) 
             yield f"{event.type} depends on it"
     for event in packet.state.history:
         if event.type == "submitted" and path in event.texts("changed"):
-            yield f"the work of {event.at} changed it"
+            yield f"the work at {event.at} changed it"
 
 
 def _is_proof(proof: str, path: str, line: int) -> bool:
@@ -548,5 +550,5 @@ def _is_proof(proof: str, path: str, line: int) -> bool:
 
 
 def _section_of(name: str) -> str:
-    """Return the number of a section in the name of an anchor: `Spec_v1.md 4.2 Parser` is 4.2."""
+    """Return the section number in the name of an anchor: `Spec_v1.md 4.2 Parser` is 4.2."""
     return next((word for word in name.split() if re.fullmatch(r"[0-9]+(?:\.[0-9]+)*", word)), "").casefold()

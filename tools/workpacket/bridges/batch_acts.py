@@ -1,8 +1,8 @@
 """Operations on a batch: start it, start and end its stages, and complete it. Each operation first repairs what an
-earlier one left unfinished: it synchronizes file and log, and finishes an interrupted completion. Contradictions and
-changes stop it before anything is written. Before a batch is committed, dependencies are compared with the commit of
-the last batch, or with the one at which the log began. The policy at that commit and the options of `begin` determine
-which dependencies may change; later calls may only narrow this.
+earlier operation left unfinished: it synchronizes file and log, and finishes an interrupted completion. Contradictions
+and changes stop it before anything is written. Before a batch is committed, dependencies are compared with the last
+batch's commit, or with the commit at which the log began. The policy at that commit and the options of `begin`
+determine which dependencies may change; later calls may only narrow this.
 
 Completing a batch updates tasks.yaml and checkpoint.yaml and commits them with the work. The intent is logged before
 anything else happens, under an id that the commit carries as a trailer. If the process is killed, the next call sees
@@ -44,7 +44,7 @@ from workpacket.value import replace
 
 @dataclass(slots=True)
 class BatchDesk(CheckpointDesk[BatchFacts]):
-    """One command that is running on the scope `folder`."""
+    """One command running on the scope `folder`."""
 
     command = "batch"
 
@@ -63,7 +63,7 @@ class BatchDesk(CheckpointDesk[BatchFacts]):
         return None if found is None else found.data
 
     def write(self, done: frozenset[str] = frozenset()) -> None:
-        """Update both files from the log, or neither, and read them again.
+        """Update both files from the log, or neither, and reread them.
 
         Tasks listed in `done` are marked as done.
         """
@@ -92,7 +92,7 @@ class BatchDesk(CheckpointDesk[BatchFacts]):
         }, payload=without_secrets)  # fmt: skip
 
     def restore(self) -> None:
-        """Write the file from the log."""
+        """Rewrite the file from the log."""
         if not self.facts.state.version:
             raise WorkpacketError("batch_not_begun", f"{self.folder} has no log to restore a checkpoint from")
         self.write()
@@ -111,8 +111,8 @@ def require_known_dependencies(desk: BatchDesk) -> None:
 
 
 def narrowed(state: BatchState, wanted: Sequence[str]) -> tuple[str, ...]:
-    """Return the `wanted` permissions, or those of the current batch if none are wanted; refuse any that the batch
-    lacks.
+    """Return the `wanted` permissions, or those of the current batch if none are wanted; refuse any permission that the
+    batch lacks.
     """
     wider = [name for name in wanted if not any(covers(given, name) for given in state.allow_deps)]
     if wider:
@@ -126,9 +126,9 @@ def _base_of(desk: BatchDesk) -> str:
     named = state.view.last_commit if state.checkpoint_commit is None else state.checkpoint_commit
     if state.checkpoint_commit is None and not named:
         raise RunBlocked(
-            f"{desk.folder}: the log does not record the commit at which the work started, so its changes are "
-            "unknown", code="check_not_run", hint="write the commit to checkpoint.yaml as last_commit, then: "
-                                                  "workpacket runtime batch adopt",
+            f"{desk.folder}: the log does not record the commit where the work started, so its changes are unknown",
+            code="check_not_run",
+            hint="write that commit to checkpoint.yaml as last_commit, then: workpacket runtime batch adopt",
         )  # fmt: skip
     return base_commit(desk.repository, named, of=f"{desk.folder}: ")
 
@@ -140,7 +140,7 @@ _SHOWN = 3
 def complete_batch(
     desk: BatchDesk, batch: BatchUnderWay, issues: Sequence[Json], resolved: Sequence[int], message: str
 ) -> None:
-    """Record the intent, then carry it out. Anything that must not be committed is refused first."""
+    """Record the intent, then carry it out. Before that, anything that must not be committed is refused."""
     require_known_dependencies(desk)
     view = _view_after(desk, batch, issues, resolved)
     desk.record(records.COMPLETING, {
@@ -203,7 +203,7 @@ def _view_after(desk: BatchDesk, batch: BatchUnderWay, issues: Sequence[Json], r
 
 
 def _as_long(desk: BatchDesk, commit: str, stated: str) -> str:
-    """Return the id of the commit, with as many digits as the previous one, or more if that would be ambiguous."""
+    """Return the abbreviated commit id, with as many digits as the previous one, or more if that would be ambiguous."""
     if not stated or len(stated) >= len(commit):
         return commit
     return run_git(desk.repository.root, "rev-parse", f"--short={max(len(stated), 7)}", commit).text.strip()
@@ -216,9 +216,8 @@ def _subject(desk: BatchDesk, batch: BatchUnderWay) -> str:
 
 
 def _paths_of(desk: BatchDesk, tasks: Sequence[str]) -> list[str]:
-    """Return the differences from HEAD that belong to the batch: paths named by its tasks, and the two files of the
-    scope.
-    """
+    """Return the differences from HEAD that belong to the batch: paths listed in its tasks, and the scope's two
+    files."""
     named = [path for task in desk.facts.scope.tasks if task.id in tasks for path in task.files]
     own = {f"{desk.folder}/checkpoint.yaml", f"{desk.folder}/tasks.yaml"}
     entries = status(desk.repository)
@@ -231,13 +230,13 @@ def _paths_of(desk: BatchDesk, tasks: Sequence[str]) -> list[str]:
 
 
 def _names(named: str, path: str) -> bool:
-    """Whether a task that names the file, folder or pattern `named` changes the file at `path`."""
+    """Whether a task that lists the file, folder or pattern `named` changes the file at `path`."""
     plain = named.strip().replace("\\", "/").partition(":")[0].removeprefix("./").rstrip("/")
     return path == plain or path.startswith(f"{plain}/") or fnmatchcase(path, plain)
 
 
 def settle(desk: BatchDesk, accept: Sequence[str] = ()) -> None:
-    """Finish interrupted work; refuse to continue if anything has changed, unless `accept` names it."""
+    """Finish interrupted work; refuse to continue if anything has changed, unless the change is listed in `accept`."""
     desk.refuse_contradictions()
     refuse_stale(desk.facts, accept)
     accepted = sorted({stale.aspect for stale in desk.facts.stale if stale.blocks})
@@ -317,7 +316,7 @@ def _begin_stages(
 
 
 def _view_with(facts: BatchFacts, batch: BatchUnderWay) -> BatchView:
-    """Return the view with the current progress of the batch."""
+    """Return the view updated with the batch's current progress."""
     phase = batch.cursor or records.ALL_PHASES_DONE
     return replace(facts.state.view, timestamp=moment().now, phase=phase, incomplete=batch.incomplete())
 
@@ -326,7 +325,7 @@ def end_stages(
     desk: BatchDesk, phase: Phase, units: Sequence[str], outcome: Outcome, *, tasks: Sequence[str] = (),
     note: str = "", accept: Sequence[str] = (),
 ) -> None:  # fmt: skip
-    """End `units` of the phase with this outcome; by default all that were started. A rejection may name `tasks`."""
+    """End `units` of the phase with this outcome; by default all that were started. A rejection may list `tasks`."""
     settle(desk, accept)
     batch = under_way(desk.facts)
     begun = tuple(unit for unit in batch.open_units if batch.stage(phase, unit).state == "begun")
@@ -371,9 +370,7 @@ def under_way(facts: BatchFacts) -> BatchUnderWay:
 
 
 def planned(scope: BatchScope) -> BatchPlan:
-    """Return the next batch according to the scope; raise WorkpacketError with the code of the problem that prevents
-    it.
-    """
+    """Return the next batch of the scope; raise WorkpacketError with the code of the problem that prevents it."""
     if scope.undecided:
         pairs = "; ".join(f"{{from: {one}, to: {other}}}" for one, other in scope.undecided)
         raise WorkpacketError("batch_dependency_undecided", f"dependencies.yaml: {pairs}")
@@ -385,7 +382,7 @@ def planned(scope: BatchScope) -> BatchPlan:
 
 
 def proposed(facts: BatchFacts, plan: BatchPlan) -> NextBatch | None:
-    """Return the next batch: the one that the checkpoint names, if it can start unchanged, or else the planned one."""
+    """Return the next batch: the one in the checkpoint, if it can start unchanged, or else the planned one."""
     view = facts.state.view
     named = view.next
     label = label_after(view.last_batch, facts.state.labels)
@@ -401,7 +398,7 @@ def proposed(facts: BatchFacts, plan: BatchPlan) -> NextBatch | None:
 
 
 def refuse_stale(facts: BatchFacts, accepted: Sequence[str]) -> None:
-    """Raise RunBlocked, which names everything that has changed and was not accepted by name."""
+    """Raise RunBlocked, listing everything that has changed and was not accepted by name."""
     left = [stale for stale in facts.stale if stale.blocks and stale.aspect not in accepted]
     if not left:
         return

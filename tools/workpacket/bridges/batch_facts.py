@@ -38,7 +38,7 @@ ASPECTS = ("branch", "commit", "tasks", "base", "config", "holder")
 
 
 class BatchObservation(Value):
-    """The state of git and the files now. `relation` is how the current history relates to the recorded commit."""
+    """The current state of git and the files. `relation` is how the current history relates to the recorded commit."""
 
     branch: str = ""
     head: str = ""
@@ -51,7 +51,7 @@ class BatchObservation(Value):
 
 
 class Stale(Value):
-    """One thing that has changed. If it does not block, it is only reported."""
+    """One thing that has changed. A change that does not block is only reported."""
 
     aspect: str
     code: str
@@ -76,7 +76,7 @@ def _branch(state: BatchState, seen: BatchObservation) -> Iterator[Stale]:
     recorded = state.recorded.branch or state.view.branch
     if recorded and recorded != seen.branch:
         here = f"this is {seen.branch}" if seen.branch else "HEAD is detached here"
-        yield Stale("branch", "git_diverged", f"work on the scope is on the branch {recorded}, but {here}")
+        yield Stale("branch", "git_diverged", f"work on the scope is on branch {recorded}, but {here}")
 
 
 def _commit(state: BatchState, seen: BatchObservation) -> Iterator[Stale]:
@@ -84,10 +84,10 @@ def _commit(state: BatchState, seen: BatchObservation) -> Iterator[Stale]:
     if not recorded:
         return
     if seen.relation == "unreachable":
-        yield Stale("commit", "git_diverged", f"the commit {recorded[:12]} is not in the history of {seen.head[:12]}")
+        yield Stale("commit", "git_diverged", f"commit {recorded[:12]} is not in the history of {seen.head[:12]}")
     elif seen.relation in {"rewritten", "content_equal"}:
-        what = "its changes are here under another commit"
-        yield Stale("commit", "git_diverged", f"the commit {recorded[:12]} no longer exists, but {what}", blocks=False)
+        what = "its changes are here, in a different commit"
+        yield Stale("commit", "git_diverged", f"commit {recorded[:12]} no longer exists, but {what}", blocks=False)
 
 
 def _tasks(state: BatchState, scope: BatchScope) -> Iterator[Stale]:
@@ -106,7 +106,7 @@ def _tasks(state: BatchState, scope: BatchScope) -> Iterator[Stale]:
     groups = {task: group for group, tasks in state.view.groups.items() for task in tasks}
     for task, status in scope.statuses.items():
         if status in {"done", "completed"} and groups.get(task, "completed") != "completed" and task not in under_way:
-            message = f"{task} is {status} in tasks.yaml, but no batch did it"
+            message = f"{task} is {status} in tasks.yaml, although no batch worked on it"
             yield Stale("tasks", "definitions_changed", message, blocks=False)
 
 
@@ -115,7 +115,7 @@ def _changed(message: str) -> Stale:
 
 
 def _base(state: BatchState, scope: BatchScope, seen: BatchObservation) -> Iterator[Stale]:
-    """Report changes of the base to files of pending work; an advanced base is normal."""
+    """Report base changes to files of pending work; it is normal that the base has advanced."""
     if not state.recorded.base_commit or state.recorded.base_commit == seen.base_commit:
         return
     moved = f"{seen.base or 'the base'} moved from {state.recorded.base_commit[:12]} to {seen.base_commit[:12]}"
@@ -128,14 +128,14 @@ def _base(state: BatchState, scope: BatchScope, seen: BatchObservation) -> Itera
     ]
     if touched:
         named = ", ".join(f"{path} ({task})" for path, task in touched)
-        yield Stale("base", "git_diverged", f"{moved} and changed files of tasks that are not done: {named}")
+        yield Stale("base", "git_diverged", f"{moved} and changed files that belong to unfinished tasks: {named}")
     else:
         yield Stale("base", "git_diverged", moved, blocks=False)
 
 
 def _config(state: BatchState, seen: BatchObservation) -> Iterator[Stale]:
     if state.recorded.config and state.recorded.config != seen.config:
-        message = "reviewers or implementers have been changed in checkpoint.yaml since the batch started"
+        message = "the reviewers or implementers in checkpoint.yaml have changed since the batch started"
         yield Stale("config", "definitions_changed", message)
 
 
@@ -199,7 +199,7 @@ class BatchFacts(Value):
 
 
 def reader_of(root: str) -> Read:
-    """Return a reader of the work tree's files, without a lock."""
+    """Return a reader for the work tree's files that takes no lock."""
 
     def read(path: str) -> bytes | None:
         try:
@@ -260,7 +260,7 @@ def _document(kind: Callable[[Source], D], read: Read, path: str) -> D | None:
 
 
 def require_whole(document: Document) -> None:
-    """Raise WorkpacketError with line and column for an invalid document, because documents are never read in part."""
+    """Raise WorkpacketError with line and column if a document is invalid, because documents are never read in part."""
     root = document.root
     for problem in document.faults[:1] if root is None else misfits(root, document.schema):
         raise refusal_of_file(document.source, problem)
@@ -324,8 +324,8 @@ class BatchBridge:
     name = "batch"
     lossy: tuple[str, ...] = (
         "comments",
-        "quotes around values, and the layout of the file",
-        "for a scope that `workpacket runtime batch` manages, keys that were edited by hand since the import",
+        "quotes around values and the layout of the file",
+        "for a scope managed by `workpacket runtime batch`: keys edited by hand since the import",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:

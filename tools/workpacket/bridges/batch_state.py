@@ -5,11 +5,11 @@ A batch goes through three phases, and each phase has units: one per task for te
 for reviewers. The start of a unit is logged before anyone works on it, so that after a crash the log shows what was in
 progress. The cursor is computed from the units and never stored; that keeps it correct in three cases:
 
-- a unit that failed keeps the cursor in its phase; other units that succeeded stay done;
+- a unit that failed keeps the cursor in its phase; other units that succeeded remain done;
 - a rejected review moves the cursor back to the implementers of the tasks it names, and all reviewers review again;
 - the next batch has its own units and starts with its testers.
 
-A reviewer who does not answer has not approved: the unit stays open.
+A reviewer who does not answer has not approved: the unit remains open.
 
 Each record that changes the checkpoint contains the resulting view, so the expected content of the file is known for
 every point in the log, whichever version of the program wrote it.
@@ -90,7 +90,7 @@ class BatchUnderWay(Value):
 
     @property
     def cursor(self) -> Phase | None:
-        """Return the first phase with unfinished work; None if the batch can be completed."""
+        """Return the first phase that has unfinished work; None if the batch can be completed."""
         return next((phase for phase in PHASES if self._open(phase)), None)
 
     @property
@@ -105,7 +105,7 @@ class BatchUnderWay(Value):
         return self._with({(phase, unit): Stage("begun", self.stage(phase, unit).tries + 1, holder) for unit in units})
 
     def ended(self, phase: Phase, units: Iterable[str], outcome: Outcome, tasks: Iterable[str] = ()) -> BatchUnderWay:
-        """Return the batch with these units ended. `tasks` are the rejected ones; by default all of them."""
+        """Return the batch with these units finished. `tasks` are the rejected ones; by default all of them."""
         changed = {(phase, unit): replace(self.stage(phase, unit), state=outcome, holder="") for unit in units}
         if outcome != "rejected":
             return self._with(changed)
@@ -121,8 +121,8 @@ class BatchUnderWay(Value):
         return replace(self, stages={**self.stages, **changed})
 
     def as_far_as(self, phase: Phase, incomplete: Iterable[Json]) -> BatchUnderWay:
-        """Return the batch according to a checkpoint without a log: everything before the cursor is done. All units of
-        a phase are started together, so if some are listed as incomplete, the others are done.
+        """Return the batch as described by a checkpoint without a log: everything before the cursor is done. All units
+        of a phase are started together, so if some are listed as incomplete, the others are done.
         """
         batch = self
         for before in PHASES[: PHASES.index(phase)]:
@@ -162,12 +162,12 @@ ACCEPTED = "batch.accepted"
 LOCKFILE_CHANGED = "lockfile_changed"
 
 STREAMS = "batch/"
-# The name of the phase when all three are done and the batch waits to be completed.
+# The name of the phase when all three are complete and the batch waits to be completed.
 ALL_PHASES_DONE = "complete"
 
 
 def stream_of(folder: str) -> str:
-    """Return the stream of the scope in this folder of the repository. An '@' would make it look like a run."""
+    """Return the stream for the scope in this folder of the repository. An '@' would make it look like a run."""
     return f"{STREAMS}{folder.replace('%', '%25').replace('@', '%40')}"
 
 
@@ -221,7 +221,8 @@ def _preconditions(stored: Json) -> Preconditions:
 
 
 class Completing(Value):
-    """A batch whose completion was started: its files may or may not be written, its commit may or may not exist."""
+    """A batch whose completion was started: its files may or may not have been written, and its commit may or may not
+    exist."""
 
     id: str
     label: str
@@ -234,10 +235,11 @@ class Completing(Value):
 class BatchState(CheckpointState[BatchView]):
     """The view of a scope and the batch in progress.
 
-    `checkpoint_commit` is the commit that dependencies are compared with: that of the last batch, or else the one at
-    which the log began ('' before the first commit, or None if unknown). `allow_deps` may change in the current batch.
+    `checkpoint_commit` is the commit that dependencies are compared with: the last batch's commit, or else the commit
+    at which the log began ('' before the first commit, or None if unknown). The dependencies in `allow_deps` may change
+    in the current batch.
 
-    `stated` are the values of the file last imported into the log, `stated_view` its view.
+    `stated` are the values in the file last imported into the log, and `stated_view` is its view.
     """
 
     kinds = KINDS

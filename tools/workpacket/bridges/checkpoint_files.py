@@ -31,8 +31,8 @@ _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{
 
 
 def is_newer(values: Mapping[str, Any]) -> bool:
-    """Whether the file's version may have changed the meaning of fields: its major number is greater. An invalid
-    version counts as malformed, not as newer.
+    """Whether the file's version may have changed the meaning of fields: its major number is greater than ours. An
+    invalid version counts as malformed, not as newer.
     """
     said = values.get("schema_version")
     parts = _VERSION.match(said) if isinstance(said, str) else None
@@ -92,15 +92,15 @@ class RunStateBridge:
 
     A snapshot without `schema_version` is read and written as version "1.0.0". A later version with the same major
     number is read and written with all its fields; a greater major number is refused, because the meaning of its fields
-    is unknown. The events of a timeline are imported line by line; their run is named by the first event, or else by
-    the folder of the file. Runs in this store are written as snapshots.
+    is unknown. The events of a timeline are imported line by line; the name of their run is taken from the first event,
+    or else from the file's folder. Runs in this store are written as snapshots.
     """
 
     name = "runstate"
     lossy: tuple[str, ...] = (
-        "whether a snapshot was a legacy one, without `schema_version`",
-        "spacing and the order of keys",
-        "blank lines of a timeline",
+        "whether a snapshot had the legacy form, without `schema_version`",
+        "whitespace and the order of keys",
+        "blank lines in a timeline",
         "for a run in this store: its steps, effects and cursors",
     )
 
@@ -135,11 +135,11 @@ class RunStateBridge:
         if "seq" in first:
             return "".join(f"{_line(values)}\n" for values in (first, *more)).encode()
         if more:
-            raise ValueError("a snapshot must be one file")
+            raise ValueError("a snapshot must be a single file")
         return f"{json.dumps(first, sort_keys=True, indent=2, ensure_ascii=False)}\n".encode()
 
     def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
-        """Return the run of this name from the store."""
+        """Return the run with this name from the store."""
         from urllib.parse import unquote
 
         run = unquote(key)
@@ -180,14 +180,14 @@ def _whole_number(value: Json) -> int:
 
 
 def _is_timeline(text: str) -> bool:
-    """Whether the first line is a complete event, as in a renamed file."""
+    """Whether the first line is a complete event, as in a file that was renamed."""
     line = text.lstrip().split("\n", 1)[0]
     root = load_json(Source("", line), DATA).root
     return root is not None and "seq" in root.mapping
 
 
 def _judged_lines(source: Source, judge: Callable[[Node], Iterable[Problem]]) -> tuple[Problem, ...]:
-    """Return problems in lines of JSON, with their places in the file. `judge` receives the root of each line."""
+    """Return problems in JSON Lines, with their positions in the file. `judge` receives the root of each line."""
     faults: list[Problem] = []
     start = 0
     for line in source.text.split("\n"):
@@ -205,7 +205,7 @@ def _line(values: Mapping[str, Json]) -> str:
 
 def _newer(root: Node) -> Problem:
     node = root.get("schema_version") or root
-    message = f"schema_version {node.value!r} is newer than {SNAPSHOT_VERSION}, the newest supported"
+    message = f"schema_version {node.value!r} is newer than {SNAPSHOT_VERSION}, the newest version supported"
     return Problem("newer_schema", message, Location.span(*node.span), "update workpacket")
 
 
@@ -213,7 +213,7 @@ def _out_of_order(root: Node, before: Sequence[Mapping[str, Json]]) -> Iterator[
     """Report a missing or repeated event: such an event log is not trusted."""
     node = root.get("seq")
     if before and node is not None and node.value != cast("int", before[-1]["seq"]) + 1:
-        yield Problem(_CODE, f"seq: {before[-1]['seq']} comes before it", Location.span(*node.span))
+        yield Problem(_CODE, f"seq: the previous line has {before[-1]['seq']}", Location.span(*node.span))
 
 
 def _run_of(event: Mapping[str, Json], path: str) -> str:
@@ -236,9 +236,9 @@ class SessionBridge:
 
     name = "session"
     lossy: tuple[str, ...] = (
-        "messages before the last eight",
-        "the log of the session: steps, effects and earlier checkpoints",
-        "spacing and the order of keys",
+        "all but the last eight messages",
+        "the session's log: steps, effects and earlier checkpoints",
+        "whitespace and the order of keys",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
@@ -257,7 +257,7 @@ class SessionBridge:
         return f"{text}\n".encode()
 
     def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
-        """Return the session of this name from the store."""
+        """Return the session with this name from the store."""
         for head in store.heads():
             packet, at, name = head.stream.rpartition("session@")
             if not at or _session_key(packet.removesuffix("/"), name) != f"session/{key}":
@@ -291,7 +291,7 @@ def _artifact_faults(root: Node) -> Iterator[Problem]:
     yield from wrong
     values = cast("Mapping[str, Json]", root.plain())
     if not wrong and _id_of(values) != values.get(_ID):
-        message = f"{_ID}: does not match the content: the file was edited or damaged"
+        message = f"{_ID}: does not match the content: the file was edited or corrupted"
         yield Problem(_CODE, message, Location.span(*(root.get(_ID) or root).span))
 
 
@@ -303,16 +303,16 @@ def _id_of(values: Mapping[str, Any]) -> str:
 
 
 class StepBridge:
-    """`StepCheckpointed` event logs: JSON lines, one event each, `json.dumps(event, sort_keys=True)`.
+    """`StepCheckpointed` event logs: JSON Lines, one event each, `json.dumps(event, sort_keys=True)`.
 
-    Every event of the log is imported, events of a step into that step's stream, the others into the stream of their
-    mission: a checkpoint is judged together with its context (spent tokens, answers, the end of the step).
+    Every event in the log is imported: a step's events into that step's stream, all others into the stream of their
+    mission. A checkpoint is judged together with its context (spent tokens, answers, the end of the step).
     """
 
     name = "step"
     lossy: tuple[str, ...] = (
-        "blank lines, spacing and the order of the keys within a line",
-        "whether a character was written literally or as an escape",
+        "blank lines, whitespace and the order of keys within a line",
+        "whether a character was written literally or escaped",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:

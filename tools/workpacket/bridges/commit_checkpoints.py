@@ -1,5 +1,5 @@
 """Checkpoint commits: their sidecars as a foreign format, and where a run can resume from them. The sources, in order;
-a commit that reached a higher milestone than the best sidecar comes before it:
+a commit that reached a higher milestone than the best sidecar takes precedence over it:
 
     sidecar                `.runr/checkpoints/*.json` of this run, by time, or by the file's age if the time is missing
     git_log_run_specific   commits of this history whose message or log names the run
@@ -37,10 +37,10 @@ class CommitBridge:
     """Sidecars of checkpoint commits, `.runr/checkpoints/<sha>.json`, as a foreign format."""
 
     name = "commit"
-    lossy: tuple[str, ...] = ("cursor", "tree of a milestone without changes", "preconditions of the checkpoint")
+    lossy: tuple[str, ...] = ("cursor", "tree of a milestone that changed nothing", "preconditions of the checkpoint")
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
-        """Return the checkpoint in a sidecar, with the place of every key, or why it cannot be trusted."""
+        """Return the checkpoint in a sidecar, with the location of every key, or why it cannot be trusted."""
         from workpacket.rules.rule import (
             examine,
             rules_for,  # slow to import, and few callers read a sidecar
@@ -58,13 +58,13 @@ class CommitBridge:
         return (Foreign(self.name, stream, values),)
 
     def write(self, checkpoints: Sequence[Foreign]) -> bytes:
-        """Return the file. A sidecar contains only one checkpoint."""
+        """Return the sidecar file. A sidecar contains only one checkpoint."""
         (checkpoint,) = checkpoints
         return sidecar_bytes(checkpoint.values)
 
 
 def _counts(fault: Problem, path: str) -> bool:
-    """Whether a fault matters. Layout does not; a file name identifies the commit only in its own folder."""
+    """Whether a fault matters. Layout faults do not; a file name identifies the commit only in its own folder."""
     if fault.code == "sidecar_sha_mismatch" and kind_of(path) != "commit_sidecar":
         return False
     return fault.fix is None or not fault.fix.safe
@@ -104,8 +104,8 @@ class Selected(Value):
 
 @dataclass(slots=True)
 class CommitSelection:
-    """Selects a checkpoint commit. `known` are the milestones in the run's log; `legacy` also accepts messages that
-    name no run.
+    """Selects a checkpoint commit. `known` are the milestones in the run's log; `legacy` also accepts commit messages
+    that name no run.
     """
 
     repository: Repository
@@ -126,12 +126,12 @@ class CommitSelection:
                     candidate.source, candidate.sha, candidate.milestone_index, relation,
                     tuple(self._skipped), tuple(self._conflicts),
                 )  # fmt: skip
-            self._skipped.append(f"{candidate.source} {candidate.sha}: the commit is not part of this history")
+            self._skipped.append(f"{candidate.source} {candidate.sha}: the commit is not in this history")
         return Selected("none", skipped=tuple(self._skipped), conflicts=tuple(self._conflicts))
 
     def _candidates(self, commits: list[Commit], by_sha: dict[str, Commit]) -> list[Candidate]:
-        """Return the candidates by source. A milestone reached after that of the first sidecar comes before it, so that
-        a missing or broken sidecar does not set the run back.
+        """Return the candidates by source. A milestone later than that of the first sidecar takes precedence over it,
+        so that a missing or broken sidecar does not set the run back.
         """
         sidecars, messages = [*self._sidecars(by_sha)], [*self._messages(commits)]
         if not sidecars:
@@ -141,7 +141,7 @@ class CommitSelection:
         return [*_highest_first([*self._logged(first.milestone_index), *later]), *sidecars, *messages]
 
     def _logged(self, after: int) -> list[Candidate]:
-        """Return the commits of higher milestones that are named in the run's log."""
+        """Return the commits of higher milestones that the run's log contains."""
         return [
             Candidate("git_log_run_specific", one.commit, index, one.tree, one.checkpoint)
             for index, one in sorted(self.known.reached.items(), reverse=True)
@@ -173,7 +173,8 @@ class CommitSelection:
                 yield candidate
 
     def _read_sidecar(self, path: str, mtime: int) -> tuple[int, datetime, int, str, Candidate] | None:
-        """Return sort key and content; None if the sidecar belongs to another run, or is invalid and was reported."""
+        """Return the sort key and the content; None if the sidecar belongs to another run, or is invalid and was
+        reported."""
         try:
             data = read_bytes(str(self.repository.root), path, DATA.size)
         except OSError as error:
@@ -200,16 +201,17 @@ class CommitSelection:
         return next((one for one in self.known.reached.values() if one.commit == sha), None)
 
     def _contradiction(self, index: int, sha: str, history: dict[str, Commit]) -> str:
-        """Return how the sidecar differs from the log, or from the message of the commit itself."""
+        """Return how the sidecar differs from the log, or from the commit's own message."""
         reached = self._reached(sha)
         if reached is not None and reached.milestone_index != index:
-            return f"says milestone {index}, but the log says {reached.milestone_index}"
+            return f"claims milestone {index}, but the log has only reached {reached.milestone_index}"
         if self.known.reached and index not in self.known.reached and not self._is_of_before(index):
-            return f"says milestone {index}, which the log of {self.run} lacks"
+            return f"claims milestone {index}, which is not in the log of {self.run}"
         said = read_message(history[sha].message) if sha in history else None
         if said is not None and (said.milestone_index != index or said.run not in {"", self.run}):
             return (
-                f"says milestone {index}, but its commit says milestone {said.milestone_index} of {said.run or 'a run'}"
+                f"claims milestone {index}, but its commit claims milestone {said.milestone_index} of "
+                f"{said.run or 'a run'}"
             )
         return ""
 
@@ -233,24 +235,24 @@ class CommitSelection:
         yield from _highest_first(named)
         if nameless and not self.legacy:
             newest = nameless[0]
-            self._skipped.append(f"git_log_legacy {newest.sha}: the commit message does not name the run")
+            self._skipped.append(f"git_log_legacy {newest.sha}: the commit message does not identify the run")
         elif self.legacy:
             yield from _highest_first(nameless)
 
 
 def _highest_first(found: list[Candidate]) -> list[Candidate]:
-    """Sort by milestone; for each milestone, the newest commit comes first, as in git's list."""
+    """Sort by milestone; within each milestone, the newest commit comes first, as in `git log`."""
     return sorted(found, key=lambda one: one.milestone_index, reverse=True)
 
 
 def _instant(text: str) -> datetime:
-    """Parse a time. Times are compared as moments, not as text, because their time zones may differ."""
+    """Parse a time. Times are compared as points in time, not as text, because their time zones may differ."""
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _also_said(sidecar: CommitSidecar) -> tuple[str, str]:
-    """Return the tree and the trailer, if workpacket wrote the sidecar."""
+    """Return the commit's tree and trailer, if workpacket wrote the sidecar."""
     tree, trailer = sidecar.text_at("tree"), sidecar.text_at("checkpoint_id")
     return (tree.value if tree else "", trailer.value if trailer else "")
 

@@ -4,7 +4,7 @@ The work tree is compared with a commit, not git's index: committed, staged and 
 files that were never committed are not part of the repository.
 
 A run may change what it was allowed to change when it started, and what the policy at its first commit allowed: neither
-can be widened from within the run. The policy of the work tree allows nothing.
+can be widened from within the run. The policy in the work tree allows nothing.
 
 [deps] allow = ["zod", "@org/*"] threshold = 50
 """
@@ -56,7 +56,7 @@ class DependencyChanges(Value):
 
     @property
     def warnings(self) -> tuple[tuple[str, str], ...]:
-        """Return path and sentence for each warning."""
+        """Return the path and the sentence for each warning."""
         return tuple((verdict.file.path, verdict.warning) for verdict in self.verdicts if verdict.warning)
 
     def as_event(self) -> dict[str, Json]:
@@ -71,8 +71,8 @@ class DependencyChanges(Value):
 def dependency_changes(
     repository: Repository, base: str, allow: tuple[str, ...] = (), policy_at: str = ""
 ) -> DependencyChanges:
-    """Compare with `base`. `base` and `policy_at` are commits, or '' for the time before the first one. Packages named
-    by `allow` or by the policy at `policy_at` may change.
+    """Compare with `base`. `base` and `policy_at` are commits, or '' for the time before the first one. Packages listed
+    in `allow` or in the policy at `policy_at` may change.
     """
     policy = leave_at(repository, policy_at)
     leave = Leave((*policy.patterns, *allow), policy.threshold)
@@ -95,7 +95,7 @@ def state_at(repository: Repository, commit: str) -> State:
 
 
 def state_here(repository: Repository, before: State) -> State:
-    """Return the dependency files in the work tree, including those of `before` that git no longer tracks."""
+    """Return the dependency files in the work tree, including files in `before` that git no longer tracks."""
     listed = run_git(
         repository.root, "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard", "--deduplicate"
     ).text
@@ -107,7 +107,7 @@ def state_here(repository: Repository, before: State) -> State:
             continue
         link = link_on_the_way(root, path.rpartition("/")[0]) if "/" in path else ""
         try:
-            files[path] = f"is behind the symbolic link {link}" if link else read_bytes(root, path, LOCKFILE.size)
+            files[path] = f"is behind symbolic link {link}" if link else read_bytes(root, path, LOCKFILE.size)
         except (FileNotFoundError, NotADirectoryError):
             # In a sparse work tree, an omitted file has the content that the index records.
             if tags.get(path) == "S":
@@ -176,14 +176,14 @@ def refusal_of(changes: DependencyChanges) -> RunBlocked | None:
         where = f"{wrong.path}:{wrong.line}:{wrong.column}" if wrong.line else wrong.path
         return RunBlocked(
             f"{where}: {wrong.message}", code="check_not_run",
-            hint="repair or restore the file: it must be readable to be checked", details=changes.as_event(),
+            hint="repair or restore the file: it can only be checked if it is readable", details=changes.as_event(),
         )  # fmt: skip
     return None
 
 
 def leave_at(repository: Repository, commit: str) -> Leave:
-    """Return what the policy of the commit allows; an unreadable one allows nothing. An empty `commit` means the time
-    before the first one.
+    """Return what the policy at the commit allows; an unreadable policy allows nothing. An empty `commit` means the
+    time before the first one.
     """
     data = read_file_at(repository, commit, POLICY_PATH) if commit else None
     return Leave() if data is None else dependency_leave(PolicyDocument.from_bytes(data).root)

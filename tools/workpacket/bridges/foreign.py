@@ -147,7 +147,7 @@ class StreamLog:
 
 
 class CheckpointFacts(Protocol):
-    """The facts before an operation. `operand` names the checkpoint on the command line."""
+    """The facts before an operation. `operand` is the checkpoint as given on the command line."""
 
     @property
     def path(self) -> str: ...
@@ -163,7 +163,7 @@ class CheckpointFacts(Protocol):
     def late(self) -> bool: ...
     @property
     def is_unlogged(self) -> bool:
-        """Whether there is a file but no log yet."""
+        """Whether there is a file, but no log yet."""
         ...
 
 
@@ -172,8 +172,8 @@ F = TypeVar("F", bound=CheckpointFacts)
 
 @dataclass(slots=True)
 class CheckpointDesk(ABC, Generic[F]):
-    """One command that is running on a checkpoint. `caller` is the person or process that it works for; `said` contains
-    notes for the person."""
+    """One command running on a checkpoint. `caller` is the person or process that it works for; `said` contains notes
+    for the person."""
 
     command: ClassVar[str]
 
@@ -197,14 +197,14 @@ class CheckpointDesk(ABC, Generic[F]):
 
     @abstractmethod
     def take_over(self) -> None:
-        """Write the view in the log to the file."""
+        """Write the view from the log to the file."""
 
     @abstractmethod
     def write(self) -> None:
-        """Update the file from the log, and read it again."""
+        """Update the file from the log, and reread it."""
 
     def record(self, type_: str, data: Mapping[str, Json], *, lease: Lease | None = None, payload: Json = None) -> None:
-        """Append to the log; when this returns, the record is durable and the state is updated."""
+        """Append to the log; on return, the record is durable and the state is updated."""
         state = self.facts.state
         kept = None if payload is None else stored_text(payload).encode("utf-8")
         for record in self.log.append(RecordDraft(type_, data, kept), expected_version=state.version, lease=lease):
@@ -230,7 +230,7 @@ class CheckpointDesk(ABC, Generic[F]):
 
 
 def view_conflict(command: str, facts: CheckpointFacts) -> RunBlocked:
-    """Return the refusal to continue from a file that contradicts the log."""
+    """Return the refusal to continue with a file that contradicts the log."""
     typed = f"workpacket {typed_as(command)}"
     hint = f"{typed} restore {facts.operand}, or {typed} adopt {facts.operand} if the file is right"
     details: dict[str, Json] = {"contradictions": list(facts.contradictions)}
@@ -240,7 +240,7 @@ def view_conflict(command: str, facts: CheckpointFacts) -> RunBlocked:
 
 
 class Foreign(NamedTuple):
-    """One checkpoint as stated in its file. `stream` is its place in the log: `<format>/<key>`."""
+    """One checkpoint as stated in its file. `stream` is its stream in the log: `<format>/<key>`."""
 
     format: str
     stream: str
@@ -248,13 +248,13 @@ class Foreign(NamedTuple):
 
 
 class Bridge(Protocol):
-    """One foreign format. `lossy` lists what the format cannot represent, and what is therefore lost on export."""
+    """One foreign format. `lossy` lists what the format cannot represent and what is therefore lost on export."""
 
     name: str
     lossy: tuple[str, ...]
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
-        """Return everything in the file, or everything that is wrong with it; never a part of it."""
+        """Return everything in the file, or everything that is wrong with it; never part of the file."""
         ...
 
     def write(self, checkpoints: Sequence[Foreign]) -> bytes:
@@ -272,14 +272,14 @@ def stream_named(form: str, *key: str) -> str:
 
 
 def misfits(root: Node, schema: str, code: str = "") -> Iterator[Problem]:
-    """Yield schema violations with their places; with `code`, all of them have that code."""
+    """Yield schema violations with their locations; if `code` is given, all of them have that code."""
     for wrong in schemas().violations(schema, root.plain()):
         place = Location.span(*root.nearest(wrong.location.keys).span)
         yield Problem(code or wrong.code, wrong.message, place, wrong.hint)
 
 
 def refusal_of_file(source: Source, problem: Problem, path: str = "") -> WorkpacketError:
-    """Return the refusal of an invalid file. Its message says where the fault is."""
+    """Return the refusal of an invalid file. The message says where the fault is."""
     found = source.placed(problem)
     message = f"{found.path}:{found.line}:{found.column}: {found.message}"
     return WorkpacketError(found.code, message, hint=found.hint, path=path)
@@ -329,12 +329,12 @@ class AmongOthers(Protocol):
     """A bridge whose checkpoints share a folder with files of other kinds."""
 
     def other_kind(self, path: str, data: bytes) -> str:
-        """Describe the file if its name or fields show that it should not be imported; '' otherwise."""
+        """Describe the file if its name or fields show that it should not be imported; return '' otherwise."""
         ...
 
 
 class Placed(NamedTuple):
-    """A checkpoint, the file it was read from, and its position in that file."""
+    """A checkpoint, the file that it was read from, and its position in that file."""
 
     checkpoint: Foreign
     file: str
@@ -388,19 +388,22 @@ def _planned(store: Store, bridge: Bridge, stream: str, found: Sequence[Placed])
             raise _conflict(stream, found[0].file, f"checkpoint {number}", _differences(old.values, new.values))
     if len(held) > len(found):
         raise _conflict(
-            stream, found[0].file, f"the stream holds {len(held)} checkpoints, but the file has {len(found)}", {}
+            stream,
+            found[0].file,
+            f"the stream contains {len(held)} checkpoints, but the file contains {len(found)}",
+            {},
         )
     return ImportPlan(stream, len(held), tuple(found[len(held) :]))
 
 
 def alike(held: Foreign, found: Foreign) -> bool:
-    """Whether two checkpoints agree in every key."""
+    """Whether two checkpoints agree on every key."""
     return jcs_hash(held.values) == jcs_hash(found.values)
 
 
 def _conflict(stream: str, file: str, what: str, differences: dict[str, Json]) -> RunBlocked:
     named = f": {', '.join(differences)}" if differences else ""
-    return RunBlocked(f"{file} differs from the stream {stream}, {what}{named}", code="view_conflict",
+    return RunBlocked(f"{file} differs from stream {stream}, {what}{named}", code="view_conflict",
                       details={"stream": stream, "file": file, "differences": differences})  # fmt: skip
 
 
@@ -425,7 +428,7 @@ def _append(runtime: Runtime, plan: ImportPlan) -> None:
 
 
 def genesis_of(one: Placed) -> dict[str, Json]:
-    """Return the data of the record that imports a checkpoint into the log; its payload is the values."""
+    """Return the data of the record that imports a checkpoint into the log; its payload is the checkpoint's values."""
     values = one.checkpoint.values
     return {"format": one.checkpoint.format, "position": one.position, "digest": jcs_hash(values), "file": one.file}
 
@@ -458,7 +461,7 @@ def _imported(store: Store, bridge: Bridge, key: str) -> tuple[Foreign, ...]:
         if not key or head.stream == prefix or head.stream.startswith(f"{prefix}/"):
             found += _held(store, bridge, head.stream)
     if not found:
-        raise WorkpacketError("checkpoint_missing", f"no {bridge.name} checkpoint {key!r} is in the log",
+        raise WorkpacketError("checkpoint_missing", f"the log contains no {bridge.name} checkpoint {key!r}",
                               hint=f"workpacket log import {bridge.name} PATH")  # fmt: skip
     if any(one.checkpoint.stream == prefix for one in found):  # a key that is complete names that checkpoint alone
         found = [one for one in found if one.checkpoint.stream == prefix]
@@ -471,7 +474,7 @@ def _imported(store: Store, bridge: Bridge, key: str) -> tuple[Foreign, ...]:
 
 
 def _held(store: Store, bridge: Bridge, stream: str) -> list[Placed]:
-    """Return the content of the stream: its current state if this store manages such streams, or else what was
+    """Return the content of the stream: its current state if this store manages such streams, otherwise what was
     imported.
     """
     found = list(imported(store, stream))

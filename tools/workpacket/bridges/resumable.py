@@ -1,4 +1,5 @@
-"""All kinds of unfinished work in one form: where it would resume and why, or what stops it and what to do. Pure."""
+"""All kinds of unfinished work in one form: where it would resume and why, or what stops it and what to do about that.
+Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from workpacket.value import Value, replace
 
 class UnfinishedRole(NamedTuple):
     """A role with unfinished work. `blocked_by` are the codes of the problems to settle first. `artifacts` are the
-    files that it named, with their digests at its last milestone.
+    files that the role named, with their digests at its last milestone.
     """
 
     path: str
@@ -34,7 +35,7 @@ class UnfinishedRole(NamedTuple):
 def unfinished_roles(
     scanned: Iterable[RoleFacts], team: str = "", caller: Callable[[str], Caller] = lambda _: Caller()
 ) -> tuple[UnfinishedRole, ...]:
-    """Return the roles with unfinished work, of one team or of all, most recently active first. `caller` is the
+    """Return the roles with unfinished work, of one team or of all teams, most recently active first. `caller` is the
     requester, if it has a role; its own work does not count as busy.
     """
     found = [_open_role(facts, caller(facts.names[2])) for facts in scanned if facts.is_open]
@@ -43,7 +44,8 @@ def unfinished_roles(
 
 
 def _moment(updated: str) -> datetime:
-    """Return when a file says that it was last written. A date alone means midnight, and invalid times come last."""
+    """Return when a file was last written, according to the file. A date alone means midnight, and invalid times come
+    last."""
     try:
         moment = datetime.fromisoformat(updated)
     except ValueError:
@@ -75,10 +77,10 @@ _OF_PHASE = {
 
 
 class Resumable(Value):
-    """One item of unfinished work. `where` is the point to resume from, `why` how it was determined, and `command` what
-    resumes it. `stops` are the reasons why it does not continue by itself, and `doubts` what a person may want to check
-    first; their hints are commands. `task` is what an agent should then do; it is empty for a program. `decision` is
-    the decision about a run.
+    """One item of unfinished work. `where` is the point to resume from, `why` is how it was determined, and `command`
+    is what resumes it. `stops` are the reasons why the work does not continue by itself, and `doubts` are what a person
+    may want to check first; their hints are commands. `task` is what an agent should then do; it is empty for a
+    program. `decision` is the decision about a run.
     """
 
     kind: Kind
@@ -98,7 +100,7 @@ class Resumable(Value):
 
     @property
     def only_waits(self) -> bool:
-        """Whether this is an agent's work that waits for other people, and that may be resumed by its id."""
+        """Whether this is an agent's work that is waiting for other people and may be resumed by its id."""
         return self.kind == "role" and bool(self.stops) and {one.code for one in self.stops} <= _WAITING_CODES
 
     def as_json(self) -> dict[str, Json]:
@@ -118,10 +120,10 @@ class Resumable(Value):
 
 
 def kept_back(work: Resumable, by_packet: Problem | None) -> Resumable:
-    """Add the objections that follow from the lane of the run's packet, and the choices."""
+    """Add the objections that follow from the lane of the run's packet, and the options."""
     if by_packet is None:
         return work
-    choice = f"{by_packet.hint}; or end the run: workpacket runtime cancel {work.id}"
+    choice = f"{by_packet.hint}; or cancel the run: workpacket runtime cancel {work.id}"
     return replace(work, stops=(*work.stops, Problem(by_packet.code, by_packet.message, hint=choice)))
 
 
@@ -178,15 +180,15 @@ def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
     command = f"workpacket runtime batch {'complete' if ends else 'begin'} {folder}"
     following = phase or "testers"
     task = "" if ends else (
-        f"{_OF_PHASE[following]}: {', '.join(tasks)}. See {folder}/tasks.yaml.\n"
-        f"Then: workpacket runtime batch complete {folder} --phase {following}"
+        f"{_OF_PHASE[following]}: {', '.join(tasks)}. See {folder}/tasks.yaml.\nThen: workpacket runtime "
+        f"batch complete {folder} --phase {following}"
     )  # fmt: skip
     why = f"{folder}/checkpoint.yaml: the last batch is {facts.state.view.last_batch or 'none'}"
     return Resumable("batch", f"batch/{folder}", where, why, command, tuple(stops), task)
 
 
 def _unfinished(facts: BatchFacts) -> tuple[str, str, tuple[str, ...]] | None:
-    """Return label, phase and tasks of what to resume: an interrupted completion, the current batch, or the next
+    """Return the label, phase and tasks of what to resume: an interrupted completion, the current batch, or the next
     one.
     """
     state = facts.state
@@ -213,8 +215,8 @@ _WAITING = {
     "awaiting_review": (
         "check_not_run",
         (
-            "It is waiting for its review. Once the review has approved it, run: "
-            "workpacket runtime progress review-approved {names}"
+            "It is waiting for review. Once the review has approved it, run: workpacket runtime progress "
+            "review-approved {names}"
         ),
     ),
 }
@@ -238,9 +240,9 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
         stops.append(Problem(code, fields.last_action, hint=f"workpacket resume {id_} --yes"))
         waits_for = f"{waits_for.format(names=names)}\n"
     task = (
-        f"You are {fields.agent} of the team {fields.team}, in the feature {fields.feature}, phase {fields.phase}.\n"
-        f"Last action: {fields.last_action}. Read {role.path} and continue from there.\n"
-        f"{waits_for}At each milestone: workpacket runtime progress MILESTONE {names}"
+        f"You are {fields.agent} on team {fields.team}, working on feature {fields.feature}, phase "
+        f"{fields.phase}.\nLast action: {fields.last_action}. Read {role.path} and continue from there.\n"
+        f"{waits_for}At each milestone, run: workpacket runtime progress MILESTONE {names}"
     )
     where = f"{fields.phase}: {fields.last_action}"
     why = f"{role.path}: {fields.status} since {fields.updated}"
@@ -250,7 +252,7 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
 
 def of_step(path: str, checkpoint: StepCheckpoint, stops: Iterable[Problem]) -> Resumable:
     id_ = f"step/{checkpoint.mission_id}/{checkpoint.run_id}/{checkpoint.step_id}"
-    why = f"{path}: the step {checkpoint.step_id} has a checkpoint but has not ended"
+    why = f"{path}: step {checkpoint.step_id} has a checkpoint but has not finished"
     where = f"{checkpoint.step_id}, {checkpoint.cursor}"
     return Resumable("step", id_, where, why, "start its pipeline again", tuple(stops))
 
@@ -266,7 +268,7 @@ def of_commits(run: str, selected: Selected) -> Resumable:
     why = (
         f"{selected.source}: its checkpoint is {selected.relation}"
         if found
-        else "its sidecars name commits outside this history"
+        else "its sidecars refer to commits outside this history"
     )
     command = f"start its program again, or continue it here: workpacket runtime run start NAME --run {run}"
     return Resumable("commit", f"commit/{run}", where, why, command, tuple(stops))

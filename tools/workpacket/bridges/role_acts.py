@@ -1,5 +1,6 @@
 """The milestones of a role: each is one record in the log and one line in the role's file. Every operation starts by
-synchronizing file and log. Contradictions, and files held by another writer, stop it before anything is written.
+synchronizing file and log. Contradictions, and files held by another writer, stop the operation before anything is
+written.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ LONGEST = 1000
 
 
 class Milestone(NamedTuple):
-    """The resulting status ('' if unchanged), and the default note ('' if a note is required)."""
+    """The resulting status ('' if unchanged), and the default note ('' if the caller must supply one)."""
 
     status: str
     note: str
@@ -60,13 +61,16 @@ MILESTONES: Mapping[str, Milestone] = {
 }
 CLOSED = "closed"
 RESUMED = "resumed"
-_UNNAMED = {CLOSED: Milestone("complete", "Closed with the feature"), RESUMED: Milestone("", "Resumed the work")}
+_UNNAMED = {
+    CLOSED: Milestone("complete", "Closed together with the feature"),
+    RESUMED: Milestone("", "Resumed the work"),
+}
 ENDS = frozenset({"done", CLOSED})
 
 
 @dataclass(slots=True)
 class RoleDesk(CheckpointDesk[RoleFacts]):
-    """One running command on the checkpoint of one role. `caller` is the writer: agent#instance, or processes."""
+    """One command running on the checkpoint of one role. `caller` is the writer: agent#instance, or processes."""
 
     command = "progress"
 
@@ -105,7 +109,7 @@ class RoleDesk(CheckpointDesk[RoleFacts]):
         self.record(IMPORTED, data, lease=self.lease, payload=dict(checkpoint.values))
 
     def write(self, *, with_note: bool = True) -> None:
-        """Update the fields of the file and its last note from the log, and read it again. The note is the stored one,
+        """Update the fields of the file and its last note from the log, and reread it. The note is the stored one,
         without secrets.
         """
         facts = self.facts
@@ -138,21 +142,21 @@ def _brought_up(document: RoleProgress, state: RoleState, note: str) -> bytes:
 
 
 def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "", artifacts: Sequence[str] = ()) -> None:
-    """Record that the role reached a milestone. `artifacts` are files that the text does not name."""
+    """Record that the role reached a milestone. `artifacts` are files that the text does not mention."""
     known = MILESTONES.get(milestone) or _UNNAMED[milestone]
     words = " ".join(text.split()) or known.note
     facts = desk.facts
     feature, team, agent = facts.names
     note = _naming(desk, words, artifacts)
     if not words or len(note) > LONGEST or not note.isprintable():
-        message = f"{milestone}: describe what happened in one line of at most {LONGEST} characters"
+        message = f"{milestone}: describe what happened on one line of at most {LONGEST} characters"
         raise WorkpacketError("invalid_value", message)
     if facts.closed_by and milestone not in ENDS:
         raise WorkpacketError("role_feature_closed", f"{feature} is complete: {facts.closed_by}", path=facts.path)
     vocabulary = desk.vocabularies.get(team, PHASES)
     phase = phase or facts.fields.phase or vocabulary[0]
     if phase not in vocabulary and phase != facts.fields.phase:
-        message = f"{phase!r} is not a phase of {team}; its phases are {', '.join(vocabulary)}"
+        message = f"{phase!r} is not a phase of {team}; its phases are: {', '.join(vocabulary)}"
         raise WorkpacketError("role_phase_foreign", message)
     desk.refuse_contradictions()
     desk.acquire()
@@ -174,7 +178,7 @@ def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "", ar
 
 
 def _naming(desk: RoleDesk, words: str, artifacts: Sequence[str]) -> str:
-    """Return the note: the text, and the files that it does not name."""
+    """Return the note: the text, and the files that it does not mention."""
     missing = [path for path in artifacts if digest_of(desk.root, path) is None]
     if missing:
         raise WorkpacketError("invalid_value", f"{missing[0]!r} is not a file in this repository", path=missing[0])
@@ -183,8 +187,8 @@ def _naming(desk: RoleDesk, words: str, artifacts: Sequence[str]) -> str:
 
 
 def _artifacts(desk: RoleDesk, note: str, artifacts: Sequence[str]) -> dict[str, str]:
-    """Return the files that the role has named so far, with their current digests. A path that contains a secret could
-    not be stored in full.
+    """Return the files that the role has mentioned so far, with their current digests. A path that contains a secret
+    could not be stored in full.
     """
     facts, clean = desk.facts, desk.runtime.settings.redactor.clean_text
     notes = [item.text for item in facts.document.notes()] if facts.document is not None else []
@@ -193,7 +197,7 @@ def _artifacts(desk: RoleDesk, note: str, artifacts: Sequence[str]) -> dict[str,
 
 
 def _require_writable(desk: RoleDesk, data: Mapping[str, Json]) -> None:
-    """Try the change before it is logged."""
+    """Try out the change before it is logged."""
     fields = {key: str(data[key]) for key in KEYS}
     document, note = desk.facts.document, str(data["note"])
     try:
@@ -202,19 +206,19 @@ def _require_writable(desk: RoleDesk, data: Mapping[str, Json]) -> None:
         raise WorkpacketError("role_file_unwritable", str(error), path=desk.facts.path) from error
     written = RoleProgress(Source.from_bytes(desk.facts.path, made))
     if not written.is_checkpoint or written.faults:
-        message = f"{desk.facts.path} would be read as a {written.note}, not as the checkpoint of a role"
+        message = f"{desk.facts.path} would be read as a {written.note}, not as a role checkpoint"
         raise WorkpacketError("invalid_value", message)
 
 
 def adopt(desk: RoleDesk) -> None:
-    """Accept the file, whatever the log says."""
+    """Accept the file, regardless of the log."""
     desk.acquire()
     desk.take_over()
     desk.look()
 
 
 def restore(desk: RoleDesk) -> None:
-    """Restore the fields of the file from the log; its notes stay unchanged."""
+    """Restore the fields of the file from the log; its notes are left unchanged."""
     if not desk.facts.state.version:
         raise WorkpacketError("checkpoint_missing", f"{desk.facts.path} has no log to restore it from")
     desk.acquire()
@@ -222,7 +226,7 @@ def restore(desk: RoleDesk) -> None:
 
 
 def open_roles(notes: Mapping[str, RoleProgress], feature: str) -> dict[str, tuple[str, str, str]]:
-    """Return the open roles of a feature according to their files: feature, agent and team."""
+    """Return a feature's open roles according to their files: feature, agent and team."""
     found = {}
     for path, note in notes.items():
         fields = fields_of(front_of(note))

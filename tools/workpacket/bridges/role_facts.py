@@ -1,12 +1,12 @@
-"""The checkpoint of a role: its file, the files next to it, its log, and the files that its notes name.
+"""The checkpoint of a role: its file, the files next to it, its log, and the files that its notes mention.
 
 The log starts with the file as it was found, or with the first milestone, and contains each milestone since. Replaying
 it yields front matter and notes, so a file that was lost, or is late because its writer was killed, can be rewritten.
 Anything else that people write into the file does not contradict the log.
 
 A note names a file by its path, as in `Drafted docs/plan.md`. Every milestone records the digests of all files ever
-named, so that changes are relative to the last milestone. A change does not block: a role that is interrupted between
-two milestones leaves files that are ahead of the last milestone.
+mentioned, so that changes are relative to the last milestone. A change does not block: a role that is interrupted
+between two milestones leaves files that are ahead of the last milestone.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class RoleFields(NamedTuple):
 
 @dataclass(slots=True)
 class RoleState(CheckpointState[RoleFields]):
-    """The state of one role. `artifacts` are the files that the role named, with their digests at its last
+    """The state of one role. `artifacts` are the files that the role has named, with their digests at its last
     milestone.
     """
 
@@ -105,17 +105,17 @@ class RoleState(CheckpointState[RoleFields]):
 
 
 def fields_of(front: Mapping[str, object]) -> RoleFields:
-    """Return the seven fields that log and file have in common."""
+    """Return the seven fields that the log and the file have in common."""
     return RoleFields(*(str(front[key]) if front.get(key) is not None else "" for key in KEYS))
 
 
 def artifact_rows(artifacts: Mapping[str, str]) -> list[Json]:
-    """Return artifacts in stored form: as rows, because the key of a mapping may look like the name of a secret."""
+    """Return artifacts in stored form: as rows, because a mapping key may look like the name of a secret."""
     return [{"path": path, "sha256": digest} for path, digest in artifacts.items()]
 
 
 def _artifacts(rows: Json) -> dict[str, str]:
-    """Return the artifacts; none in records from before artifacts existed."""
+    """Return the artifacts; none for records written before artifacts existed."""
     found = [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
     return {str(row["path"]): str(row["sha256"]) for row in found}
 
@@ -136,7 +136,7 @@ Read = Callable[[str], bytes | None]
 
 
 class RoleKey(Value):
-    """A reference to a role: `team` may be '' if the file names it."""
+    """A reference to a role: `team` may be '' if the file gives it."""
 
     feature: str
     agent: str
@@ -149,8 +149,7 @@ class RoleKey(Value):
             word = getattr(self, what)
             if not _NAME.match(word):
                 message = (
-                    f"{word!r} is not a valid name for {what}: use letters, digits, '-', '_', '.' and '#', "
-                    "at most 100 characters"
+                    f"{word!r} is not a valid name for {what}: use at most 100 letters, digits, '-', '_', '.' and '#'"
                 )
                 raise WorkpacketError("invalid_value", message)
 
@@ -161,7 +160,7 @@ class RoleKey(Value):
 
 class RoleFacts(Value):
     """The facts about one role. `names` are feature, team and agent. `contradictions` are the differences between file
-    and log. `late` means that the writer of the file was killed. `closed_by` is what declares the feature complete;
+    and log. `late` means that the writer of the file was killed. `closed_by` is what marks the feature as complete;
     `twins` are other files of the same role.
     """
 
@@ -205,7 +204,7 @@ class RoleFacts(Value):
 
 
 def read_folder(names: Names, read: Read, *, about: str = "") -> dict[str, RoleProgress]:
-    """Return every note in the folder by path, or only those that contain the word `about`, which saves time."""
+    """Return every note in the folder, by path, or only those that contain the word `about`, which saves time."""
     word = about.casefold().encode()
     found: dict[str, RoleProgress] = {}
     for name in sorted(names(FOLDER)):
@@ -231,7 +230,7 @@ def notes_here(root: str, *, about: str = "") -> dict[str, RoleProgress]:
 
 
 def unreadable_bytes(note: RoleProgress) -> Problem | None:
-    """Return why a file cannot be trusted or edited: it is not UTF-8, or is too large to be read completely."""
+    """Return why a file cannot be trusted or edited: it is not UTF-8, or it is too large to be read completely."""
     return next(iter(unreadable(note.source.text, 0, MARKDOWN)), None)
 
 
@@ -248,12 +247,14 @@ def facts_of(key: RoleKey, runtime: Runtime, notes: Mapping[str, RoleProgress], 
     stated = document.team.value if document is not None and document.team is not None else ""
     team = key.team or stated or _team_in_log(key, runtime)
     if not team:
-        raise WorkpacketError("missing_argument", f"{key.path} does not exist yet: name the team", hint="--team TEAM")
+        raise WorkpacketError(
+            "missing_argument", f"{key.path} does not exist yet: specify the team", hint="--team TEAM"
+        )
     return _facts(key.path, (key.feature, team, key.agent), document, runtime, notes, lanes, twins)
 
 
 def _team_in_log(key: RoleKey, runtime: Runtime) -> str:
-    """Return the team of a role whose file is missing, if the log has only one."""
+    """Return the team of a role whose file is missing, if the log contains only one."""
     teams = {
         fields.team
         for head in runtime.store.heads(f"{stream_named(FORM, key.feature)}/")
@@ -266,7 +267,7 @@ def scan_roles(
     runtime: Runtime, notes: Mapping[str, RoleProgress], lanes: Mapping[str, str]
 ) -> tuple[list[RoleFacts], list[tuple[str, str]]]:
     """Return the facts about every role with a file or a log, and the files that cannot be judged, with the reason. A
-    role whose file is missing is found by its log.
+    role whose file is missing is found through its log.
     """
     scanned: list[RoleFacts] = []
     unread: list[tuple[str, str]] = []
@@ -328,7 +329,7 @@ def _require_identity(key: RoleKey, document: RoleProgress) -> None:
     wanted = {"feature": key.feature, "agent": key.agent, **({"team": key.team} if key.team else {})}
     wrong = [f"{name} {stated.get(name, '')!r}" for name, word in wanted.items() if stated.get(name, "") != word]
     if wrong:
-        message = f"{key.path} is the checkpoint of another role: it says {', '.join(wrong)}"
+        message = f"{key.path} is the checkpoint of a different role: it has {', '.join(wrong)}"
         raise WorkpacketError("role_identity_mismatch", message, path=key.path)
 
 
@@ -348,7 +349,7 @@ class ArtifactChange(NamedTuple):
 
     @property
     def choice(self) -> str:
-        """Return the options of a person who does not accept the current state."""
+        """Return the options open to a person who does not accept the current state."""
         return f"git {'log --stat' if self.what == 'is gone' else 'diff'} -- {shlex.quote(self.path)}"
 
 
@@ -408,10 +409,10 @@ class RoleBridge:
 
     name = FORM
     lossy: tuple[str, ...] = (
-        "the digests of the files that a role named",
-        "comments, quotes and layout of the front matter, and the order of the keys that follow the seven fields",
+        "the digests of the files that a role listed",
+        "comments, quotes and layout of the front matter, and the order of the keys after the seven fields",
         "a byte order mark",
-        "for a role that `workpacket runtime progress` manages: text written by hand since the import",
+        "for a role managed by `workpacket runtime progress`: text written by hand since the import",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
@@ -423,7 +424,8 @@ class RoleBridge:
         return faults or (foreign_of(document),)
 
     def other_kind(self, path: str, data: bytes) -> str:
-        """Describe the file; '' for `other` or an older form, which may be broken checkpoints and are refused."""
+        """Describe the file; return '' for `other` or an older form, which may be broken checkpoints and are
+        refused."""
         document = RoleProgress(Source.from_bytes(path, data))
         return "" if unreadable_bytes(document) is not None else _BESIDE.get(document.note, "")
 
@@ -440,7 +442,7 @@ class RoleBridge:
         return (Foreign(FORM, stream, _values(state.front, state.body)),)
 
     def same(self, held: Foreign, found: Foreign) -> bool:
-        """Whether the seven fields are equal: text and other keys belong to their writers."""
+        """Whether the seven fields are equal: the text and the other keys belong to their writers."""
         mine, theirs = (cast("Mapping[str, Json]", one.values["front"]) for one in (held, found))
         return fields_of(mine) == fields_of(theirs)
 

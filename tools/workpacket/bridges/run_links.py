@@ -46,7 +46,7 @@ _OUTCOMES: Final = {"run.completed": "completed", "run.stopped": "stopped", "run
 
 
 def ending_of(store: Store, stream: str) -> Ending | None:
-    """Return how the last attempt ended; None if it has not."""
+    """Return how the last attempt ended; None if it has not ended."""
     last, head = store.latest("runs", stream), store.head(stream)
     if head is None:
         gone = next((one for one in store.heads(stream, removed=True) if one.stream == stream), None)
@@ -93,7 +93,8 @@ class Disagreement(Value):
     """A run about which store and log disagree.
 
     late: it has ended in the store, but its link is open. not_begun: there is a link but no run. unlinked: the run is
-    unfinished, but has no open link. elsewhere: the link is open, but the run is in a store that is not here.
+    unfinished, but has no open link. elsewhere: the link is open, but the run is in a store that is not on this
+    machine.
     """
 
     run: str
@@ -103,7 +104,7 @@ class Disagreement(Value):
 
 
 class RunLinks:
-    """The witness for one repository. `tell` receives what could not be written, for the command to report."""
+    """The witness for one repository. `tell` receives what could not be written, so that the command can report it."""
 
     def __init__(self, repository: Repository, tell: Callable[[WorkpacketError], None] | None = None) -> None:
         self.repository = repository
@@ -112,8 +113,8 @@ class RunLinks:
     def begins(self, store: Store, stream: str, packet: str) -> None:
         if len(stream) > _LONGEST or not stream.isprintable():
             message = (
-                f"{stream[:40]!r}...: the name of a run with a packet must be printable and at most {_LONGEST} "
-                "characters long"
+                f"{stream[:40]!r}...: the name of a run with a packet must be printable and have at most "
+                f"{_LONGEST} characters"
             )
             raise WorkpacketError("invalid_value", message)
         try:
@@ -125,7 +126,7 @@ class RunLinks:
 
     def ended(self, store: Store, stream: str, packet: str) -> None:
         def ending() -> Ending | None:
-            """Return the end of the run; None while another process holds the run, because that process is about to
+            """Return how the run ended; None while another process holds the run, because that process is about to
             start another attempt.
             """
             lease, last = store.lease(stream), store.latest("runs", stream)
@@ -187,10 +188,10 @@ def disagreements(repository: Repository, runtime: Runtime) -> Iterator[Disagree
 
 def _about(store: Store, identity: str, packet: str, run: LinkedRun) -> Iterator[Disagreement]:
     if run.store != identity:
-        message = f"{run.run} is linked to {packet} in its log, but its store is not here"
+        message = f"{run.run} is linked to {packet} in the packet's log, but the store of the run is not here"
         yield Disagreement(run.run, packet, "elsewhere", message)
     elif (ending := ending_of(store, run.run)) is not None:
-        message = f"{run.run} is {ending.outcome}, but its link in the log of {packet} is open"
+        message = f"{run.run} is {ending.outcome}, but the link to it in the log of {packet} is still open"
         yield Disagreement(run.run, packet, "late", message)
     elif store.head(run.run) is None:
         yield Disagreement(run.run, packet, "not_begun", f"{run.run} is linked to {packet} but never started")
@@ -204,13 +205,13 @@ def _unlinked(repository: Repository, identity: str, line: RunLine) -> Iterator[
 
 
 def packet_stop(repository: Repository, packet: str) -> Problem | None:
-    """Return why a run of this packet may not continue, whatever its store says; None if it may."""
+    """Return why a run of this packet may not continue, regardless of its store; None if it may."""
     state = state_here(repository, packet)
     return next((unmet for unmet in link_unmet(state)), None) if state.history or state.findings else None
 
 
 def settle(repository: Repository, runtime: Runtime, links: RunLinks) -> tuple[list[Disagreement], list[Disagreement]]:
-    """Record in the logs what the store knows; return what was settled, and what is left for a person."""
+    """Record in the logs what the store knows; return what was settled, and what is left for a person to settle."""
     found = list(disagreements(repository, runtime))
     for one in found:
         if one.what == "late":
@@ -261,7 +262,7 @@ def state_here(repository: Repository, packet: str) -> PacketState:
 
 
 def linked_packets(repository: Repository) -> Iterator[PacketState]:
-    """Yield the packets to which a run was ever linked."""
+    """Yield the packets that were ever linked to a run."""
     for log in packets_that_say(str(repository.root), _LINKED):
         yield fold(log)
 
@@ -291,8 +292,8 @@ def close(
     is_it: Callable[[LinkedRun], bool],
     ending: Callable[[], Ending | None],
 ) -> tuple[LinkedRun, ...]:
-    """Close the matching open links of runs that prove to have ended when checked again under the lock; return those
-    runs.
+    """Close the matching open links of runs that are found to have ended when checked again under the lock; return
+    those runs.
     """
     if not any(map(is_it, state_here(repository, packet).open_runs)):
         return ()

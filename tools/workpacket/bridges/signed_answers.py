@@ -1,6 +1,6 @@
-"""Answers to the questions of runs, signed and verified like approvals, by the policy of the base.
+"""Answers to the questions of runs, signed and verified like approvals, according to the base's policy.
 
-If the policy has rules for the gate `answer`, an answer counts only with an envelope: the statement of a person with
+If the policy has rules for the `answer` gate, an answer counts only with an envelope: the statement of a person with
 one of the gate's roles, signed with their approval key, about the question, its text, the digest of its arguments, and
 the answer. A program that acts on answers verifies them itself, since others can write to its store too:
 
@@ -36,7 +36,7 @@ _LONGEST_LINE = 200
 
 
 class SignedAnswers:
-    """The verifier of the answers to a repository's runs. The policy is read when the first answer is judged."""
+    """Verifies the answers to questions of a repository's runs. The policy is read when the first answer is judged."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
@@ -53,7 +53,7 @@ class SignedAnswers:
 
     @cached_property
     def _policy(self) -> tuple[Trusted, GatePolicy] | Problem | None:
-        """Return the policy and its rules for answers; None if it has none, or why it cannot be used."""
+        """Return the policy and its rules for answers; None if the policy has none, or why it cannot be used."""
         try:
             files = self._base.policy
         except WorkpacketError as fault:  # a shallow clone, for example: no answer counts if there is any policy
@@ -73,7 +73,7 @@ class SignedAnswers:
 
     @property
     def required(self) -> bool:
-        """Whether answers count only with a signature."""
+        """Whether answers count only if they are signed."""
         return self._policy is not None
 
     # ---- verifying -----------------------------------------------------------------------------------------------
@@ -87,9 +87,9 @@ class SignedAnswers:
         if self._policy is None:
             return JudgedAnswer()
         if isinstance(self._policy, Problem):
-            return JudgedAnswer(refusal=f"the policy of the base cannot be used: {self._policy.message}")
+            return JudgedAnswer(refusal=f"the policy on the base cannot be used: {self._policy.message}")
         if not answer.envelope:
-            return JudgedAnswer(refusal="it is not signed, and the policy of the base requires a signature")
+            return JudgedAnswer(refusal="it is not signed, and the policy on the base requires a signature")
         trusted, rules = self._policy
         at = datetime.fromtimestamp(answer.at // 1_000_000, UTC)
         subject = Subject("answer", hashlib.sha256(answer.covered()).hexdigest())
@@ -104,7 +104,7 @@ class SignedAnswers:
     # ---- signing -------------------------------------------------------------------------------------------------
 
     def signing(self, key: OwnKey) -> Callable[[AnswerToJudge], str]:
-        """Return the function that has an answer signed with this key, by the person's own ssh-keygen."""
+        """Return the function that has an answer signed with this key, using the person's own ssh-keygen."""
 
         def signed(answer: AnswerToJudge) -> str:
             payload = self._statement(answer, key).payload()
@@ -120,7 +120,7 @@ class SignedAnswers:
         if isinstance(self._policy, Problem):
             raise WorkpacketError.of(self._policy)
         if self._policy is None:
-            raise ValueError("the policy of the base does not require signed answers")
+            raise ValueError("the policy on the base does not require signed answers")
         trusted, rules = self._policy
         signer, now = signer_of(trusted, key.public), moment()
         issued = read_instant(now.now)
@@ -149,7 +149,7 @@ def _decision(answer: AnswerToJudge) -> str:
 
 
 def _in_clear(answer: AnswerToJudge) -> tuple[str, ...]:
-    """Return what the statement says to its readers. The digest covers it too."""
+    """Return what the statement tells its readers. The digest covers it too."""
     rows = {"run": answer.run, "question": answer.question, "answer": answer.answer}
     shown = (f"{name}: {value}" for name, value in rows.items())
     return tuple(sorted("".join(c if c.isprintable() else "?" for c in row[:_LONGEST_LINE]) for row in shown))

@@ -40,7 +40,7 @@ _SHORT = 12
 
 
 def verify_approvals(arguments: Arguments) -> int:
-    """Verify the approvals; exit with 5 if anything was forged or lost, with 1 if an approval is missing."""
+    """Verify the approvals; exit with 5 if anything was forged or lost, or with 1 if an approval is missing."""
     with open_approvals(find_repository(Path.cwd()), arguments.value("base") or None, moment()) as approvals:
         wanted = [require_id(word) for word in arguments.words[1:]]
         findings = [*check_approvals(approvals, NO_CACHE), *contracts_changed(approvals), *replays_unfounded(approvals)]
@@ -73,14 +73,14 @@ def verify_approvals(arguments: Arguments) -> int:
         return status
     if findings:
         sys.stdout.write(render(arguments, outcome, status, catalogue(), style_of(arguments)))
-        sys.stdout.write("To see what to do about each: workpacket explain CODE\n")
+        sys.stdout.write("To find out what to do about each, run: workpacket explain CODE\n")
     if all(finding.severity == "info" for finding in findings):
         count = counted(len(approvals.own_envelopes), "envelope")
         sys.stdout.write(f"{count} verified {against}; no approval is missing\n")
     if not data["policy_anchored"]:
         sys.stdout.write(f"note: the base has no policy yet, so no approval was required; to add one: {ANCHORING}\n")
     if not remembered:
-        sys.stdout.write("note: the policy could not be recorded on this machine; a rollback would go unnoticed\n")
+        sys.stdout.write("note: the policy could not be recorded on this machine; a rollback would not be detected\n")
     return status
 
 
@@ -198,8 +198,8 @@ REVOKE = Command(
     _revoke,
     arguments="ENVELOPE",
     description="""
-ENVELOPE is the digest of the envelope, or a prefix of it, as `workpacket approvals list` shows it. A revocation comes
-from the approver, someone with a role at the gate, or an operator, and cannot itself be revoked.""",
+ENVELOPE is the digest of the envelope, or a prefix of it, as shown by `workpacket approvals list`. The approver,
+someone with a role at the gate, or an operator can revoke an approval. A revocation cannot be revoked.""",
     options=(
         KEY_OPTION,
         BROWSER_OPTION,

@@ -77,7 +77,7 @@ def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written |
 
 
 def unmet_at_the_gate(approvals: Approvals, wish: Wish) -> tuple[Problem, ...]:
-    """Return the unmet conditions of the activation gate that a signature would not meet."""
+    """Return the unmet conditions of the activation gate that a signature would not satisfy."""
     if wish.gate not in ACTIVATING or wish.decision != "approve":
         return ()
     facts = gather(approvals.repository, [wish.packet], NOBODY)
@@ -90,13 +90,15 @@ LONGEST_REASON = 200
 
 
 def approve(arguments: Arguments, *, goes_on: bool = False) -> int:
-    """Have a person decide. `goes_on`: another command does what comes next, so that no one is told to type it."""
+    """Have a person decide. `goes_on`: another command does the next step, so the person is not told to type it."""
     now = moment()
     with _opened(arguments, now) as approvals:
         if arguments.value("attach"):
             return _attach(arguments, approvals, now)
         if len(arguments.words) != 1:
-            what = "give one packet or `policy`, and nothing else: the signature is made by ssh-keygen, not typed"
+            what = (
+                "give either one packet or `policy`, and nothing else: ssh-keygen makes the signature; it is not typed"
+            )
             raise usage(arguments.command, "missing_argument", what)
         key = _key(arguments)
         wish = _wish(arguments, key)
@@ -113,7 +115,7 @@ def approve(arguments: Arguments, *, goes_on: bool = False) -> int:
 def revoke(arguments: Arguments) -> int:
     now = moment()
     if len(arguments.words) != 1:
-        raise usage(arguments.command, "missing_argument", "give the digest of one envelope")
+        raise usage(arguments.command, "missing_argument", "give the digest of exactly one envelope")
     with _opened(arguments, now) as approvals:
         key = _key(arguments)
         digest = _digest(approvals, arguments.words[0])
@@ -159,21 +161,19 @@ def _wish(arguments: Arguments, key: OwnKey) -> Wish:
 
 
 def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
-    """Return the terms that the gate has, in full."""
+    """Return the gate's terms in full."""
     wanted = TERMS.get(gate, {})
     for name in ("verdict", "report", "lane", "rule", "until", "reason", "target"):
         if name in OPTIONAL and name in wanted:
             continue
         if bool(arguments.value(name)) != (name in wanted):
-            what = (
-                f"the gate {gate} needs --{name}" if name in wanted else f"--{name} does not apply to the gate {gate}"
-            )
+            what = f"the gate {gate} needs --{name}" if name in wanted else f"--{name} does not apply to gate {gate}"
             raise usage(arguments.command, "missing_argument" if name in wanted else "conflicting_options", what)
     if "until" in wanted and read_instant(arguments.value("until")) is None:
         raise usage(arguments.command, "invalid_value", "--until requires a time such as 2026-01-31T12:00:00Z")
     reason = arguments.value("reason") + arguments.value("target")
     if len(reason) > LONGEST_REASON or not reason.isprintable():
-        what = f"--reason must be one line of up to {LONGEST_REASON} characters"
+        what = f"--reason must be a single line of up to {LONGEST_REASON} characters"
         raise usage(arguments.command, "invalid_value", what)
     terms = {name: arguments.value(name) for name in wanted}
     if "report" in wanted:
@@ -184,7 +184,7 @@ def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
 
 
 def _digest(approvals: Approvals, word: str) -> str:
-    """Return the only digest that begins with `word`."""
+    """Return the one digest that begins with `word`."""
     stem = os.path.basename(word).partition(".")[0].lower()
     found = [digest for name in approvals.claims if (digest := name.partition(".")[0]).startswith(stem)]
     if len(found) != 1 or len(stem) < 4:
@@ -210,7 +210,7 @@ def _decide(
     if not (sys.stdin.isatty() and screen.isatty()):
         raise WorkpacketError(
             "approval_needs_terminal",
-            "a person must read the text and answer, but this is not a terminal",
+            "a person must read the text and answer, but standard input is not a terminal",
             hint="run it in a terminal, or use --statement-out FILE to sign elsewhere",
         )
     find_ssh_keygen()
@@ -224,7 +224,7 @@ USUAL_WIDTH = 80
 
 
 def _show(approvals: Approvals, draft: StatementDraft, screen: TextIO, style: Style) -> None:
-    """Show the text row by row, because a line that the terminal wraps would continue without the bar."""
+    """Show the text row by row, because a line wrapped by the terminal would continue without the bar."""
     said = draft.statement
     told = os.environ.get("COLUMNS", "")
     style = style._replace(width=style.width or (int(told[:4]) if told.isascii() and told.isdigit() else USUAL_WIDTH))
@@ -234,7 +234,7 @@ def _show(approvals: Approvals, draft: StatementDraft, screen: TextIO, style: St
         screen.write(render_file(path, data, style))
         before = last_approved(approvals, said.packet, said.gate, path)
         if before is None:
-            screen.write(f"--- {escape(path)} has never been approved\n")
+            screen.write(f"--- {escape(path)} has not been approved before\n")
         elif before.data is None:
             screen.write(
                 f"--- the version that {escape(before.approver)} approved was never committed; read the whole text\n"
@@ -271,7 +271,7 @@ def _ask(draft: StatementDraft, screen: TextIO) -> None:
     screen.flush()
     answer = sys.stdin.readline().strip()
     if answer != words:
-        raise WorkpacketError("approval_not_given", "the words do not match; nothing was signed")
+        raise WorkpacketError("approval_not_given", "the words do not match, so nothing was signed")
 
 
 def _write_statement(arguments: Arguments, draft: StatementDraft, path: Path) -> int:
@@ -317,7 +317,7 @@ def _finish(
     passed = any(said.gate in approvals.gates(event) for event in approvals.log(said.packet).events)
     following = _next(said, written, light=draft.matter.light, again=passed and said.gate in ACTIVATING)
     data = _decided(said, written, following)
-    done = {"approve": "approved", "reject": "rejected", "revoke": "revoked an approval of"}[said.decision]
+    done = {"approve": "approved", "reject": "rejected", "revoke": "revoked an approval for"}[said.decision]
     text = f"{said.approver} {done} {said.packet} at the gate {said.gate}: {written.envelope}\n"
     if said.decision == "approve" and not written.verdict.met:
         text += render_refusals((each.code, each.message, each.path) for each in written.verdict.unmet)
@@ -356,7 +356,7 @@ def _next(said: Statement, written: Written, *, light: bool, again: bool) -> str
     if written.verdict.met:
         opened = f"workpacket packet reapprove {said.packet}" if again else _now_open(said, light=light)
         return ", then: ".join(filter(None, (commit, opened)))
-    return f"{commit}; the gate {said.gate} is still closed: workpacket approvals list {said.packet}"
+    return f"{commit}; gate {said.gate} is still closed: workpacket approvals list {said.packet}"
 
 
 def _now_open(said: Statement, *, light: bool) -> str:
@@ -384,9 +384,13 @@ def run(arguments: Arguments) -> int:
     return approve(arguments)
 
 
-KEY_OPTION = Option("key", "the key to sign with: a private key, or a .pub file of an agent or token", value="PATH")
+KEY_OPTION = Option(
+    "key",
+    "the key to sign with: a private key, or a .pub file whose private key is in an agent or on a security key",
+    value="PATH",
+)
 BROWSER_OPTION = Option("browser", "approve on a page that this machine serves, by touching a security key or passkey")
-BASE_OPTION = Option("base", "the revision whose policy is in force", value="REV")
+BASE_OPTION = Option("base", "the revision whose policy applies", value="REV")
 
 COMMAND = Command(
     "approve",
@@ -405,21 +409,23 @@ elsewhere, and `--attach` takes it back together with the FILE.sig that ssh-keyg
         Option("decision", "the decision (default: approve)", choices=("approve", "reject")),
         KEY_OPTION,
         BROWSER_OPTION,
-        Option("role", "the role to act in, if the gate accepts several", value="ROLE"),
-        Option("verdict", "at the gate verdict: the verdict", choices=VERDICTS),
-        Option("report", "the report that the verdict is based on; `verdict` then accepts no other", value="FILE"),
-        Option("lane", "at the gate resolve: the lane in which to settle the fork", value="LANE"),
-        Option("rule", "at the gates waiver and override: the code of the condition to lift", value="CODE"),
+        Option("role", "the role to act in, if the gate accepts more than one", value="ROLE"),
+        Option("verdict", "for gate verdict: the verdict", choices=VERDICTS),
         Option(
-            "until", "at the gates waiver and override: when it ends, such as 2026-01-31T12:00:00Z", value="INSTANT"
+            "report",
+            "the report that the verdict is based on; the `verdict` command then accepts no other",
+            value="FILE",
         ),
-        Option("reason", "at the gates waiver and override: the reason, as recorded in the event", value="TEXT"),
+        Option("lane", "for gate resolve: the lane in which to resolve the fork", value="LANE"),
+        Option("rule", "for gates waiver and override: the code of the condition to lift", value="CODE"),
         Option(
-            "target", "at the gates waiver and override: one target to limit it to, such as a dependency", value="TEXT"
+            "until", "for gates waiver and override: when it expires, such as 2026-01-31T12:00:00Z", value="INSTANT"
         ),
-        Option("days", "how long the approval stays valid: 1 to 30 days (default: 14)", value="N"),
+        Option("reason", "for gates waiver and override: the reason to record in the event", value="TEXT"),
+        Option("target", "for gates waiver and override: limit it to one target, such as a dependency", value="TEXT"),
+        Option("days", "how long the approval remains valid: 1 to 30 days (default: 14)", value="N"),
         Option("statement-out", "write the statement to FILE without signing it", value="FILE"),
-        Option("attach", "attach a statement that was signed elsewhere, as FILE and FILE.sig", value="FILE"),
+        Option("attach", "attach a statement that was signed elsewhere, given as FILE and FILE.sig", value="FILE"),
         BASE_OPTION,
     ),
     examples=(

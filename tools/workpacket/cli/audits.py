@@ -2,7 +2,8 @@
 that a justfile pastes into a command line.
 
 just replaces `{{ name }}` before the shell reads the line, so an argument that contains a quote or a `$(...)` is
-executed. Passed as `"$@"` or `"$1"` (with `positional-arguments`), or through `quote(name)`, it stays a plain argument.
+executed. Passed as `"$@"` or `"$1"` (with `positional-arguments`), or through `quote(name)`, it remains a plain
+argument.
 """
 
 from __future__ import annotations
@@ -74,7 +75,8 @@ def _commit_of_checkpoint(repository: Repository, checkpoint: str) -> str:
 
 
 def _where_the_branch_left(repository: Repository) -> str:
-    """Return the last commit that this branch shares with the default branch, or the last one of the default branch."""
+    """Return the last commit that this branch shares with the default branch, or the last commit of the default
+    branch."""
     head, branch = head_commit(repository), default_branch(repository)
     if head is None:
         return ""
@@ -91,7 +93,7 @@ def _answer(arguments: Arguments, changes: DependencyChanges) -> int:
         return status
     against = f"commit {changes.base[:12]}" if changes.base else NOTHING_YET
     if not changes.verdicts and not changes.unreadable:
-        sys.stdout.write(f"no dependency changed since {against}\n")
+        sys.stdout.write(f"no dependency has changed since {against}\n")
     for verdict in changes.verdicts:
         sys.stdout.write("".join(f"{line}\n" for line in _lines(verdict)))
     for finding in _findings(changes):
@@ -165,7 +167,7 @@ _QUOTED = lazy_pattern(r"\bquote\([^()]*\)")
 
 
 def pasted_parameters(source: Source) -> Iterator[Problem]:
-    """Yield each place where a recipe pastes one of its parameters."""
+    """Yield each location where a recipe pastes one of its parameters."""
     parameters: dict[str, str] = {}
     for number in range(1, source.line_count + 1):
         line = source.line(number)
@@ -184,8 +186,10 @@ def _in_body(line: str, start: int, parameters: dict[str, str]) -> Iterator[Prob
     for match in _PASTED.finditer(line):
         named = set(_WORD.findall(_QUOTED.sub("", match["expression"] or "")))
         for name in sorted(named & parameters.keys()):
-            message = f"the recipe {parameters[name]} pastes its parameter {name} into a command line"
-            hint = 'set positional-arguments, and pass it on as "$@" or "$1"; or write {{ quote(' + name + ") }}"
+            message = f"recipe {parameters[name]} pastes its parameter {name} into a command line"
+            hint = (
+                'set positional-arguments and pass the parameter on as "$@" or "$1"; or write {{ quote(' + name + ") }}"
+            )
             yield Problem(CODE, message, Location.span(start + match.start(), start + match.end()), hint)
 
 

@@ -1,5 +1,5 @@
-"""Commands that start work: `new` writes a stub, `refine` its technical refinement, and `adopt` the logs of old
-packets.
+"""Commands that start work: `new` writes a stub, `refine` writes its technical refinement, and `adopt` writes the logs
+of old packets.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ def _run_new_light(arguments: Arguments, repository: Repository, governed: Gover
     recurring = _intent(arguments, governed, wp_id) if arguments.value("standing") or arguments.value("until") else None
     title = arguments.value("what") if named else arguments.words[0]
     if arguments.value("what") and not named:
-        raise usage(arguments.command, "conflicting_options", "the title says what to do, so --what requires a WP_ID")
+        raise usage(
+            arguments.command, "conflicting_options", "the title already says what to do, so --what requires a WP_ID"
+        )
     title = title.strip() or (recurring.what if recurring is not None else "")
     if not title:
         raise usage(arguments.command, "missing_argument", f"{wp_id} needs a title: --what TEXT")
@@ -136,7 +138,7 @@ def _run_new_light(arguments: Arguments, repository: Repository, governed: Gover
 
 
 def _id_of(title: str, repository: Repository, known: frozenset[str], phase: str) -> WorkPacketId:
-    """Return an id for the title that no packet has, here or on any branch that this clone knows."""
+    """Return an id for the title that no packet has yet, either here or on any branch that this clone knows."""
     first = id_for(title, phase, known)
     stems = [first.base, *(f"{first.base}-{number}" for number in range(2, _MOST_ALIKE))]
     tips = sorted(set(reference_tips(repository).values()))
@@ -153,14 +155,14 @@ def _criteria(arguments: Arguments) -> list[tuple[str, str, str]]:
     """Return each criterion with the command that proves it; one command may prove all of them."""
     said, proofs = arguments.all_of("criterion"), arguments.all_of("prove")
     if proofs and len(proofs) not in {1, len(said)}:
-        what = f"give one --prove for all criteria, or one for each: {len(proofs)} given for {len(said)} criteria"
+        what = f"give one --prove for all criteria, or one for each: got {len(proofs)} for {len(said)} criteria"
         raise usage(arguments.command, "invalid_value", what)
     proofs = proofs * len(said) if len(proofs) == 1 else proofs or [""] * len(said)
     return [(" ".join(one.split()), proof, "") for one, proof in zip(said, proofs, strict=True)]
 
 
 def _dependencies(arguments: Arguments, repository: Repository, governed: GovernedFiles) -> list[str]:
-    """Return the ids that --depends names; a packet may still be on another branch."""
+    """Return the ids given with --depends; a packet may still be on another branch."""
     named = arguments.values("depends")
     if all(name in governed.known for name in named):
         return list(named)
@@ -169,7 +171,7 @@ def _dependencies(arguments: Arguments, repository: Repository, governed: Govern
 
 
 def _text_of(given: str) -> str:
-    """Return the text of an option that accepts text, the name of a file, or `-` for standard input."""
+    """Return the text of an option that accepts text, a file name, or `-` for standard input."""
     if given == "-":
         return sys.stdin.read(MARKDOWN.size).strip()
     if given and "\n" not in given and len(given) <= PATH_LENGTH and os.path.isfile(given):
@@ -186,12 +188,12 @@ def _wanted_id(arguments: Arguments, governed: GovernedFiles) -> WorkPacketId:
             known = [WorkPacketId.parse(name) for name in governed.known]
             return next_revision(WorkPacketId.parse(base).base, known)
         if len(arguments.words) != 1:
-            raise usage(arguments.command, "missing_argument", "give a title in quotes, a WP_ID, or --next BASE")
+            raise usage(arguments.command, "missing_argument", "give a quoted title, a WP_ID, or --next BASE")
         wp_id = WorkPacketId.parse(arguments.words[0])
     except InvalidId as error:
         raise usage(arguments.command, "invalid_value", f"{base or arguments.words[0]!r} {error}") from error
     if wp_id.kind != "packet":
-        raise usage(arguments.command, "invalid_value", f"{wp_id} is the id of a mission's work package")
+        raise usage(arguments.command, "invalid_value", f"{wp_id} is the id of a work package in a mission")
     return wp_id
 
 
@@ -207,7 +209,7 @@ def _intent(arguments: Arguments, governed: GovernedFiles, wp_id: WorkPacketId) 
         raise usage(
             arguments.command,
             "missing_argument",
-            "--until requires --standing: it is the last day of a standing packet",
+            "--until requires --standing: it sets the last day of a standing packet",
         )
     if not origin:
         return NewStub(wp_id, what, why, arguments.value("roadmap"))
@@ -237,7 +239,7 @@ def _last_day(arguments: Arguments) -> str:
         raise usage(
             arguments.command,
             "invalid_value",
-            f"invalid day {said}: the last day must be between today and a year from now",
+            f"invalid date {said}: it must be between today and a year from now",
         )
     return str(day)
 
@@ -289,7 +291,7 @@ def _from_packet(wp_id: WorkPacketId, name: str, packet: Packet, what: str, why:
 
 
 def _from_issue(wp_id: WorkPacketId, name: str, text: str, what: str, why: str) -> NewStub:
-    """Parse an issue: its first line says what, its items are the criteria, and its first paragraph says why."""
+    """Parse an issue: its first line says what to do, its items are the criteria, and its first paragraph says why."""
     lines = [line.strip() for line in text.splitlines()]
     title = next((line.lstrip("# ") for line in lines if line), "")
     items = [line[2:].removeprefix("[ ] ").strip() for line in lines if line.startswith(("- ", "* "))]
@@ -311,25 +313,25 @@ these programs, a `.json` file has what they printed, `.jsonl` is that of beads,
 spec-kitty mission, any other file is a Markdown list of tasks, or the text of one issue.""",
     options=(
         Option("criterion", "a criterion: what must be true when the work is done", value="TEXT", many=True),
-        Option("prove", "the command whose tests prove the criterion, or all criteria", value="COMMAND", many=True),
+        Option("prove", "the command whose tests prove the criterion, or all of them", value="COMMAND", many=True),
         Option("scope", "a path that may change", value="PATH", many=True),
         Option("refinement", "light form: the refinement, as text, a file or -", value="TEXT|FILE|-"),
-        Option("anchor", "light form: the section of the specification that requires it", value="HEADING"),
+        Option("anchor", "light form: the section of the specification that requires the work", value="HEADING"),
         Option("requirement", "light form: a requirement to add to the specification", value="TEXT|FILE|-"),
         Option("depends", "a packet that must be done first", value="WP_ID", many=True),
         Option(
             "form", "the form of the packet (default with a title: the one in the policy)", choices=("light", "full")
         ),
-        Option("next", "the next revision of this base", value="BASE_WP_ID"),
+        Option("next", "create the next revision of this base", value="BASE_WP_ID"),
         Option(
             "from",
-            "make the packet from this stub or issue; without an id, make packets from all open issues",
+            "create the packet from this stub or issue; without an id, create packets from all open issues",
             value="WP_ID|FILE",
         ),
         Option("what", "what to do, on one line", value="TEXT"),
         Option("why", "why, on one line", value="TEXT"),
         Option("standing", "create a standing packet, for small recurring changes", choices=tuple(RECURRING)),
-        Option("until", "the last day of a standing packet (default: in 90 days)", value="YYYY-MM-DD"),
+        Option("until", "the last day of a standing packet (default: 90 days from today)", value="YYYY-MM-DD"),
         Option("roadmap", "where the roadmap mentions it", value="TEXT"),
         Option("risk", "how risky it is, such as LOW; part of the approved contract", value="TIER"),
         COMMIT,
@@ -371,9 +373,9 @@ Writes a scaffold that pins the specification in force by its digest. Run again,
 --anchor, it fills in the first anchor that is still open: lines, token and excerpt. With --present, it prints the block
 to show to the user, and records that it was shown.""",
     options=(
-        Option("present", "print the block for the user and record its digest"),
+        Option("present", "print the block to show to the user, and record its digest"),
         Option("refinement", "light form: the refinement, as text, a file or -", value="TEXT|FILE|-"),
-        Option("anchor", "the section of the specification that requires it", value="HEADING"),
+        Option("anchor", "the section of the specification that requires the work", value="HEADING"),
         Option("requirement", "light form: a requirement to add to the specification", value="TEXT|FILE|-"),
         COMMIT,
         *ACTING,
@@ -407,8 +409,8 @@ _ADOPT = Command(
     _run_adopt,
     arguments="[WP_ID...]",
     description="""
-No document is rewritten. Packets whose board entry and file contradict each other are listed and skipped until
---prefer says which one is right.""",
+No document is rewritten. Packets whose board entry contradicts their file are listed and skipped until --prefer says
+which one is right.""",
     options=(
         Option("prefer", "which one is right if they contradict each other", choices=("board", "packet")),
         *ACTING,

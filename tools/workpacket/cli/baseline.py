@@ -36,7 +36,8 @@ from workpacket.value import replace
 def without_known(
     arguments: Arguments, workspace: Workspace, reasons: Mapping[str, Reason], line: SourceLine
 ) -> Callable[[Sequence[Problem]], Reported]:
-    """Return the function that leaves out known findings (of the baseline or a revision) and reports how many."""
+    """Return the function that leaves out known findings (those in the baseline or at a revision) and reports how
+    many."""
     since = arguments.value("new-since")
     if since:
         return _new_since(since, workspace, reasons, line)
@@ -51,10 +52,10 @@ def without_known(
         notes = []
         if compared.known:
             count = counted(compared.known, "known finding")
-            notes.append(f"{count} in {BASELINE_PATH} left out; --no-baseline shows them")
+            notes.append(f"{count} in {BASELINE_PATH} not shown; use --no-baseline to show them")
         if whole and compared.gone:
             gone = counted(compared.gone.total(), "entry")
-            notes.append(f"{gone} of {BASELINE_PATH} no longer apply; `workpacket check --prune` removes them")
+            notes.append(f"{gone} in {BASELINE_PATH} no longer apply; `workpacket check --prune` removes them")
         return Reported(compared.new, tuple(notes))
 
     return report
@@ -80,7 +81,9 @@ def _new_since(
     def report(findings: Sequence[Problem]) -> Reported:
         compared = compare(findings, known, reasons, line)
         count = counted(compared.known, "finding")
-        return Reported(compared.new, (f"{count} left out because {revision} had them",) if compared.known else ())
+        return Reported(
+            compared.new, (f"{count} not shown because {revision} already had them",) if compared.known else ()
+        )
 
     return report
 
@@ -125,8 +128,8 @@ def write_baseline(
 
 def _data_in_force(arguments: Arguments, workspace: Workspace) -> bytes | None:
     """Return the baseline to use. With a base, it is the one on the base, so that a change cannot declare its own
-    findings known. The baseline in the change is used only if the base has none, or if the policy of the base has
-    approvals: additions to it then require one.
+    findings known. The baseline in the change is used only if the base has none, or if the base's policy has approvals:
+    additions to it then require one.
     """
     base = arguments.value("base")
     if not base:

@@ -1,4 +1,4 @@
-"""`workpacket check`: find everything that is wrong in the governance documents, in one run.
+"""`workpacket check`: find everything that is wrong in the governance documents, in a single run.
 
 `check --watch`: check again whenever a file changes.
 """
@@ -130,7 +130,7 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
     kind = kind_given(arguments)
     if kind and not arguments.words:
         raise usage(
-            arguments.command, "missing_argument", "--kind describes the files on the command line; name at least one"
+            arguments.command, "missing_argument", "--kind describes the files on the command line; give at least one"
         )
     if not arguments.words:
         return find_documents(workspace.root)
@@ -150,7 +150,7 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
         elif os.path.lexists(os.path.join(workspace.root, path)):
             others.append(word)
         else:
-            hint = f"give a path relative to {os.getcwd()}, or no path to check everything"
+            hint = f"give a path relative to {os.getcwd()}, or no path, to check everything"
             if word.startswith("WP-"):
                 hint = f"workpacket check .GOV/task_packets/{word}.md"
             raise WorkpacketError("path_not_found", f"{word} does not exist", hint=hint)
@@ -182,7 +182,7 @@ def _say_what_is_not_checked(words: list[str], *, alone: bool) -> None:
         raise WorkpacketError("nothing_to_check", message, hint="name its --kind")
 
 
-UNCOMMITTED_OPTION = Option("uncommitted", "with --base: judge .GOV as it is in the work tree, unlike CI")
+UNCOMMITTED_OPTION = Option("uncommitted", "with --base: judge .GOV as it is in the work tree, which CI does not do")
 
 COMMAND = Command(
     "check",
@@ -205,24 +205,27 @@ recorded. With `--base`, what a change adds to the baseline needs the approval t
         Option("ignore", "all but these codes; a trailing '*' matches a family", value="CODE", many=True),
         Option("min-severity", "leave out findings below this severity", choices=SEVERITIES),
         Option("exclude", "leave out findings in these files or folders", value="PATTERN", many=True),
-        Option("profile", "adopt: older forms are warnings; strict: they are errors", choices=("adopt", "strict")),
+        Option("profile", "adopt: outdated forms are warnings; strict: they are errors", choices=("adopt", "strict")),
         Option("fail-on", "the lowest severity that makes the check fail", choices=SEVERITIES),
         Option("fix", "apply fixes that do not change the meaning"),
         Option("unsafe-fixes", "also apply fixes that a person should review"),
         Option("diff", "show what --fix would change, without changing anything"),
-        Option("quiet", "print the findings, and nothing else"),
+        Option("quiet", "print nothing but the findings"),
         Option("exit-zero", "exit with 0 even if there are findings"),
         Option("output-file", "write the report to this file instead of printing it", value="FILE"),
-        Option("baseline", "record today's findings in .GOV/policy/baseline.json; from then on report only new ones"),
+        Option(
+            "baseline",
+            "record today's findings in .GOV/policy/baseline.json, so that later checks report only new ones",
+        ),
         Option("prune", "remove entries from the baseline that are no longer found"),
         Option("new-since", "report only findings that this revision did not have", value="REV"),
         Option("no-baseline", "also report findings that the baseline lists"),
         Option("statistics", "count the findings of each code instead of listing them"),
         Option("watch", "check again whenever a file changes, until interrupted"),
-        Option("base", "also check the changes since this revision, by its policy and settings", value="REV"),
+        Option("base", "also check the changes since this revision, using its policy and settings", value="REV"),
         UNCOMMITTED_OPTION,
         Option("stdin-filename", "check the text of standard input as if it were this file", value="PATH"),
-        Option("kind", "the document kind of the given files: the name of a schema", value="KIND"),
+        Option("kind", "the document kind of the given files: a schema name", value="KIND"),
         Option("no-cache", "do not use the cache"),
     ),
     examples=(

@@ -35,7 +35,7 @@ from workpacket.value import replace
 Files = Sequence[Found]
 Choose = Callable[[], Files]
 
-_ALONE = "each file was checked on its own; `workpacket check` without paths also compares files with each other"
+_ALONE = "each file was checked on its own; without paths, `workpacket check` also compares the files with each other"
 
 
 _NO_CHANGE = "HEAD is the base, so there is no change to judge"
@@ -98,7 +98,7 @@ def _each_event_decoded_once() -> AbstractContextManager[None]:
 
 
 def outcome_of(arguments: Arguments, workspace: Workspace, cache: Cache) -> CheckOutcome:
-    """Check the whole repository, with these options of `check`, for a command that reports it in its own way."""
+    """Check the whole repository with these `check` options, for a command that reports the result in its own way."""
     reasons, files = catalogue(), find_documents(workspace.root)
     lines = source_lines(workspace.root)
     checked = _examined(arguments, workspace, files, cache, _settings(arguments, workspace))
@@ -116,7 +116,7 @@ def _judged_in_part(workspace: Workspace, findings: Sequence[Problem]) -> list[P
 
 
 def check_and_render_text(arguments: Arguments, workspace: Workspace, stream: BinaryIO) -> Output:
-    """Check the text of a stream as if it were a file, for an editor with unsaved text."""
+    """Check the text from a stream as if it were a file, for an editor with unsaved text."""
     path = workspace.relative(arguments.value("stdin-filename"))
     kind = kind_given(arguments) or kind_of(path)
     if kind is None:
@@ -145,7 +145,7 @@ def check_and_render_text(arguments: Arguments, workspace: Workspace, stream: Bi
 def _examined(
     arguments: Arguments, workspace: Workspace, files: Files, cache: Cache, settings: CheckSettings
 ) -> Checked:
-    """Return everything that is wrong: in the documents, the change since a base, and the approvals."""
+    """Return everything that is wrong: in the documents, in the change since a base, and in the approvals."""
     reasons = catalogue()
     checked = check(
         workspace.root,
@@ -193,7 +193,8 @@ def _reporting(
 def _diff(
     workspace: Workspace, kinds: Mapping[str, str], findings: Sequence[Problem], *, unsafe: bool, style: Style
 ) -> Output:
-    """Return what `--fix` would change. The files that it would refuse come first, in lines that `patch` skips."""
+    """Return what `--fix` would change. The files that it would refuse to change come first, in lines that `patch`
+    skips."""
     from workpacket.cli.fmt import show_fixes
 
     shown, refused = show_fixes(workspace.root, kinds, findings, unsafe=unsafe, style=style)
@@ -321,7 +322,7 @@ def _of_the_change(base: str, *, worktree: bool) -> list[Problem]:
 def _is_head(base: str) -> bool:
     """Whether there are no commits between the base and HEAD.
 
-    Such a base is probably a mistake, and would let every committed change pass.
+    Such a base is probably a mistake: with it, every committed change would pass.
     """
     from workpacket.git.repository import commit_of, head_commit
     from workpacket.shell.governing.execution import here
@@ -331,7 +332,7 @@ def _is_head(base: str) -> bool:
 
 
 def _left_behind(workspace: Workspace, kinds: Mapping[str, str], cache: Cache) -> list[Problem]:
-    """Report requirements of stubs that are missing from their packets, for the given files."""
+    """Report stub requirements that are missing from their packets, for the given files."""
     from workpacket.shell.checking.whole import activated_among, not_carried_over
 
     return not_carried_over(workspace.root, activated_among(workspace.root, kinds), cache)

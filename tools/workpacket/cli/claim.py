@@ -1,7 +1,7 @@
-"""Commands that decide who does the work: `prepare` and `claim`. A claim is visible in all clones if the policy names a
-store: a lease is taken there before the log is written.
+"""Commands that determine who does the work: `prepare` and `claim`. A claim is visible in all clones if the policy
+names a store: a lease is taken there before the log is written.
 
-The log in git remains authoritative and records who holds what, but a clone sees the log of another one only after a
+The log in git remains authoritative and records who holds what, but a clone sees another clone's log only after a
 merge, when two people may already have done the same work. The remote (`shell.claim_refs`) or the store shows a claim
 at once. If it cannot be reached, the claim is still made, with a note that it may not be exclusive.
 """
@@ -140,9 +140,9 @@ _PREPARE = Command(
     arguments="WP_ID",
     options=(
         Option("for", "who will do the work", value="NAME"),
-        Option("branch", "the branch (default: named by the policy)", value="BRANCH"),
-        Option("worktree", "create a work tree there", value="FOLDER"),
-        Option("on", "start from the work of another packet", value="WP_ID"),
+        Option("branch", "the branch (default: given by the policy)", value="BRANCH"),
+        Option("worktree", "create a work tree at this path", value="FOLDER"),
+        Option("on", "start from another packet's work", value="WP_ID"),
         *ACTING,
     ),
     examples=("workpacket packet prepare WP-1-Parser-v1 --for coder-1 --worktree ../parser",),
@@ -167,10 +167,11 @@ _CLAIM = Command(
     "claim",
     _run_claim,
     arguments="WP_ID",
-    description="The first claim wins; later ones are refused, with the name of the holder and the end of the lease.",
+    description="The first claim wins; later claims are refused with the name of the holder and the time when the "
+    "lease expires.",
     options=(
-        Option("renew", "extend the lease instead"),
-        Option("remote", "let the remote decide who was first, for all clones (default: as the policy says)"),
+        Option("renew", "extend the lease instead of claiming"),
+        Option("remote", "let the remote decide who was first, across all clones (default: set by the policy)"),
         Option("branch", "the branch for the work, if none has been prepared", value="BRANCH"),
         Option("worktree", "the work tree for the work", value="FOLDER"),
         *DECLARING,
@@ -230,7 +231,7 @@ def _branch_for(arguments: Arguments, facts: Facts, packet: PacketFacts) -> str:
 
 
 def _approved(arguments: Arguments, repository: Repository, name: str, actor: Actor) -> int:
-    """With --sign, have a person approve what can be started; return the exit status of that."""
+    """With --sign, have a person approve whatever can be started; return the exit status of the approval."""
     if not arguments.flag("sign"):
         return exits.OK
     facts = gather(repository, [name], actor)
@@ -295,11 +296,11 @@ _START = Command(
     _run_start,
     arguments="WP_ID",
     description="""
-If anything keeps the packet from being activated and claimed, it is listed, and nothing is written. The branch starts
-at the commit that is checked out; uncommitted files are kept.""",
+If anything prevents the packet from being activated and claimed, it is listed, and nothing is written. The branch
+starts at the current commit; uncommitted files are kept.""",
     options=(
-        Option("branch", "the branch (default: named by the policy)", value="BRANCH"),
-        Option("remote", "let the remote decide who was first, for all clones (default: as the policy says)"),
+        Option("branch", "the branch (default: given by the policy)", value="BRANCH"),
+        Option("remote", "let the remote decide who was first, across all clones (default: set by the policy)"),
         SIGN,
         COMMIT,
         *DECLARING,
@@ -313,7 +314,7 @@ DECLARED: Final = {command.name: command for command in (_PREPARE, _CLAIM, _STAR
 
 
 class _Team(NamedTuple):
-    """The store named by the policy; None, with the reason, if it cannot be reached."""
+    """The store specified in the policy; None, with the reason, if it cannot be reached."""
 
     store: Store | None
     why: str
@@ -348,12 +349,12 @@ def sync_team_claim(arguments: Arguments, status: int) -> int:
         finally:
             team.store.close()
     elif team is not None:
-        sys.stderr.write(f"note: {escape(team.why)}; in other clones the claim ends with its lease\n")
+        sys.stderr.write(f"note: {escape(team.why)}; in other clones, the claim expires with its lease\n")
     return status
 
 
 def _sync(arguments: Arguments, store: Store, hours: int) -> None:
-    """Synchronize the claims. A clone may release a claim only if its log names the holder."""
+    """Synchronize the claims. A clone may release a claim only if the clone's log records the holder."""
     from workpacket.runtime.errors import LeaseHeld
 
     stream = _name_of(arguments)
@@ -368,7 +369,7 @@ def _sync(arguments: Arguments, store: Store, hours: int) -> None:
     try:
         store.acquire(stream, holder, hours * 3600.0, over=held.token if held and held.holder == holder else None)
     except LeaseHeld as other:
-        said = f"{other.details['holder']} holds {state.packet} in another clone, while {holder} holds it in this one"
+        said = f"{other.details['holder']} holds {state.packet} in another clone, and {holder} holds it in this one"
         sys.stderr.write(
             f"note: {escape(said)}; agree on who continues, and have the other run `workpacket packet release`\n"
         )
@@ -386,7 +387,7 @@ def _claim(arguments: Arguments, decide: Decide, store: Store, hours: int) -> in
         lease = store.acquire(stream, actor, hours * 3600.0, over=over)
     except LeaseHeld as held:
         holder, left = held.details["holder"], held.details["seconds_left"]
-        until = f"for another {float(str(left)) / 3600:.1f} hours at most"
+        until = f"for at most another {float(str(left)) / 3600:.1f} hours"
         unmet = Problem("claimed_by_other", f"{holder} holds {packet} in another clone, {until}", hint="git pull")
         return refuse(arguments, packet, (unmet,))
     status = 9
@@ -403,7 +404,7 @@ def _name_of(arguments: Arguments) -> str:
 
 
 def _team(policy: LifecyclePolicy) -> _Team | None:
-    """Return None if the policy of the base does not name a store."""
+    """Return None if the base's policy does not specify a store."""
     if not policy.claim_store:
         return None
     url = os.environ.get(policy.claim_store, "")
@@ -417,13 +418,13 @@ def _team(policy: LifecyclePolicy) -> _Team | None:
     except RuntimeFault as fault:
         if fault.code != AWAY:
             raise
-        return _Team(None, "the team's store does not answer", policy.lease_hours)
+        return _Team(None, "the team's claim store does not respond", policy.lease_hours)
 
 
 @contextmanager
 def _decided_by_remote(arguments: Arguments, decide: Decide, policy: LifecyclePolicy) -> Iterator[Decide]:
-    """Have the remote decide about the claims that `decide` plans, if the command line or the policy says so. A claim
-    that does not reach the log is released.
+    """Have the remote decide the claims that `decide` plans, if the command line or the policy says so. A claim that
+    does not reach the log is released.
     """
     if not arguments.flag("remote") and policy.claims != "remote":
         yield decide
@@ -438,7 +439,7 @@ def _decided_by_remote(arguments: Arguments, decide: Decide, policy: LifecyclePo
         if not isinstance(answer, Planned):
             return answer
         if not remote:
-            return _noted(answer, "unseen", _unseen("local only: no remote can decide"))
+            return _noted(answer, "unseen", _unseen("local only: there is no remote to decide"))
         lease, end = next((event.text("lease"), event.text("expires_at")) for event in answer.plan.events
                           if event.text("lease"))  # fmt: skip
         wanted = RemoteClaim(packet.id.text, facts.actor.id, lease or "", end or "")
@@ -462,7 +463,7 @@ def _decided_by_remote(arguments: Arguments, decide: Decide, policy: LifecyclePo
 
 def _unseen(why: str) -> str:
     return (
-        f"{why}: other clones and this one cannot see each other's claims; if someone else claims the packet too, "
+        f"{why}: this clone and others cannot see each other's claims; if someone else claims the packet too, "
         "`workpacket check` reports it when the branches are merged"
     )
 

@@ -1,4 +1,4 @@
-"""The list of commands. Data only: every command reads it at start-up, so it imports hardly anything."""
+"""The list of commands. Data only: every command reads it at start-up, so it imports almost nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("next", "views", "list the work that is ready, most urgent first"),
             ("list", "views", "list packets and stubs"),
             ("search", "views", "find packets by words in their ids, titles, documents and events"),
-            ("show", "views", "show the task of a packet, how much of it is proved, and what is missing"),
+            ("show", "views", "show a packet's task, how much of it is proved, and what is missing"),
             ("why", "show", "show every condition that keeps a packet from its next lane"),
         ),
     ),
@@ -30,11 +30,11 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("approve", "approve", "approve or reject a packet at a gate, with a signature"),
             ("start", "claim", "activate and claim a packet, on a separate branch"),
             ("done", "review", "prove the work on a packet, and submit it"),
-            ("claim", "claim", "claim a packet that is ready, until the lease ends"),
+            ("claim", "claim", "claim a packet that is ready, until the lease expires"),
             ("submit", "review", "prove what the packet requires, and submit the work for review"),
             ("verdict", "review", "judge work that is in review"),
-            ("guard", "guard", "say whether a path may be written now, also as a hook of coding agents"),
-            ("mcp", "mcp", "serve the commands that an agent needs, by the Model Context Protocol"),
+            ("guard", "guard", "say whether a path may be written now; also works as a hook of coding agents"),
+            ("mcp", "mcp", "serve the commands that an agent needs, over the Model Context Protocol"),
             ("packet", "", "everything else that can be done with a packet, such as handing it over or abandoning it"),
             ("packet activate", "lifecycle", "turn a stub into a task packet, if it passes the activation gate"),
             ("packet contract", "contract", "show the contract of a packet, or its canonical form"),
@@ -47,11 +47,11 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             (
                 "packet implement",
                 "implement",
-                "create branch and work tree for a work package of spec-kitty, and claim it",
+                "create a branch and work tree for a spec-kitty work package, and claim it",
             ),
             ("packet release", "lifecycle", "release a packet so that someone else can claim it"),
             ("packet handover", "lifecycle", "hand a packet over to another actor"),
-            ("packet block", "lifecycle", "mark work that cannot continue as blocked"),
+            ("packet block", "lifecycle", "mark work as blocked because it cannot continue"),
             ("packet unblock", "lifecycle", "resume blocked work in its previous lane"),
             ("packet merged", "lifecycle", "find the work on the target branch, and record the merge"),
             ("packet reopen", "lifecycle", "resume work that was accepted but is not merged"),
@@ -59,10 +59,10 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("packet note", "lifecycle", "add a note to the log of a packet, such as a correction"),
             ("packet abandon", "lifecycle", "abandon a packet"),
             ("packet supersede", "lifecycle", "replace a packet with a later revision"),
-            ("packet rename", "lifecycle", "give a packet another id before it lands"),
+            ("packet rename", "lifecycle", "give a packet a different id before it is merged"),
             ("packet resolve", "lifecycle", "settle a packet that was moved independently on two branches"),
-            ("packet waive", "lifecycle", "waive a condition of a gate, with a reason and an end date"),
-            ("packet override", "lifecycle", "override a condition of a gate, with a reason and an end date"),
+            ("packet waive", "lifecycle", "waive a gate condition, with a reason and an end date"),
+            ("packet override", "lifecycle", "override a gate condition, with a reason and an end date"),
             ("packet reapprove", "lifecycle", "replace approvals that no longer count"),
         ),
     ),
@@ -81,15 +81,15 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ),
             ("trace impact", "trace", "list the packets that depend on a file, one of its lines, or an anchor"),
             ("trace trailers", "trace", "print the trailers of a packet for a commit or a pull request"),
-            ("log", "log", "verify the log, or sign a checkpoint of it"),
+            ("log", "log", "verify the log, or sign a log checkpoint"),
             ("log show", "show", "show what happened to a packet"),
             ("log recover", "log", "restore events that git removed, or finish an interrupted command"),
             ("log import", "foreign_forms", "import checkpoints in a foreign format into the log"),
             ("log export", "foreign_forms", "export checkpoints from the log in a foreign format"),
             ("approvals", "approvals", "list and verify approvals"),
             ("approvals revoke", "approvals", "revoke an approval or a rejection"),
-            ("evidence", "evidence", "write the output of a packet's proofs for a pull request"),
-            ("report", "pull_request", "report what a pull request does to the packets, or list all requirements"),
+            ("evidence", "evidence", "write the proof output of a packet for a pull request"),
+            ("report", "pull_request", "report how a pull request affects the packets, or list all requirements"),
             ("policy", "policy", "show or test the policy, add an approver, or replace the root of trust"),
             ("key", "policy", "create, test and list approval keys"),
         ),
@@ -98,11 +98,11 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         "Board and registry",
         (
             ("board", "views", "show the board, regenerate it, move an entry, or export a page"),
-            ("board serve", "serve", "serve the board in a browser of this machine, always up to date"),
+            ("board serve", "serve", "serve the board to a browser on this machine, always up to date"),
             (
                 "board registry",
                 "registers",
-                "show or audit which packet is in force for each base, or regenerate the registry",
+                "show or audit which packet is current for each base, or regenerate the registry",
             ),
             (
                 "board merge-driver",
@@ -115,23 +115,23 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         "Runs",
         (
             ("resume", "resume", "list and resume unfinished work, or show what stops it"),
-            ("runtime", "", "do work in steps that survive a crash, and look after the stored runs"),
+            ("runtime", "", "do work in steps that survive a crash, and manage the stored runs"),
             ("runtime run", "run_command", "do work in steps that survive a crash"),
             ("runtime runs", "runs", "show, export, import, prune and verify runs"),
-            ("runtime questions", "questions", "list what waits for a person in all runs"),
-            ("runtime cancel", "runs", "ask a run to stop at its next boundary"),
-            ("runtime signal", "runs", "send a signal to a run that waits for one"),
+            ("runtime questions", "questions", "list what is waiting for a person in all runs"),
+            ("runtime cancel", "runs", "ask a run to stop at its next step boundary"),
+            ("runtime signal", "runs", "send a signal to a run that is waiting for one"),
             (
                 "runtime session",
                 "questions",
-                "show sessions with a model, decide about stopped ones, and continue imported ones",
+                "show sessions with a model, decide on stopped ones, and continue imported ones",
             ),
             ("runtime queue", "run_command", "offer runs to workers, and show the queue"),
             ("runtime worker", "run_command", "execute the runs offered in a queue"),
-            ("runtime store", "doctor", "create or upgrade the tables of runs on a server, and grant access to roles"),
-            ("runtime doctor", "doctor", "check the store of runs and its location"),
+            ("runtime store", "doctor", "create or upgrade the run tables on a server, and grant access to roles"),
+            ("runtime doctor", "doctor", "check the run store and its location"),
             ("runtime batch", "progress", "take tasks through tests, implementation and review in batches"),
-            ("runtime progress", "progress", "record or list the progress of roles in features"),
+            ("runtime progress", "progress", "record or list the progress that roles make on features"),
         ),
     ),
     (
@@ -139,7 +139,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         (
             ("explain", "explain", "explain a reason code"),
             ("help", "", "show the options of a command, a schema, or the completion script for a shell"),
-            ("help schema", "explain", "print the JSON Schema of a document kind or of a command's answer"),
+            ("help schema", "explain", "print the JSON Schema of a document kind or of a command's JSON answer"),
             ("help completion", "completion", "print the completion script for a shell"),
         ),
     ),
@@ -153,7 +153,7 @@ COMMANDS = tuple(_NAMES.get(typed, typed) for typed, module in MODULES.items() i
 
 
 def resolve(words: list[str] | tuple[str, ...]) -> tuple[str, int]:
-    """Return the name of the command with which `words` begin, and how many words it has; ("", 0) without one."""
+    """Return the name of the command that `words` begins with, and how many words it has; ("", 0) if there is none."""
     for count in range(min(len(words), 2), 0, -1):
         spelled = " ".join(words[:count])
         if MODULES.get(spelled):
@@ -164,5 +164,5 @@ def resolve(words: list[str] | tuple[str, ...]) -> tuple[str, int]:
 
 
 def below(word: str) -> tuple[tuple[str, str], ...]:
-    """Return the second words that a command or family can have, with their summaries."""
+    """Return the second words that a command or family accepts, with their summaries."""
     return tuple((typed.partition(" ")[2], summary) for typed, _, summary in _ROWS if typed.startswith(f"{word} "))

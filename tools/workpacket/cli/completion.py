@@ -21,7 +21,7 @@ from workpacket.shell.tree import find_documents
 
 
 def words_for(placeholder: str) -> Iterable[str]:
-    """Return the values in order and without duplicates; `()` for an unknown placeholder."""
+    """Return the values in order, without duplicates; `()` for an unknown placeholder."""
     source = _SOURCES.get(placeholder)
     return sorted(set(source())) if source else ()
 
@@ -64,7 +64,7 @@ def _kinds() -> Iterable[str]:
 
 
 def _branches() -> Iterable[str]:
-    """Return only branches, because completing a hash is rarely useful."""
+    """Return only branches, because completing a commit hash is rarely useful."""
     from pathlib import Path
 
     from workpacket.git.repository import branch_names, find_repository
@@ -96,7 +96,7 @@ class Completion(NamedTuple):
 
 
 def candidates(line: Sequence[str], words_for: Words) -> list[Completion]:
-    """Return completions of the last word of `line`, which may be incomplete. `line` starts after `workpacket`."""
+    """Return completions for the last word of `line`, which may be incomplete. `line` starts after `workpacket`."""
     *before, begun = line or [""]
     before = [word for word in before if word != "="]  # bash passes `--format=js` as three words
     begun = "" if begun == "=" else begun
@@ -133,7 +133,7 @@ def _values(option: Option, words_for: Words) -> list[Completion]:
 
 
 def _arguments_among(before: Sequence[str], options: dict[str, Option]) -> list[str]:
-    """Return the words that are neither options nor their values."""
+    """Return the words that are neither options nor option values."""
     found: list[str] = []
     takes_next = False
     for word in before:
@@ -147,7 +147,7 @@ def _arguments_among(before: Sequence[str], options: dict[str, Option]) -> list[
 
 
 def _arguments(declared: str, given: Sequence[str], words_for: Words) -> list[Completion]:
-    """Return completions of an argument. `declared` is as in the help: `WP_ID PASS|FAIL`, or `show | sync [WP_ID...]`
+    """Return completions for an argument. `declared` is as in the help: `WP_ID PASS|FAIL`, or `show | sync [WP_ID...]`
     if the words are subcommands.
     """
     forms = [form.split() for form in declared.split("|")]
@@ -270,6 +270,7 @@ COMMAND = Command(
     run,
     arguments="bash | zsh | fish | words [-- WORD...]",
     description="""
-The printed script asks `help completion words` for possible next words, with the words typed so far after `--`.""",
+The printed script calls `help completion words` to get the possible next words, passing the words typed so far after
+`--`.""",
     examples=('eval "$(workpacket help completion bash)"', "workpacket help completion words -- check --format ''"),
 )

@@ -41,7 +41,7 @@ def _run_contract(arguments: Arguments) -> int:
     style = style_of(arguments)
     sys.stdout.write(render_contract(parts(contract), contract.digest, style))
     if same:
-        print("it is the approved contract")
+        print("this is the approved contract")
     elif held:
         sys.stdout.write(_changes(repository, packet, contract, style))
         print(f"restore the approved contract, or: workpacket approve {packet.id} --gate {AMENDMENT_GATE}")
@@ -52,7 +52,7 @@ def _run_contract(arguments: Arguments) -> int:
 
 
 def _said(packet: PacketFacts) -> Contract:
-    """Return the contract of the packet, or of its stub before there is a packet."""
+    """Return the contract of the packet or, if there is no packet yet, of its stub."""
     document = packet.packet or packet.stub
     if document is None:
         raise WorkpacketError("contract_unreadable", f"{packet.id} has neither a packet nor a stub")
@@ -63,7 +63,7 @@ def _said(packet: PacketFacts) -> Contract:
 
 
 def _changes(repository: Repository, packet: PacketFacts, contract: Contract, style: Style) -> str:
-    """Return the differences from the contract in force, if a commit still contains it."""
+    """Return the differences from the current contract, if a commit still contains it."""
     for digest in sorted(in_force(packet.log)):
         before = contract_version(repository, packet.id.text, digest)
         if before is not None:
@@ -91,9 +91,9 @@ _ALL: Final = (
         _run_contract,
         arguments="WP_ID",
         description="""
-Shows the contract that a person approves, as the packet or the stub states it (what and why, criteria, scope, risk,
-dependencies, required evidence, refinement and specification), and its differences from the approved one.""",
-        options=(Option("canonical", "print exactly the bytes that the digest covers"),),
+Shows the contract that a person approves, as stated in the packet or the stub (what and why, criteria, scope, risk,
+dependencies, required evidence, refinement and specification), and how it differs from the approved contract.""",
+        options=(Option("canonical", "print the exact bytes that the digest covers"),),
         examples=(
             "workpacket packet contract WP-1-Parser-v1",
             "workpacket packet contract WP-1-Parser-v1 --canonical | sha256sum",

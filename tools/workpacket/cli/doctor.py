@@ -1,6 +1,6 @@
 """`workpacket runtime doctor`: check whether runs are safe here, and whether their store is intact.
 
-`workpacket runtime store`: manage the tables on a server, and access to them.
+`workpacket runtime store`: manage the tables on a server and who can access them.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _about_runs(store: Store) -> Iterator[CheckRow]:
 
 
 def _links(runtime: Runtime) -> Iterator[CheckRow]:
-    """Check whether logs and store agree about each run of a packet."""
+    """Check whether the logs and the store agree about each run of a packet."""
     tree = work_tree_of(Path.cwd())
     if tree is None or not (tree / LOG_FOLDER).is_dir():
         return
@@ -152,7 +152,7 @@ def _ignored() -> list[tuple[str, str]]:
         return []
     # Not check-ignore: it refuses literal pathspecs, and `run_git` sets those.
     answered = run_git(tree, "ls-files", "--others", "--ignored", "--exclude-standard", "--", str(OUTSIDE_GIT))
-    return [] if answered.text else [("dirty_worktree", f"{OUTSIDE_GIT} is not ignored by git")]
+    return [] if answered.text else [("dirty_worktree", f"git does not ignore {OUTSIDE_GIT}")]
 
 
 def _sidecars_ignored() -> CheckRow:
@@ -174,7 +174,7 @@ def _sidecars_ignored() -> CheckRow:
 
 
 def _orphans(store: Store) -> list[str]:
-    """Return programs that are still working for a run that has no holder."""
+    """Return programs that are still working for a run that no longer has a holder."""
     held = {lease.stream for lease in store.leases()}
     found: list[str] = []
     for stream, last in store.newest("runs"):
@@ -187,7 +187,7 @@ def _orphans(store: Store) -> list[str]:
 
 
 def _secrets(store: Store) -> list[str]:
-    """Return records with a secret that only the current rules and environment recognize."""
+    """Return records that contain a secret recognized only by the current rules and environment."""
     redactor = Redactor.from_environment(os.environ)
     found: list[str] = []
     for head in store.heads():
@@ -207,7 +207,7 @@ def _secrets(store: Store) -> list[str]:
 
 
 def _names_hold_secret(redactor: Redactor, event: Event) -> bool:
-    """Whether anything but the payload holds a secret: names, keys, the actor, the data of the record."""
+    """Whether anything but the payload contains a secret: names, keys, the actor, or the record's data."""
     texts = (event.stream, event.actor, event.key or "")
     if any(redactor.clean_text(text) != text for text in texts):
         return True
@@ -237,8 +237,8 @@ Verifies the whole store: pages, hashes, index, acknowledged events. Also checks
 programs left running by dead attempts, stored secrets, and whether git would commit the store. If WORKPACKET_STORE
 names a server: its version, durability and clock, and your rights there are checked.""",
     options=(
-        Option("accept-rollback", "a backup was restored: accept the loss of acknowledged events"),
-        Option("repair-index", "rebuild everything that is derived from the events, and keep the damaged file"),
+        Option("accept-rollback", "a backup was restored: accept that acknowledged events are lost"),
+        Option("repair-index", "rebuild everything derived from the events, and keep the damaged file"),
     ),
     examples=("workpacket runtime doctor", "workpacket runtime doctor --json"),
 )

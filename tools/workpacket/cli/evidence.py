@@ -1,5 +1,5 @@
-"""`workpacket evidence`: write required proofs into a contract, run proofs again here or in CI, and publish their
-output for reviewers.
+"""`workpacket evidence`: write required proofs into a contract, rerun proofs here or in CI, and publish their output
+for reviewers.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def publish(arguments: Arguments) -> int:
     found = {one.log_sha256: kept_output(repository, one.log_sha256, one.log_tail) for one in rows if one.log_sha256}
     ends = {digest: end for digest, end in found.items() if end is not None}
     if not ends:
-        message = f"this clone has no output of the proofs of {name}"
+        message = f"this clone has no proof output for {name}"
         hint = (
-            f"publish it from the clone in which they were run, or run them again: workpacket submit {name} "
+            f"publish it from the clone where the proofs were run, or run them again: workpacket submit {name} "
             "--prove N=COMMAND"
         )
         raise WorkpacketError("evidence_not_kept", message, hint=hint)
@@ -79,7 +79,7 @@ def _markdown(name: str, rows: Sequence[Evidence], ends: dict[str, str]) -> Iter
         yield ""
         yield f"- {code(one.criterion)}"
         ended = "was stopped at its time limit" if one.limit == "time" else f"ended with {one.exit_code}"
-        yield f"  {code(one.what)} {ended} at {one.commit[:12] or 'a commit that is not recorded'}; `{one.log_sha256}`"
+        yield f"  {code(one.what)} {ended} at {one.commit[:12] or 'an unrecorded commit'}; `{one.log_sha256}`"
         if one.log_sha256 not in ends:
             yield "  Its output is not in this clone."
         elif one.log_sha256 not in shown:
@@ -89,14 +89,16 @@ def _markdown(name: str, rows: Sequence[Evidence], ends: dict[str, str]) -> Iter
 
 
 def demand(arguments: Arguments) -> int:
-    """Write the required proof of a criterion into the stub and the packet."""
+    """Write the required proof of a criterion into the stub and into the packet."""
     from workpacket.lifecycle.proofs import NewDemand, write_demand
 
     name, number = words_of(arguments, 2, "WP_ID and the number of a criterion")
     given = {key: " ".join(arguments.value(key).split()) for key in ("command", "tests", "paths", "exempt")}
     if not number.isdecimal() or not (given["command"] or given["exempt"]):
         raise usage(
-            arguments.command, "missing_argument", "it requires the number of a criterion, and --command or --exempt"
+            arguments.command,
+            "missing_argument",
+            "it requires the number of a criterion and either --command or --exempt",
         )
     new = NewDemand(int(number), **given)
     return _write(arguments, name, lambda facts, packet: write_demand(facts, packet, new))
@@ -111,9 +113,8 @@ def _write(arguments: Arguments, word: str, decide: Decide) -> int:
 
 
 def replay(arguments: Arguments) -> int:
-    """Run the proofs again, of one packet's latest submission or of all submissions in a change, and compare the
-    results.
-    """
+    """Rerun the proofs of one packet's latest submission, or of all submissions in a change, and compare the
+    results."""
     account = _account(arguments)
     base = arguments.value("base")
     if not base:
@@ -184,7 +185,7 @@ def attest(arguments: Arguments) -> int:
 
 
 def verify(arguments: Arguments) -> int:
-    """Verify an attestation of CI, without a network, against the authority that the policy of the base pins."""
+    """Verify a CI attestation offline, against the authority that the base's policy pins."""
     name, path, found, _ = _attested(arguments, reader_identity(arguments, here()))
     differences = _differences(found)
     result, at = "different" if differences else "same", write_instant(found.signed_at)
@@ -203,7 +204,7 @@ def verify(arguments: Arguments) -> int:
 
 
 def record(arguments: Arguments) -> int:
-    """Verify an attestation of CI, and record it with its result."""
+    """Verify a CI attestation, and record it with its result."""
     from workpacket.lifecycle.proofs import record_replay
 
     name, _, found, text = _attested(arguments, actor_of(arguments, here()))
@@ -248,10 +249,10 @@ def _account(arguments: Arguments) -> Account | None:
 
 
 def _agreed(arguments: Arguments, commands: Sequence[str]) -> bool:
-    """Ask before running commands that come from the log: they run with all rights of this account."""
+    """Ask before running commands that come from the log: they run with all the rights of this account."""
     if not sys.stdin.isatty():
         raise usage(arguments.command, "missing_argument", "without a terminal, it requires --yes")
-    print("\n".join(["these commands will be run:", *(f"  {escape(command)}" for command in commands)]))
+    print("\n".join(["the following commands will be run:", *(f"  {escape(command)}" for command in commands)]))
     return input("run them? [y/N] ").strip().lower() in {"y", "yes"}
 
 
@@ -296,9 +297,9 @@ Read the text before you paste it: published text cannot be taken back.""",
         Option("exempt", "demand: why no test needs to fail without the work", value="REASON"),
         Option("yes", "replay: run the commands without asking"),
         Option("record", "replay: record the result"),
-        Option("base", "replay: every submission that is missing from this commit", value="REV"),
+        Option("base", "replay: every submission made since this commit", value="REV"),
         Option("commands-as", "replay: the account that runs the commands; only for root", value="USER"),
-        Option("statements", "replay: write what was found into this existing folder, for CI to sign", value="FOLDER"),
+        Option("statements", "replay: write the results to this existing folder, for CI to sign", value="FOLDER"),
         *ACTING,
     ),
     examples=(

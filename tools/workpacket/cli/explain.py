@@ -1,4 +1,4 @@
-"""Documentation built into the program: `explain` for reason codes, `schema` for document kinds and answers."""
+"""Built-in documentation: `explain` for reason codes, `schema` for document kinds and answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _run_explain(arguments: Arguments) -> int:
         sys.stdout.write(render_envelope("explain", 0, [], {"codes": every}) if as_object else render_codes_page(codes))
         return 0
     if len(arguments.words) != 1:
-        raise usage(arguments.command, "missing_argument", "it needs one CODE, such as evidence_missing")
+        raise usage(arguments.command, "missing_argument", "expected one CODE, such as evidence_missing")
     word = arguments.words[0]
     if word not in codes:
         near = nearest_codes(word, codes)
@@ -57,7 +57,7 @@ _EXPLAIN = Command(
     "explain",
     _run_explain,
     arguments="[CODE]",
-    options=(Option("all", "print every code as the reference page in Markdown"),),
+    options=(Option("all", "print the reference page for all codes, as Markdown"),),
     examples=("workpacket explain byte_order_mark", "workpacket explain --all > docs/reference/codes.md"),
 )
 

@@ -46,14 +46,13 @@ def report_failure(error: Exception, words: list[str]) -> int:
 
 
 def _unexpected(error: Exception, words: list[str]) -> WorkpacketError:
-    """Return the error for a bug in workpacket, with a log to attach to a report. Errors of the operating system are
-    not bugs.
-    """
+    """Return the error for a bug in workpacket, with a log to attach to a report. Operating system errors are not
+    bugs."""
     if isinstance(error, OSError) and error.errno in _REFUSED_OUTPUT and error.filename is None:
         message = f"cannot write the output: {error.strerror}"
         # Otherwise Python would try to write the rest at exit, and fail again.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it stays open until the process ends
-        return WorkpacketError("file_unwritable", message, hint="free some space, or write to another place")
+        return WorkpacketError("file_unwritable", message, hint="free some space, or write somewhere else")
     if isinstance(error, FileNotFoundError) and error.filename is None and _nowhere():
         message = "the current directory no longer exists"
         return WorkpacketError("no_repository", message, hint="change to an existing directory, then try again")
@@ -69,7 +68,7 @@ def _unexpected(error: Exception, words: list[str]) -> WorkpacketError:
 
 
 def _nowhere() -> bool:
-    """Whether the current directory was deleted. A deleted directory can still be read as `.`."""
+    """Whether the current directory was deleted. A deleted directory can still be read through `.`."""
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -128,7 +127,7 @@ GITS = {
     "stash": "git stash",
 }
 # Options that other tools have: what is typed here. A title is an argument.
-_TITLE = "the title in quotes, without an option"
+_TITLE = "the title, in quotes and without an option"
 _OTHER_OPTIONS = {
     "-m": _TITLE,
     "-n": "--limit",
@@ -157,7 +156,7 @@ _ALIKE = 0.7
 
 
 def unknown_command(words: Sequence[str]) -> WorkpacketError:
-    """Return the error for a command line that begins with no command."""
+    """Return the error for a command line that does not begin with a command."""
     spelled = " ".join(words[:2]) if below(words[0]) else words[0]
     message = f"unknown command: {spelled!r}"
     return WorkpacketError("unknown_command", message, hint=_command_meant(list(words)) or "workpacket --help")
@@ -166,7 +165,7 @@ def unknown_command(words: Sequence[str]) -> WorkpacketError:
 def _command_meant(words: list[str]) -> str:
     first, rest = words[0].casefold(), words[1:]
     if first in GITS:
-        return f"this is left to git: {GITS[first]}"
+        return f"use git for this: {GITS[first]}"
     if first.startswith("-"):
         found = next((place for place in range(1, len(words)) if resolve(words[place:])[0]), 0)
         meant = [*words[found:], *words[:found]] if found else []
@@ -180,7 +179,7 @@ def _command_meant(words: list[str]) -> str:
 
 
 def _alike(first: str, rest: Sequence[str]) -> list[str]:
-    """Return the command line with the first word that is most like `first`."""
+    """Return the command line with its first word replaced by the command most like `first`."""
     spellings = {name.partition(" ")[0] for name in MODULES}
     alike = [word for word in _numbers_of(first) if word in spellings or resolve([word])[0]]
     if alike:
@@ -191,7 +190,7 @@ def _alike(first: str, rest: Sequence[str]) -> list[str]:
 
 
 def _second_meant(first: str, rest: list[str]) -> str:
-    """Return what was meant by a second word that the first does not have."""
+    """Return what was meant by a second word that the first word does not accept."""
     if _is_id(rest[:1]):
         return _whole(["show", rest[0]])
     second = rest[0].casefold()
@@ -216,7 +215,7 @@ def argument_meant(typed: str, given: str) -> str:
 
 
 def option_meant(name: str, known: Iterable[str], *, titled: bool) -> str:
-    """Return what was meant by an unknown option; '' if nothing is like it. `titled`: the command takes a title."""
+    """Return what was meant by an unknown option; '' if nothing resembles it. `titled`: the command takes a title."""
     other = _OTHER_OPTIONS.get(name, "")
     if other == _TITLE and titled:
         return other

@@ -110,7 +110,7 @@ def _status(changed: list[str], left_out: list[Problem], files: int, *, writes: 
 
 
 class Formatted(NamedTuple):
-    """A document in its canonical form, the count of fixes per code, and whether it was an older stub."""
+    """A document in its canonical form, the number of fixes per code, and whether it was an older stub."""
 
     source: Source
     codes: Counter[str]
@@ -169,7 +169,7 @@ information is left open as `<fill in>`, which `check` reports.""",
 
 
 class Repairs(NamedTuple):
-    """The applied fixes: each file before and after, the count per code, and the refused files."""
+    """The applied fixes: each file before and after, the number of fixes per code, and the refused files."""
 
     changed: list[tuple[Source, Source]]
     codes: Counter[str]
@@ -192,7 +192,7 @@ def nothing_yet() -> Repairs:
 
 
 def fix_files(root: str, kinds: Mapping[str, str], findings: Sequence[Problem], *, unsafe: bool) -> Repairs:
-    """Fix the files that have fixable findings. A refused file stays unchanged, and the others are still fixed."""
+    """Fix the files that have fixable findings. A refused file remains unchanged, and the others are still fixed."""
     repairs = _repaired_files(root, kinds, findings, unsafe=unsafe)
     rewrite(root, "check --fix", repairs.changed)
     return repairs
@@ -233,9 +233,9 @@ def repaired(
     unsafe: bool,
     lanes: LaneTable = BUILT_IN,
 ) -> tuple[Source, Counter[str]]:
-    """Return the source after all rounds of fixes, and the count per code; only `codes` are fixed.
+    """Return the source after all rounds of fixes, and the number of fixes per code; only `codes` are fixed.
 
-    Raises RepairRefused if a fix would change more than its finding names; then no fix may be applied.
+    Raises RepairRefused if a fix would change more than its finding covers; then no fix may be applied.
     """
     made: Counter[str] = Counter()
     for _ in range(_ROUNDS):
@@ -250,7 +250,7 @@ def repaired(
 
 
 def refuse_unreadable(files: Sequence[Found]) -> None:
-    """Refuse to fix files that can be read only in part."""
+    """Refuse to fix files that can be read only partly."""
     for found in files:
         finding = unreadable_finding(found.path, found.problem)
         if finding.code == "tree_unreadable":
@@ -264,7 +264,7 @@ def refusal_of(path: str, refused: RepairRefused) -> Problem:
 
 
 def whole_change(before: Source, after: Source) -> list[Edit]:
-    """Return one edit that turns `before` into `after`, without their common start and end."""
+    """Return one edit that turns `before` into `after`, leaving out their common start and end."""
     old, new = before.text, after.text
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:

@@ -80,7 +80,7 @@ def take_in(arguments: Arguments) -> int:
 
 
 def _bridge_of(arguments: Arguments) -> Bridge:
-    """Return the bridge named by the first word, and remove that word."""
+    """Return the bridge given by the first word, and remove that word."""
     known = ", ".join(sorted(BRIDGES))
     if not arguments.words:
         raise usage(arguments.command, "missing_argument", f"name the format: {known}")
@@ -99,8 +99,8 @@ def _bytes_of(path: str) -> bytes:
 
 
 def _passed_over(bridge: Bridge, files: Mapping[str, bytes]) -> dict[str, str]:
-    """Return the files of other kinds, with their kinds, because a whole folder may be given. If there are only such
-    files, refuse each of them.
+    """Return the files of other kinds, with their kinds, because the argument may be a whole folder. If there are only
+    such files, refuse each of them.
     """
     if not isinstance(bridge, AmongOthers):
         return {}
@@ -120,7 +120,7 @@ def _read(bridge: Bridge, path: str, data: bytes) -> tuple[list[Placed], list[Pr
             placed.append(Placed(one, path, position))
     if not placed and not findings:
         findings.append(
-            Problem("checkpoint_malformed", f"it does not contain a {bridge.name} checkpoint", Location(path, 1, 1))
+            Problem("checkpoint_malformed", f"it contains no {bridge.name} checkpoint", Location(path, 1, 1))
         )
     return placed, findings
 
@@ -244,7 +244,7 @@ def export_attestations(arguments: Arguments) -> int:
 
 
 def _lines(packet: AttestedPacket, source: VerifiedSource, key: MachineKey) -> list[bytes]:
-    """Return the envelopes of one packet: its proofs, then its landing, which names them."""
+    """Return the envelopes of one packet: first its proofs, then its merge, which refers to them."""
     lines = [signed_statement(each, key) for each in proofs_of(packet, source)]
     landing = landing_of(packet, source, [hashlib.sha256(line.rstrip(b"\n")).hexdigest() for line in lines])
     return lines if landing is None else [*lines, signed_statement(landing, key)]

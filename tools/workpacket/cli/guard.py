@@ -1,7 +1,8 @@
-"""`guard`: whether a path may be written now, as a command, as a hook of coding agents and of git, and continuously.
+"""`guard`: say whether a path may be written now. It runs as a command, as a hook of coding agents and of git, and
+continuously.
 
 A path is judged by every governed repository around it, under each name that it may have: a program that resolves `..`
-before links, and one that resolves links first, write different files. As a hook, the guard speaks only to refuse:
+before links and one that resolves links first write different files. As a hook, the guard speaks only to refuse:
 permission to use a tool is for the agent's user to give. A hook that fails says so on standard error and exits with 1,
 which no agent takes for a refusal.
 """
@@ -41,7 +42,7 @@ class RootDecision(NamedTuple):
 
 
 class Agent:
-    """The hooks of a coding agent: its tools that write files, with the paths that a call names."""
+    """A coding agent's hooks: its tools that write files, and the paths that a tool call contains."""
 
     __slots__ = ("introduction", "refusal", "settings", "starting", "tools", "writing")
 
@@ -71,12 +72,12 @@ _HEADS: Final = ("*** Add File: ", "*** Delete File: ", "*** Update File: ", "**
 
 
 def _patched(given: dict[str, Any]) -> list[str]:
-    """Return the paths in a patch. A line of a changed file begins with a blank, + or -, so that it names none; between
-    files, the reader of patches ignores blanks before a header.
+    """Return the paths in a patch. A line of a changed file begins with a space, + or -, so it cannot look like a
+    header; between files, the patch reader ignores spaces before a header.
     """
     patch = given.get("command")
     if not isinstance(patch, str):
-        raise ValueError("it has no patch")
+        raise ValueError("it contains no patch")
     found: list[str] = []
     begun = updating = False
     for line in patch.split("\n"):
@@ -195,7 +196,7 @@ def _in_a_sentence(decision: PathDecision) -> str:
 
 
 def _named(words: Sequence[str], folder: str, name: str) -> list[PathDecision]:
-    """Judge paths as given to a program in this folder; of the names of one path, the first that is refused counts."""
+    """Judge paths as given to a program in this folder; if a path has several names, the first refused one counts."""
     for variable in STEERING_VARIABLES:  # the path says which repositories judge it
         os.environ.pop(variable, None)
     found = []
@@ -242,8 +243,8 @@ def _ignored_by_git(root: str, paths: list[str]) -> list[str]:
 
 
 def _places(folder: str, word: str) -> list[str]:
-    """Return the absolute paths that a program may write when it is given this path: with `..` resolved before links or
-    after, and with a link at the end replaced or followed.
+    """Return the absolute paths that a program may write when given this path: with `..` resolved before links or
+    after, and with a final link replaced or followed.
     """
     if "\0" in word:
         raise WorkpacketError("invalid_value", "a path cannot contain a NUL character", hint="name another path")
@@ -291,7 +292,7 @@ def _other_names(root: str, path: str) -> list[str]:
 
 
 def _judge(root: str, name: str) -> Judge:
-    """Return what judges paths of this repository for an actor."""
+    """Return the judge of this repository's paths for an actor."""
     from pathlib import Path
 
     from workpacket.git.repository import find_repository
@@ -386,7 +387,7 @@ def _changes(arguments: Arguments) -> list[PathDecision]:
         if begun is None:
             raise WorkpacketError(
                 "unknown_revision",
-                f"{base} and HEAD have no common commit",
+                f"{base} and HEAD have no common ancestor",
                 hint="git fetch, then name another revision",
             )
         wanted = [[begun]]
@@ -411,7 +412,7 @@ def _merged(repository: Repository) -> list[str]:
 
 
 def _is_entry(kind: str, path: str) -> bool:
-    """Whether the path is a new file of the log or the attestations: commands add these."""
+    """Whether the path is a new log or attestation file: commands add these."""
     return kind in {"A", "A ", "??"} and path.startswith(tuple(f"{folder}/" for folder in APPEND_ONLY_FOLDERS))
 
 
@@ -419,13 +420,13 @@ _INTERVAL: Final = 1.0
 
 
 def _watch(arguments: Arguments) -> int:
-    """Report once each uncommitted path that may not be written, until the command is interrupted."""
+    """Report, once each, the uncommitted paths that may not be written, until the command is interrupted."""
     from workpacket.git.objects import status
     from workpacket.report.terminal import escape
     from workpacket.shell.governing.execution import here
 
     repository = here()
-    print("watching; end with Ctrl-C", flush=True)
+    print("watching; press Ctrl-C to stop", flush=True)
     told: set[str] = set()
     try:
         while True:
@@ -454,7 +455,9 @@ format. `init --agent NAME` sets this up. Commands for a shell are not judged.""
     options=(
         Option("agent", "judge the tool call on standard input", value="NAME", choices=tuple(AGENTS)),
         Option("staged", "judge what is staged, as a pre-commit hook"),
-        Option("base", "judge what changed since the merge base with this revision, as a pre-push hook", value="REV"),
+        Option(
+            "base", "judge what has changed since the merge base with this revision, as a pre-push hook", value="REV"
+        ),
         Option("watch", "report uncommitted changes as they appear, until interrupted"),
         Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
     ),

@@ -1,6 +1,6 @@
-"""The texts of `--help`: of the whole program, of a family such as `packet`, and of one command.
+"""The `--help` output of the whole program, of a family such as `packet`, and of one command.
 
-All fit the width of the terminal.
+All of it fits the width of the terminal.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LEAST_ROOM = 30
 
 
 def overview(columns: int | None = None) -> str:
-    """Return the output of `workpacket --help`, wrapped for a terminal of that width; None: do not wrap."""
+    """Return the output of `workpacket --help`, wrapped for a terminal of that width; None means no wrapping."""
     title = f"workpacket {__version__}: governs work done by people and AI agents in a git repository"
     lines = [*_wrapped(title, columns), "", "usage: workpacket COMMAND [ARGUMENTS]"]
     groups = [(title, [(typed, about) for typed, _, about in rows if " " not in typed]) for title, rows in GROUPS]
@@ -32,7 +32,7 @@ def overview(columns: int | None = None) -> str:
 
 
 def family_help(word: str, columns: int | None = None) -> str:
-    """Return the help for a first word that requires a second one."""
+    """Return the help for a first word that must be followed by a second one."""
     lines = [
         *_wrapped(f"workpacket {word}: {SUMMARIES[word]}", columns),
         "",
@@ -66,7 +66,8 @@ def command_help(command: Command, columns: int | None = None) -> str:
 
 
 def _table(rows: Sequence[tuple[str, str]], columns: int | None, width: int = 0) -> list[str]:
-    """Return lines with two columns. On a narrow terminal the second one begins below a long first one."""
+    """Return lines with two columns. On a narrow terminal, the second column begins on the line below a long first
+    column."""
     width = width or max(len(left) for left, _ in rows)
     if columns:
         width = min(width, max(columns - _LEAST_ROOM - 4, 6))

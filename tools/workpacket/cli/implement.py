@@ -1,7 +1,7 @@
-"""`implement`, and what `show`, `why` and `claim` do with a work package of spec-kitty: what one waits for, who takes
-it, and its branch and work tree.
+"""`implement`, and what `show`, `why` and `claim` do with a spec-kitty work package: what the package is waiting for,
+who takes it, and its branch and work tree.
 
-The file of a package is its only record, so its lane and its history change there. A package whose file has no lane is
+A package's file is its only record, so its lane and its history change there. A package whose file has no lane is
 shown, but not moved: newer versions of spec-kitty record the lane elsewhere.
 """
 
@@ -52,7 +52,7 @@ _TAKEN: Final = "doing"
 
 
 class MissionPackage(Value):
-    """One work package. `lane` is the token of its lane, or '' if the file has no token or an unknown one."""
+    """One work package. `lane` is its lane token, or '' if the file has no token or an unknown one."""
 
     document: WorkPackage
     id: str
@@ -69,7 +69,7 @@ class MissionPackage(Value):
 
     @property
     def waiting(self) -> tuple[tuple[str, str], ...]:
-        """The dependencies that are not done."""
+        """The dependencies that are not done yet."""
         return tuple(one for one in self.depends if one[1] not in _DONE)
 
     def as_json(self, unmet: Sequence[Json], command: str) -> dict[str, Json]:
@@ -90,7 +90,7 @@ class MissionPackage(Value):
 
 
 def package_named(root: str, word: str) -> MissionPackage:
-    """Return the package; raise an error if there is none, or if several missions have one with this short id."""
+    """Return the package; raise an error if there is none, or if several missions have a package with this short id."""
     found = _files_of(root, word)
     if not found:
         raise WorkpacketError("packet_unknown", f"there is no work package {word}", hint="workpacket list")
@@ -126,7 +126,7 @@ def _token(document: WorkPackage) -> str:
 
 
 def claim_unmet(package: MissionPackage, base: str = "", lanes: Sequence[str] = (READY,)) -> tuple[Problem, ...]:
-    """Return what keeps the package from being taken.
+    """Return what prevents the package from being taken.
 
     A package that starts from the branch of `base` does not wait for `base`.
     """
@@ -150,7 +150,7 @@ def claim_unmet(package: MissionPackage, base: str = "", lanes: Sequence[str] = 
 
 
 def take(repository: Repository, package: MissionPackage, actor: str) -> tuple[str, ...]:
-    """Write lane and history into the file; return the changed paths."""
+    """Write the lane and the history into the file; return the changed paths."""
     document = package.document
     now = moment()
     try:
@@ -172,7 +172,7 @@ def _taken(document: WorkPackage, actor: str, now: str) -> bytes:
 
 
 def _entry(last: Plain, actor: str, now: str) -> Plain:
-    """Return an entry in the form of the last one; several are in use."""
+    """Return an entry in the same form as the last one; several forms are in use."""
     known = last if isinstance(last, dict) else {}
     values: dict[str, Plain] = {
         "event": "claimed", "timestamp": now, "at": now, "actor": actor, "agent": actor, "lane": _TAKEN,
@@ -182,7 +182,7 @@ def _entry(last: Plain, actor: str, now: str) -> Plain:
 
 
 def make_place(repository: Repository, package: MissionPackage, base: MissionPackage | None) -> None:
-    """Create the branch and the work tree if they are missing, at the branch of the base or else at HEAD."""
+    """Create the branch and the work tree if they are missing, starting at the base's branch or else at HEAD."""
     branches = local_branches(repository)
     if package.branch not in branches:
         start = base.branch if base is not None else "HEAD"

@@ -95,7 +95,7 @@ class Step(Value):
 
 
 class Skill(Value):
-    """One skill. An agent decides by `description` whether to read on; `rules` are what commands cannot express."""
+    """One skill. From `description`, an agent decides whether to read on; `rules` are what commands cannot express."""
 
     name: str
     title: str
@@ -258,7 +258,7 @@ SKILLS = (_CONTINUE, _CHECKPOINT, _RESUME, _STUB, _BATCHES)
 
 
 def instructions() -> str:
-    """Return the section of AGENTS.md."""
+    """Return the section for AGENTS.md."""
     statuses = "; ".join(f"{status} {meaning}" for status, meaning in _STATUSES)
     return "\n".join(
         [
@@ -281,7 +281,7 @@ def skills() -> dict[str, str]:
 
 
 def command_lines() -> Iterator[str]:
-    """Yield every command line in the instructions for agents."""
+    """Yield every command line in the instructions to agents."""
     for step in (*_SECTION, *(step for skill in SKILLS for step in skill.steps)):
         yield step.command
 
@@ -358,10 +358,10 @@ def _for_agent(arguments: Arguments, planned: Planned, root: str) -> Planned:
 
 
 def _requirement(arguments: Arguments, wanted: list[Group]) -> str | None:
-    """Return what the workflow and hooks install: the value of `--from`, or else the running version."""
+    """Return what the workflow and hooks install: the value of `--from`, or else the running version of workpacket."""
     if not INSTALLING.intersection(wanted):
         if arguments.value("from"):
-            raise usage(arguments.command, "conflicting_options", "--from belongs to --workflow and --pre-commit")
+            raise usage(arguments.command, "conflicting_options", "--from requires --workflow or --pre-commit")
         return None
     given = arguments.value("from")
     if given:
@@ -370,7 +370,7 @@ def _requirement(arguments: Arguments, wanted: list[Group]) -> str | None:
 
 
 def _policy(seen: ExistingFiles) -> LifecyclePolicy:
-    """Return the policy in the work tree: the files are written for it, because it will be the policy on the base."""
+    """Return the policy in the work tree: the files are written for it, because it will become the base's policy."""
     return lifecycle_of(seen.files.get(POLICY_PATH) or b"")
 
 
@@ -384,7 +384,7 @@ def _say(arguments: Arguments, items: list[InitFile]) -> int:
     for one in findings:
         print(f"{one.severity}: {escape(one.path)}: {escape(one.message)} ({one.code})")
         print(f"  help: {escape(one.hint)}")
-    print(f"{counted(len(items), 'file')} compared, {len(findings)} differ from what init writes")
+    print(f"{counted(len(items), 'file')} compared, {len(findings)} different from what init writes")
     print(f"next: {'workpacket init' if failed else 'workpacket status'}")
     return status
 
@@ -400,17 +400,19 @@ updates what was not edited; everything else is left alone. For packets without 
 Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane names and a work package template;
 `plain` adds nothing. By default, the dialect is detected from the repository, else handshake.""",
     options=(
-        Option("dialect", "the conventions for which files are written", choices=DIALECTS),
-        Option("form", "the form of new packets (default: light, unless there are packets)", choices=("light", "full")),
+        Option("dialect", "the conventions that determine which files are written", choices=DIALECTS),
+        Option(
+            "form", "the form of new packets (default: light, unless packets already exist)", choices=("light", "full")
+        ),
         Option("check", "write nothing; fail if something is missing or out of date"),
         Option("skills", "also write skills for agents, below .agents/skills and .claude/skills"),
-        Option("hook", "with --skills: add a line to existing team skills that makes them resume unfinished work"),
+        Option("hook", "with --skills: add a line to existing team skills that makes agents resume unfinished work"),
         Option("agent", "also set up the hooks of this coding agent", value="NAME", choices=tuple(AGENTS)),
         Option("remove", "with --agent: remove these hooks"),
         Option("pre-commit", "also write .pre-commit-config.yaml, without installing the hook"),
         Option("workflow", "also write .github/workflows/workpacket.yml"),
         Option("from", "what the workflow and hooks install (default: the running version)", value="REQUIREMENT"),
-        Option("vscode", "also write .vscode/settings.json and the schemas that it refers to"),
+        Option("vscode", "also write .vscode/settings.json and the schemas it refers to"),
         COMMIT,
     ),
     examples=(
@@ -424,7 +426,7 @@ Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane
 
 
 def read_package(instructions: str, skills: Mapping[str, str]) -> StarterTexts:
-    """Read the texts of the package. `instructions` and `skills` depend on the commands, which only the command line
+    """Read the texts in the package. `instructions` and `skills` depend on the commands, which only the command line
     knows.
     """
     return StarterTexts(
@@ -441,8 +443,8 @@ def read_package(instructions: str, skills: Mapping[str, str]) -> StarterTexts:
 
 
 def running() -> tuple[Mapping[str, Json] | None, str]:
-    """Return where the running package was installed from (PEP 610), and its version. A folder that was only put on the
-    path has no such record, and counts as its own source.
+    """Return where the running package was installed from (PEP 610), and its version. A folder that was only added to
+    the path has no such record, and counts as its own source.
     """
     import json
     from importlib import metadata
@@ -459,7 +461,7 @@ def running() -> tuple[Mapping[str, Json] | None, str]:
 
 
 def gov_just() -> str:
-    """Return the recipes of `.GOV/gov.just`."""
+    """Return the recipes in `.GOV/gov.just`."""
     return _read("gov.just")
 
 
@@ -479,7 +481,7 @@ _SKILL_PLACES = (".claude/skills", ".agents/skills", "skills", "plugins/*/skills
 
 
 def skills_of_teams(root: str) -> dict[str, bytes]:
-    """Return the skills of teams with which a session is started, by path. A link is left alone."""
+    """Return the skills of teams with which a session is started, by path. Links are ignored."""
     found: dict[str, bytes] = {}
     for place in _SKILL_PLACES:
         for name in TEAM_SKILLS:

@@ -1,4 +1,4 @@
-"""`workpacket new --from SOURCE`: a packet for each open issue of another tool, and none twice."""
+"""`workpacket new --from SOURCE`: make a packet for each open issue of another tool, and none twice."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ IdOf = Callable[[str], WorkPacketId]
 
 
 def make_packets(arguments: Arguments, repository: Repository, governed: GovernedFiles, form: str, id_of: IdOf) -> int:
-    """Make a packet of each open issue that has none.
+    """Make a packet for each open issue that has none.
 
     Each is a separate transaction, so a second call continues where the first one stopped.
     """
@@ -95,7 +95,7 @@ def make_packets(arguments: Arguments, repository: Repository, governed: Governe
     for name, issue in made:
         print(f"{name}  {escape(issue.title)}")
         print(f"  - from {escape(issue.link)}")
-    print(f"{counted(len(made), 'packet')} made, {len(before)} already made, {ended} already closed at the source")
+    print(f"{counted(len(made), 'packet')} created, {len(before)} already exist, {ended} already closed at the source")
     print(next_line(then))
     return exits.OK
 
@@ -185,7 +185,7 @@ def _issues(arguments: Arguments) -> list[Issue]:
             raise usage(
                 arguments.command,
                 "invalid_value",
-                f"the link of {issue.title!r} is longer than 200 characters, or has control characters",
+                f"the link of {issue.title!r} is longer than 200 characters or contains control characters",
             )
     return found
 
@@ -265,7 +265,7 @@ def _source(path: str, limit: int) -> Source:
 
 
 def _asked(arguments: Arguments, forge: str, rest: str) -> bytes:
-    """Run the forge's own program, which uses the account of its user."""
+    """Run the forge's own program, which uses its user's account."""
     before, after, other = _FORGES[forge]
     place, hash_sign, number = rest.rpartition("#")
     if not number.isdecimal() or place.startswith("-"):
@@ -277,7 +277,7 @@ def _asked(arguments: Arguments, forge: str, rest: str) -> bytes:
     except FileNotFoundError as error:
         raise WorkpacketError("tool_missing", f"{forge} is not installed", hint=f"install {forge}") from error
     except subprocess.TimeoutExpired as error:
-        raise WorkpacketError("tool_failed", f"{' '.join(command)} did not end within {_SECONDS} s") from error
+        raise WorkpacketError("tool_failed", f"{' '.join(command)} did not finish within {_SECONDS} s") from error
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise WorkpacketError("tool_failed", f"{' '.join(command)} failed: {said[-1] if said else 'without a message'}")

@@ -1,5 +1,5 @@
-"""The commands that move one packet: their arguments, and the plans that decide. A plan is imported only when it is
-needed, so that no command loads the plans of the others.
+"""The commands that move one packet: their arguments, and the plans that make the decisions. A plan is imported only
+when it is needed, so that no command loads the plans of the others.
 
 Also the open role checkpoints of a packet, for commands after which no role should be active.
 """
@@ -43,7 +43,7 @@ _IN_PLANS = {"waits-for": "until"}
 
 
 class _WordedMove(Value):
-    """The options of a move that are arguments of its plan, and what else the move may change."""
+    """The options of a move that are arguments of its plan, and what other changes the move may make."""
 
     plan: Callable[..., Answer]
     required: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class _WordedMove(Value):
 
 
 def _moves() -> Mapping[str, _WordedMove]:
-    """Return the declarations of moves that need only text arguments."""
+    """Return the declarations of moves that need only string arguments."""
     from workpacket.lifecycle.claims import release
     from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, unblock
 
@@ -151,7 +151,7 @@ def _waive(arguments: Arguments) -> int:
 
     rule = words_of(arguments, 2, "WP_ID and the code of the condition")[1]
     if rule not in catalogue():
-        raise usage(arguments.command, "unknown_code", f"unknown code {rule!r}; `workpacket why WP_ID` shows them")
+        raise usage(arguments.command, "unknown_code", f"unknown code {rule!r}; `workpacket why WP_ID` lists the codes")
     reason, day = required(arguments, "reason"), required(arguments, "until")
     if not _DAY.match(day):
         raise usage(arguments.command, "invalid_value", f"--until requires a date such as 2026-12-31, not {day!r}")
@@ -232,7 +232,7 @@ def _waiver(name: str) -> Command:
         _waive,
         arguments="WP_ID CODE",
         description="""
-Someone with a role at the gate must first approve it, by signing the same rule, end and reason.""",
+Someone with a role at the gate must approve it first, by signing the same rule, expiry and reason.""",
         options=(
             Option("until", "the last day on which it applies", value="YYYY-MM-DD"),
             Option("target", "only for this item, such as one dependency", value="TEXT"),
@@ -251,8 +251,8 @@ def _activation(name: str) -> Command:
         _activate,
         arguments="WP_ID",
         description="""
-The seven items of the stub's checklist are derived from evidence. Either the packet, board, registry and log all
-change, or every missing condition is listed with the command that supplies it.""",
+The seven items of the stub's checklist are derived from evidence. Either packet, board, registry and log are all
+updated, or every unmet condition is listed with the command that meets it.""",
         options=ACTING,
         examples=(f"workpacket {typed_as(name)} WP-1-Parser-v1", f"workpacket {typed_as(name)} WP-1-Parser-v1 --json"),
     )
@@ -280,7 +280,7 @@ _ALL: Final = (
         _merged,
         arguments="WP_ID",
         description="Finds the commit itself, the same change (after a squash) or the same files (after a rebase).",
-        options=(Option("target-branch", "the branch (default: named by the policy)", value="BRANCH"), *ACTING),
+        options=(Option("target-branch", "the branch (default: given by the policy)", value="BRANCH"), *ACTING),
         examples=("workpacket packet merged WP-1-Parser-v1",),
     ),
     Command(
@@ -288,10 +288,10 @@ _ALL: Final = (
         _move,
         arguments="WP_ID",
         description="""
-Moves a packet out of a lane that `[lifecycle.lanes]` adds, subject to the gates in `[lifecycle.gates]`. Built-in lanes
+Moves a packet out of a lane added by `[lifecycle.lanes]`, subject to the gates in `[lifecycle.gates]`. Built-in lanes
 have their own commands.""",
         options=(
-            Option("to", "the expected next lane; any other one is refused", value="LANE"),
+            Option("to", "the expected next lane; the command fails if it is a different one", value="LANE"),
             REASON,
             *ACTING,
         ),
@@ -351,7 +351,8 @@ landed keeps its id.""",
         _note,
         arguments="WP_ID TEXT",
         description="""
-The log is never changed, so a mistake in it is corrected by a note. A note never moves a packet or opens a gate.""",
+The log is never changed; a mistake in it is corrected by adding a note. A note never moves a packet or opens a
+gate.""",
         options=(COMMIT, *ACTING),
         examples=('workpacket packet note WP-1-Parser-v1 "The report names the wrong commit; 4f2a91c was judged."',),
     ),
@@ -410,6 +411,7 @@ def _notes(root: str, features: tuple[str, ...]) -> tuple[str, ...]:
     notes = notes_here(root, about=features[-1])
     found = {path: names[0] for feature in features for path, names in open_roles(notes, feature).items()}
     return tuple(
-        f"the role in {path} is still open; when its writer is done, run: workpacket runtime progress close {feature}"
+        f"the role in {path} is still open; when its writer has finished, run: workpacket runtime progress close "
+        f"{feature}"
         for path, feature in sorted(found.items())
     )

@@ -1,4 +1,4 @@
-"""The output of `list` and `search`, computed from the documents; some options of `list` also ask the log."""
+"""The output of `list` and `search`, computed from the documents; some options of `list` also consult the log."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ T = TypeVar("T")
 
 
 def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Cache) -> Output:
-    """List every file that the options select, by id."""
+    """List every file that the options select, ordered by id."""
     table = lanes_here(root)
     entries, unread = _read(root, files, cache, table)
-    light = _read_lanes_of_log(entries)
+    light = _read_lanes_of_log(entries, cache)
     wanted = _lanes(arguments, table)
     by_log = _by_log(arguments)
     chosen = sorted(
@@ -56,15 +56,15 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
     if arguments.flag("json"):
         data: dict[str, Json] = {"work": [_as_json(entry) for entry in shown], "unreadable": [*unread], "more": more}
         return Output(render_envelope("list", exits.OK, [], data), exits.OK, rests_on)
-    note = f"not listed, because unreadable: {', '.join(map(escape, unread))}\n" if unread else ""
+    note = f"not listed because unreadable: {', '.join(map(escape, unread))}\n" if unread else ""
     if entries and arguments.words and not chosen:
         words = escape(" ".join(arguments.words))
-        note += f"no id that the options select matches {words}; `workpacket search {words}` looks into the texts\n"
+        note += f"no selected id matches {words}; `workpacket search {words}` searches the full text\n"
     return Output(_as_text(shown, style_of(arguments), more) + note, exits.OK, rests_on)
 
 
 def _read(root: str, files: Sequence[Found], cache: Cache, table: LaneTable) -> tuple[list[Entry], list[str]]:
-    """Return the entries of the documents, and the paths of unreadable ones."""
+    """Return the entries in the documents, and the paths of unreadable documents."""
     results = known_or_examined(root, files, cache, progress_bar(), table)
     entries = [
         (found.kind, found.path, cast("WorkSummary", json.loads(result.summary)))
@@ -74,15 +74,16 @@ def _read(root: str, files: Sequence[Found], cache: Cache, table: LaneTable) -> 
     return entries, [found.path for found, result in zip(files, results, strict=True) if not result.summary]
 
 
-def _read_lanes_of_log(entries: Sequence[Entry]) -> RestsOn:
-    """Fill in the lanes of light packets, whose documents name none; return the files that the lanes depend on."""
+def _read_lanes_of_log(entries: Sequence[Entry], cache: Cache) -> RestsOn:
+    """Fill in the lanes of light packets, whose documents do not state one; return the files that the lanes depend
+    on."""
     if not any(work["form"] == LIGHT_FORM for kind, _, work in entries if kind == "packet"):
         return RestsOn()
-    from workpacket.cli.read_only import all_facts, output
+    from workpacket.cli.read_only import listed_facts, output
     from workpacket.shell.governing.execution import here
 
     repository = here()
-    packets = all_facts(repository).packets
+    packets = listed_facts(repository, cache).packets
     for kind, _, work in entries:
         packet = packets.get(work["id"])
         if kind == "packet" and work["form"] == LIGHT_FORM and packet is not None and packet.lane:
@@ -91,7 +92,7 @@ def _read_lanes_of_log(entries: Sequence[Entry]) -> RestsOn:
 
 
 def _limited(arguments: Arguments, chosen: Sequence[T]) -> tuple[Sequence[T], int]:
-    """Return as many of them as requested, and the number of the others."""
+    """Return as many entries as requested, and the number of the others."""
     text = arguments.value("limit")
     if not text:
         return chosen, 0
@@ -113,7 +114,7 @@ def _by_log(arguments: Arguments) -> frozenset[str] | None:
     try:
         since = date.fromisoformat(since).isoformat() if since else ""
     except ValueError as error:
-        message = f"invalid --since {since!r}: expected a day such as 2026-03-01"
+        message = f"invalid --since {since!r}: expected a date such as 2026-03-01"
         raise usage(arguments.command, "invalid_value", message) from error
     repository = open_for_reading()
     holders = {holder} if holder else set()
@@ -129,7 +130,7 @@ def _by_log(arguments: Arguments) -> frozenset[str] | None:
 
 
 class _Match(NamedTuple):
-    """A match. `rank` is 0 if the id contains every word, 1 if id and title do, otherwise 2."""
+    """A match. `rank` is 0 if the id contains every word, 1 if id and title together do, otherwise 2."""
 
     rank: int
     entry: Entry
@@ -140,7 +141,7 @@ _LINES_SHOWN = 2
 
 
 def search_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Cache) -> Output:
-    """Find the packets that contain all words."""
+    """Find the packets that contain all the words."""
     words = tuple(word.casefold() for given in arguments.words for word in given.split())
     if not words:
         raise usage(arguments.command, "missing_argument", "expected at least one WORD")
@@ -148,7 +149,7 @@ def search_work(arguments: Arguments, root: str, files: Sequence[Found], cache: 
     entries, unread = _read(root, files, cache, table)
     found = _matches(_once(arguments, entries), words, _in_texts(root, entries, words))
     shown, more = _limited(arguments, sorted(found, key=lambda match: (match.rank, match.entry[2]["id"])))
-    rests_on = RestsOn((LOG_STATE, f"{REFINEMENTS}/"))
+    rests_on = RestsOn((LOG_STATE, f"{REFINEMENTS}/")) | _read_lanes_of_log([match.entry for match in shown], cache)
     if arguments.flag("json"):
         data: dict[str, Json] = {
             "found": [
@@ -172,7 +173,7 @@ def search_work(arguments: Arguments, root: str, files: Sequence[Found], cache: 
             lines.append(f"    {place}: {_cut(one.text, words)}")
     lines.append(_counted_packets(len(shown), more))
     if unread:
-        lines.append(f"not searched, because unreadable: {', '.join(map(escape, unread))}")
+        lines.append(f"not searched because unreadable: {', '.join(map(escape, unread))}")
     lines.append(next_line(f"workpacket show {shown[0].entry[2]['id']}" if shown else "workpacket list"))
     return Output("\n".join(lines) + "\n", exits.OK, rests_on)
 
@@ -196,7 +197,7 @@ def _matches(
 
 
 def _in_texts(root: str, entries: Sequence[Entry], words: tuple[str, ...]) -> dict[str, list[TextMatch]]:
-    """Return the lines with at least one of the words, by packet: from its documents, its refinement and its log."""
+    """Return, by packet, the lines with at least one of the words: in its documents, its refinement and its log."""
     owners = {path: work["id"] for _, path, work in entries}
     found: dict[str, list[TextMatch]] = {}
     folders = (PACKETS, REFINEMENTS, LOG_FOLDER, *sorted({os.path.dirname(path) for path in owners} - {PACKETS}))
@@ -234,7 +235,7 @@ _ROOM = 100
 
 
 def _cut(text: str, words: tuple[str, ...]) -> str:
-    """Return the part of a line around the first of the words."""
+    """Return the part of a line around the first matching word."""
     line = " ".join(text.split())
     at = min((place for word in words if (place := line.casefold().find(word)) >= 0), default=0)
     start = max(at - _ROOM // 3, 0) if len(line) > _ROOM else 0
@@ -242,7 +243,7 @@ def _cut(text: str, words: tuple[str, ...]) -> str:
 
 
 def _once(arguments: Arguments, entries: Sequence[Entry]) -> list[Entry]:
-    """Leave out stubs that became packets, unless stubs are requested: a packet is in only one lane."""
+    """Leave out stubs that became packets, unless stubs are requested: a packet is in only one lane at a time."""
     if arguments.value("kind") == "stub":
         return list(entries)
     packets = {work["id"] for kind, _, work in entries if kind != "stub"}
@@ -256,7 +257,7 @@ def _lanes(arguments: Arguments, table: LaneTable) -> frozenset[str]:
         named = table.named(word.replace("_", " "))
         if not named:
             known = ", ".join(table.tokens)
-            raise usage(arguments.command, "invalid_value", f"unknown lane {word!r}; the lanes are {known}")
+            raise usage(arguments.command, "invalid_value", f"unknown lane {word!r}; known lanes: {known}")
         tokens.update(lane.token for lane in named)
     return frozenset(tokens)
 
@@ -278,7 +279,7 @@ def _depends_on(work: WorkSummary, other: str) -> bool:
 
 
 def lane_shown(work: WorkSummary) -> str:
-    """Return the lane, or the original text if it does not name one lane."""
+    """Return the lane, or the original text if it does not identify exactly one lane."""
     return lane_words(work["lanes"][0]) if len(work["lanes"]) == 1 else work["status"] or "-"
 
 

@@ -1,4 +1,4 @@
-"""How `serve` listens: on loopback, until it is told to end, with an end for connections that are slow or silent."""
+"""How `serve` listens: on loopback, until it is told to stop, closing connections that are slow or silent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _CONNECTIONS: Final = 4096
 
 
 class Listener:
-    """Listens from the beginning, so that the address is free when it is told; `serve` answers until a signal."""
+    """Listens from the start, so that its address is already bound when it is announced; `serve` answers until a
+    signal."""
 
     def __init__(self, folders: Sequence[str], port: int, *, write: bool, actor: str) -> None:
         roots = dict.fromkeys(_root(folder) for folder in folders)
@@ -73,7 +74,7 @@ class Listener:
 
 
 class _Server(uvicorn.Server):
-    """Tells the streams that the server ends: they would wait for changes otherwise."""
+    """Tells the streams that the server is shutting down: otherwise they would wait for changes."""
 
     def __init__(self, config: uvicorn.Config, live: Live) -> None:
         super().__init__(config)
@@ -85,7 +86,7 @@ class _Server(uvicorn.Server):
 
 
 async def _end_silent(server: uvicorn.Server) -> None:
-    """End connections that have asked nothing, or only a part, for too long, and those that do not read."""
+    """Close connections that have sent no request, or only part of one, for too long, and those that do not read."""
     quiet: dict[Any, float] = {}
     stuck: dict[Any, int] = {}
     while True:
@@ -112,7 +113,7 @@ async def _end_silent(server: uvicorn.Server) -> None:
 
 
 def _allow_connections() -> None:
-    """Allow as many open files as the system lets us: some systems begin with 256."""
+    """Allow as many open files as the system permits: some systems begin with 256."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -125,12 +126,12 @@ def _root(folder: str) -> str:
     from pathlib import Path
 
     if not os.path.isdir(folder):
-        raise WorkpacketError("path_not_found", f"{folder} is not a folder", hint="name a repository or work tree")
+        raise WorkpacketError("path_not_found", f"{folder} is not a folder", hint="give a repository or a work tree")
     return str(find_repository(Path(folder).resolve()).root)
 
 
 def _actor(root: str, actor: str, *, needed: bool) -> str:
-    """Return who acts, or who looks, which may be unknown."""
+    """Return who is acting or looking, which may be unknown."""
     from pathlib import Path
 
     try:
@@ -142,8 +143,8 @@ def _actor(root: str, actor: str, *, needed: bool) -> str:
 
 
 def _bound(port: int) -> list[socket.socket]:
-    """Return sockets for all loopback addresses of this machine, on one port, so that no other program can take it on
-    one of them.
+    """Return sockets for all loopback addresses of this machine, on one port, so that no other program can take that
+    port on one of them.
     """
     for _ in range(20):
         found: list[socket.socket] = []
@@ -157,7 +158,7 @@ def _bound(port: int) -> list[socket.socket]:
             for each in found:
                 each.close()
             if port or not found:
-                hint = "name another port, or none: workpacket board serve"
+                hint = "choose a different port, or none: workpacket board serve"
                 raise WorkpacketError(
                     "page_port_taken", f"port {port} cannot be used: {error.strerror}", hint=hint
                 ) from error

@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 
 class Board:
-    """All cards of a repository as they are now, or as they were in a commit. What documents add to a card is read when
+    """All cards of a repository as they are now, or as they were at a commit. What documents add to a card is read when
     the card is shown.
     """
 
@@ -118,7 +118,7 @@ class Served:
         self._looking = asyncio.Lock()
 
     async def watch(self) -> None:
-        """Notice changes until cancelled."""
+        """Watch for changes until cancelled."""
         while True:
             await self.look()
             await asyncio.sleep(PAUSE)
@@ -135,7 +135,7 @@ class Served:
     # ---- what is shown ----
 
     async def read(self, work: Callable[[], T]) -> T:
-        """Do something in the thread that reads, in the folder of this repository."""
+        """Run a function in the reading thread, in the folder of this repository."""
         return await asyncio.get_running_loop().run_in_executor(self._reader, partial(self._here, work))
 
     def _here(self, work: Callable[[], T]) -> T:
@@ -151,7 +151,7 @@ class Served:
         return await self.read(render)
 
     async def lanes(self) -> tuple[dict[str, str], LaneTable]:
-        """Return the lane of each packet, and the lanes that there are."""
+        """Return the lane of each packet, and the lanes that exist."""
 
         def lanes() -> tuple[dict[str, str], LaneTable]:
             board = self._now()
@@ -160,7 +160,7 @@ class Served:
         return await self.read(lanes)
 
     async def needs(self, me: str) -> dict[str, Any]:
-        """Return what `report waiting` says, with titles, and whether it waits for someone other than `me`."""
+        """Return what `report waiting` says, with titles, and whether each item waits for someone other than `me`."""
 
         def needs() -> dict[str, Any]:
             facts = self._now().facts
@@ -179,7 +179,7 @@ class Served:
         return await self.read(needs)
 
     async def answer(self, *words: str) -> dict[str, Any]:
-        """Return the JSON answer of a command that only reads."""
+        """Return the JSON answer of a read-only command."""
         kept = self._answers.get(words)
         if kept is None or kept[0] != self.version or time.monotonic() - kept[1] > _FRESH:
             version, at = self.version, time.monotonic()
@@ -253,7 +253,7 @@ def _cards(
 
 
 def _captured(words: tuple[str, ...]) -> tuple[int, str, str]:
-    """Run a command that only reads; return its exit status, output and notes. No other thread prints."""
+    """Run a read-only command; return its exit status, output and notes. No other thread prints."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = main([*words])
@@ -267,25 +267,25 @@ def _answer(words: tuple[str, ...]) -> dict[str, Any]:
 
 
 def answered(out: str, err: str, status: int) -> dict[str, Any]:
-    """Return the JSON answer of a command, or one that says how it failed."""
+    """Return the JSON answer of a command, or an answer that says how the command failed."""
     try:
         answer: dict[str, Any] = json.loads(out)
     except ValueError:
         said = err.strip() or f"exit status {status}"
-        hint = "repeat it: a command that was interrupted is completed or undone first"
+        hint = "run it again: an interrupted command is first completed or undone"
         problem = {"code": "internal_error", "message": said[-500:], "hint": hint}
         return {"ok": False, "exit_code": status or exits.INTERNAL, "findings": [problem], "data": {}}
     return answer
 
 
 class Commands:
-    """Runs commands that write, each in a process of its own, as if typed here."""
+    """Runs commands that write, each in its own process, as if typed here."""
 
     def __init__(self, actor: str) -> None:
         self._actor = actor
 
     async def run(self, root: str, before: list[str], after: list[str], *, acting: bool) -> dict[str, Any]:
-        """Run a command to its end, even if no page waits for the answer any more."""
+        """Run a command to completion, even if no page is waiting for the answer any more."""
         own = ["--as", self._actor] if self._actor and acting else []
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "workpacket", *before, *own, "--json", "--", *after, cwd=root,
@@ -295,7 +295,7 @@ class Commands:
         return answered(out.decode(errors="replace"), err.decode(errors="replace"), process.returncode or 0)
 
     async def audit(self, root: str) -> bytes:
-        """Return the page of the audit, the same that `audit --out` writes."""
+        """Return the audit page, the same one that `audit --out` writes."""
         with tempfile.TemporaryDirectory(prefix="workpacket-audit-") as folder:
             path = os.path.join(folder, "audit.html")
             process = await asyncio.create_subprocess_exec(
@@ -315,8 +315,8 @@ Words = tuple[list[str], list[str]]
 
 
 class Act(NamedTuple):
-    """One action. `words` makes the command line: what comes before `--`, and after it. `acting`: the command takes the
-    name of an actor.
+    """One action. `words` makes the command line: the words before `--` and the words after it. `acting`: the command
+    takes an actor's name.
     """
 
     title: str
@@ -345,16 +345,16 @@ def _one(command: str, *options: str) -> Callable[[Given], Words]:
 
 
 ACTS: Final[Mapping[str, Act]] = {
-    "start": Act("Start", "Claims the packet, and creates its branch.", "start {id}", (), _one("start")),
+    "start": Act("Start", "Claims the packet and creates its branch.", "start {id}", (), _one("start")),
     "claim": Act(
-        "Claim", "The packet is yours until the lease ends.", "claim {id}",
-        (FormField("branch", "Branch for the work", help="if none is prepared"),), _one("claim", "branch"),
+        "Claim", "The packet is yours until the lease expires.", "claim {id}",
+        (FormField("branch", "Branch for the work", help="if none has been prepared"),), _one("claim", "branch"),
     ),
     "renew": Act(
         "Renew the lease", "", "claim {id} --renew", (), lambda given: (["claim", "--renew"], [given["id"]])
     ),
     "done": Act(
-        "Prove and submit", "Runs the proofs at the commit that is checked out.", "done {id}",
+        "Prove and submit", "Runs the proofs on the commit that is checked out.", "done {id}",
         (FormField("prove", "More proofs", lines=True, help="one per line: N=COMMAND or N=PATH:LINE"),),
         lambda given: (["done", *_proofs(given)], [given["id"]]),
     ),
@@ -363,13 +363,13 @@ ACTS: Final[Mapping[str, Act]] = {
         (
             FormField("verdict", "Verdict", required=True, choices=_VERDICTS),
             FormField("report", "Report", help="a file in the repository"),
-            FormField("reference", "Place of the requested changes"),
+            FormField("reference", "Location of the requested changes"),
             FormField("reason", "Reason", help="for a light packet, instead of a report"),
         ),
         lambda given: (["verdict", *_options(given, "report", "reference", "reason")], [given["id"], given["verdict"]]),
     ),
     "release": Act(
-        "Release", "Someone else can claim it then.", "packet release {id} --reason TEXT", (_REASON,),
+        "Release", "Someone else can then claim it.", "packet release {id} --reason TEXT", (_REASON,),
         _one("packet release", "reason"),
     ),
     "block": Act(
@@ -378,16 +378,16 @@ ACTS: Final[Mapping[str, Act]] = {
         _one("packet block", "reason", "waits-for"),
     ),
     "unblock": Act(
-        "Unblock", "The work goes on where it stopped.", "packet unblock {id}", (FormField("reason", "Reason"),),
+        "Unblock", "The work continues where it stopped.", "packet unblock {id}", (FormField("reason", "Reason"),),
         _one("packet unblock", "reason"),
     ),
     "note": Act(
-        "Add a note", "A note stays in the log and moves nothing.", "packet note {id} TEXT",
+        "Add a note", "A note is added to the log and moves nothing.", "packet note {id} TEXT",
         (FormField("text", "Note", required=True, lines=True),),
         lambda given: (["packet", "note"], [given["id"], given["text"]]),
     ),
     "cancel": Act(
-        "Cancel the run", "It stops at its next boundary, and can be resumed.", "runtime cancel {id}",
+        "Cancel the run", "The run stops at its next step boundary and can be resumed.", "runtime cancel {id}",
         (FormField("reason", "Reason"),), _one("runtime cancel", "reason"), acting=False, about="run",
     ),
     "answer": Act(
@@ -444,12 +444,12 @@ def _form(action: str, act: Act, name: str, fields: Sequence[FormField] = ()) ->
 
 
 def faults(act: Act, given: Given, runs: Sequence[str]) -> Iterator[str]:
-    """Yield what is wrong with the fields of a form, before a command is run. `runs` are the ids that there are."""
+    """Yield what is wrong with the fields of a form, before a command is run. `runs` are the existing ids."""
     known = {"id", *(field.name for field in act.fields)} | ({"question", "confirm"} if act.about == "run" else set())
     yield from (f"the form has no field {name!r}" for name in sorted(given.keys() - known))
     name = given.get("id", "")
     if act.about == "packet" and not is_packet_id(name):
-        yield "the id is not that of a packet"
+        yield "the id is not a packet id"
     if act.about == "run" and name not in runs:
         yield "there is no such run"
     for field in act.fields:
@@ -459,9 +459,9 @@ def faults(act: Act, given: Given, runs: Sequence[str]) -> Iterator[str]:
         if field.choices and value not in field.choices:
             yield f"{field.label}: expected one of {', '.join(field.choices)}"
     if "answer" in given and given["answer"] not in _ANSWERS:
-        yield "the answer is not one of those asked for"
+        yield "the answer is not one of the choices"
     for key, value in given.items():
         if "\0" in value or "\ufffd" in value or len(value) > _LONGEST:
-            yield f"a value must be text of at most {_LONGEST} characters"
+            yield f"a value must be a string of at most {_LONGEST} characters"
         if key in {"question", "id"} and value.startswith("-"):
-            yield "the value is not an id"
+            yield "the value is not a valid id"

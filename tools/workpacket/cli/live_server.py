@@ -1,13 +1,13 @@
 """The server of `serve`: who may ask, for what, and for how long.
 
-What it defends against, and how: foreign names that point to this machine (DNS rebinding): a Host must be a name of
-this machine. Pages of other sites, and of other ports: each request must come from the server's own pages, as the
-browser says in Origin and Sec-Fetch-Site; the cookie is not sent from other sites; a form must repeat a secret that
-only its page has; and no answer allows another origin to read it. People without the address: its token works once, and
-becomes a cookie. Hostile texts: no page may run or load anything but the server's own two files. Connections that are
-slow or silent are ended.
+What it defends against, and how: foreign names that point to this machine (DNS rebinding): Host must be a name of this
+machine. Pages on other sites and other ports: each request must come from the server's own pages, as the browser states
+in Origin and Sec-Fetch-Site; the cookie is not sent from other sites; a form must repeat a secret that only its page
+has; and no answer allows another origin to read it. People without the address: its token works once, and becomes a
+cookie. Hostile text: no page may run or load anything but the server's own two files. Connections that are slow or
+silent are closed.
 
-Programs of the same account can do all that the browser can: see docs/howto/serve.md.
+Programs of the same account can do everything that the browser can: see docs/howto/serve.md.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _MOST_KEPT: Final = 100
 
 
 class Live:
-    """The pages of some repositories. `write`: actions are possible; `actor` is the name given with --as."""
+    """The pages of one or more repositories. `write`: actions are possible; `actor` is the name given with --as."""
 
     def __init__(self, roots: Sequence[str], port: int, *, write: bool, actor: str, name: str) -> None:
         self._reader = ThreadPoolExecutor(1, "reader")
@@ -96,7 +96,7 @@ class Live:
         self._style, self._script = (f"/static/{name}?{digests[name]}" for name in ("live.css", "live.js"))
 
     def token(self) -> str:
-        """Return a new token, which lets one browser in, once."""
+        """Return a new token, which lets one browser in once."""
         made = secrets.token_urlsafe(32)
         if len(self._tokens) >= _MOST_KEPT:
             self._tokens.clear()
@@ -130,7 +130,7 @@ class Live:
         return _Guard(starlette, self)
 
     async def stop(self) -> None:
-        """Wait for commands that were begun, and end those that wait for a touch."""
+        """Wait for commands that have started, and stop those that are waiting for a touch."""
         for process in self._touched:
             if process.returncode is None:
                 process.terminate()
@@ -140,7 +140,7 @@ class Live:
     # ---- who asks ----
 
     def refusal(self, scope: Scope) -> tuple[int, str] | None:
-        """Return why a request is refused before anything is read; None if it may go on."""
+        """Return why a request is refused before anything is read; None if it may proceed."""
         headers = _headers(scope)
         hosts, origins = headers.get("host", []), headers.get("origin", [])
         name, _, port = hosts[0].rpartition(":") if len(hosts) == 1 else ("", "", "")
@@ -149,7 +149,11 @@ class Live:
         foreign = foreign or any(site not in {"same-origin", "none"} for site in headers.get("sec-fetch-site", []))
         method, length = scope["method"], sum(len(key) + len(value) for key, value in scope["headers"])
         reasons = (
-            (not is_ours, 403, "This name does not belong to the board. Open the address that the command printed."),
+            (
+                not is_ours,
+                403,
+                "This host name does not belong to the board. Open the address that the command printed.",
+            ),
             (foreign, 403, "Another site asked."),
             (method not in {"GET", "HEAD", "POST"}, 405, _METHODS),
             (len(scope["query_string"]) > _LONGEST_QUERY, 414, "The address is too long."),
@@ -159,7 +163,7 @@ class Live:
         return next(((status, told) for refused, status, told in reasons if refused), None)
 
     def session(self, request: Request) -> str:
-        """Return the session of the request; '' without one."""
+        """Return the session of the request; '' if it has none."""
         given = request.cookies.get(self._cookie, "")
         return given if given in self._sessions else ""
 
@@ -194,7 +198,7 @@ class Live:
         )
 
     async def _given(self, request: Request) -> dict[str, str]:
-        """Return the fields of a form; raise WorkpacketError if it was not sent by a page of this server."""
+        """Return the fields of a form; raise WorkpacketError if it was not submitted from a page of this server."""
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
             raise _Refusal(415, "a form is expected")
         body = await self._body(request)
@@ -207,14 +211,14 @@ class Live:
         given = dict(pairs)
         csrf = given.pop("csrf", "")
         if not hmac.compare_digest(csrf.encode("utf-8", "replace"), self._csrf(self.session(request)).encode()):
-            raise _Refusal(403, "the form does not belong to a page of this server; open the page again")
+            raise _Refusal(403, "the form was not created by this server; open the page again")
         if len(pairs) != len(given) + 1:
-            raise _Refusal(400, "a field was given twice")
+            raise _Refusal(400, "a field appears twice")
         return given
 
     async def _body(self, request: Request) -> bytes:
-        """Return what was sent. Too much is read for a moment longer, because a browser that cannot finish sending does
-        not show the answer.
+        """Return the request body. If it is too large, it is read a moment longer, because a browser that cannot finish
+        sending does not show the answer.
         """
         length = request.headers.get("content-length", "0")
         body = b""
@@ -227,12 +231,12 @@ class Live:
                     return body
         if fits and len(body) <= _LARGEST_BODY:
             raise _Refusal(408, "the form did not arrive in time")
-        raise _Refusal(413, f"a form has at most {_LARGEST_BODY:,} bytes")
+        raise _Refusal(413, f"a form must not exceed {_LARGEST_BODY:,} bytes")
 
     def _at(self, request: Request) -> Served:
         number = request.path_params["number"]
         if len(number) > 3 or not (number.isascii() and number.isdigit()) or int(number) >= len(self.served):
-            raise _Refusal(404, "no such repository is served")
+            raise _Refusal(404, "this server has no such repository")
         return self.served[int(number)]
 
     # ---- pages ----
@@ -253,10 +257,10 @@ class Live:
 
     def stranger(self, request: Request) -> Response:
         told = (
-            "This address was used already, or the server has been started again. Its terminal shows the address that "
-            "opens the board; a browser that is open already can show another one."
+            "This address was already used, or the server was restarted. The terminal where it runs shows the "
+            "address that opens the board; a browser where the board is already open can show a new one."
         )
-        return _html(live_page.message(self._site(request), "The board is not open here", told), 401)
+        return _html(live_page.message(self._site(request), "The board is not open in this browser", told), 401)
 
     async def _another_browser(self, request: Request) -> Response:
         await self._given(request)
@@ -267,7 +271,7 @@ class Live:
     async def _static(self, request: Request) -> Response:
         found = self._files.get(request.path_params["name"])
         if found is None:
-            raise _Refusal(404, "there is no such file")
+            raise _Refusal(404, "file not found")
         data, kind = found
         return Response(data, media_type=kind, headers={"Cache-Control": "private, max-age=31536000, immutable"})
 
@@ -280,14 +284,14 @@ class Live:
                 more[key] = int(count)
         group, at = query.get("group", ""), query.get("at", "")
         if at.startswith("-") or "\0" in at:
-            raise _Refusal(400, f"{at!r} does not name a commit")
+            raise _Refusal(400, f"{at!r} is not a commit")
         wanted = Wanted(query.get("q", "")[:200], group if group in GROUPS else "", at, more)
         return _html(await served.board(self._site(request, served, "board"), wanted))
 
     def _name_of(self, request: Request) -> str:
         name: str = request.path_params["name"]
         if not is_packet_id(name):
-            raise _Refusal(404, "there is no such packet")
+            raise _Refusal(404, "packet not found")
         return name
 
     async def _packet(self, request: Request) -> Response:
@@ -349,7 +353,8 @@ class Live:
         return [str(one["run"]) for one in runs["data"].get("runs", ())]
 
     async def _audit(self, request: Request) -> Response:
-        """Show the page that `audit --out` writes, with its own policy, which is stricter about requests."""
+        """Show the page that `audit --out` writes, with its own content security policy, which is stricter about
+        requests."""
         served = self._at(request)
         number = self.served.index(served)
         async with self._auditing:
@@ -393,9 +398,9 @@ class Live:
         given = await self._given(request)
         act = APPROVE if action == "approve" else ACTS.get(action)
         if act is None or (action == "approve" and not given):
-            raise _Refusal(404, "there is no such action")
+            raise _Refusal(404, "action not found")
         if not self._write:
-            raise _Refusal(403, "these pages only read; to act in them: workpacket board serve --write")
+            raise _Refusal(403, "these pages are read-only; to act on them: workpacket board serve --write")
         runs = await self._run_names(served) if act.about == "run" else ()
         fault = next(faults(act, given, runs), "")
         if fault:
@@ -420,7 +425,7 @@ class Live:
         self._at(request)
         found = self._outcomes.get(request.path_params["key"])
         if found is None:
-            raise _Refusal(404, "this result is no longer kept")
+            raise _Refusal(404, "this result is no longer available")
         return _html(found)
 
     async def _touch(self, request: Request, served: Served, before: list[str], after: list[str]) -> Response:
@@ -451,7 +456,7 @@ class Live:
         return _html(live_page.message(site, "Not shown", str(first["message"]), str(first.get("hint", ""))), status)
 
     async def _not_found(self, request: Request, _error: Exception) -> Response:
-        return _html(live_page.message(self._site(request), "Not found", "There is no such page."), 404)
+        return _html(live_page.message(self._site(request), "Not found", "Page not found."), 404)
 
     async def _not_allowed(self, request: Request, _error: Exception) -> Response:
         return _html(live_page.message(self._site(request), "Not possible", _METHODS), 405)
@@ -468,7 +473,7 @@ class Live:
 
 
 class _Refusal(WorkpacketError):
-    """A request that is answered with a status of its own."""
+    """A request that is answered with a specific status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__("invalid_value", message)
@@ -476,7 +481,7 @@ class _Refusal(WorkpacketError):
 
 
 class _Guard:
-    """Refuses what may not be asked, and adds the headers that every answer has."""
+    """Refuses requests that are not allowed, and adds the headers that every answer has."""
 
     def __init__(self, inside: ASGIApp, live: Live) -> None:
         self._inside, self._live = inside, live

@@ -55,7 +55,7 @@ def checkpoint(arguments: Arguments) -> int:
             sys.stdout.write(render_envelope("log", status, findings, {"checkpoints": []}))
             return status
         say(findings)
-        print("no checkpoint can be made while the log has errors")
+        print("no checkpoint can be created while the log has errors")
         print(f"next: workpacket explain {findings[0].code}")
         return status
     key, actor = find_key(arguments.value("key")), actor_of(arguments, repository)
@@ -121,8 +121,8 @@ def say(findings: Iterable[Problem]) -> None:
 
 
 def vouched_lines(rows: Sequence[Reach], *, in_full: bool) -> list[str]:
-    """Return how much of the log is covered by checkpoints, and by whom they are signed; for given packets,
-    one by one.
+    """Return how much of the log is covered by checkpoints, and who signed them; if packets are given, for each of
+    them.
     """
     if in_full:
         return [
@@ -146,7 +146,7 @@ def row_json(row: Reach) -> Json:
 
 
 def exit_of(findings: Sequence[Problem]) -> int:
-    """Return the most severe exit status of the errors. Forks count as neither damage nor errors."""
+    """Return the exit status of the most severe error. Forks count as neither damage nor errors."""
     errors = [catalogue()[one.code].exit_code for one in findings if one.severity == "error"]
     return max(errors, default=exits.OK)
 
@@ -163,10 +163,8 @@ of the base that are missing or were replaced: nothing on the base may be change
 `checkpoint` records the heads of all logs at HEAD, and signs them. It is intended for CI on the protected branch: the
 key must be in allowed_signers for workpacket-checkpoint@v1, and its owner must have the role `ci`.""",
     options=(
-        Option("base", "compare with this revision, and use its policy", value="REV"),
-        Option(
-            "signatures", "verify: also verify the signature of every event, with the keys in the policy of the base"
-        ),
+        Option("base", "compare with this revision and use its policy", value="REV"),
+        Option("signatures", "verify: also verify every event's signature, using the keys in the policy on the base"),
         Option("key", "the key to sign a checkpoint with; a .pub file if the key is in an SSH agent", value="PATH"),
         *ACTING,
     ),
@@ -202,7 +200,7 @@ def _recover(arguments: Arguments) -> int:
 
 
 def _recover_events(arguments: Arguments, repository: Repository) -> int:
-    """Show the events that git removed, and restore them with --write."""
+    """Show the events that git removed; with --write, restore them."""
     lost = lost_events(repository, arguments.words)
     for name in {*arguments.words} - {each.path.split("/")[2] for each in lost}:
         packet_called(str(repository.root), name)  # an unknown id is an error
@@ -220,7 +218,7 @@ def _recover_events(arguments: Arguments, repository: Repository) -> int:
         print("nothing is unfinished, and no event is missing that git still has")
         print("next: workpacket status")
         return exits.OK
-    print(f"{counted(len(lost), 'file')} {'brought back' if write else 'missing here, which git still has'}")
+    print(f"{counted(len(lost), 'file')} {'brought back' if write else 'missing here, but still in git'}")
     again = " ".join(("workpacket log recover", *arguments.words, "--write"))
     print(f"next: {'workpacket board sync, then: workpacket check' if write else again}")
     return exits.OK
@@ -261,7 +259,7 @@ Files that were changed after an interruption are saved before --forward or --ba
     options=(
         Option("forward", "finish an interrupted command"),
         Option("back", "undo an interrupted command"),
-        Option("write", "restore the missing events"),
+        Option("write", "restore missing events"),
     ),
     examples=("workpacket log recover", "workpacket log recover --write", "workpacket log recover --forward"),
 )

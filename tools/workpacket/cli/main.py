@@ -1,6 +1,6 @@
 """The entry point: find the command, run it, and turn a failure into one clear message and an exit status.
 
-Every call pays for the imports here, so there are hardly any.
+Every call pays for the imports here, so there are very few.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _columns() -> int | None:
 
 
 def _say_what_is_typed_now(spelling: list[str], own: Sequence[str]) -> None:
-    """Tell a person who used an old spelling what the current one is."""
+    """Tell a person who used an old spelling what the current spelling is."""
     spelled = " ".join(spelling)
     if spelled in FORMER and spelled not in SILENT and "--json" not in own:
         sys.stderr.write(f"note: `workpacket {spelled}` is now `workpacket {FORMER[spelled]}`\n")

@@ -1,11 +1,11 @@
-"""`mcp`: the commands that an agent needs, as a server of the Model Context Protocol.
+"""`mcp`: the commands that an agent needs, as a Model Context Protocol server.
 
-Each call runs one command in a process of its own, with the key of the account that started the server, and under one
-name, chosen when the server starts. The caller's values are positional arguments or values of options, never options.
-There is no tool that approves, waives, overrides or answers a question of a run.
+Each call runs one command in its own process, with the key of the account that started the server, and under one name,
+chosen when the server starts. The caller's values are positional arguments or option values, never options. There is no
+tool that approves, waives, overrides or answers a question of a run.
 
-An answer has the command's JSON object as structured content, and one page of it as text. That text quotes documents,
-so it is marked as data.
+An answer contains the command's JSON object as structured content, and one page of it as text. That text quotes
+documents, so it is marked as data.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _VERDICTS: Final = ("PASS", "FAIL", "CHANGES", "OUTDATED_ONLY")
 
 
 class Tool(NamedTuple):
-    """One tool. `words` turns its arguments into a command line, which names the actor if the tool is `writing`."""
+    """One tool. `words` turns its arguments into a command line, which includes the actor if the tool is `writing`."""
 
     description: str
     properties: Mapping[str, Any]
@@ -39,7 +39,7 @@ class Tool(NamedTuple):
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The schema by which calls are judged."""
+        """The schema against which calls are checked."""
         return {
             "type": "object",
             "properties": {**self.properties, "page": _PAGE},
@@ -86,7 +86,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         lambda given: (["show"], [given["id"]]),
     ),
     "why": Tool(
-        "Lists what keeps a packet from its next lane, with the command that supplies it.",
+        "Lists what keeps a packet from entering its next lane, and the command that resolves each item.",
         {"id": PACKET},
         ("id",),
         lambda given: (["why"], [given["id"]]),
@@ -98,21 +98,21 @@ TOOLS: Final[Mapping[str, Tool]] = {
         lambda given: (["search"], given["words"]),
     ),
     "start": Tool(
-        "Claims a packet, and creates its branch. If the policy asks for an approval, a person gives it first.",
+        "Claims a packet and creates its branch. If the policy requires an approval, a person must give it first.",
         {"id": PACKET},
         ("id",),
         lambda given: (["start"], [given["id"]]),
         writing=True,
     ),
     "note": Tool(
-        "Adds a note to the log of a packet.",
+        "Adds a note to the packet's log.",
         {"id": PACKET, "text": _TEXT},
         ("id", "text"),
         lambda given: (["packet", "note"], [given["id"], given["text"]]),
         writing=True,
     ),
     "done": Tool(
-        "Runs the proofs of a packet, and submits the committed work.",
+        "Runs the packet's proofs and submits the committed work.",
         {
             "id": PACKET,
             "prove": {
@@ -127,13 +127,13 @@ TOOLS: Final[Mapping[str, Tool]] = {
         writing=True,
     ),
     "verdict": Tool(
-        "Judges someone else's work that is in review. It never replaces an approval that the policy asks for.",
+        "Judges someone else's work that is in review. It never replaces an approval that the policy requires.",
         {
             "id": PACKET,
             "verdict": {"type": "string", "enum": [*_VERDICTS]},
             "report": {**_TEXT, "description": "A file in the repository."},
             "reference": {**_TEXT, "description": "Where the requested changes are described."},
-            "reason": {**_TEXT, "description": "For a light packet, it can replace the report."},
+            "reason": {**_TEXT, "description": "For a light packet, can be given instead of a report."},
         },
         ("id", "verdict"),
         lambda given: (["verdict", *_judged(given)], [given["id"], given["verdict"]]),
@@ -145,7 +145,7 @@ RESOURCES: Final = {
     "workpacket://board": ("The board", ["board", "show"]),
     "workpacket://status": ("The repository on one screen", ["status"]),
     "workpacket://requirements": (
-        "The requirements of the specification, and what proves them",
+        "The requirements of the specification and their proofs",
         ["report", "requirements"],
     ),
 }
@@ -223,12 +223,12 @@ def _bundled(
 
 
 PROMPTS: Final = {
-    "orchestrator": "You plan: read `next`, choose what is most urgent, and give each packet to one agent. Do none of "
-    "the work yourself, and never approve: ask a person.",
+    "orchestrator": "You plan: read `next`, pick the most urgent packets, and give each to one agent. Do none of the "
+    "work yourself, and never approve: ask a person.",
     "coder": "You do the work of one packet: `start` it, read it with `show`, change only files in its scope, commit, "
-    "and call `done`. If you are refused, do what each condition says. Never judge your own work.",
-    "validator": "You judge work that is in review, never your own: read the packet with `show`, compare the change "
-    "with each criterion, run its proofs yourself, write a report, and call `verdict`. Change nothing else.",
+    "and call `done`. If a call is refused, do what each condition says. Never judge your own work.",
+    "validator": "You judge work in review, but never your own: read the packet with `show`, compare the change with "
+    "each criterion, run its proofs yourself, write a report, and call `verdict`. Change nothing else.",
 }
 
 

@@ -1,7 +1,7 @@
 """`mcp --http`: the server over streamable HTTP, for one account of this machine.
 
 It listens on the loopback address only. Every request needs the token, which pages of other sites cannot know, and must
-name this address as its host and, if it has one, as its origin (DNS rebinding).
+have this address as its host and, if it has an origin, as its origin (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SHORTEST: Final = 32
 
 
 class TokenRequired:
-    """Refuse every request without the token, before anything else reads it."""
+    """Refuse every request without the token, before anything else reads the request."""
 
     def __init__(self, application: ASGIApp, token: str) -> None:
         self._application = application
@@ -42,7 +42,7 @@ class TokenRequired:
             given = Headers(scope=scope).getlist("authorization")
             if len(given) != 1 or not hmac.compare_digest(given[0].encode("latin-1"), self._expected):
                 refused = PlainTextResponse(
-                    "the token is missing or wrong\n", 401, headers={"WWW-Authenticate": "Bearer"}
+                    "the token is missing or incorrect\n", 401, headers={"WWW-Authenticate": "Bearer"}
                 )
                 await refused(scope, receive, send)
                 return
@@ -60,17 +60,17 @@ def serve_http(actor: Sequence[str], commit: Sequence[str], port: int) -> int:
     token = os.environ.pop(VARIABLE, "")  # the commands that are run need not know it
     if token and len(token) < _SHORTEST:
         message = f"{VARIABLE} is shorter than {_SHORTEST} characters"
-        raise WorkpacketError("invalid_value", message, hint=f"unset {VARIABLE}, and one is printed")
+        raise WorkpacketError("invalid_value", message, hint=f"unset {VARIABLE} to have a token generated and printed")
     try:
         listening = socket.create_server((_HOST, port))
     except OSError as error:
-        hint = "name another port, or none: workpacket mcp --http 0"
+        hint = "choose a different port, or none: workpacket mcp --http 0"
         raise WorkpacketError("port_taken", f"port {port} cannot be used: {error.strerror}", hint=hint) from error
     port = listening.getsockname()[1]
-    print(f"serving http://{_HOST}:{port}/mcp; end with Ctrl-C", file=sys.stderr)
+    print(f"serving http://{_HOST}:{port}/mcp; press Ctrl-C to stop", file=sys.stderr)
     if not token:
         token = secrets.token_urlsafe(32)
-        print(f"each request needs this header: Authorization: Bearer {token}", file=sys.stderr, flush=True)
+        print(f"every request must have this header: Authorization: Bearer {token}", file=sys.stderr, flush=True)
     agents = AgentServer(actor, commit)
     settings = uvicorn.Config(application(agents, token, port), log_level="warning", access_log=False)
 

@@ -1,4 +1,4 @@
-"""The server of `mcp`: it speaks the protocol with the official SDK, and runs the commands of `cli.mcp`."""
+"""The server of `mcp`: it uses the official SDK for the protocol, and runs the commands of `cli.mcp`."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from workpacket.model import exits
 from workpacket.report.tool_text import page_of
 
 _INSTRUCTIONS: Final = (
-    "Packets govern the work. Start with `next`; if you are refused, do what each condition says. A command in an "
-    "answer, `workpacket NAME ...`, is the tool NAME; `packet note` is the tool note, `claim` is start, `submit` is "
-    "done. Ask a person to run any other workpacket command."
+    "Packets govern the work. Start with `next`; if a call is refused, do what each condition says. A command "
+    "in an answer, `workpacket NAME ...`, is the tool NAME; `packet note` is the tool note, `claim` is start, "
+    "`submit` is done. Ask a person to run any other workpacket command."
 )
 
 # Seconds between two reports of progress; and those that a cancelled command has to clean up.
@@ -49,7 +49,8 @@ Context = ServerRequestContext[Any, Any]
 
 
 class Touch(NamedTuple):
-    """A page that waits for a person: its process, and the call that continues once the person has touched a key."""
+    """A page that is waiting for a person: its process, and the call that continues once the person has touched a
+    key."""
 
     process: Process
     url: str
@@ -58,7 +59,7 @@ class Touch(NamedTuple):
 
 
 class AgentServer:
-    """What the server was started with, and the pages that wait for a person."""
+    """What the server was started with, and the pages that are waiting for a person."""
 
     def __init__(self, actor: Sequence[str], commit: Sequence[str]) -> None:
         self._actor = actor
@@ -72,7 +73,7 @@ class AgentServer:
     async def run(
         self, before: Sequence[str], after: Sequence[str], *, writing: bool = False, context: Context | None = None
     ) -> dict[str, Any]:
-        """Run a command, and return its answer. If the caller gives up, the command is interrupted."""
+        """Run a command, and return its answer. If the caller gives up, interrupt the command."""
         own = (*self._actor, *self._commit) if writing else ()
         command = [sys.executable, "-m", "workpacket", *before, *own, "--json", "--", *after]
         try:
@@ -100,7 +101,7 @@ class AgentServer:
     async def call(self, name: str, given: Mapping[str, Any], context: Context | None = None) -> types.CallToolResult:
         tool = TOOLS.get(name)
         if tool is None:
-            return _failure(f"unknown tool {name!r}; there are {', '.join(TOOLS)}")
+            return _failure(f"unknown tool {name!r}; available: {', '.join(TOOLS)}")
         fault = next(iter(Draft202012Validator(tool.schema).iter_errors(given)), None)
         if fault is not None:
             return _failure(f"{'.'.join(map(str, fault.path)) or 'the arguments'}: {_shortened(fault.message)}")
@@ -155,7 +156,7 @@ class AgentServer:
         return await self.call(name, given, context)
 
     async def _asked(self, result: types.CallToolResult, name: str, given: Mapping[str, Any]) -> Touch | None:
-        """Have the command that asks for the missing approval serve its page; None if that is not what is missing, or
+        """Have the command that requests the missing approval serve its page; return None if no approval is missing or
         no page can be shown here.
         """
         unmet = ((result.structured_content or {}).get("data") or {}).get("unmet") or [{}]
@@ -180,7 +181,7 @@ class AgentServer:
         return Touch(process, url, name, given)
 
     async def _touched(self, touch: Touch, context: Context, *, agreed: bool) -> None:
-        """Wait until the person has answered on the page, which gives up by itself after some minutes."""
+        """Wait until the person has answered on the page, which times out by itself after some minutes."""
         try:
             if agreed:
                 await _until_ended(touch.process, context, "approve")
@@ -263,7 +264,7 @@ class AgentServer:
         return types.CompleteResult(completion=completion)
 
     def server(self) -> Server[Any]:
-        """Return the server, which is not running yet."""
+        """Return the server, not yet running."""
         return Server(
             "workpacket",
             version=__version__,
@@ -286,7 +287,7 @@ async def _collect(process: Process, name: str, said: dict[str, bytes]) -> None:
 
 
 async def _until_ended(process: Process, context: Context | None, name: str) -> None:
-    """Wait for a process, and report every two seconds that it is still running, to a client that wants to know."""
+    """Wait for a process; every two seconds, tell a client that asked for progress that it is still running."""
     seconds = 0.0
     while True:
         with anyio.move_on_after(_PROGRESS):
@@ -298,7 +299,7 @@ async def _until_ended(process: Process, context: Context | None, name: str) -> 
 
 
 async def _end(process: Process) -> None:
-    """Interrupt a process and those that it started; kill them if they do not end."""
+    """Interrupt a process and those that it started; kill them if they do not exit."""
     for number, grace in ((signal.SIGINT, _GRACE), (signal.SIGKILL, None)):
         if process.returncode is not None:
             break
@@ -328,7 +329,7 @@ def _shortened(text: str) -> str:
 
 
 def _without_answer(status: int, text: str) -> dict[str, Any]:
-    hint = "call the tool again; a command that was interrupted is completed or undone first"
+    hint = "call the tool again; an interrupted command is first completed or undone"
     problem = {"code": "internal_error", "message": text, "hint": hint}
     return {"ok": False, "exit_code": status, "findings": [problem], "data": {}}
 

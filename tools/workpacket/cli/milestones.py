@@ -1,4 +1,4 @@
-"""Milestones of `run`: one commit for each milestone."""
+"""Milestones for `run`: one commit per milestone."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def select(arguments: Arguments, session: Session) -> int:
 
 
 def select_foreign(arguments: Arguments, run: str) -> int:
-    """Print the last milestone of a run that another tool began and this store does not have."""
+    """Print the last milestone of a run that another tool started and that this store does not contain."""
     repository = find_repository(Path.cwd())
     selected = CommitSelection(repository, run, Milestones(), legacy=arguments.flag("legacy")).select()
     if selected.conflicts:
         raise RunBlocked("; ".join(selected.conflicts), code="view_conflict", details={"run": run})
     if selected.source == "none":
-        raise RunBlocked(f"there is no run {run}", code="checkpoint_missing", hint="workpacket runtime runs list")
+        raise RunBlocked(f"run {run} does not exist", code="checkpoint_missing", hint="workpacket runtime runs list")
     data: dict[str, Json] = {"run": run, **selected.as_event(), "milestone_index": selected.milestone_index}
     return answer(arguments, f"{selected.milestone_index}\n", data)
 

@@ -60,7 +60,7 @@ def require_url(arguments: Arguments) -> str:
     """Return the URL of the store, for features that a SQLite file lacks: queues and permissions."""
     url = store_url()
     if not url:
-        raise usage(arguments.command, "missing_argument", f"{VARIABLE} must name a server: postgresql://...")
+        raise usage(arguments.command, "missing_argument", f"{VARIABLE} must contain a server URL: postgresql://...")
     return url
 
 
@@ -79,7 +79,7 @@ def _repository(*, needed: bool) -> Repository | None:
 
 
 def _witness(repository: Repository | None) -> Witness | None:
-    """Return the witness that records runs in the logs, if there are any logs."""
+    """Return the witness that records runs in the logs, if there are logs."""
     if repository is None or not os.path.isdir(os.path.join(repository.root, LOG_FOLDER)):
         return None
     return CommandLinks(repository)
@@ -104,7 +104,7 @@ class CommandVerifier:
 class CommandLinks:
     """Imports `bridges.run_links` only when a run of a packet starts or ends.
 
-    `left` is what could not be written.
+    `left` collects what could not be written.
     """
 
     def __init__(self, repository: Repository) -> None:
@@ -124,7 +124,7 @@ class CommandLinks:
 
 
 def with_links(runtime: Runtime, status: int) -> int:
-    """Report what could not be written to the logs; the exit status is then not 0."""
+    """Report what could not be written to the logs; the exit status is then nonzero."""
     witness = runtime.settings.witness
     for left in witness.left if isinstance(witness, CommandLinks) else ():
         sys.stdout.flush()
@@ -144,9 +144,9 @@ def run_named(runtime: Runtime, word: str) -> str:
         raise WorkpacketError(
             "checkpoint_missing",
             f"{word!r} could be {', '.join(found)}",
-            hint="more than one run matches: name one of them",
+            hint="more than one run matches: specify one of them",
         )
-    raise WorkpacketError("checkpoint_missing", f"there is no run {word!r}", hint="workpacket runtime runs list")
+    raise WorkpacketError("checkpoint_missing", f"run {word!r} does not exist", hint="workpacket runtime runs list")
 
 
 def json_value(arguments: Arguments) -> Json | NoValue:
@@ -181,7 +181,7 @@ def answer(arguments: Arguments, text: str, data: Mapping[str, Json], *, status:
 
 
 def refuse(arguments: Arguments, fault: RuntimeFault) -> int:
-    """Print a stop reason as the answer (what stopped, the facts, and the usual choice), and return the exit status of
+    """Print a stop reason as the answer (what stopped, the facts, and the usual choice), and return the exit status for
     its code.
     """
     reason = catalogue()[fault.code]
@@ -198,7 +198,7 @@ def refuse(arguments: Arguments, fault: RuntimeFault) -> int:
 
 
 def refusing(act: Callable[P, int]) -> Callable[P, int]:
-    """Wrap a command, or a part of one, so that it reports the stop reason if it is stopped."""
+    """Wrap a command, or part of one, so that it reports the stop reason if it is stopped."""
 
     @wraps(act)
     def answered(*args: P.args, **kwargs: P.kwargs) -> int:

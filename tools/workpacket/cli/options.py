@@ -1,6 +1,6 @@
-"""Parse command lines by declarations, which also generate the help, the reference page and completion. `argparse`
-would take a third of the time allowed for `check` of an unchanged file, and declarations that are data can be tested
-for completeness.
+"""Parse command lines according to declarations, from which the help, the reference page and completion are also
+generated. `argparse` would take a third of the time allowed for `check` of an unchanged file, and declarations that are
+data can be tested for completeness.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Option:
     """`--name`, or `--name VALUE` if `value` is set. `many` options may be given several times.
 
-    The value of an `optional` one may be omitted at the end or before another option.
+    The value of an `optional` option may be omitted at the end or before another option.
     """
 
     __slots__ = ("choices", "help", "many", "name", "optional", "short", "value")
@@ -72,12 +72,12 @@ class Command:
 
     @property
     def summary(self) -> str:
-        """Return the line of help in the table of commands."""
+        """Return the command's line in the table of commands."""
         return SUMMARIES[self.typed]
 
     @property
     def typed(self) -> str:
-        """Return the command as it is typed; `name` is used in JSON answers, schemas and the log."""
+        """Return the command as typed; `name` is used in JSON answers, schemas and the log."""
         return typed_as(self.name)
 
 
@@ -111,7 +111,7 @@ class Arguments:
         return [part for value in self._values.get(name, ()) for part in value.split(",") if part]
 
     def style(self, stream: TextIO) -> Style:
-        """Return color and width for what is written to the stream, from --color or the terminal."""
+        """Return the color setting and width for output to the stream, from --color or the terminal."""
         from workpacket.report.terminal import Style
 
         is_terminal, width, wish = terminal(stream)
@@ -122,8 +122,8 @@ class Arguments:
 
 
 def terminal(stream: TextIO | None = None) -> tuple[bool, int | None, str]:
-    """Return whether the output, or another stream, goes to a terminal, the terminal's width, and the color settings of
-    the environment.
+    """Return three things: whether the output (or another stream) goes to a terminal, the terminal's width, and the
+    color settings of the environment.
     """
     stream = stream or sys.stdout
     wish = "never" if os.environ.get("NO_COLOR") else "always" if os.environ.get("FORCE_COLOR") else ""
@@ -151,7 +151,7 @@ FETCH = Option("fetch", "fetch the branches and claims of the main remote first"
 
 
 def parse(command: Command, words: Sequence[str]) -> Arguments:
-    """Parse `words` by the declaration of `command`; invalid input raises an error with a usage code."""
+    """Parse `words` according to the declaration of `command`; invalid input raises an error with a usage code."""
     given = Arguments(command, words)
     known = {f"--{option.name}": option for option in command.options}
     former = {f"--{FORMER_OPTIONS[one.name]}": one for one in command.options if one.name in FORMER_OPTIONS}
@@ -181,14 +181,14 @@ def parse(command: Command, words: Sequence[str]) -> Arguments:
 
 
 def subcommand(arguments: Arguments, known: Sequence[str]) -> str:
-    """Return the first word, which must be one of `known`; it is removed from `words`."""
+    """Return the first word, which must be one of `known`, and remove it from `words`."""
     given = chosen(arguments, known)
     del arguments.words[0]
     return given
 
 
 def chosen(arguments: Arguments, known: Sequence[str]) -> str:
-    """Return the first word, which must be one of `known`. It stays in `words`."""
+    """Return the first word, which must be one of `known`, without removing it from `words`."""
     given = arguments.words[0] if arguments.words else ""
     if given not in known:
         code = "invalid_value" if given else "missing_argument"

@@ -101,8 +101,8 @@ def _shortened(title: str) -> str:
 def cards_of(
     arguments: Arguments, repository: Repository, facts: Facts, *, published: bool = False
 ) -> Iterator[tuple[Card, str]]:
-    """Yield every packet with a lane, by id, with the time of its last event. `published`: leave out information that
-    is valid only here and now, such as the running process.
+    """Yield every packet with a lane, ordered by id, with the time of its last event. `published`: leave out
+    information that is valid only here and now, such as the running process.
     """
     from workpacket.cli.show import log_at
 
@@ -128,7 +128,7 @@ def with_runs(facts: Facts) -> dict[str, PacketState]:
 
 
 def card_note(glance: Glance, *, signed: bool) -> str:
-    """Return a note that does not depend on the clock, so that a cached or published board stays correct.
+    """Return a note that does not depend on the clock, so that a cached or published board remains correct.
 
     `signed` is whether the policy names actors.
     """
@@ -142,7 +142,8 @@ def card_note(glance: Glance, *, signed: bool) -> str:
 
 
 def _claimed(glance: Glance, *, signed: bool) -> str:
-    """Return the note that the holder is not proven. Lists do not verify signatures; they only report missing ones."""
+    """Return the note that the holder is not proven. Lists do not verify signatures; they only report when one is
+    missing."""
     return "" if signed and glance.lease_signed else f" ({CLAIMED})"
 
 
@@ -152,7 +153,7 @@ def _entry(card: Card) -> str:
 
 
 def _plain(board: tuple[Column, ...]) -> str:
-    """Return the board in the format of the board file, for output that is not a terminal."""
+    """Return the board in the board file's format, for output that is not a terminal."""
     lines: list[str] = []
     for column in board:
         lines += [f"## {column.heading}", *map(_entry, column.cards), ""]
@@ -190,7 +191,7 @@ def export(arguments: Arguments) -> int:
 
 
 def _export_form(arguments: Arguments, target: str) -> str:
-    """Return the requested format, or else that of the file name, or else a page."""
+    """Return the requested format; otherwise the format that the file name implies, or a page."""
     ending = os.path.splitext(target)[1].lower().removeprefix(".")
     return arguments.value("format") or (ending if ending in EXPORTS else "html")
 
@@ -216,7 +217,7 @@ _TABLE_HEADS: Final = ("id", "lane", "section", "title", "note", "last_event")
 
 
 def _titles() -> dict[str, str]:
-    """Return the summary of each packet, or of its stub; unchanged ones come from the cache of `check`."""
+    """Return the summary of each packet, or of its stub; unchanged summaries come from the cache of `check`."""
     import json
 
     from workpacket.cli.workspace import open_workspace, progress_bar
@@ -336,17 +337,17 @@ def _drafts(facts: Facts) -> list[str]:
 
 
 def _about(facts: Facts, name: str, detail: str = "") -> str:
-    """Return the title of a packet and what else is said about it, in one line."""
+    """Return the title of a packet and the other information about it, in one line."""
     title = (facts.packets[name].glance.title or "") if name in facts.packets else ""
     return escape(f"{detail and f': {detail}'}{title and f' ({title})'}")
 
 
 def _elsewhere(branches: Mapping[str, str], claims: Sequence[RemoteClaim], style: Style) -> list[str]:
-    """Return the lines about packets that other branches have moved on, or other clones have claimed."""
+    """Return the lines about packets that were moved on other branches or claimed by other clones."""
     named = [f"{name} ({escape(branch)})" for name, branch in sorted(branches.items())]
     held = [f"{one.packet} ({escape(one.holder)}, {_until(one.expires_at)})" for one in claims]
     lines: list[str] = []
-    for head, listed in (("on other branches", named), ("claimed in other clones", held)):
+    for head, listed in (("on other branches", named), ("Claimed in other clones", held)):
         more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
         text = f"{counted(len(listed), 'packet')}: {', '.join(listed[:_MOST_NAMED])}{more}"
         lines += _headed(head, text, "info", style) if listed else []
@@ -374,7 +375,7 @@ def _headed(head: str, text: str, role: Role, style: Style) -> list[str]:
 
 
 class _Waiting(NamedTuple):
-    """A packet that cannot move on until someone acts, and since when; `by` names who cannot be the one."""
+    """A packet that cannot move on until someone acts, and since when; `by` lists who must not be that person."""
 
     id: str
     need: str
@@ -384,7 +385,8 @@ class _Waiting(NamedTuple):
 
 
 def waiting_packets(facts: Facts) -> Iterator[_Waiting]:
-    """Yield what waits for a person, longest first. Times are those of the log, so that the output can be cached."""
+    """Yield what is waiting for a person, longest first. Times are taken from the log, so that the output can be
+    cached."""
     found = []
     for name, packet in facts.packets.items():
         glance = packet.glance
@@ -401,7 +403,7 @@ def waiting_packets(facts: Facts) -> Iterator[_Waiting]:
             if packet.lane == "BLOCKED":
                 detail = card_note(glance, signed=True)
             elif by and ends_unjudged(glance, facts.policy):
-                found.append(_Waiting(name, "needs a merge, and no verdict", moves[0].at, ""))
+                found.append(_Waiting(name, "requires a merge, but no verdict", moves[0].at, ""))
                 continue
             else:
                 detail = f"submitted by {by}" if by else ""
@@ -414,7 +416,7 @@ _SOON: Final = "24"
 
 
 def waiting_report(arguments: Arguments) -> int:
-    """Report who is needed for what, and with --notify tell them."""
+    """Report who is needed for what; with --notify, notify them."""
     hours = arguments.value("within") or _SOON
     if not hours.isdecimal():
         raise usage(arguments.command, "invalid_value", f"invalid --within {hours!r}: expected a number of hours")
@@ -434,15 +436,15 @@ def waiting_report(arguments: Arguments) -> int:
     lines = [
         f"{one.need}: {one.id} for {age(one.since, now)}{escape(one.detail and f': {one.detail}')}" for one in waiting
     ]
-    lines += [f"lease ends in {age(now, at)}: {name}, held by {escape(holder)}" for name, holder, at in ends]
+    lines += [f"lease expires in {age(now, at)}: {name}, held by {escape(holder)}" for name, holder, at in ends]
     lines += [f"note: {escape(note)}" for note in notes]
-    print("\n".join(lines or ["no packet waits for a person"]))
+    print("\n".join(lines or ["no packet is waiting for a person"]))
     print("next: workpacket status")
     return exits.OK
 
 
 def leases_ending(facts: Facts, hours: int) -> Iterator[tuple[str, str, str]]:
-    """Yield the packets whose lease ends within some hours: id, holder, and when."""
+    """Yield the packets whose lease expires within some hours: id, holder, and when."""
     from datetime import datetime, timedelta
 
     now = facts.moment.now
@@ -479,7 +481,7 @@ def _notify(
 def _new_roots(root: str) -> list[str]:
     """Return new roots of trust.
 
-    The code that reads the record is imported only if there is a record, which most repositories lack.
+    The code that reads the record is imported only if there is a record, and most repositories have none.
     """
     if not os.path.lexists(os.path.join(root, REANCHORED_PATH)):
         return []

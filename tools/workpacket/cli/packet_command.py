@@ -36,8 +36,8 @@ ACTING = (
     Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
     Option("actor-kind", "the kind of actor", choices=KINDS),
 )
-COMMIT = Option("commit", "commit what the command writes (default: as the policy says)")
-SIGN = Option("sign", "have a person approve it first, at this terminal, as `workpacket approve` does")
+COMMIT = Option("commit", "commit what the command writes (default: set by the policy)")
+SIGN = Option("sign", "have a person approve it first in this terminal, as with `workpacket approve`")
 REASON = Option("reason", "the reason, as text", value="TEXT")
 DECLARING = (
     Option("harness", "the program that the agent runs in (or: WORKPACKET_HARNESS)", value="NAME"),
@@ -55,14 +55,14 @@ def actor_of(arguments: Arguments, repository: Repository) -> Actor:
 def declared(arguments: Arguments) -> Declared | None:
     """Return what the session declares about itself, on the command line or in variables that only users set.
 
-    Variables set by harnesses are ignored: they say where a shell runs, not who does the work.
+    Variables set by harnesses are ignored: they say where a shell is running, not who is doing the work.
     """
     said: dict[str, str] = {}
     for option in DECLARING:
         key = option.name.replace("-", "_")
         text = arguments.value(option.name) or os.environ.get(f"WORKPACKET_{key.upper()}", "")
         if len(text) > _LONGEST_DECLARED or not text.isprintable():
-            what = f"--{option.name} requires one line of at most {_LONGEST_DECLARED} characters"
+            what = f"--{option.name} requires a single line of at most {_LONGEST_DECLARED} characters"
             raise usage(arguments.command, "invalid_value", what)
         said |= {key: text.strip()} if text.strip() else {}
     if not said:
@@ -81,7 +81,7 @@ def required(arguments: Arguments, name: str) -> str:
 
 
 def words_of(arguments: Arguments, count: int, what: str) -> list[str]:
-    """Return the positional words; their number must be `count`."""
+    """Return the positional words; there must be `count` of them."""
     if len(arguments.words) < count:
         listed = "; `workpacket list` shows the ids" if "WP_ID" in what else ""
         raise usage(arguments.command, "missing_argument", f"it needs {what}{listed}")
@@ -92,18 +92,18 @@ def words_of(arguments: Arguments, count: int, what: str) -> list[str]:
 
 
 def scope_of(arguments: Arguments) -> list[str]:
-    """Return the values of --scope, as a document writes them."""
+    """Return the values of --scope, in the form used in documents."""
     paths = arguments.values("scope")
     for path in paths:
         if path.startswith(("/", "~")) or ".." in path.split("/"):
-            what = f"--scope requires a path in the repository, from its top folder, not {path!r}"
+            what = f"--scope requires a path relative to the top of the repository, not {path!r}"
             raise usage(arguments.command, "invalid_value", what)
     return [f"`{path}`" for path in paths]
 
 
 def named_packet(arguments: Arguments, repository: Repository, words: int = 1) -> str:
-    """Return the id of the packet that the first word names. A command that declares `[WP_ID]` takes the packet of the
-    current branch if there is no word.
+    """Return the packet id in the first word. If there is no word, a command that declares `[WP_ID]` takes the packet
+    of the current branch.
     """
     if not arguments.words and arguments.command.arguments.startswith("[WP_ID]"):
         arguments.words.append(_packet_of_branch(arguments, repository))
@@ -121,7 +121,7 @@ def _packet_of_branch(arguments: Arguments, repository: Repository) -> str:
         what = "give a WP_ID: a detached HEAD does not belong to a packet"
         raise usage(arguments.command, "missing_argument", what, "git switch BRANCH, or give a WP_ID")
     if name not in facts.packets:
-        what = f"give a WP_ID: the branch {branch} does not belong to a packet"
+        what = f"give a WP_ID: branch {branch} does not belong to a packet"
         raise usage(arguments.command, "missing_argument", what, _branches_of_packets(repository, facts))
     return name
 
@@ -144,8 +144,8 @@ def packet_command(
     questions: Sequence[Question] = (),
     hands_over: Sequence[str] = (),
 ) -> int:
-    """Run a command on the first packet; `also` are other packets whose facts it needs. `questions` are those that its
-    gate asks about approvals, `hands_over` is as for `conclude`.
+    """Run a command on the first packet; `also` are other packets whose facts it needs. `questions` are the questions
+    that its gate asks about approvals; `hands_over` is as for `conclude`.
     """
     repository = here()
     name = named_packet(arguments, repository, words)
@@ -165,12 +165,13 @@ _PACKAGE: Final = lazy_pattern(r"(?:[\w.-]+--)?WP[0-9]{2,9}\Z")
 
 
 def is_package_id(word: str) -> bool:
-    """Whether a word names a work package of spec-kitty, `WP07` or `041-mission--WP07`, and not a packet."""
+    """Whether a word refers to a spec-kitty work package, `WP07` or `041-mission--WP07`, and not to a packet."""
     return _PACKAGE.match(word) is not None
 
 
 def packet_of(facts: Facts, name: str) -> PacketFacts:
-    """Return the packet; raise an error if it has disappeared since, or matches only on a case-insensitive disk."""
+    """Return the packet; raise an error if it has disappeared in the meantime, or matches only on a case-insensitive
+    disk."""
     packet = facts.packets.get(name)
     if packet is None:
         raise WorkpacketError("packet_unknown", f"packet {name} not found", hint="workpacket list shows all")
@@ -185,8 +186,8 @@ def conclude(
     afterwards: Callable[[], str] | None = None,
 ) -> int:
     """Report the result and return the exit status. A refusal names the packet. `hands_over` are the paths that must be
-    committed before the next step, because someone else takes it, perhaps in another clone. `afterwards` is called when
-    everything is written and committed; what it returns is reported too.
+    committed before the next step, because someone else takes that step, perhaps in another clone. `afterwards` is
+    called when everything is written and committed; what it returns is reported too.
     """
     answer = carried.answer
     commit = f"git commit -m '{arguments.command.typed.capitalize()} {packet}'"
@@ -221,14 +222,15 @@ def conclude(
 
 
 def _committed_first(problem: Problem, packet: str, commit: str) -> Problem:
-    """Say to commit the move that brought a packet to its lane before the next one, which is often someone else's."""
+    """Tell the user to commit the move that brought a packet to its lane before the next move, which is often someone
+    else's."""
     if problem.code != "wrong_lane" or not status(here(), f"{LOG_FOLDER}/{packet}"):
         return problem
     return replace(problem, hint=f"git add {GOVERNANCE_FOLDER} && {commit}, then: {problem.hint}")
 
 
 def _told(carried: Carried, answer: Planned) -> Planned:
-    """Notify the people who are needed, if the policy or the environment says how."""
+    """Notify the people who are needed, if the policy or the environment says how to do so."""
     if not answer.plan.events or not (carried.webhook or "WORKPACKET_NOTIFY" in os.environ):
         return answer
     from workpacket.shell.notify import needs_of, tell
@@ -238,7 +240,7 @@ def _told(carried: Carried, answer: Planned) -> Planned:
 
 
 def _committed(arguments: Arguments, carried: Carried, answer: Planned, packet: str) -> Planned:
-    """Commit what the command wrote, and uncommitted changes of the packet's own document and log."""
+    """Commit what the command wrote, and uncommitted changes to the packet's own document and log."""
     repository = here()
     own = status(repository, f"{LOG_FOLDER}/{packet}", *packet_paths(packet)) if packet else []
     used = {envelope_path(digest) for event in answer.plan.events for digest in event.attest}
@@ -259,14 +261,14 @@ def _committed(arguments: Arguments, carried: Carried, answer: Planned, packet: 
 
 
 def signed_first(arguments: Arguments, packet: str, *words: str) -> int:
-    """With --sign, have the person approve first; return the exit status of that."""
+    """With --sign, have the person approve first; return the exit status of the approval."""
     if not arguments.flag("sign"):
         return exits.OK
     if arguments.flag("json"):
         raise usage(
             arguments.command,
             "conflicting_options",
-            "--sign shows a text to a person, so it cannot be combined with --json",
+            "--sign shows text to a person, so it cannot be combined with --json",
         )
     from workpacket.cli.approve import COMMAND, approve  # needed for a signature only
 

@@ -94,8 +94,8 @@ def trust(arguments: Arguments) -> int:
 
 def _own_actors(named: str) -> tuple[str, tuple[OwnActor, ...]]:
     """Return the person who uses this account, and the actors that have keys here: this person, then the agents by
-    name. The person is the one who is `named`, unless exactly one person has a key here and it bears another name. A
-    key without the comment of an event key is ignored.
+    name. The person is the one who is `named`, unless exactly one person has a key here and has a different name. A key
+    without the comment of an event key is ignored.
     """
     found = [actor for path in sorted(keys_folder().glob("*.pub")) if (actor := _own_actor(path))]
     people = [actor.name for actor in found if not actor.agent]
@@ -115,11 +115,11 @@ def _own_actor(public: Path) -> OwnActor | None:
 
 
 def re_anchor(arguments: Arguments) -> int:
-    """Record that the policy of the work tree is the new root of trust."""
+    """Record that the policy in the work tree is the new root of trust."""
     repository, now = here(), moment()
     reason = arguments.value("reason")
     if not is_reason(reason):
-        what = "--reason requires one line of at most 240 characters, without quotes or backslashes"
+        what = "--reason requires a single line of at most 240 characters, without quotes or backslashes"
         raise usage(arguments.command, "invalid_value" if reason else "missing_argument", what)
     with writing(repository, "policy re-anchor") as transaction, open_approvals(repository, None, now) as approvals:
         if approvals.base.policy.policy is None:
@@ -131,7 +131,7 @@ def re_anchor(arguments: Arguments) -> int:
             raise WorkpacketError.of(trusted[0])
         root = NewRoot(now.now, reason, policy_digest(approvals.base.policy), policy_digest(files))
         if root.policy == root.replaced:
-            what = "the policy in the work tree is the same as on the base; change it first"
+            what = "the policy in the work tree is identical to the one on the base; change it first"
             raise WorkpacketError("invalid_value", what, hint="workpacket policy trust")
         before = approvals.base.policy_files.get(REANCHORED_PATH)
         planned = plan_reanchor(now, before, read(REANCHORED_PATH), root)
@@ -196,7 +196,7 @@ def _show_lanes(policy: LifecyclePolicy) -> None:
         what = f"{lane.means}; " if lane.means else ""
         print(f"  {lane.token:<16}{escape(what)}section {escape(lane.section)}; way out: {escape(way_out)}")
     if policy.lanes.added:
-        print("after a change of lanes, run: workpacket board sync, then: workpacket init")
+        print("after changing the lanes, run: workpacket board sync, then: workpacket init")
     for fault in policy.lane_faults:
         print(f"not in force: {escape(fault.message)} ({fault.code}); until this is fixed, no packet can move")
 
@@ -215,7 +215,7 @@ def _actors(actors: Actors) -> Json:
 
 
 def _show_actors(actors: Actors) -> None:
-    """Show which key acts as whom, and from whom the judge of a packet must differ."""
+    """Show which key acts as whom, and who must not be the judge of a packet."""
     for actor in actors.by_name.values():
         behind = f", operated by {actor.operator}" if actor.operator else ""
         what = f"{actor.kind}{behind}; {', '.join(actor.roles)}; {', '.join(sorted(actor.keys)) or 'without a key'}"
@@ -227,7 +227,7 @@ def _show_actors(actors: Actors) -> None:
 
 
 def _named(item: str | ChecklistItem | AddedGate | AddedLane) -> str:
-    """Describe an addition of the policy on one line."""
+    """Describe a policy addition on one line."""
     match item:
         case ChecklistItem(item=name, section=section):
             return f"{name}: {section}"
@@ -248,7 +248,7 @@ def _plain(value: object) -> Json:
 
 
 def _test(arguments: Arguments, root: str) -> int:
-    """Test whether the policy in the work tree is valid; it would be the next one."""
+    """Test whether the policy in the work tree is valid, because it would become the next one."""
     findings = load_findings(POLICY_PATH, examine_file(root, POLICY_PATH, "policy").findings)
     if arguments.flag("json"):
         rows: list[Json] = [{"code": one.code, "line": one.line, "message": one.message} for one in findings]
@@ -294,13 +294,15 @@ _BARE = lazy_pattern(r"[A-Za-z0-9_-]+")
 
 
 def init(arguments: Arguments) -> int:
-    """Create a key, and print the line that a change of the policy must add for it."""
+    """Create a key, and print the line that a policy change must add for it."""
     if len(arguments.words) > 2:
-        raise usage(arguments.command, "unexpected_argument", "name at most one file")
+        raise usage(arguments.command, "unexpected_argument", "give at most one file")
     if arguments.flag("event") or arguments.value("agent"):
         return _init_event(arguments)
     if not (sys.stdin.isatty() or arguments.flag("browser")):
-        raise WorkpacketError("approval_needs_terminal", "ssh-keygen asks for a passphrase, but there is no terminal")
+        raise WorkpacketError(
+            "approval_needs_terminal", "ssh-keygen has to ask for a passphrase, but there is no terminal"
+        )
     principal = arguments.value("principal") or _of_git("user.email")
     if not PRINCIPAL.fullmatch(principal):
         raise usage(
@@ -322,7 +324,7 @@ def init(arguments: Arguments) -> int:
 
 
 def _init_in_page(arguments: Arguments, principal: str, path: Path) -> int:
-    """Register a key on a security key or passkey, and print the line that a change of the policy must add for it."""
+    """Register a key on a security key or passkey, and print the line that a policy change must add for it."""
     from workpacket.cli.touch import register
 
     path = path if path.suffix == ".pub" else path.with_name(f"{path.name}.pub")
@@ -337,7 +339,7 @@ def _init_in_page(arguments: Arguments, principal: str, path: Path) -> int:
 
 
 def _init_event(arguments: Arguments) -> int:
-    """Create an event key, and print what a change of the policy must add for it."""
+    """Create an event key, and print what a policy change must add for it."""
     agent = arguments.value("agent")
     if agent and (arguments.flag("event") or arguments.value("as")):
         raise usage(
@@ -376,7 +378,7 @@ def doctor(arguments: Arguments) -> int:
     diagnosis = examine(files, approving)
     exposed = [trial.path or "the ssh-agent" for trial in diagnosis.exposed]
     findings = [
-        Problem("agent_could_approve", f"{trial.key.fingerprint} in {where} signed without asking")
+        Problem("agent_could_approve", f"{trial.key.fingerprint} in {where} signed without asking for anything")
         for trial, where in zip(diagnosis.exposed, exposed, strict=True)
     ]
     status = catalogue()["agent_could_approve"].exit_code if findings else exits.OK
@@ -401,7 +403,7 @@ def doctor(arguments: Arguments) -> int:
 
 
 def list_keys(arguments: Arguments) -> int:
-    """List whom the policy of the base trusts, and what for."""
+    """List whom the base's policy trusts, and for what."""
     with open_approvals(_repository(), arguments.value("base") or None, moment()) as approvals:
         trusted = trusted_or_error(approvals)
     rows = [
@@ -432,8 +434,8 @@ def _row(trusted: Trusted, blob: bytes) -> dict[str, Json]:
 
 
 def _approving(arguments: Arguments) -> frozenset[bytes] | None:
-    """Return the keys that may approve under the policy of the base; None without a repository or with an unreadable
-    policy.
+    """Return the keys that may approve under the base's policy; None without a repository or if the policy is
+    unreadable.
     """
     trusted = _trusted(arguments)
     if trusted is None:
@@ -478,10 +480,10 @@ security key or passkey, to be touched for `approve --browser`. `init --event` a
 signs events and opens no gate: it has no passphrase, and commands use it automatically. `doctor` tries to sign as a
 rogue program would, and reports whether one could approve. `list` shows whom the policy of the base trusts.""",
     options=(
-        Option("event", "init: a key without a passphrase, for signing your events"),
+        Option("event", "init: a key without a passphrase, for signing your own events"),
         Option("agent", "init: an event key for the agent with this name", value="NAME"),
         Option(
-            "as", "init --event: the owner of the key (default: WORKPACKET_ACTOR, else git's user.name)", value="NAME"
+            "as", "init --event: the owner of the key (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"
         ),
         BROWSER_OPTION,
         Option("principal", "init: the name in allowed_signers (default: git's user.email)", value="NAME"),

@@ -1,5 +1,5 @@
-"""`workpacket runtime batch` and `workpacket runtime progress`: batches of tasks in three phases, and the progress of
-roles in features.
+"""`workpacket runtime batch` and `workpacket runtime progress`: batches of tasks in three phases, and the progress that
+roles make on features.
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ def desk_of(
 
 
 def lanes_for(root: str, features: tuple[str, ...]) -> Mapping[str, str]:
-    """Return the lanes of packets. The logs are read only if a feature could be a packet id, which saves time."""
+    """Return the lanes of packets. The logs are read only if a feature name could be a packet id, which saves time."""
     return look_at_logs(root).lanes if any(feature.casefold().startswith("wp") for feature in features) else {}
 
 
 def role_caller(arguments: Arguments, agent: str) -> Caller:
-    """Return the writer: agent#instance if an instance is given, otherwise the calling processes, whose end can be
+    """Return the writer: agent#instance if an instance is given, otherwise the calling processes, whose exit can be
     observed.
     """
     instance = arguments.value("instance") or os.environ.get("WORKPACKET_INSTANCE", "")
@@ -186,7 +186,9 @@ rewrites its fields from the log.""",
         Option("team", "the team of the role; list: show only this team", value="TEAM"),
         Option("phase", "the current phase of the work (default: unchanged)", value="PHASE"),
         Option("artifact", "a file that the role created, if the text does not name it", value="PATH", many=True),
-        Option("instance", "the writer, if several have this role (default: the calling process)", value="NAME"),
+        Option(
+            "instance", "the writer, if several writers have this role (default: the calling process)", value="NAME"
+        ),
         Option("owner", "the process that does the work (default: the caller)", value="PID"),
     ),
     examples=(
@@ -270,7 +272,7 @@ def _end(arguments: Arguments, desk: BatchDesk, accept: Sequence[str]) -> None:
 
 
 def batch_caller(arguments: Arguments) -> Caller:
-    """Return the actor for whom the work is started."""
+    """Return the actor on whose behalf the work is started."""
     return caller_with(owner_of(arguments))
 
 
@@ -281,7 +283,7 @@ def _issue(arguments: Arguments, text: str) -> Json:
     if not colon or not rest.strip():
         raise usage(arguments.command, "invalid_value", f"invalid --defer {text!r}: expected SEVERITY:TEXT")
     if severity not in DEFERRABLE:
-        message = f"an issue of severity {severity!r} cannot be deferred; {', '.join(DEFERRABLE)} can"
+        message = f"an issue of {severity!r} severity cannot be deferred; {', '.join(DEFERRABLE)} can"
         raise WorkpacketError("batch_issue_not_deferrable", message)
     description, at, location = rest.rpartition(" @ ")
     issue: dict[str, Json] = {"severity": severity, "description": (description if at else location).strip()}
@@ -291,7 +293,7 @@ def _issue(arguments: Arguments, text: str) -> Json:
 def _numbers(arguments: Arguments, count: int) -> list[int]:
     words = arguments.values("resolved")
     if stray := [word for word in words if not (word.isdecimal() and 1 <= int(word) <= count)]:
-        raise usage(arguments.command, "invalid_value", f"--resolved: there is no deferred issue {stray[0]}")
+        raise usage(arguments.command, "invalid_value", f"--resolved: deferred issue {stray[0]} does not exist")
     return [int(word) for word in words]
 
 
@@ -302,14 +304,12 @@ def _progress(facts: BatchFacts) -> str:
     done, total = len(groups.get("completed", ())), sum(map(len, groups.values()))
     lines = [f"{facts.name}: {done} of {total} tasks done, last batch {view.last_batch or 'none'}"]
     if state.completing is not None:
-        lines.append(
-            f"the completion of batch {state.completing.label} was interrupted; run `batch complete` to finish it"
-        )
+        lines.append(f"completion of batch {state.completing.label} was interrupted; run `batch complete` to finish it")
     elif state.batch is not None:
         batch = state.batch
         lines.append(f"batch {batch.label} is in progress: {', '.join(batch.tasks)}")
         phase = batch.cursor
-        lines.append(f"phase: {phase or 'all three are done'}")
+        lines.append(f"phase: {phase or 'all three are complete'}")
         lines += [f"  {unit}: {batch.stage(phase, unit).state}" for unit in batch.open_units if phase]
     elif view.next is not None:
         lines.append(f"next batch {view.next.label}: {', '.join(view.next.tasks)}")
@@ -317,7 +317,7 @@ def _progress(facts: BatchFacts) -> str:
     lines += [f"conflict: {text}" for text in facts.contradictions]
     lines += [f"{'stale' if one.blocks else 'note'}: {one.aspect}: {one.message}" for one in facts.stale]
     if facts.late:
-        lines.append("checkpoint.yaml is behind the log; the next command updates it")
+        lines.append("checkpoint.yaml is out of date; the next command updates it from the log")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -379,7 +379,7 @@ the reviewers; after a crash, the incomplete stages. `complete --phase` records 
 updates tasks.yaml, writes checkpoint.yaml and commits both with the staged changes and the files that the tasks name.
 `adopt` accepts a checkpoint.yaml that contradicts the log, `restore` rewrites it from the log.""",
     options=(
-        Option("phase", "complete: the phase whose stages ended", choices=("testers", "implementers", "reviewers")),
+        Option("phase", "complete: the phase whose stages finished", choices=("testers", "implementers", "reviewers")),
         Option("task", "complete --phase: only this task; with a rejection, the rejected task", value="ID", many=True),
         Option("reviewer", "complete --phase reviewers: this reviewer only", value="NAME", many=True),
         Option("outcome", "complete --phase: the outcome", choices=("ok", "failed", "rejected", "timed_out")),
@@ -389,12 +389,13 @@ updates tasks.yaml, writes checkpoint.yaml and commits both with the staged chan
         Option("message", "complete: the first line of the commit message", value="TEXT"),
         Option("label", "begin: the label of the batch, such as 5a", value="LABEL"),
         Option(
-            "accept", "continue despite a changed branch, commit, tasks, base or config, or a living `holder`",
+            "accept", "continue despite a changed branch, commit, tasks, base or config, or a `holder` that is still "
+            "running",
             value="ASPECT", many=True,
         ),
         Option("allow-deps", "begin: dependencies that may change; `*` matches any characters", value="NAME",
                many=True),
-        Option("owner", "begin: the process that does the work (default: the caller and its parents)",
+        Option("owner", "begin: the process that does the work (default: the caller and its ancestors)",
                value="PID"),
     ),
     examples=(

@@ -1,4 +1,4 @@
-"""`workpacket report pr`: the effects of a pull request on the packets, for its page."""
+"""`workpacket report pr`: how a pull request affects the packets, for the page of the pull request."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _run(arguments: Arguments) -> int:
         return _requirements(arguments)
     base = arguments.value("base")
     if not base:
-        raise usage(arguments.command, "missing_argument", "--base REV is required: the commit to merge into")
+        raise usage(arguments.command, "missing_argument", "--base REV is required: the revision to compare with")
     workspace = open_workspace()
     checking = parse(CHECK, ["--base", base, *(["--uncommitted"] if arguments.flag("uncommitted") else [])])
     outcome = outcome_of(checking, workspace, NO_CACHE)
@@ -86,7 +86,7 @@ def _requirements(arguments: Arguments) -> int:
 
 
 def _changes(arguments: Arguments, repository: Repository, base: str) -> Iterator[PacketChange]:
-    """Yield the packets whose logs have events that the base does not have."""
+    """Yield the packets whose logs contain events that the base does not."""
     facts = gather(repository, None, reader_identity(arguments, repository))
     changed = {}
     for name, packet in sorted(facts.packets.items()):
@@ -168,11 +168,11 @@ the change moves, its lane, the changes of its contract, its criteria with their
 and what it waits for. Text from the change itself is shown as code. The first line is a mark by which a later run finds
 the comment to replace it.""",
     options=(
-        Option("base", "pr: the commit to merge into", value="REV"),
-        Option("uncommitted", "pr: judge .GOV as it is in the work tree, unlike CI"),
+        Option("base", "pr: the revision to compare with (the base of the pull request)", value="REV"),
+        Option("uncommitted", "pr: judge .GOV as it is in the work tree, which CI does not do"),
         Option("out", "write to this file, which must not exist yet", value="FILE"),
-        Option("within", "waiting: leases that end within this time (default: 24)", value="HOURS"),
-        Option("notify", "waiting: tell the webhook and the command"),
+        Option("within", "waiting: leases that expire within this many hours (default: 24)", value="HOURS"),
+        Option("notify", "waiting: notify the webhook and the command"),
     ),
     examples=(
         "workpacket report pr --base origin/main",

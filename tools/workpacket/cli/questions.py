@@ -37,20 +37,21 @@ def question_named(arguments: Arguments, run: str, questions: tuple[OpenQuestion
     found = tuple(one for one in questions if one.id == arguments.words[1])
     if not found:
         known = ", ".join(one.id for one in questions) or "none"
-        what = f"{arguments.words[1]!r} is not an open question of {run}; the open ones are: {known}"
+        what = f"{arguments.words[1]!r} is not an open question of {run}; the open questions are: {known}"
         raise usage(arguments.command, "invalid_value", what)
     return found
 
 
 def _signing(arguments: Arguments, runtime: Runtime, questions: Sequence[OpenQuestion]) -> Sign | None:
-    """Return what signs the answer, if the policy of the base requires that; show the questions to the signer."""
+    """Return what signs the answer, if the base's policy requires that; show the questions to the signer."""
     verifier = runtime.settings.verifier
     if not isinstance(verifier, CommandVerifier) or not verifier.answers.required:
         return None
     if not _at_terminal(arguments):
         raise WorkpacketError(
             "approval_needs_terminal",
-            "the policy requires a signed answer: a person must read the question, but this is not a terminal",
+            "the policy requires a signed answer: a person must read the question, but standard input is not a "
+            "terminal",
             hint="run it in a terminal",
         )
     sys.stderr.write(render_questions(map(row_of, questions), style_of(arguments)))
@@ -58,13 +59,15 @@ def _signing(arguments: Arguments, runtime: Runtime, questions: Sequence[OpenQue
 
 
 def answered(arguments: Arguments, runtime: Runtime, run: str, questions: tuple[OpenQuestion, ...]) -> bool:
-    """Store the answer from the command line or the terminal, and return whether there is one."""
+    """Store the answer given on the command line or at the terminal, and return whether there is one."""
     value = _value_given(arguments)
     given = [name for name in (*YES_OR_NO, *OUTCOMES) if arguments.flag(name)]
     named = [(name, step) for name in OUTCOMES for step in arguments.all_of(name) if step]
     if named and not {*YES_OR_NO} & {*given}:
         if len(arguments.words) > 1 or len(named) < sum(len(arguments.all_of(name)) for name in OUTCOMES):
-            raise usage(arguments.command, "conflicting_options", "name the question, or give a step after each option")
+            raise usage(
+                arguments.command, "conflicting_options", "specify the question, or give a step after each option"
+            )
         _settle_steps(arguments, runtime, run, named, value)
         return True
     if len(given) > 1:
@@ -96,7 +99,7 @@ def _the_one(arguments: Arguments, run: str, answer: str, questions: tuple[OpenQ
         return fitting[0]
     if fitting:
         known = ", ".join(one.id for one in fitting)
-        raise usage(arguments.command, "missing_argument", f"say which question --{answer} answers: {known}")
+        raise usage(arguments.command, "missing_argument", f"specify which question --{answer} answers: {known}")
     what = f"no open question of {run} can be answered with --{answer}"
     if questions:
         others = (f"{one.id} by --{', --'.join(one.answers)}" for one in questions)
@@ -150,7 +153,7 @@ def _settle_steps(
     for option, step in named:
         if step not in open_effects:
             known = ", ".join(open_effects) or "none"
-            what = f"{step!r} is not an effect with an unknown outcome or result in {run}; those are: {known}"
+            what = f"{run} has no effect {step!r} with an unknown outcome or result; the effects that do are: {known}"
             raise usage(arguments.command, "invalid_value", what)
         about = [one for one in runtime.waiting(run)[1] if one.digest == open_effects[step]]
         sign = _signing(arguments, runtime, about)
@@ -178,7 +181,7 @@ def row_of(question: OpenQuestion) -> QuestionRow:
 def command_of(run: str, question: OpenQuestion) -> str:
     start = f"workpacket resume {shlex.quote(run)} {shlex.quote(question.id)}"
     if question.denied_by:
-        return f"{start} --yes --confirm {question.digest}, to take back the no"
+        return f"{start} --yes --confirm {question.digest}, to withdraw the no"
     if "yes" in question.answers:
         return f"{start} --yes --confirm {question.digest}, or --no"
     if "retry" not in question.answers:
@@ -191,7 +194,7 @@ def command_of(run: str, question: OpenQuestion) -> str:
 
 def open_questions(runtime: Runtime, prefix: str = "") -> list[tuple[str, OpenQuestion]]:
     """Return the questions of all unfinished runs, each with its run. A run that cannot be read is left out: `resume`
-    names it.
+    lists it.
     """
     found: list[tuple[str, OpenQuestion]] = []
     for line in runtime.runs(prefix):
@@ -208,7 +211,7 @@ def open_questions(runtime: Runtime, prefix: str = "") -> list[tuple[str, OpenQu
 @refusing
 def run(arguments: Arguments) -> int:
     if len(arguments.words) > 1:
-        raise usage(arguments.command, "unexpected_argument", "expected at most one run id or a prefix of one")
+        raise usage(arguments.command, "unexpected_argument", "expected at most one run id or prefix of a run id")
     with open_runtime() as runtime:
         found = open_questions(runtime, arguments.words[0] if arguments.words else "")
     rows = [row_of(question)._replace(id=f"{question.id} of {run}") for run, question in found]
@@ -268,7 +271,7 @@ def _continue(arguments: Arguments) -> int:
         held = imported(runtime.store, f"session/{key}")
         if not held:
             hint = "workpacket log import session PATH"
-            raise WorkpacketError("checkpoint_missing", f"no imported artifact has the session {key!r}", hint=hint)
+            raise WorkpacketError("checkpoint_missing", f"no imported artifact has session {key!r}", hint=hint)
         return _said(arguments, assess(runtime, carry_over(runtime, artifact_of(held[-1].checkpoint.values))))
 
 

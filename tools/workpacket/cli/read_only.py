@@ -112,8 +112,8 @@ def all_facts(repository: Repository) -> Facts:
 
 
 def listed_facts(repository: Repository, cache: Cache, *, documents: bool = False) -> Facts:
-    """Return the facts about all packets for lists, which read only what has changed since they were cached. With
-    `documents`, the dependencies and risks that older logs do not name are read from many documents at once.
+    """Return the facts about all packets for lists, reading only what has changed since the facts were cached. With
+    `documents`, the dependencies and risks that older logs lack are read from many documents at once.
     """
 
     from workpacket.shell.kept_logs import listed  # `show` reads one packet
@@ -130,9 +130,9 @@ def listed_facts(repository: Repository, cache: Cache, *, documents: bool = Fals
 def output(
     repository: Repository, text: str, *, lasts: bool = True, until: str = "", also: Sequence[str] = ()
 ) -> Output:
-    """Return the output. `lasts` says whether it stays correct as time passes, and `until` the moment when that ends,
-    '' if it does not; `also` are other files that it depends on, and folders, which end with '/'. Unfinished writes are
-    reported every time until they are recovered.
+    """Return the output. `lasts` says whether the output remains correct as time passes, and `until` is the moment when
+    it ceases to be, or ''; `also` are other files and folders that it depends on; folders end with '/'. Unfinished
+    writes are reported every time until they are recovered.
     """
     places = [
         repository.common_dir / "packed-refs",
@@ -149,7 +149,7 @@ def output(
 
 
 def fetch_first(arguments: Arguments) -> None:
-    """Fetch from the main remote; if that is not possible, say so, and go on with what was fetched last."""
+    """Fetch from the main remote; if that is not possible, say so, and continue with what was fetched last."""
     if not arguments.flag("fetch"):
         return
     from workpacket.shell.claim_refs import ClaimRefs  # most commands do not look at the remote
@@ -157,10 +157,10 @@ def fetch_first(arguments: Arguments) -> None:
     repository = here()
     remote = main_remote(repository)
     if not remote:
-        sys.stderr.write("note: there is no remote to fetch\n")
+        sys.stderr.write("note: there is no remote to fetch from\n")
         return
     refused = ClaimRefs(repository, remote, read_base_policy(repository).lifecycle.claim_ref).fetch()
     if refused:
         why = " ".join(refused.split())
-        old = "branches and claims are those of the last fetch"
+        old = "branches and claims are shown as of the last fetch"
         sys.stderr.write(f"note: {escape(f'{remote} was not fetched ({why})')}; {old}\n")

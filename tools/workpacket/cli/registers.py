@@ -66,7 +66,7 @@ class Unmerged(Value):
 
     @property
     def then(self) -> str:
-        """Return the next command to type."""
+        """Return the command to type next."""
         if self.contradicting:
             return f"resolve the remaining conflicts in {', '.join(self.contradicting)} by hand"
         added = f"git add {' '.join(self.settled)} && " if self.settled else ""
@@ -121,7 +121,7 @@ def merge(repository: Repository, path: str, versions: tuple[bytes, bytes, bytes
 
 
 class JoinedBranches:
-    """Logs, packets and lanes after the merge, read from the commits. `moved`: those whose logs differ."""
+    """Logs, packets and lanes after the merge, read from the commits. `moved` are the packets whose logs differ."""
 
     def __init__(self, repository: Repository, sides: Sides) -> None:
         self._repository = repository
@@ -158,7 +158,7 @@ class JoinedBranches:
         )
 
     def _lanes(self) -> LaneTable:
-        """Return the lanes of the merged policy; if both sides changed it, those of their version."""
+        """Return the lanes of the merged policy; if both sides changed it, the lanes in the other side's version."""
         policy = self._files.get(POLICY_PATH)
         return lifecycle_of(read_objects(self._repository, [policy])[policy]).lanes if policy is not None else BUILT_IN
 
@@ -191,7 +191,7 @@ def sync_board(arguments: Arguments) -> int:
 
 
 def to_go_on(repository: Repository, carried: Carried) -> Carried:
-    """During a merge, say that the next step is to finish the merge."""
+    """During a merge, tell the user that the next step is to finish the merge."""
     waiting = unmerged(repository)
     if waiting is None or not isinstance(carried.answer, Planned):
         return carried
@@ -231,9 +231,9 @@ def move_entry(arguments: Arguments) -> int:
     lanes = table.named(arguments.words[2].replace("_", " "))
     if len(lanes) != 1:
         problem = "ambiguous" if lanes else "unknown"
-        what = f"{problem} lane {arguments.words[2]!r}; the lanes are {', '.join(table.tokens)}"
+        what = f"{problem} lane {arguments.words[2]!r}; the known lanes are {', '.join(table.tokens)}"
         raise usage(arguments.command, "invalid_value", what)
-    carried = _moved(arguments, name, lanes[0].token, arguments.value("reason") or "moved on the board")
+    carried = _moved(arguments, name, lanes[0].token, arguments.value("reason") or "moved by editing the board")
     return conclude(arguments, carried, name)
 
 
@@ -293,7 +293,7 @@ _MARKER = 7
 def _run_merge_driver(arguments: Arguments) -> int:
     words = arguments.words
     if len(words) not in {4, 5} or not (words[4:] or ["7"])[0].isdecimal():
-        raise usage(arguments.command, "missing_argument", "expected the words that git passes: %O %A %B %P %L")
+        raise usage(arguments.command, "missing_argument", "expected the arguments that git passes: %O %A %B %P %L")
     base, ours, theirs, path = words[:4]
     versions = (Path(base).read_bytes(), Path(ours).read_bytes(), Path(theirs).read_bytes())
     merged = merge(here(), path, versions, int(words[4]) if words[4:] else _MARKER)

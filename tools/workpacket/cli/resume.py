@@ -70,8 +70,8 @@ STEP_LOGS = ".events.jsonl"
 
 
 def scan(runtime: Runtime, team: str, caller: Callable[[str], Caller]) -> list[Resumable]:
-    """Return the unfinished items: resumable ones first, then stopped ones. With a team, only its roles. `caller` maps
-    a role ('' for a batch) to the caller; the caller's own work does not count as busy.
+    """Return the unfinished items: resumable ones first, then stopped ones. If a team is given, return only its roles.
+    `caller` maps a role ('' for a batch) to the caller; the caller's own work does not count as busy.
     """
     try:
         repository = find_repository(Path.cwd())
@@ -116,7 +116,7 @@ def _runs(runtime: Runtime, repository: Repository | None) -> Iterator[Resumable
 
 
 def _scopes(root: str) -> Iterator[str]:
-    """Yield the folders of batch scopes, active and with tasks."""
+    """Yield the folders of batch scopes that are active and have tasks."""
     for above in FOLDERS:
         if link_on_the_way(root, above):
             continue
@@ -185,9 +185,9 @@ def _steps(repository: Repository) -> Iterator[Resumable]:
 
 
 def _answer_of_step(arguments: Arguments, work: Resumable) -> list[str]:
-    """Change the answer to a question that a person denied before.
+    """Change the answer to a question that a person has denied. The change
 
-    It takes effect when the pipeline of the step is started.
+    takes effect when the pipeline of the step is started.
     """
     repository = here()
     path, _, _ = work.why.partition(":")
@@ -204,7 +204,7 @@ def _answer_of_step(arguments: Arguments, work: Resumable) -> list[str]:
 
 
 def _commits(repository: Repository, runtime: Runtime) -> Iterator[Resumable]:
-    """Yield the newest run that another program left a sidecar for. A sidecar does not say whether its run is done."""
+    """Yield the newest run for which another program left a sidecar. A sidecar does not say whether its run is done."""
     newest: tuple[str, str] = ("", "")
     for path, _ in sidecar_files(repository):
         try:
@@ -220,7 +220,7 @@ def _commits(repository: Repository, runtime: Runtime) -> Iterator[Resumable]:
 
 
 def carry_on(arguments: Arguments) -> int:
-    """List all items or the given one; resume it if `--yes` is given or the person agrees."""
+    """List all items or the given one; resume the given item if `--yes` is given or the person agrees."""
     with open_runtime() as runtime:
         found = scan(
             runtime,
@@ -262,7 +262,7 @@ def _work_named(found: Sequence[Resumable], word: str) -> Resumable:
 
 
 def _chosen(arguments: Arguments, found: Sequence[Resumable]) -> list[Resumable]:
-    """Return the items to resume now. Stopped items are left out: their codes say what must be done first."""
+    """Return the items to resume now. Stopped items are left out: their codes tell what must be done first."""
     ready = [one for one in found if one.goes_on or (arguments.words and one.only_waits)]
     if arguments.words and not ready and arguments.flag("yes"):
         stop = found[0].stops[0]
@@ -279,7 +279,7 @@ def _chosen(arguments: Arguments, found: Sequence[Resumable]) -> list[Resumable]
 
 def _asked(arguments: Arguments, ready: list[Resumable]) -> list[Resumable]:
     sys.stderr.write(render_work([_work_row(one) for one in ready], (), style_of(arguments), numbered=True))
-    sys.stderr.write("Resume which? Enter a number, 'all', or nothing: ")
+    sys.stderr.write("Which one should be resumed? Enter a number, 'all', or nothing: ")
     sys.stderr.flush()
     word = sys.stdin.readline().strip().casefold()
     if word == "all":
@@ -303,7 +303,7 @@ def _work_row(one: Resumable) -> WorkRow:
 def _do(arguments: Arguments, one: Resumable) -> list[str]:
     """Resume an item and report it.
 
-    A program resumes its own work; the work of an agent is leased and recorded here.
+    A program resumes its own work; an agent's work is leased and recorded here.
     """
     if one.kind not in {"batch", "role"}:
         return []
@@ -342,7 +342,7 @@ def _require_no_question(arguments: Arguments) -> None:
     """Refuse answers that apply only to a run."""
     given = [name for name in ("confirm", "value", *OUTCOMES) if arguments.flag(name)]
     if given:
-        raise usage(arguments.command, "missing_argument", f"--{given[0]} applies to one run: name it first")
+        raise usage(arguments.command, "missing_argument", f"--{given[0]} applies to a single run: specify it first")
     if len(arguments.words) > 1:
         raise usage(
             arguments.command, "unexpected_argument", f"only a run has questions; {arguments.words[0]!r} is not a run"
@@ -381,7 +381,7 @@ def _require_work(runtime: Runtime, run: str) -> None:
 
     stop = packet_stop(witness.repository, packet)
     if stop is not None:
-        hint = f"{stop.hint}; or end the run: workpacket runtime cancel {run}"
+        hint = f"{stop.hint}; or cancel the run: workpacket runtime cancel {run}"
         raise RunBlocked(f"{run} cannot continue: {stop.message}", code=stop.code, hint=hint)
 
 
@@ -411,14 +411,14 @@ began: by its program, or by `workpacket runtime run start NAME`.""",
     options=(
         Option("team", "without an id: list only the roles of this team", value="TEAM"),
         Option("owner", "the process that does an agent's work (default: the caller)", value="PID"),
-        Option("instance", "the writer, if several have the role (default: that process)", value="NAME"),
-        Option("plan", "show the decision and every check, without writing anything"),
+        Option("instance", "the writer, if several writers have the role (default: that process)", value="NAME"),
+        Option("plan", "show the decision and every check without writing anything"),
         Option("yes", "answer the question with yes"),
         Option("no", "answer the question with no"),
         Option("confirm", "the digest printed with the question", value="DIGEST"),
         Option(
             "mark-done",
-            "this effect with an unknown outcome or result did happen",
+            "confirm that this effect, whose outcome or result is unknown, did happen",
             value="STEP",
             many=True,
             optional=True,

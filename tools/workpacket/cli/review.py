@@ -1,4 +1,4 @@
-"""The commands of a review: `submit` proves each criterion and submits the work, `verdict` judges it."""
+"""The commands of a review: `submit` proves each criterion and submits the work, and `verdict` judges the work."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _run_submit(arguments: Arguments, afterwards: Callable[[Repository, str], st
 
 
 def _say_whether(arguments: Arguments, repository: Repository, facts: Facts, name: str, evidence: Proofs) -> int:
-    """Report what prevents the packet from being submitted with this evidence, without writing anything."""
+    """Report what prevents the packet from being submitted with this evidence; nothing is written."""
     packet = facts.packets[name]
     work = work_done(repository, packet, facts.target_branch, arguments.value("revision"))
     unmet = submit_refusal(facts, packet, work, evidence)
@@ -85,12 +85,12 @@ def _say_whether(arguments: Arguments, repository: Repository, facts: Facts, nam
     command = f"workpacket submit {name}"
     if arguments.flag("json"):
         return show_json(arguments, {"id": name, "lane": packet.lane, "unmet": [], "next": command})
-    print(f"{name} may be submitted\nnext: {command}, with the same proofs")
+    print(f"{name} can be submitted\nnext: {command}, with the same proofs")
     return exits.OK
 
 
 def _run_done(arguments: Arguments) -> int:
-    """Submit the work. If no one must judge it and all of it is committed, return to the target branch."""
+    """Submit the work. If no one needs to judge it and all of it is committed, return to the target branch."""
 
     def leave(repository: Repository, name: str) -> str:
         if status(repository):
@@ -101,13 +101,13 @@ def _run_done(arguments: Arguments) -> int:
         if not ends_unjudged(facts.packets[name].state, facts.policy) or target in {"", branch, *elsewhere}:
             return ""
         switch_branch(repository, target)
-        return f"switched to {target}; {branch} is ready to be merged, or pushed for a pull request"
+        return f"switched to {target}; {branch} is ready to be merged, or to be pushed for a pull request"
 
     return _run_submit(arguments, leave)
 
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
-    """Return the proofs that were run now, and the uncommitted files that prevented the others."""
+    """Return the proofs that were just run, and the uncommitted files that prevented the others from running."""
     from workpacket.lifecycle.contract import provable
     from workpacket.runtime.records.redaction import Redactor
     from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
@@ -144,9 +144,10 @@ def _beside_contract(
             free.append((criterion, how))
         elif how != demand.command and f"all={how}" not in arguments.all_of("prove"):
             message = (
-                f"{criterion[:100]!r} is proved by {demand.command or 'nothing'}, as the contract says, not by {how}"
+                f"{criterion[:100]!r} must be proved by {demand.command or 'nothing'}, as the contract says, not "
+                f"by {how}"
             )
-            raise WorkpacketError("proof_other_command", message, hint="leave out --prove for this criterion")
+            raise WorkpacketError("proof_other_command", message, hint="omit --prove for this criterion")
     return free
 
 
@@ -194,9 +195,9 @@ def _with_contract_proofs(
     return Proofs(rows, evidence.came_to, faults)
 
 
-_LATER: Final = "was not run: other conditions must be met first"
+_LATER: Final = "was not run because other conditions must be met first"
 _PROVING: Final = (
-    Option("prove", "a command, or a place in the code, that proves line N", value="N=COMMAND", many=True),
+    Option("prove", "a command or a location in the code that proves line N", value="N=COMMAND", many=True),
     Option("not-applicable", "why line N does not apply; the contract must exempt it", value="N=REASON", many=True),
 )
 _SUBMIT = Command(
@@ -276,7 +277,7 @@ def _run_verdict(arguments: Arguments) -> int:
 
 
 def report_at(path: str) -> Json:
-    """Return the validator's report as it is now."""
+    """Return the current content of the validator's report."""
     if not path:
         return None
     repository = here()
@@ -299,7 +300,7 @@ _VERDICT = Command(
     ),
     options=(
         Option("report", "the validator's report, a file in the repository", value="FILE"),
-        Option("reference", "the place that describes the requested changes", value="PLACE"),
+        Option("reference", "where the requested changes are described", value="PLACE"),
         REASON,
         SIGN,
         COMMIT,

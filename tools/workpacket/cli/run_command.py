@@ -54,7 +54,7 @@ def run(arguments: Arguments) -> int:
     least = 2 if action == "step" else 1
     most = None if action == "step" else 1
     if len(arguments.words) < least or (most is not None and len(arguments.words) > most):
-        needed = {"start": "expected the name of the run", "step": "expected a handle and the name of the step"}
+        needed = {"start": "expected a run name", "step": "expected a handle and a step name"}
         raise usage(arguments.command, "missing_argument", f"`run {action}` takes {needed.get(action, 'a handle')}")
     signal.signal(signal.SIGTERM, _interrupt)
     holder = process_named(owner_of(arguments) or os.getppid())
@@ -237,8 +237,8 @@ explain CODE`.
 """,
     options=(
         Option("packet", "start: the work packet that the run belongs to", value="WP_ID"),
-        Option("once", "start: a key; a run with the same key is not started twice", value="KEY"),
-        Option("run", "start: continue, under its id, a run that another tool began", value="ID"),
+        Option("once", "start: a key; a second run with the same key is not started", value="KEY"),
+        Option("run", "start: continue a run that another tool began, under its id", value="ID"),
         Option("input", "start: an input that the results depend on", value="NAME=VALUE", many=True),
         Option("scope", "start: a path that the run may change", value="PATH", many=True),
         Option("code-version", "start: the version of the script; a changed version must be confirmed", value="TEXT"),
@@ -248,21 +248,25 @@ explain CODE`.
             "allow-deps", "start: dependencies that may change; `*` matches any characters", value="NAME", many=True
         ),
         Option("fresh", "start: start a new run even if there is an unfinished one"),
-        Option("owner", "the process that owns the run, $$ in a script (default: the caller)", value="PID"),
+        Option("owner", "the process that owns the run; $$ in a script (default: the caller)", value="PID"),
         Option("timeout", "step: stop the program after this many seconds", value="SECONDS"),
         Option("result", "step: record this result instead of running a program", value="JSON"),
         Option("cursor", "checkpoint: where to continue from here", value="JSON"),
         Option("name", "checkpoint: its name", value="TEXT"),
         Option("git", "checkpoint: require the same commit and a clean work tree on resume"),
         Option("commit", "checkpoint: commit what the run changed, as a milestone, and print the commit"),
-        Option("milestone", "checkpoint: the number of the milestone, from 0 (default: the next one)", value="NUMBER"),
-        Option("tier", "checkpoint --commit: the tier of verification that was passed, for the sidecar", value="TEXT"),
+        Option(
+            "milestone",
+            "checkpoint: the number of the milestone, counted from 0 (default: the next one)",
+            value="NUMBER",
+        ),
+        Option("tier", "checkpoint --commit: the tier of verification that passed, for the sidecar", value="TEXT"),
         Option(
             "verification", "checkpoint --commit: a command that passed, for the sidecar", value="COMMAND", many=True
         ),
-        Option("legacy", "milestone: treat commit messages that name no run as this run's"),
-        Option("token", "checkpoint: also print a token that starts one retry from here"),
-        Option("code", "stop: the reason for stopping early; without it, the run is finished", value="CODE"),
+        Option("legacy", "milestone: attribute commit messages without a run to this run"),
+        Option("token", "checkpoint: also print a token that can start one retry from here"),
+        Option("code", "stop: the reason for stopping early; if omitted, the run is finished", value="CODE"),
         Option("note", "stop: a comment to store with the reason", value="TEXT"),
     ),
     examples=(
@@ -340,7 +344,7 @@ def _revive(arguments: Arguments) -> int:
         from workpacket.runtime.queue import queue_of
 
         if not queue_of(runtime.store, arguments.value("queue", "default")).revive(number):
-            raise usage(arguments.command, "invalid_value", f"there is no dead job {number}")
+            raise usage(arguments.command, "invalid_value", f"dead job {number} does not exist")
     return answer(arguments, f"job {number} is waiting again\n", {"job": number}, then="workpacket runtime queue list")
 
 
@@ -352,16 +356,16 @@ QUEUE = Command(
     _queue,
     arguments="offer NAME | list | revive JOB",
     description="""
-The queue is on the server that WORKPACKET_STORE names. Finished jobs are removed; jobs that failed permanently are
-kept, with the reason, until they are revived.""",
+The queue is on the server given in WORKPACKET_STORE. Finished jobs are removed; jobs that failed permanently are kept,
+with the reason, until they are revived.""",
     options=(
         Option("queue", "the name of the queue", value="QUEUE"),
         Option("packet", "offer: the work packet that the run belongs to", value="WP_ID"),
-        Option("once", "offer: a key; a run that is offered again with it is not executed twice", value="KEY"),
+        Option("once", "offer: a key; offering a run again with the same key does not execute it again", value="KEY"),
         Option("input", "offer: an input that the results depend on", value="NAME=VALUE", many=True),
-        Option("priority", "offer: runs with a higher number come first (default: 0)", value="N"),
+        Option("priority", "offer: runs with a higher number start first (default: 0)", value="N"),
         Option("delay", "offer: wait at least this many seconds", value="SECONDS"),
-        Option("pool", "offer: the pool of the run; at most --pool-size runs of it are active at a time", value="NAME"),
+        Option("pool", "offer: the run's pool; at most --pool-size of its runs are active at a time", value="NAME"),
         Option("pool-size", "offer: the size of the pool (default: 1)", value="N"),
         Option("tries", "offer: the number of failures after which the job is dead (default: 5)", value="N"),
     ),
@@ -396,7 +400,7 @@ def work(arguments: Arguments) -> int:
 
 
 def _ender(worker: Worker) -> Any:
-    """Handle signals: the first ends the run at its next boundary, the second at once."""
+    """Handle signals: the first stops the run at its next step boundary, the second stops it at once."""
 
     def end(_: int, __: FrameType | None) -> None:
         if worker.stopping:
@@ -430,8 +434,8 @@ current folder. SIGTERM or Ctrl-C stops the worker at the next boundary of its r
 immediately; a second signal stops it in the middle of a step.""",
     options=(
         Option("queue", "the name of the queue", value="QUEUE"),
-        Option("lease", "how many seconds a silent worker keeps its run (default: 30)", value="SECONDS"),
-        Option("idle", "seconds to wait before checking an empty queue again (default: 1)", value="SECONDS"),
+        Option("lease", "how many seconds a worker that does not respond keeps its run (default: 30)", value="SECONDS"),
+        Option("idle", "how many seconds to wait before checking an empty queue again (default: 1)", value="SECONDS"),
         Option("until-empty", "exit when the queue is empty"),
     ),
     examples=("workpacket runtime worker jobs:TASKS", "workpacket runtime worker jobs:TASKS --until-empty"),

@@ -137,7 +137,7 @@ def _export(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _raw_lines() -> Iterable[str]:
-    """Yield the file as SQL, read by SQLite itself, in case the store's own reader refuses the file."""
+    """Yield the database file as SQL, read by SQLite itself, in case the store's own reader refuses the file."""
     import sqlite3
     from contextlib import closing
 
@@ -174,7 +174,7 @@ def _import(arguments: Arguments, runtime: Runtime) -> int:
     try:
         run = import_lines(runtime.store, lines)
     except VersionConflict as conflict:
-        hint = "import it into another store: names of pruned runs are not reused"
+        hint = "import it into a different store: the names of pruned runs are not reused"
         raise RuntimeFault(conflict.message, code="view_conflict", hint=hint) from None
     show = "tail" if run.startswith(THREADS) else "show"
     return answer(arguments, f"{escape(run)} taken over\n", {"run": run}, then=f"workpacket runtime runs {show} {run}")
@@ -211,7 +211,7 @@ def _list(arguments: Arguments, runtime: Runtime) -> int:
         raise usage(
             arguments.command,
             "unexpected_argument",
-            "`list` takes at most one argument, a run id or a prefix of one",
+            "`list` takes at most one argument: a run id or a prefix of one",
         )
     state, packet = arguments.value("state"), arguments.value("packet")
     lines = [
@@ -248,7 +248,7 @@ def _show(arguments: Arguments, runtime: Runtime) -> int:
         [*_facts(summary, state), *((f"published {name}", shown_short(published[name])) for name in published)]
     )
     if earlier:
-        text += f"\nthe events before these: workpacket runtime runs show {run} --before {earlier + 1}\n"
+        text += f"\nearlier events: workpacket runtime runs show {run} --before {earlier + 1}\n"
     text += "\n" + render_timeline(map(moment_of_event, events), style_of(arguments))
     data: dict[str, Json] = {
         "run": run, "name": summary.name, "packet": summary.packet, "state": summary.liveness,
@@ -260,7 +260,8 @@ def _show(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _events_shown(arguments: Arguments, runtime: Runtime, run: str, until: int | None) -> list[Event]:
-    """Return the last events, or those before the one that --before names; as JSON all, unless a number is given."""
+    """Return the last events, or those before the event given with --before; as JSON, return all of them unless a
+    number is given."""
     head = runtime.store.head(run)
     last = until or (head.version if head is not None else 0)
     if arguments.value("before"):
@@ -270,7 +271,7 @@ def _events_shown(arguments: Arguments, runtime: Runtime, run: str, until: int |
 
 
 def waits_of(state: RunState) -> str:
-    """Return what the run waits for, in words; '' if it waits for nothing."""
+    """Return what the run is waiting for, in words; '' if nothing."""
     told = []
     for wait in state.open_waits:
         words = [f"for the signal {wait.signal}"] if wait.signal else []
@@ -400,18 +401,20 @@ def _as_json(one: Disagreement) -> Json:
 
 
 def _unlink(arguments: Arguments, runtime: Runtime) -> int:
-    """Record a person's declaration that a run will never end by itself, because its store is gone. The log records who
+    """Record a person's declaration that a run will never finish, because its store is gone. The log records who
     declared it and why.
     """
     if len(arguments.words) != 1 or "/" not in arguments.words[0]:
         raise usage(
-            arguments.command, "missing_argument", "expected one run of a packet, such as WP-1-Parser-v1/nightly@1"
+            arguments.command,
+            "missing_argument",
+            "expected one run that belongs to a packet, such as WP-1-Parser-v1/nightly@1",
         )
     run, reason = arguments.words[0], required(arguments, "reason")
     packet, repository = run.rpartition("/")[0], find_repository(Path.cwd())
     actor = actor_of(arguments, repository)
     if actor.kind != "human":
-        message = f"{actor.id} is of kind {actor.kind}; only a person may declare a run lost"
+        message = f"{actor.id} is listed as {actor.kind}; only a person may declare a run lost"
         raise WorkpacketError(
             "person_needed", message, hint=f"ask a person to run: workpacket runtime runs unlink {run}"
         )
@@ -426,7 +429,7 @@ def _unlink(arguments: Arguments, runtime: Runtime) -> int:
     identity = runtime.store.identity
     lost = [one for one in found if one.store != identity]
     if not lost:
-        raise WorkpacketError("run_not_lost", f"this store contains {run}, so it can be resumed or cancelled",
+        raise WorkpacketError("run_not_lost", f"this store contains {run}, so the run can be resumed or cancelled",
                               hint=f"workpacket runtime cancel {run}")  # fmt: skip
 
     def is_it(other: LinkedRun) -> bool:
@@ -460,7 +463,7 @@ def cancel(arguments: Arguments) -> int:
         run = one_run(runtime, arguments)
         runtime.cancel(run, arguments.value("reason", "cancelled on the command line"))
         state = runtime.state(run).status
-        text = f"{run} is cancelled\n" if state == "cancelled" else f"{run} will stop at its next boundary\n"
+        text = f"{run} is cancelled\n" if state == "cancelled" else f"{run} will stop at its next step boundary\n"
         data: dict[str, Json] = {"run": run, "state": state}
         return with_links(runtime, answer(arguments, text, data, then=f"workpacket runtime runs show {run}"))
 
@@ -468,7 +471,7 @@ def cancel(arguments: Arguments) -> int:
 @refusing
 def signal(arguments: Arguments) -> int:
     with open_runtime() as runtime:
-        start, name = words_of(arguments, 2, "the id of a run and the name of a signal")
+        start, name = words_of(arguments, 2, "a run id and the name of a signal")
         run = run_named(runtime, start)
         value = json_value(arguments)
         runtime.signal(run, name, None if isinstance(value, NoValue) else value, key=arguments.value("once"))
@@ -492,16 +495,16 @@ knows; for a run whose store is gone, a person declares with `unlink` that it is
                choices=("live", "interrupted", "stopped", "cancelled", "completed")),
         Option("packet", "list: only runs of this work packet", value="WP_ID"),
         Option("at", "show: the run as of this checkpoint", value="CHECKPOINT"),
-        Option("lines", f"show: how many events (default: {SHOWN}, as JSON all); tail: how many first (default: 10)",
+        Option("lines", f"show: how many events (default {SHOWN}; with --json, all); tail: how many first (default 10)",
                value="N"),
-        Option("before", "show: the events before this one", value="EVENT"),
-        Option("follow", "tail: wait for more, until the run ends"),
-        Option("format", "export: as CloudEvents 1.0, without payloads, instead of the stored form",
+        Option("before", "show: only events before this one", value="EVENT"),
+        Option("follow", "tail: wait for more events until the run ends"),
+        Option("format", "export: as CloudEvents 1.0 without payloads, instead of in the stored form",
                choices=("cloudevents",)),
         Option("out", "export: write to this file", value="FILE"),
-        Option("raw", "export: the whole store as SQL, without interpreting it, even one from a newer version"),
+        Option("raw", "export: the whole store as SQL, without interpreting it, even if it comes from a newer version"),
         Option("older-than", "prune: days without an event (default: 30)", value="DAYS"),
-        Option("yes", "prune: remove the runs, instead of listing them"),
+        Option("yes", "prune: remove the runs instead of listing them"),
         Option("reason", "unlink: why the run will never be finished", value="TEXT"),
         *ACTING,
     ),
@@ -525,7 +528,7 @@ CANCEL = Command(
     arguments="ID",
     description="""
 An active run stops before its next step, chunk or effect, never between an effect and its record. A run without a
-worker is cancelled immediately. Both can be resumed later if a person confirms.""",
+worker is cancelled immediately. Either can be resumed later if a person confirms it.""",
     options=(Option("reason", "the reason, for readers of the log", value="TEXT"),),
     examples=("workpacket runtime cancel nightly@00000003 --reason 'wrong month'",),
 )
@@ -536,11 +539,11 @@ SIGNAL = Command(
     signal,
     arguments="ID SIGNAL",
     description="""
-The next `run.wait_for(SIGNAL)` of the run returns the value. Signals of one name are received in the order in which
-they were sent, each by one wait; a signal that comes before its wait is kept.""",
+The run's next `run.wait_for(SIGNAL)` returns the value. Signals with the same name are received in the order in which
+they were sent, one per wait; a signal that arrives before its wait is kept.""",
     options=(
         Option("value", "what the program receives, as JSON (default: null)", value="JSON"),
-        Option("once", "send it only once, however often the command is repeated with this key", value="KEY"),
+        Option("once", "send it only once, even if the command is repeated with this key", value="KEY"),
     ),
     examples=(
         "workpacket runtime signal order@00000003 paid --value '{\"amount\": 100}'",

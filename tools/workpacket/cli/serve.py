@@ -41,8 +41,8 @@ def _tell(arguments: Arguments, address: str, names: list[str], *, write: bool) 
     else:
         listed = escape(", ".join(names)) if len(names) < 4 else counted(len(names), "repository")
         print(f"serving {listed}" + ("" if write else ", read-only"))
-        print(f"Open this page (the address works once): {address}")
-        print("next: end the server with Ctrl-C")
+        print(f"Open this page (the address works only once): {address}")
+        print("next: press Ctrl-C to stop the server")
     sys.stdout.flush()
 
 
@@ -56,7 +56,7 @@ machine. Without --write, the pages only read. With it, actions are forms: each 
 by the event key of who started the server, and refused as in a terminal; approvals are given by touch only. FOLDER is a
 repository or work tree (default: the current one). Needs the extra workpacket[serve].""",
     options=(
-        Option("write", "allow actions, in your name"),
+        Option("write", "allow actions in your name"),
         Option("port", "the port (default: a free one)", value="N"),
         Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
     ),

@@ -70,7 +70,7 @@ def status_of(repository: Repository, facts: Facts, packet: PacketFacts) -> Pack
 
 
 def claims_of_others(repository: Repository, packets: Mapping[str, PacketFacts], now: str) -> list[RemoteClaim]:
-    """Return the claims of other clones, as last fetched. Few repositories have any."""
+    """Return the claims of other clones, as last fetched. Few repositories have such claims."""
     if not has_references(repository, SEEN_CLAIMS):
         return []
     from workpacket.shell.claim_refs import claims_elsewhere
@@ -85,7 +85,7 @@ def _held_elsewhere(repository: Repository, facts: Facts, claim: RemoteClaim) ->
 
 
 def log_at(arguments: Arguments, repository: Repository, log: Log, at: str) -> Log:
-    """Return the log as of a date, an event (with all before it), or a revision of the repository."""
+    """Return the log as of a date, an event (including everything before it), or a revision of the repository."""
     if _DATE.match(at):
         return log.until(at if "T" in at else f"{at}T23:59:59Z")
     if _EVENT.match(at):
@@ -119,7 +119,7 @@ def _run_history(arguments: Arguments) -> int:
     if events and not proven:
         print(f"who acted: {CLAIMED}")
     for event in packet.log.renamed.values():
-        print(escape(f"{_line(event)}; belongs to another packet, which was renamed"))
+        print(escape(f"{_line(event)}; belongs to a different packet that was renamed"))
     print(
         f"{packet.id} is {lane_words(packet.lane) or 'without a log'}"
         + (", on two branches" if len(packet.log.heads) > 1 else "")
@@ -188,7 +188,7 @@ def _run_why(arguments: Arguments) -> int:
 
 
 def _moved_by(facts: Facts, packet: PacketFacts) -> list[Json]:
-    """Return the actor who moved the packet to its lane; in a fork there are several."""
+    """Return the actor who moved the packet to its lane; if the log has forked, there are several."""
     moves = packet.state.latest_moves
     proven = proven_events(facts.policy.actors, moves)
     return [move.actor.id if move.id in proven else f"{move.actor.id} ({CLAIMED})" for move in moves]
@@ -207,7 +207,7 @@ DECLARED: Final = {command.name: command for command in (_HISTORY, _WHY)}
 
 
 def runs_of(states: Mapping[str, PacketState], *, ask_store: bool = True) -> dict[str, tuple[PacketRun, ...]]:
-    """Return the runs of each packet that has any. If the store cannot be read, only the log is used."""
+    """Return the runs of each packet that has runs. If the store cannot be read, only the log is used."""
     some = {name: state for name, state in states.items() if state.runs}
     found = None
     if ask_store and any(state.open_runs for state in some.values()):
@@ -256,9 +256,9 @@ def _store() -> Store | None:
 
 
 def cache_dependencies(shown: Mapping[str, tuple[PacketRun, ...]]) -> tuple[bool, list[str]]:
-    """Return whether the output stays correct until a file changes, and the files that it depends on besides the log.
-    It does not if a run is live, because the process may end at any time. Runs that are not live change only in the
-    store.
+    """Return whether the output remains correct until a file changes, and the files that it depends on besides the log.
+    It does not remain correct if a run is live, because the process may end at any time. Runs that are not live change
+    only in the store.
     """
     states = {run.state for runs in shown.values() for run in runs}
     if states <= {"blocked"}:
@@ -309,9 +309,9 @@ def compute(arguments: Arguments, _cache: Cache) -> Output:
 
 
 def _lasts(facts: Facts, packet: PacketFacts) -> bool:
-    """Whether the answer stays correct until a governed file or a git reference changes, or a known moment comes.
+    """Whether the answer remains correct until a governed file or a git reference changes, or a known time is reached.
 
-    Work in progress is also compared with the work tree (`compares_work_tree`). Approvals end with time.
+    Work in progress is also compared with the work tree (`compares_work_tree`). Approvals expire as time passes.
     """
     asked = approval_asked(facts.policy, light=packet.light, standing=packet.standing)
     verdicts = [each for gate, each in facts.approvals.items() if asked or gate != ACTIVATION_GATE]
@@ -320,7 +320,7 @@ def _lasts(facts: Facts, packet: PacketFacts) -> bool:
 
 
 def _until(state: PacketState, now: str) -> str:
-    """Return when the lease or the first waiver ends; '' if nothing ends any more."""
+    """Return when the lease or the first waiver expires; '' if nothing more will expire."""
     ends = [event.text("expires_at") or "" for event in state.waivers]
     ends += [state.lease.expires_at] if state.lease is not None else []
     return min((end for end in ends if end > now), default="")
@@ -398,7 +398,7 @@ _RESULTS = {"met": "proved", "not_met": "failed", "not_applicable": "not applica
 
 
 def _proofs(packet: PacketFacts) -> dict[str, CriterionView]:
-    """Return, by the text of the criterion, the last proof since the packet was last claimed: earlier proofs are about
+    """Return, keyed by the criterion's text, the last proof since the packet was last claimed: earlier proofs are about
     other work.
     """
     claimed = max((event.clock for event in packet.state.history if event.type == "claimed"), default=0)
@@ -430,7 +430,7 @@ def _rows(facts: Facts, packet: PacketFacts) -> Iterator[tuple[str, str]]:
         yield "approval", unasked
     named = [f"{event.type} names {digest[:12]}" for event in packet.log.events for digest in event.attest]
     if named:
-        yield "signed", f"{', '.join(named)} (workpacket approvals list {packet.id} verifies)"
+        yield "signed", f"{', '.join(named)} (to verify: workpacket approvals list {packet.id})"
     yield from (("changed", f"{one.message} (contract_changed)") for one in contract_unmet(packet))
     files = _files(packet)
     if files:

@@ -1,4 +1,4 @@
-"""`--browser` of `approve`, `revoke` and `key init`: the same question on a page, answered by touching a key."""
+"""`--browser` in `approve`, `revoke` and `key init`: the same question on a page, answered by touching a key."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from workpacket.shell.one_shot_page import PATIENCE, OneShotPage, Shown, Told, o
 # The window wraps the rows, and marks where.
 _UNBROKEN = Style(width=100_000)
 _YES = {"approve": "Approve with a touch", "reject": "Reject with a touch", "revoke": "Revoke with a touch"}
-_CLOSE = "You may close this page."
+_CLOSE = "You can close this page."
 _MILLISECONDS = int(PATIENCE * 1000)
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 _DONE = {"approve": "Approved", "reject": "Rejected", "revoke": "Revoked"}
@@ -57,10 +57,10 @@ def chosen_key(arguments: Arguments) -> OwnKey:
         raise usage(arguments.command, "conflicting_options", "--browser and --statement-out cannot be used together")
     key = find_key(arguments.value("key") or (str(touch_key_path()) if browser else ""))
     if browser and key.public.application != LOCAL:
-        what = f"{key.path} does not belong to {LOCAL}, so no page on this machine can use it"
+        what = f"{key.path} was not registered for {LOCAL}, so no page on this machine can use it"
         raise WorkpacketError("signing_key_unfit", what, hint="workpacket key init --browser", path=key.path)
     if key.public.signs_in_pages and not browser and not arguments.value("statement-out"):
-        what = f"{key.path} belongs to web pages, so ssh-keygen cannot use it"
+        what = f"{key.path} was registered for web pages, so ssh-keygen cannot use it"
         raise WorkpacketError("signing_key_unfit", what, hint="add --browser", path=key.path)
     return key
 
@@ -96,7 +96,8 @@ def decide_in_page(
         )
         title = f"{said.decision.capitalize()} {said.packet} at the gate {said.gate}"
         lead = (
-            f"As {said.approver} ({said.role}) of {said.repository.name}. The buttons are below the text to be signed."
+            f"Signing as {said.approver} ({said.role}) for {said.repository.name}. The buttons are below the "
+            "text to be signed."
         )
         _ask(page, TouchPage(title, lead, text.getvalue(), _YES[said.decision], asked))
         return page.wait(lambda document: _decided(document, page.origin, draft, key, finish))
@@ -119,7 +120,7 @@ def register(principal: str, path: Path, trusted: Trusted | None) -> NewKey:
     """Register a new key on a page in the browser; its public half is written to `path`."""
     pages = (trusted.policy.pages if trusted is not None else None) or PagesAccepted((), ())
     if path.exists():
-        hint = "name another file: workpacket key init --browser PATH"
+        hint = "choose a different file: workpacket key init --browser PATH"
         raise WorkpacketError("key_exists", "the file already exists", hint=hint, path=str(path))
     challenge = secrets.token_bytes(32)
     with one_shot_page(pages.port or USUAL_PORT) as page:
@@ -133,7 +134,7 @@ def register(principal: str, path: Path, trusted: Trusted | None) -> NewKey:
             user=_encoded(secrets.token_bytes(16)),
             person=principal,
         )
-        lead = f"{principal} can approve with it once .GOV/policy/allowed_signers of the base contains its line."
+        lead = f"{principal} can approve with it once .GOV/policy/allowed_signers on the base contains its line."
         _ask(page, TouchPage("Register a key for approvals", lead, "", "Register with a touch", asked))
 
         def judge(document: object) -> tuple[NewKey, Told]:
@@ -153,7 +154,7 @@ def _refused(answer: object) -> WorkpacketError:
     if isinstance(answer, Problem):
         return WorkpacketError.of(answer)
     assert isinstance(answer, Declined)
-    return WorkpacketError("approval_not_given", "it was declined on the page; nothing was signed")
+    return WorkpacketError("approval_not_given", "it was declined on the page, so nothing was signed")
 
 
 def _port(trusted: Trusted) -> int:
@@ -174,7 +175,8 @@ def _encoded(data: bytes) -> str:
 def _ask(page: OneShotPage, asked: TouchPage) -> None:
     """Serve the page, print its address in the terminal, and open a browser if there is one.
 
-    A browser that runs in the terminal is not used: it would take over the terminal, and supports no security keys.
+    A browser that runs in the terminal is not used: it would take over the terminal, and it does not support security
+    keys.
     """
     files = PageFiles(page_file("touch.css"), page_file("touch.js"))
     page.show(Shown(render_touch_page(asked, files), security_policy(files)))

@@ -2,7 +2,7 @@
 
 Who wrote a change: `trace trailers` for commits, and `trace PATH:LINE`.
 
-`workpacket audit`: report what is wrong, since when, and who must act, as text or as a file.
+`workpacket audit`: report what is wrong, since when, and who must act, as text or in a file.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _run_trace(arguments: Arguments) -> int:
 
 
 def _named(made: Audit, words: Sequence[str]) -> list[str]:
-    """Return the given packets, with all revisions of a base; all packets if none is given."""
+    """Return the given packets, with all revisions of a base; return all packets if none is given."""
     packets = made.facts.packets
     for word in words:
         if not any(word in {name, packet.id.base} for name, packet in packets.items()):
@@ -162,9 +162,11 @@ def _run_impact(arguments: Arguments) -> int:
     source = made.facts.specification
     passages = passages_named(source, asked) if source is not None else []
     if not rows and not passages and not _is_there(place_in(asked)[0]):
-        what = f"{told(asked)} is not a file in this repository, and no packet depends on a file or anchor of that name"
+        what = (
+            f"{told(asked)} is not a file in this repository, and no packet depends on a file or anchor with that name"
+        )
         raise WorkpacketError(
-            "path_not_found", what, hint="give the path from the top of the repository, as `trace` shows it"
+            "path_not_found", what, hint="give the path relative to the top of the repository, as `trace` shows it"
         )
     if arguments.flag("json"):
         listed: list[Json] = [{"packet": row.packet, "lane": row.lane, "how": told(row.how)} for row in rows]
@@ -201,7 +203,7 @@ def audit_registry(arguments: Arguments) -> int:
 
 
 def _base(row: BaseRow) -> Iterator[str]:
-    yield f"{row.base}: {row.active or 'it is unclear which is in force'} {row.lane}".rstrip()
+    yield f"{row.base}: {row.active or 'it is unclear which one is current'} {row.lane}".rstrip()
     if len(row.revisions) > 1:
         yield f"  revisions  {', '.join(f'{name} ({lane or chr(45)})' for name, lane in row.revisions)}"
     for later, earlier in row.lineage:
@@ -275,7 +277,7 @@ def _report(arguments: Arguments) -> int:
 
 
 def _form(arguments: Arguments, target: str) -> str:
-    """Return the requested format, or else the one that the file name implies, or else text."""
+    """Return the requested format; otherwise the one that the file name implies, or text."""
     if arguments.flag("json"):
         if arguments.flag("format") and arguments.value("format") != "json":
             raise usage(arguments.command, "conflicting_options", "--format and --json cannot be used together")
@@ -286,7 +288,7 @@ def _form(arguments: Arguments, target: str) -> str:
     if target and ending not in _BY_ENDING:
         known = ", ".join(_BY_ENDING)
         raise usage(
-            arguments.command, "invalid_value", f"the name {target!r} does not end in one of {known}; use --format"
+            arguments.command, "invalid_value", f"the file name {target!r} does not end in any of {known}; use --format"
         )
     return _BY_ENDING.get(ending, "text")
 
@@ -307,14 +309,14 @@ def _rendered(form: str, made: Audit, outcome: CheckOutcome, status: int) -> str
 
 
 def _write(target: str, data: bytes) -> None:
-    """Write the report to a temporary file first, so that it is never incomplete."""
+    """Write the report to a temporary file first, so that the report is never incomplete."""
     try:
         if os.path.lexists(target) and not _is_report(target):
             raise WorkpacketError(
                 "file_unwritable",
-                f"{target} exists and is not an audit report; it was not overwritten",
+                f"{target} exists and is not an audit report, so it was not overwritten",
                 path=target,
-                hint="name another file, or remove the old one",
+                hint="choose a different file, or remove the old one",
             )
         beside = f"{target}.{os.getpid()}.new"
         with open(beside, "xb") as file:
@@ -349,7 +351,7 @@ The HTML page needs neither a network nor other files. The clock is ignored: exp
 the same repository always produces the same bytes. The exit statuses are those of `check`.""",
     options=(
         Option("format", "the format of the report", choices=FORMATS),
-        Option("out", "write the report to this file, replacing an earlier one", value="FILE"),
+        Option("out", "write the report to this file, replacing an existing report", value="FILE"),
     ),
     examples=(
         "workpacket audit",
@@ -379,18 +381,18 @@ def _run_trailers(arguments: Arguments) -> int:
 
 
 def _asked(arguments: Arguments, root: str, facts: Facts, branch: str) -> str:
-    """Return the given packet, or that of this branch.
+    """Return the given packet, or the packet of this branch.
 
-    With --into, the packet may be missing, because a hook must not stop commits.
+    With --into, the packet may be missing, because a hook must not block commits.
     """
     if arguments.words:
         name = packet_called(root, arguments.words[0]).text
         if name not in facts.packets:
-            raise WorkpacketError("packet_unknown", f"there is no packet {name}", hint="workpacket list shows all")
+            raise WorkpacketError("packet_unknown", f"packet {name} does not exist", hint="workpacket list shows all")
         return name
     name = whose_branch(facts, branch)
     if name not in facts.packets and not arguments.flag("into"):
-        raise usage(arguments.command, "missing_argument", "this branch belongs to no packet: give a WP_ID")
+        raise usage(arguments.command, "missing_argument", "this branch does not belong to a packet: give a WP_ID")
     return name if name in facts.packets else ""
 
 
@@ -407,7 +409,7 @@ With --into, the lines are added to the file of a commit message. In .git/hooks/
 exec workpacket trace trailers --into "$1"
 
 Undeclared harnesses and models are never guessed.""",
-    options=(Option("into", "add the lines to this file, unless it already has them", value="FILE"), *DECLARING),
+    options=(Option("into", "add the lines to this file if it does not have them yet", value="FILE"), *DECLARING),
     examples=(
         "workpacket trace trailers WP-1-Parser-v1",
         "workpacket trace trailers --harness Codex --model gpt-5-4 --into .git/COMMIT_EDITMSG",
@@ -505,8 +507,9 @@ def _told(path: str, line: int, origin: LineOrigin, said: Assistance, rows: list
         yield from _told_of(row)
     if not rows:
         yield f"  packet      {UNDECLARED}"
-    yield f"  assistants  {', '.join(said.assistants) + ' (the commit says so)' if said.assistants else UNDECLARED}"
-    yield from (f"  session     {each} (the commit says so)" for each in said.sessions)
+    assistants = ", ".join(said.assistants) + " (according to the commit)" if said.assistants else UNDECLARED
+    yield f"  assistants  {assistants}"
+    yield from (f"  session {each} (according to the commit)" for each in said.sessions)
 
 
 def _told_of(row: dict[str, Json]) -> Iterator[str]:

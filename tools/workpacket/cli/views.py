@@ -1,5 +1,5 @@
 """Commands whose answer is cached until something that it depends on changes. The code that computes an answer is
-imported only when it is needed.
+imported only when needed.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _STATUS = Command(
     _show_all,
     options=(FETCH,),
     description="""
-Counts the packets in each lane, and lists what waits: for you, for someone else, and for how long; who holds what; runs
-that need attention, hand edits of the board, and packets that others have moved on.""",
+Counts the packets in each lane, and lists what is waiting for you or for someone else, and for how long; who holds
+what; runs that need attention; hand edits of the board; and packets that others have moved.""",
     examples=("workpacket status", "workpacket status --fetch"),
 )
 
@@ -42,7 +42,7 @@ _NEXT = Command(
         Option("for", "include packets held by this actor, and leave out packets assigned to others", value="NAME"),
         FETCH,
     ),
-    description="Sorted by the number of waiting packets, then by risk, then by age.",
+    description="Sorted by the number of packets waiting for them, then by risk, then by age.",
     examples=("workpacket next", "workpacket next --for coder-1"),
 )
 
@@ -88,9 +88,9 @@ _LIST = Command(
         Option("holder", "only packets that this actor holds", value="NAME"),
         Option("mine", "only packets that you hold"),
         Option("blocked", "only blocked packets"),
-        Option("since", "only packets with an event on or after this day", value="DATE"),
+        Option("since", "only packets with an event on or after this date", value="DATE"),
         LIMIT,
-        Option("as", "who you are (default: WORKPACKET_ACTOR, else git's user.name)", value="NAME"),
+        Option("as", "who you are (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
     ),
     examples=(
         "workpacket list --lane READY_FOR_DEV",
@@ -104,8 +104,8 @@ _SEARCH = Command(
     _run_list,
     arguments="WORD...",
     description="""
-Finds packets whose ids, titles, documents and events contain all the words, in any order and any case. Packets with the
-words in id or title come first. Each packet is shown with the first lines that contain a word.""",
+Finds packets whose ids, titles, documents and events contain all the words, in any order and in any case. Packets with
+the words in their id or title come first. Each packet is shown with the first lines that contain a word.""",
     options=(LIMIT,),
     examples=("workpacket search parser", "workpacket search rate limit --json"),
 )
@@ -148,14 +148,14 @@ _ASKING = ("WORKPACKET_ACTOR", "WORKPACKET_ACTOR_KIND", "CI", "HOME", "XDG_CONFI
 
 
 def _who_asks() -> tuple[str, ...] | None:
-    """Return what the environment says about the actor, which decides whether they may judge the packet."""
+    """Return what the environment says about the actor, which determines whether they may judge the packet."""
     if "GIT_CONFIG_COUNT" in os.environ or "GIT_CONFIG_PARAMETERS" in os.environ:
         return None
     return tuple(f"{name}={os.environ.get(name)}" for name in _ASKING)
 
 
 def compares_work_tree(arguments: Arguments, git_dir: str | None) -> bool:
-    """Whether the branch of this packet is checked out: then what differs from HEAD is part of the key of the cache."""
+    """Whether the branch of this packet is checked out: if so, the differences from HEAD are part of the cache key."""
     try:
         with open(f"{git_dir}/HEAD", encoding="utf-8") as file:
             branch = file.read().removeprefix("ref: refs/heads/").rstrip("\n")
@@ -184,7 +184,7 @@ what is missing for the next lane. Without --full, long lists are truncated. Wit
 then.""",
     options=(
         Option("full", "show long lists in full"),
-        Option("at", "show it as of this day, event or revision", value="DATE|EVENT|REV"),
+        Option("at", "show it as of this date, event or revision", value="DATE|EVENT|REV"),
         Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
         Option("actor-kind", "the kind of actor", choices=_KINDS),
     ),
@@ -203,9 +203,9 @@ the lanes side by side on a terminal; `export` writes a page that needs neither 
 packets as CSV or JSON. In CSV, text that a spreadsheet would run as a formula has an apostrophe in front.""",
     options=(
         Option("adopt", "record hand edits as moves instead of undoing them"),
-        Option("at", "show: as of this day or revision", value="DATE|REV"),
+        Option("at", "show: as of this date or revision", value="DATE|REV"),
         Option("out", "export: write to this file, which must not exist yet (default: standard output)", value="FILE"),
-        Option("format", "export: the format (default: that of the file name, else html)", choices=EXPORTS),
+        Option("format", "export: the format (default: taken from the file name, otherwise html)", choices=EXPORTS),
         Option("reason", "the reason, as text", value="TEXT"),
         Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
         Option("actor-kind", "the kind of actor", choices=_KINDS),

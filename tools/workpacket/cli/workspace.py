@@ -2,7 +2,7 @@
 depends on changes.
 
 Usually nothing has changed since the last call of `check` or `list`, so the fast path is short: look at the files,
-compare, and print. Rules and readers are imported only by the function that computes.
+compare, and print. Rules and readers are imported only by the function that computes the output.
 
 Also a progress bar on the terminal, for work that takes longer than a second.
 """
@@ -36,8 +36,8 @@ _WIDTH = 30
 
 
 class Workspace:
-    """`root` is the top of the work tree; `git_dir` is its own git directory, `common_dir` the one that all work trees
-    share; both are None without git.
+    """`root` is the top of the work tree; `git_dir` is the work tree's own git directory, and `common_dir` is the one
+    that all work trees share; both are None without git.
     """
 
     __slots__ = ("common_dir", "git_dir", "here", "root")
@@ -82,7 +82,7 @@ class Workspace:
 
 
 def _below(root: str, full: str) -> str | None:
-    """Return the path relative to `root`, or '' for `root` itself; None if it is elsewhere."""
+    """Return the path relative to `root`, or '' for `root` itself; None if the path is outside `root`."""
     path = os.path.relpath(full, root).replace(os.sep, "/")
     if path == ".." or path.startswith("../") or os.path.isabs(path):
         return None
@@ -109,7 +109,7 @@ def open_workspace(*, named: bool = False) -> Workspace:
         raise WorkpacketError(
             "no_repository",
             f"{here} is not in a git repository, and no parent folder contains {GOVERNANCE_FOLDER}",
-            hint="change into the repository, or create one with `git init`",
+            hint="change to the repository, or create one with `git init`",
         ) from error
     return Workspace(found.root, found.git_dir, found.common_dir, here)
 
@@ -130,11 +130,11 @@ def write_new(target: str, data: bytes) -> None:
             file.write(data)
     except FileExistsError:
         raise WorkpacketError("file_unwritable", f"{target} already exists and was not overwritten", path=target,
-                              hint="name another file, or remove the old one") from None  # fmt: skip
+                              hint="choose a different file, or remove the old one") from None  # fmt: skip
 
 
 def write_report(workspace: Workspace, word: str, text: str) -> None:
-    """Write a report, replacing an earlier one, but never over a governance document."""
+    """Write a report, replacing an earlier report, but never a governance document."""
     from workpacket.documents.places import kind_of
 
     path = os.path.join(workspace.here, word)
@@ -145,8 +145,8 @@ def write_report(workspace: Workspace, word: str, text: str) -> None:
         with open(path, "w", encoding="utf-8", newline="") as file:
             file.write(text)
     except OSError as error:
-        message = f"the report cannot be written to {word}: {error.strerror}"
-        raise WorkpacketError("file_unwritable", message, hint="name a file in a folder that exists") from error
+        message = f"cannot write the report to {word}: {error.strerror}"
+        raise WorkpacketError("file_unwritable", message, hint="choose a file in an existing folder") from error
 
 
 def is_governed() -> bool:
@@ -161,11 +161,11 @@ def is_governed() -> bool:
 def say_that_nothing_is_governed() -> None:
     """Print a note for users who have not begun yet, except below a governed folder or outside any repository."""
     if not is_governed():
-        sys.stderr.write("note: this repository is not governed yet; to begin: workpacket init\n")
+        sys.stderr.write("note: this repository is not governed yet; to start: workpacket init\n")
 
 
 def progress_bar() -> Callable[[int, int], None]:
-    """Return a function to call with (done, all). It draws on standard error, so that the output stays clean."""
+    """Return a function to call with (done, all). It draws on standard error, so that the output remains clean."""
     if not sys.stderr.isatty():
         return lambda _done, _all: None
     started = drawn = time.monotonic()
@@ -253,8 +253,8 @@ _ELSEWHERE = tuple(folder for folder in ROOTS if folder != GOVERNANCE_FOLDER)
 
 
 class GarbageCollectionOff:
-    """Turn off garbage collection for commands that read all documents, which stay in memory until the end anyway. In
-    an audit of a thousand packets, collecting would take two fifths of the time.
+    """Turn off garbage collection for commands that read all documents, which remain in memory until the end anyway. In
+    an audit of a thousand packets, garbage collection would take two fifths of the time.
     """
 
     __slots__ = ("_before",)
@@ -269,7 +269,7 @@ class GarbageCollectionOff:
 
 
 def run_cached(arguments: Arguments, module: str, deciding: Callable[[], tuple[str, ...] | None] = tuple) -> int:
-    """Run `compute(arguments, cache)` of a module of the command line, imported only if something has changed."""
+    """Run `compute(arguments, cache)` from a module of the command line, imported only if something has changed."""
     workspace = open_workspace()
     cache = workspace.open_cache()
 

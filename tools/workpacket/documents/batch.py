@@ -1,7 +1,7 @@
 """The four files of a batch scope: `checkpoint.yaml`, `tasks.yaml`, `dependencies.yaml`, `validation.yaml`.
 
-`tasks.yaml` defines the work, `dependencies.yaml` its order, `checkpoint.yaml` is the state after the last batch.
-Several generations are in use: tasks as ids, as mappings with an id, or in groups of these; dependencies as edges,
+`tasks.yaml` defines the work, `dependencies.yaml` its order, and `checkpoint.yaml` the state after the last batch.
+Several generations are in use: tasks may be ids, mappings with an id, or groups of these; dependencies may be edges,
 nodes or within phases.
 """
 
@@ -70,7 +70,7 @@ class BatchDocument(Document):
         super().__init__(source, root, loaded.faults)
 
     def is_text(self, path: NodePath) -> bool:
-        """Whether the value at `path` is always text."""
+        """Whether the value at `path` is always a string."""
         return is_batch_text(path)
 
     def mentions(self, texts: Iterable[Text]) -> list[Mention]:
@@ -78,12 +78,12 @@ class BatchDocument(Document):
 
 
 def is_checkpoint_text(path: NodePath) -> bool:
-    """Whether the value is always text in a checkpoint, whose keys are known."""
+    """Whether the value is always a string in a checkpoint, whose keys are known."""
     return path[:1] == ("checkpoint",) and (len(path) < 2 or path[1] in CHECKPOINT_KEYS) and is_batch_text(path)
 
 
 def is_batch_text(path: NodePath) -> bool:
-    """Whether the value at `path` is text, judged by the last keys of the path."""
+    """Whether the value at `path` is a string, judged by the last keys of the path."""
     last = path[-1] if path else ""
     if isinstance(last, str):
         return last in _TEXT_KEYS | _TEXT_LISTS or (len(path) > 1 and path[-2] == "edges")
@@ -92,7 +92,7 @@ def is_batch_text(path: NodePath) -> bool:
 
 
 class TaskEntry(NamedTuple):
-    """A mention of a task in a file. Missing values are None or empty."""
+    """An occurrence of a task in a file. Missing values are None or empty."""
 
     id: Text
     status: Text | None = None
@@ -105,14 +105,12 @@ class TaskEntry(NamedTuple):
 
 
 def status_word(status: Text | None) -> str:
-    """Return a status in a form for comparison; a missing one means pending."""
+    """Return a status normalized for comparison; a missing status means pending."""
     return status.value.strip().casefold().replace("-", "_").replace(" ", "_") if status is not None else "pending"
 
 
 def task_entries(node: Node | None) -> Iterator[TaskEntry]:
-    """Yield the tasks that a list names: `T1`, `{id: T1, ...}` or `T1: what it is`; for a mapping, those in its
-    `tasks`.
-    """
+    """Yield the tasks in a list: `T1`, `{id: T1, ...}` or `T1: what it is`; for a mapping, those in its `tasks`."""
     if node is None:
         return
     if isinstance(node.value, dict):
@@ -135,7 +133,7 @@ def _entry(item: Node) -> Iterator[TaskEntry]:
 
 
 def texts_in(node: Node | None) -> tuple[Text, ...]:
-    """Return the texts in a value, which may be one text or a list of texts."""
+    """Return the strings in a value, which may be one string or a list of strings."""
     if node is None:
         return ()
     found = [as_text(item) for item in (node.items if isinstance(node.value, list) else [node])]
@@ -201,7 +199,7 @@ class BatchCheckpoint(BatchDocument):
         return self.items_at("checkpoint", "deferred_issues")
 
     def labels(self) -> Iterator[Text]:
-        """Yield the labels of the last batch, of the next one, and of those in which issues were found."""
+        """Yield the labels of the last batch, of the next batch, and of those in which issues were found."""
         places = [self.at("checkpoint", "last_batch"), self.at("checkpoint", "next_batch", "number")]
         places += [issue.get("batch") for issue in self.deferred_issues]
         found = (as_text(node) for node in places)
@@ -251,7 +249,7 @@ class BatchTasks(BatchDocument):
 
     @cached_property
     def phase_of(self) -> Mapping[str, str]:
-        """Return the phase of each task that is part of one."""
+        """Return the phase of each task that belongs to one."""
         return _phases(self.items_at("phases"))
 
     def summary(self) -> Mapping[str, object]:
@@ -286,7 +284,7 @@ class BatchDependencies(BatchDocument):
     kind = "batch_dependencies"
 
     def is_text(self, path: NodePath) -> bool:
-        """Whether the value is always text, such as the task ids below the key of a task."""
+        """Whether the value is always a string, such as the task ids below a task's key."""
         if not path:
             return super().is_text(path)
         last = path[-1]
@@ -306,7 +304,7 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def in_order(self) -> list[Dependency]:
-        """Return pairs of a task and one in the batch before its own, for a file that states only batches."""
+        """Return pairs of a task and a task in the preceding batch, for a file that states only batches."""
         if self.dependencies or self.loose_dependencies:
             return []
         batches = [[entry.id for entry in task_entries(batch)] for batch in self.items_at("batches")]
@@ -314,7 +312,7 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def files(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the files of each task for which the file names any."""
+        """Return the files of each task for which the file lists any."""
         entries = [*self._phase_tasks(), *(entry for holder in self._holders for entry in _entries_of(holder))]
         return {entry.id.value: _values(entry.files) for entry in reversed(entries) if entry.files}
 
@@ -355,7 +353,7 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def named_tasks(self) -> tuple[Text, ...]:
-        """Return every mention of a task other than as a dependency."""
+        """Return every occurrence of a task other than as a dependency."""
         found = [one for one, _ in self.dependencies]
         for holder in self._holders:
             keys = holder.keys or {}
@@ -367,7 +365,7 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def phase_of(self) -> Mapping[str, str]:
-        """Return the phase of each task that is part of one."""
+        """Return the phase of each task that belongs to one."""
         return _phases(self.items_at("phases"))
 
     def _phase_tasks(self) -> Iterator[TaskEntry]:
@@ -394,7 +392,7 @@ class BatchDependencies(BatchDocument):
 
 
 def _entries_of(holder: Node) -> Iterator[TaskEntry]:
-    """Yield the tasks of a mapping by id or of a list of mappings, with their files."""
+    """Yield the tasks in a mapping by id or in a list of mappings, with their files."""
     for item in holder.items:
         yield from _entry(item)
     for name, value in holder.mapping.items() if holder.keys else ():
@@ -403,7 +401,7 @@ def _entries_of(holder: Node) -> Iterator[TaskEntry]:
 
 
 def _unread(name: str, root: Node) -> Text:
-    """Return the first task below this key whose value is in an unknown form, or else the key."""
+    """Return the first task below this key whose value is in an unknown form; otherwise the key."""
     value, keys = root.mapping[name], root.mapping[name].keys or {}
     odd = [task for task, needs in value.mapping.items() if not _is_task(needs)] if name not in _LISTS else []
     return Text(odd[0], *keys[odd[0]]) if odd and odd[0] in keys else Text(name, *(root.keys or {})[name])
@@ -418,7 +416,7 @@ def _is_form(name: str, value: Node) -> bool:
 
 
 def _is_task(value: Node) -> bool:
-    """Whether the value below a task id states its dependencies, or nothing."""
+    """Whether the value below a task id states the task's dependencies, or nothing."""
     if isinstance(value.value, dict):
         known = {"depends_on", "blocks", "file", "files", "name", "title", "phase", "id", "parallel"}
         return not value.value or not known.isdisjoint(value.mapping)
@@ -431,7 +429,7 @@ class BatchValidation(BatchDocument):
     kind = "batch_validation"
 
     def is_text(self, path: NodePath) -> bool:
-        """Whether the value is always text. An area may have the same name as a text field."""
+        """Whether the value is always a string. An area may have the same name as a text field."""
         return super().is_text(path) and path[0] != "ambiguity_scan"
 
     def summary(self) -> Mapping[str, object]:

@@ -1,11 +1,12 @@
-"""One scope of batches as a whole: `tasks.yaml` and `dependencies.yaml` combined, and the next tasks. A task waits for
-everything that either file names: its own `depends_on`, the edges, and the dependencies of its phase. A pair `{from,
-to}` counts in the direction that `tasks.yaml` confirms; if it confirms neither direction, the pair is `undecided`.
+"""One batch scope as a whole: `tasks.yaml` and `dependencies.yaml` combined, and the next tasks. A task waits for
+everything that either file lists: its own `depends_on`, the edges, and the dependencies of its phase. A pair
+`{from, to}` counts in the direction that `tasks.yaml` confirms; if it confirms neither direction, the pair is
+`undecided`.
 
-The next tasks are computed from ids, states, dependencies and files. A task is *satisfied* when no other task must wait
-for it any more: it is done, completed or descoped. A deferred task is not satisfied. A pending task whose dependencies
-are all satisfied is *ready*. The next batch takes ready tasks in the order of the file, as long as no two of them
-change the same files; a task that names no files might change any, so it is a batch of its own. With the policy
+The next tasks are computed from ids, states, dependencies and files. A task is *satisfied* when no other task has to
+wait for it any more: it is done, completed or descoped. A deferred task is not satisfied. A pending task whose
+dependencies are all satisfied is *ready*. The next batch takes ready tasks in file order, as long as no two of them
+change the same files; a task that lists no files might change any file, so it is a batch of its own. With the policy
 `barrier`, a phase starts only when the earlier phases are finished. Problems that make a plan impossible are reported
 first, each with its own code; then no batch is proposed.
 """
@@ -43,8 +44,8 @@ _PATTERN = frozenset("*?[{")
 
 
 class PlanProblem(Value):
-    """Why there is no plan. `tasks` are the ids concerned; for a cycle, its members with the first one repeated at the
-    end.
+    """Why there is no plan. `tasks` are the ids concerned; for a cycle, they are its members, with the first one
+    repeated at the end.
     """
 
     code: ProblemCode
@@ -84,7 +85,7 @@ def satisfied(tasks: Sequence[Task]) -> frozenset[str]:
 
 
 def first_batch(ready: Sequence[Task]) -> list[Task]:
-    """Return the longest start of `ready` in which all tasks change different files."""
+    """Return the longest leading part of `ready` in which all tasks change different files."""
     chosen: list[Task] = []
     taken: list[str] = []
     for task in ready:
@@ -113,12 +114,12 @@ def structural_problems(tasks: Sequence[Task]) -> Iterator[PlanProblem]:
 
 
 def is_elsewhere(name: str) -> bool:
-    """Whether a dependency is on a task of another scope, such as `storage:T4`; the task's state is unknown here."""
+    """Whether a dependency is a task in another scope, such as `storage:T4`; the task's state is unknown here."""
     return any(mark in name for mark in ":/#")
 
 
 def _of_open_phase(tasks: Sequence[Task]) -> list[Task]:
-    """Return the tasks of the first unfinished phase, and tasks without a phase. Phases are ordered by their first
+    """Return the tasks in the first unfinished phase, and tasks without a phase. Phases are ordered by their first
     task.
     """
     over = SATISFIED | {"deferred"}
@@ -129,8 +130,8 @@ def _of_open_phase(tasks: Sequence[Task]) -> list[Task]:
 
 
 def normal_path(path: str) -> str:
-    """Return a path in a form for comparison: one separator, no `.` and `..`, no line numbers, no case; for a pattern,
-    its folder.
+    """Return a path normalized for comparison: one separator, no `.` or `..`, no line numbers, case-folded; for a
+    pattern, its folder.
     """
     parts: list[str] = []
     for part in path.strip().replace("\\", "/").partition(":")[0].split("/"):
@@ -199,8 +200,8 @@ def _group(task: Task, under_way: tuple[str, ...]) -> str:
 def scope_of(
     tasks: BatchTasks, dependencies: BatchDependencies | None, files: Mapping[str, tuple[str, ...]] = NOTHING
 ) -> BatchScope:
-    """Return the scope. The files that a task changes are named in tasks.yaml, or else in dependencies.yaml, or else in
-    `files`.
+    """Return the scope. The files that a task changes are those listed in tasks.yaml; otherwise those in
+    dependencies.yaml; otherwise those in `files`.
     """
     own = {task.id: task for task in tasks.tasks()}
     waits: dict[str, list[str]] = {name: list(task.depends_on) for name, task in own.items()}

@@ -1,8 +1,8 @@
 """Write `checkpoint.yaml` and the statuses in `tasks.yaml`.
 
-A file in canonical form is rewritten in that form; a file that people wrote keeps every byte that need not change. A
-new file has the keys of the published format, in order. Part of a `checkpoint.yaml` is a view of the log. The rest
-(notes, names of tasks, reviewers) belongs to its author: it is kept unchanged, and changes to it do not contradict the
+A file in canonical form is rewritten in that form; a file that a person wrote keeps every byte that does not have to
+change. A new file has the keys of the published format, in order. Part of a `checkpoint.yaml` is a view of the log. The
+rest (notes, task names, reviewers) belongs to its author: it is kept unchanged, and changes to it do not contradict the
 log.
 """
 
@@ -124,7 +124,7 @@ def differences(logged: BatchView, stated: BatchView) -> list[str]:
         if name == "groups":
             found += _regrouped(logged, stated)
         elif said[name] != ours:
-            found.append(f"{name} is {_shown(said[name])} in the file but {_shown(ours)} in the log")
+            found.append(f"{name} is {_shown(said[name])} in the file, but {_shown(ours)} in the log")
     return found
 
 
@@ -134,7 +134,7 @@ def _regrouped(logged: BatchView, stated: BatchView) -> list[str]:
     ours = {task: group for group, tasks in logged.groups.items() for task in tasks}
     theirs = {task: group for group, tasks in stated.groups.items() for task in tasks}
     return [
-        f"{task} is under {theirs.get(task, 'nothing')} in the file but under {ours.get(task, 'nothing')} in the log"
+        f"{task} is under {theirs.get(task, 'nothing')} in the file, but under {ours.get(task, 'nothing')} in the log"
         for task in dict.fromkeys([*ours, *theirs])
         if ours.get(task) != theirs.get(task)
     ]
@@ -173,7 +173,7 @@ _NUMBERS = (("last_batch",), ("next_batch", "number"))
 
 def with_numbers(values: Plain, stated: Plain = None) -> Plain:
     """Return the values of a checkpoint. Batch numbers are integers, except where `stated`, the values in the file, has
-    the same number as text.
+    the same number as a string.
     """
     checkpoint = values.get("checkpoint") if isinstance(values, dict) else None
     if not isinstance(values, dict) or not isinstance(checkpoint, dict):
@@ -207,7 +207,7 @@ def _number(value: Plain, stated: Plain) -> Plain:
 
 
 def is_canonical(source: Source, values: Plain) -> bool:
-    """Whether the file is exactly what we would write for these values."""
+    """Whether the file is exactly what this module would write for these values."""
     return not source.bom and source.encode() == canonical(values)
 
 
@@ -231,7 +231,7 @@ def written(document: BatchCheckpoint | None, folder: str, view: BatchView, word
 
 
 def brought_up(stated: Values | None, folder: str, view: BatchView, words: Words) -> Values:
-    """Return the values of the file updated to `view`, or those of a new file."""
+    """Return the values of the file updated to `view`, or the values of a new file."""
     checkpoint = stated.get("checkpoint") if stated is not None else None
     if stated is None or not isinstance(checkpoint, dict):
         return {"checkpoint": _new(folder, view, words)}
@@ -239,7 +239,7 @@ def brought_up(stated: Values | None, folder: str, view: BatchView, words: Words
 
 
 def document_of(values: Plain) -> BatchCheckpoint:
-    """Return the document for the values of a file."""
+    """Return the document built from a file's values."""
     return BatchCheckpoint(Source.from_bytes("checkpoint.yaml", canonical(values)))
 
 
@@ -253,7 +253,7 @@ def _new(folder: str, view: BatchView, words: Words) -> Values:
 
 
 def _wanted(stated: Values, view: BatchView, words: Words) -> Values:
-    """Return `stated` with everything that belongs to the view updated; the rest and the order stay the same."""
+    """Return `stated` with everything that belongs to the view updated; the rest and the order remain the same."""
     made = dict(stated)
     made["branch"] = view.branch or made.get("branch")
     if view.base or "base" in made:
@@ -322,7 +322,7 @@ def _next(stated: Values, view: BatchView, entries: Mapping[str, Values], words:
 
 
 def _entry(task: str, entries: Mapping[str, Values], words: Words, *, with_files: bool) -> Plain:
-    """Return a task in the style of this file: its id, alone or with its name."""
+    """Return a task in the style of this file: its id, either alone or with its name."""
     if not entries:
         return task
     files = words.files.get(task, ())

@@ -1,4 +1,4 @@
-"""Sidecars of checkpoint commits: `.runr/checkpoints/<sha>.json`, stored next to the commit and never inside it."""
+"""Sidecars for checkpoint commits: `.runr/checkpoints/<sha>.json`, stored next to the commit and never inside it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Documents: one per file, read once; and the choice of the reader for a kind, which imports no other.
+"""Documents: one per file, read once. Also the choice of the reader for a kind, which imports no other reader.
 
 A kind is a class. Each field is declared on one line, as a path into the tree of nodes that the reader builds; the
-declaration gives the typed value, which keeps its place in the file.
+declaration gives the typed value, which keeps its position in the file.
 
     class Stub(Document):
         kind = "stub"
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Text:
-    """A string in a document and its place."""
+    """A string in a document and its position."""
 
     __slots__ = ("end", "start", "value")
 
@@ -52,7 +52,7 @@ class Text:
 
 
 class Document:
-    """A file that was read. `root` is None if it could not be parsed; `faults` then say why."""
+    """A file that was read. `root` is None if the file could not be parsed; `faults` then say why."""
 
     kind: ClassVar[str]
     # The lanes that its text may name, set by the reader for a repository.
@@ -73,11 +73,11 @@ class Document:
         return {}
 
     def place(self, text: Text | None) -> tuple[int, int]:
-        """Return line and column of a text; without a text, the start of the file."""
+        """Return the line and column of a string; if there is no string, the start of the file."""
         return self.source.line_and_column(text.start) if text is not None else (1, 1)
 
     def mention(self, text: Text | None) -> Mention:
-        """Return a text with its place, as used in summaries."""
+        """Return a string with its position, as used in summaries."""
         return (text.value, *self.place(text)) if text is not None else ("", 0, 0)
 
     @property
@@ -105,11 +105,11 @@ class Document:
         return tuple(text for text in found if text is not None)
 
     def run(self, text: Text | None) -> TextRun | None:
-        """Return the span of the text; None if the reader joined it from several parts."""
+        """Return the span of the string; None if the reader joined it from several parts."""
         return TextRun.quoting(self.source.text, text.start, text.value) if text is not None else None
 
     def first_line(self, text: Text | None) -> TextRun | None:
-        """Return the part of a text on its first line; None if it begins with something other than words. Commands
+        """Return the part of a string on its first line; None if it begins with something other than words. Commands
         replace only this part, and leave the lines below to their author.
         """
         if text is None:
@@ -123,23 +123,23 @@ class Document:
         return ()
 
     def days(self) -> Iterable[tuple[str, Text]]:
-        """Return the other dates, with or without a time of day, by what they are dates of."""
+        """Return the other dates, with or without a time of day, keyed by what they are dates of."""
         return ()
 
     def sequences(self) -> Iterable[Sequence[tuple[str, Text]]]:
-        """Return lists of dates, each in the order in which the dates must rise."""
+        """Return lists of dates; the dates in each list must be in ascending order."""
         return ()
 
 
 def without_quotes(source: Source, text: Text) -> Text:
-    """Return a text in a YAML or JSON file as written, without its quotes."""
+    """Return a string in a YAML or JSON file as written, without its quotes."""
     if source.text[text.start : text.start + 1] in ("'", '"') and text.end - text.start >= len("''"):
         return Text(text.value, text.start + 1, text.end - 1)
     return text
 
 
 def stem_of(path: str) -> str:
-    """Return the name of a file without its extension; for `<WP_ID>/packet.md`, that of the folder."""
+    """Return a file's name without the extension; for `<WP_ID>/packet.md`, the name of the folder."""
     folder, _, name = path.rpartition("/")
     stem = name.rpartition(".")[0]
     return folder.rpartition("/")[2] if stem in {"packet", "refinement"} and folder else stem
@@ -189,7 +189,7 @@ Shape = Literal["fields", "items", "checklist", "prose"]
 
 
 class FieldSpec(Value):
-    """One field. `label` is how it is written; its name in the tree of values is the label in snake case."""
+    """One field. `label` is how the field is written; its name in the tree of values is the label in snake case."""
 
     label: str
     required: bool = False
@@ -213,7 +213,7 @@ def fields(*labels: str, required: bool = False, many: bool = False) -> tuple[Fi
 
 
 class SectionSpec(Value):
-    """One section. `heading` is how it is written, `key` its name in the tree of values."""
+    """One section. `heading` is how it is written, and `key` is its name in the tree of values."""
 
     key: str
     heading: str
@@ -261,7 +261,7 @@ _REMARK = lazy_pattern(r"\([^()]*\)")
 
 @lru_cache(maxsize=4096)
 def heading_key(title: str) -> str:
-    """Return a heading in a form for comparison: `INTENT (DRAFT)`, `Intent (draft)` and `Intent` all become `intent`.
+    """Return a heading normalized for comparison: `INTENT (DRAFT)`, `Intent (draft)` and `Intent` all become `intent`.
 
     Remarks in parentheses or brackets, values after a colon, markup and emoji are ignored.
     """
@@ -283,9 +283,9 @@ def _read(kind: Callable[[Source], Document], path: str, text: str, bom: bool) -
 
 
 class DocumentKind(NamedTuple):
-    """A kind of document: the class that reads it, in the module named after the kind or in the given one, and its
-    rules. `rules` are the modules of `workpacket.rules` for this kind, in addition to those for every kind; the JSON
-    Schema is named after the kind.
+    """A kind of document: the class that reads it, which is in the module named after the kind or in the given one, and
+    its rules. `rules` are the modules in `workpacket.rules` for this kind, in addition to those for every kind; the
+    JSON Schema is named after the kind.
     """
 
     name: str
@@ -330,7 +330,7 @@ KINDS: tuple[DocumentKind, ...] = (
         (*_KEYED, "registers"),
         "gate_logs",
     ),
-    DocumentKind("spec_pointer", "pointer to the specification in force", "SpecPointer", MARKDOWN, ("refinement",)),
+    DocumentKind("spec_pointer", "pointer to the current specification", "SpecPointer", MARKDOWN, ("refinement",)),
     DocumentKind("policy", "policy", "PolicyDocument", DATA, ("policy",)),
     DocumentKind(
         "work_package",

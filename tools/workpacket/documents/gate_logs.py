@@ -1,9 +1,9 @@
-"""The two gate logs: events, each about a packet, each with a time.
+"""The two gate logs: lists of events, each about a packet and with a time.
 
 `ORCHESTRATOR_GATES.json` lists the gates that the orchestrator recorded for each packet, oldest first.
 `validator_gates/<WP_ID>.json` records the validation of one packet. Its sessions are in a mapping by packet
-(`validation_sessions`) or in lists (`sessions`, `archived_sessions`), or the file is itself one session. Each has a
-list of gates, oldest first.
+(`validation_sessions`) or in lists (`sessions`, `archived_sessions`), or the file is itself one session. Each session
+has a list of gates, oldest first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TIME_KEYS = ("timestamp", "created_at", "at")
 
 
 class GateEvent(NamedTuple):
-    """One event: `name` is the name of the gate, and `wp_id` the id of the packet, if the event states it."""
+    """One event: `name` is the name of the gate, and `wp_id` is the id of the packet, if the event states it."""
 
     node: Node
     name: Text | None
@@ -37,7 +37,7 @@ class GateDocument(Document):
     histories: list[list[GateEvent]]
 
     def packet_texts(self) -> Iterable[Text]:
-        """Return every place that names a packet."""
+        """Return every location that names a packet."""
         raise NotImplementedError
 
     def summary(self) -> GateSummary:
@@ -50,7 +50,7 @@ class GateDocument(Document):
         yield from (("the event", time) for time in times if time is not None and not date_time(time.value))
 
     def stated(self) -> Iterable[tuple[str, str, Text]]:
-        """Return the verdicts and signatures in force: the packet, `verdict` or `signature`, and the value."""
+        """Return the current verdicts and signatures: the packet, `verdict` or `signature`, and the value."""
         return ()
 
 
@@ -59,7 +59,7 @@ def read_event(node: Node, *name_keys: str) -> GateEvent:
 
 
 def packet_of(node: Node) -> Text | None:
-    """Return the id in a mapping, whatever the style of its key."""
+    """Return the id in a mapping, in whatever style its key is written."""
     return _first(node, _PACKET_KEYS)
 
 
@@ -116,7 +116,7 @@ class ValidatorGates(GateDocument):
                 yield name, "verdict", verdict
 
     def packet_texts(self) -> Iterator[Text]:
-        """Yield the ids in the sessions, and the key of a session whose id is missing or different."""
+        """Yield the ids in the sessions, and the key of each session whose id is missing or different."""
         yield from (stated for session in self.sessions if (stated := packet_of(session)) is not None)
         keyed = self.at("validation_sessions")
         if keyed is None or keyed.keys is None:

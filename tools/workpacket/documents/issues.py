@@ -1,4 +1,5 @@
-"""Issues of other tools, from which `new --from` makes packets: each with a title, a link, a text and its criteria.
+"""Issues of other tools, from which `new --from` makes packets: each with a title, a link, a description and its
+criteria.
 
 - JSON of GitHub (`gh issue view --json number,title,body,url`) and of GitLab (`glab issue view --output json`)
 - beads: one JSON object per line
@@ -126,7 +127,7 @@ def from_task(source: Source, lanes: Mapping[str, str] | None = None) -> list[Is
     head, separator, body = source.text.removeprefix("---\n").partition("\n---\n")
     if not separator or not source.text.startswith("---\n"):
         return Problem(
-            "field_missing", "a task begins with front matter that names its id", Location(source.path, 1, 1)
+            "field_missing", "a task must begin with front matter that gives its id", Location(source.path, 1, 1)
         )
     loaded = load_yaml(Source.from_bytes(source.path, head.encode()))
     if loaded.root is None:
@@ -185,7 +186,7 @@ def _of_forge(node: Node) -> Issue:
 def _checked(source: Source, issues: list[Issue]) -> list[Issue] | Problem:
     """Return the issues.
 
-    Each must have a one-line title and a link; without a link, the next call would make its packet again.
+    Each must have a one-line title and a link; without a link, the next call would create its packet again.
     """
     if not issues:
         return Problem("field_missing", "it contains no issue", Location(source.path))
@@ -203,7 +204,7 @@ def _plain(text: str) -> str:
 
 
 def _criteria(body: str) -> tuple[str, ...]:
-    """Return the items below a heading for criteria; without such a heading, the items with boxes."""
+    """Return the items below a criteria heading; if there is no such heading, the items with checkboxes."""
     lines = [*_outside_code(_TERMINAL.sub("", _COMMENT.sub("", body)))]
     start = next((index for index, line in enumerate(lines) if _CRITERIA.match(line)), None)
     if start is None:

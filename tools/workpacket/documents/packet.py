@@ -5,8 +5,8 @@ tier, test plan and done criteria. Only METADATA describes the packet itself: re
 and states. A new task packet is written from its stub and refinement; everything that is undecided becomes a named
 TODO.
 
-A packet in the light form is its own stub and refinement: one file with a scope, criteria and a section REFINEMENT. It
-has no status, because only the log has its lane. Therefore its file changes only when its contract does.
+A packet in the light form is its own stub and refinement: one file with a scope, criteria and a REFINEMENT section. It
+has no status, because only the log records its lane. Therefore its file changes only when its contract does.
 """
 
 from __future__ import annotations
@@ -135,7 +135,8 @@ def is_light(source: Source) -> bool:
 
 
 class SpecAnchor(Value):
-    """The section of the specification on which a light packet is based, and its digest when it was pinned."""
+    """The section of the specification on which a light packet is based, and the section's digest when it was
+    pinned."""
 
     heading: str
     path: str
@@ -146,7 +147,8 @@ class SpecAnchor(Value):
 
 
 def scope_pieces(entry: str) -> list[str]:
-    """Return the paths in an entry of a light packet: the whole text, or those in backticks if there are several."""
+    """Return the paths in an entry of a light packet: the whole text, or the paths in backticks if there are
+    several."""
     quoted: list[str] = _QUOTED.findall(entry)
     return quoted if len(quoted) > 1 else [entry]
 
@@ -168,7 +170,7 @@ _TODO = lazy_pattern(r"TODO\b")
 
 
 class Packet(WorkDocument):
-    """A packet in the form that it declares; `layout` is that of its form."""
+    """A packet in the form that it declares; `layout` is the layout of that form."""
 
     kind = "packet"
     layout = FULL
@@ -190,7 +192,7 @@ class Packet(WorkDocument):
 
     @property
     def title(self) -> str:
-        """Return the heading of the document, which names the work of a light packet."""
+        """Return the heading of the document, which describes the work of a light packet."""
         first = next((section for section in self.outline.walk() if section.level == 1), None)
         return first.title if first is not None else ""
 
@@ -227,7 +229,7 @@ class Packet(WorkDocument):
 
     @property
     def done_means(self) -> tuple[Text, ...]:
-        """Return the items of every level: also what is below a criterion (`PROVED_BY:`, `TESTS:`, `PATHS:`,
+        """Return the items at every level, including those below a criterion (`PROVED_BY:`, `TESTS:`, `PATHS:`,
         `EXEMPT:`) and the headings of nested lists, which are not criteria.
         """
         return self.texts_at("quality_gate", "done_means") or self.texts_at("done_means")
@@ -239,7 +241,7 @@ class Packet(WorkDocument):
 
     @property
     def unproven(self) -> list[str]:
-        """Return what a validated packet lacks entirely; older packets have no sections for either."""
+        """Return what a validated packet lacks entirely; older packets have no section for either."""
         lanes = self.lanes.named(self.status.value) if self.status is not None else ()
         if [lane.token for lane in lanes] != ["VALIDATED"]:
             return []
@@ -284,7 +286,7 @@ class Packet(WorkDocument):
             yield "Timestamp", Text(match["day"], *match.span("day"))
 
     def sequences(self) -> Iterator[list[tuple[str, Text]]]:
-        """Return each date of a report or manifest after the date of the packet."""
+        """Return every report or manifest date that is after the date of the packet."""
         made = self.text_at("metadata", "date")
         if made is not None:
             yield from ([("DATE", made), day] for day in self.days())
@@ -319,7 +321,7 @@ _LONGEST_LIST: Final = 100
 
 class PacketText(Value):
     """The content of the packet. Lists contain the Markdown of one item each; `acceptance` is a list as in the stub.
-    `coordination` is what the stub says about other work, with the dependencies.
+    `coordination` is what the stub says about other work, including the dependencies.
     """
 
     wp_id: WorkPacketId
@@ -436,14 +438,14 @@ def _listed(key: str, items: Sequence[str]) -> list[str]:
 
 
 def _items(items: Sequence[str], empty: str) -> list[str]:
-    """Return a list; items may have lists of their own below their first line."""
+    """Return a list; items may have nested lists below their first line."""
     lines = [line for item in items for line in f"- {item.strip()}".replace("\n", "\n  ").split("\n")]
     return lines or [f"- {empty}"]
 
 
 class LightText(Value):
-    """The content of a packet in the light form. A criterion may name the command that proves it, or why it
-    needs none.
+    """The content of a packet in the light form. A criterion may state the command that proves it, or why it needs
+    none.
     """
 
     title: str
@@ -458,7 +460,7 @@ class LightText(Value):
 
 
 def render_light(text: LightText) -> str:
-    """Return the file. Parts that are empty are left out."""
+    """Return the file. Empty parts are left out."""
     head = ["- FORM: light"]
     head += [f"- {key}: {said}" for key, said in (("Why", text.why), ("RISK_TIER", text.risk)) if said]
     head += [f"- DEPENDENCIES: {', '.join(text.dependencies)}"] if text.dependencies else []
@@ -487,7 +489,7 @@ def _paths(key: str, entries: Sequence[str]) -> list[str]:
 
 
 def criterion_lines(said: str, command: str, exempt: str) -> list[str]:
-    """Return a criterion as an item, with the required proof below."""
+    """Return a criterion as an item, with the required proof below it."""
     demands = [f"  - PROVED_BY: {_code(command)}"] if command else []
     return [f"- {said}", *demands, *([f"  - EXEMPT: {exempt}"] if exempt else [])]
 

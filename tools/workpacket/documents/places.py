@@ -1,4 +1,4 @@
-"""The paths of each kind of document. Data only: it is imported at every start, before anything large."""
+"""The paths of each kind of document. Data only: this module is imported at every start, before anything large."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def kind_of(path: str) -> str | None:
 
 
 def kind_of_name(name: str, names: tuple[NamePattern, ...]) -> str | None:
-    """Return the kind of the file `name` in a folder with these patterns from `names_in`."""
+    """Return the kind of the file `name` in a folder with these patterns, taken from `names_in`."""
     for before, after, shortest, kind in names:
         if len(name) >= shortest and name.startswith(before) and name.endswith(after) and name not in NOT_DOCUMENTS:
             return kind
@@ -81,8 +81,8 @@ def kind_of_name(name: str, names: tuple[NamePattern, ...]) -> str | None:
 
 
 def is_near_miss(name: str, names: tuple[NamePattern, ...]) -> bool:
-    """Whether a file that is not a document was probably meant as one: it has a different ending, a different case, or
-    a name that is nearly that of a document of this folder.
+    """Whether a file that is not a document was probably meant to be one: it has a different extension, a different
+    case, or a name very similar to that of a document in this folder.
     """
     if name in NOT_DOCUMENTS or name.startswith("."):
         return False

@@ -11,7 +11,7 @@ from workpacket.text.toml_strict import load_toml
 
 
 class PolicyDocument(Document):
-    """The policy. Every section is read from this one tree; each revision of it is parsed once per process."""
+    """The policy. Every section is read from this one tree; each revision of the policy is parsed once per process."""
 
     kind = "policy"
 
@@ -21,7 +21,7 @@ class PolicyDocument(Document):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> PolicyDocument:
-        """Return the policy of the work tree or of a commit; an empty one if there is none."""
+        """Return the policy in the work tree or at a commit; an empty one if there is none."""
         return cls(Source.from_bytes(POLICY_PATH, data))
 
 

@@ -1,9 +1,10 @@
-"""Technical refinements: the findings before a packet may be activated, and the person's approval. The approval fields
-are filled in before signing, because the signed text must say that it was approved. The token is the older form of a
-signature, a name with a date, for programs that look for it. It proves nothing by itself: the proof is the envelope,
-which covers exactly these bytes. Each packet needs a different token, so approvals within one minute use the next free
-minutes. An approver has only a few possible tokens at a given time, so a statement signed elsewhere can be attached to
-the same bytes later. The scaffold of a refinement is complete in form, with every open item marked as a TODO.
+"""Technical refinements: the findings required before a packet may be activated, and the person's approval. The
+approval fields are filled in before signing, because the signed text must say that it was approved. The token is the
+older form of a signature, a name with a date, for programs that look for it. It proves nothing by itself: the proof is
+the envelope, which covers exactly these bytes. Each packet needs a different token, so approvals within one minute use
+the next free minutes. An approver has only a few possible tokens at a given time, so a statement signed elsewhere can
+be attached to the same bytes later. The scaffold of a refinement is complete in form, with every open item marked as a
+TODO.
 """
 
 from __future__ import annotations
@@ -117,9 +118,8 @@ class Refinement(StructuredDocument):
 
     @property
     def open_points(self) -> list[tuple[str, Text]]:
-        """Return the points of the checklist that are not met, including those with an unticked box, whatever
-        follows the box.
-        """
+        """Return the checklist points that are not met, including those with an unticked box, whatever follows the
+        box."""
         said = ((point, self.text_at("clearly_covers", normal_key(point))) for point in COVERAGE_POINTS)
         return [(point, text) for point, text in said if text is not None and _NOT_PASSED.match(text.value)]
 
@@ -142,8 +142,8 @@ class Refinement(StructuredDocument):
         return next((_proposed(block.text(self.source.text)) for block in blocks if block.kind == "fence"), "")
 
     def unsigned(self) -> bytes | None:
-        """Return the file before approval: without the values of its three USER fields, and with LF line ends; None if
-        one of these fields appears twice.
+        """Return the file before approval: without the values of its three USER fields, and with LF line endings; None
+        if one of these fields appears twice.
         """
         source, placed = self.source, self.placed_section("metadata")
         names = [normal_key(label) for label in LABELS]
@@ -164,7 +164,7 @@ class Refinement(StructuredDocument):
 
     @property
     def spec_path(self) -> str:
-        """Return the specification of the refinement: the text after the arrow."""
+        """Return the refinement's specification: the text after the arrow."""
         target = self.spec_target
         return target.value.rpartition("->")[2].strip().strip("`") if target is not None else ""
 
@@ -180,7 +180,7 @@ class Refinement(StructuredDocument):
 
     @property
     def awaits_answers(self) -> bool:
-        """Whether the fields in which a person answers still have the placeholders that the tool writes."""
+        """Whether the fields in which a person answers still contain the placeholders that the tool writes."""
         return value_of(self.review_status).upper() == "PENDING"
 
     def has_own_rules_for(self, field: str) -> bool:
@@ -188,7 +188,7 @@ class Refinement(StructuredDocument):
 
     @property
     def spec_digest(self) -> Text | None:
-        """Return the digest that decides; older refinements have a SHA-256 in the field named after SHA-1."""
+        """Return the digest that counts; older refinements have a SHA-256 in the field named after SHA-1."""
         return self.spec_sha256 or self.spec_sha1
 
     def summary(self) -> Mapping[str, object]:
@@ -259,7 +259,7 @@ OPEN = "<fill in>"
 class RefinementText(Value):
     """What is known when a refinement is started.
 
-    `anchors` are the candidates in the stub; `passage` is a section of the specification that was named on the command
+    `anchors` are the candidates in the stub; `passage` is a section of the specification that was given on the command
     line, and is then the only anchor.
     """
 
@@ -274,7 +274,7 @@ class RefinementText(Value):
 
 
 def render_refinement(text: RefinementText) -> str:
-    """Return the file, ending with a line feed. ASCII, because approved text is compared byte for byte."""
+    """Return the file, ending with a newline. ASCII, because approved text is compared byte for byte."""
     anchors = [_anchor(number, anchor) for number, anchor in enumerate(list(text.anchors) or [OPEN], 1)]
     if text.passage is not None:
         anchors = [_anchored(1, text.passage)]
@@ -334,7 +334,7 @@ def _anchor(number: int, anchor: str) -> list[str]:
 
 
 def _anchored(number: int | str, passage: Passage) -> list[str]:
-    """Return the anchor for a section: its lines, its heading as the token, and all of it as the excerpt."""
+    """Return the anchor for a section: its lines, its heading as the token, and its whole text as the excerpt."""
     lines = _escaped(passage.text).split("\n")
     fence = "```" if "```" not in passage.text else "~~~~"
     return [
@@ -356,7 +356,7 @@ _OPEN_ANCHOR = lazy_pattern(
 
 
 def anchoring(source: Source, passage: Passage) -> Edit | None:
-    """Return the edit that fills in the first anchor that was left open; None if there is none."""
+    """Return the edit that fills in the first open anchor; None if there is none."""
     found = _OPEN_ANCHOR.search(source.text)
     return found and Edit(*found.span(), source.eol.join(_anchored(found["number"], passage)))
 
@@ -372,8 +372,8 @@ _MINUTES = 60
 
 
 def tokens_of(approver: str, at: datetime) -> Iterator[str]:
-    """Yield tokens such as `ann310120261200` for ann@example.org, in UTC: that of this minute, then those of the next
-    ones.
+    """Yield tokens such as `ann310120261200` for ann@example.org, in UTC: the token for this minute, then those for the
+    following minutes.
     """
     name = re.sub(r"[^a-z]", "", approver.partition("@")[0].casefold())[:_LONGEST_NAME] or "approver"
     return (f"{name}{at + timedelta(minutes=later):%d%m%Y%H%M}" for later in range(_MINUTES))
@@ -404,7 +404,7 @@ def fill(source: Source, packet: str, token: str) -> Source | str:
 
 
 def _fields(document: Refinement) -> dict[str, tuple[str, tuple[int, int]] | None]:
-    """Return values with their spans, including empty values, which a typed document lacks."""
+    """Return values with their spans, including empty values, which a typed document omits."""
     placed = document.placed_section("metadata")
     found = {field.name: (field.value, field.value_span) for field in reversed(placed.fields)} if placed else {}
     return {label: found.get(normal_key(label)) for label in LABELS}
@@ -417,7 +417,7 @@ def _edit(source: Source, span: tuple[int, int], value: str) -> Edit:
 
 
 def _with_evidence(source: Source, signature: tuple[str, tuple[int, int]] | None) -> Source:
-    """Add an empty evidence field below the signature line, in the same style."""
+    """Add an empty evidence field below the signature line, in the same style as that line."""
     if signature is None:
         return source
     line = source.line_and_column(signature[1][0])[0]

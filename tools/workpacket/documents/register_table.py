@@ -11,8 +11,8 @@ lines do not begin or end a section or table, so the excerpt has the same sectio
 same entries for the packets in question, and all prose. The edits are then mapped back to the whole text.
 
 In doubtful cases the excerpt is the whole register: if it has a fence or a comment, which may hide lines, a carriage
-return, entries in another form, or a table with another header. Tests prove that both ways result in the same edits.
-This module also writes empty task boards and registries, and single lines of each.
+return, entries in a different form, or a table with a different header. Tests prove that both ways result in the same
+edits. This module also writes empty task boards and registries, and single lines of each.
 
 Board, registry and audit are read line by line, as every tool that edits them does: an entry or a row is one line, and
 ten thousand of them are read quickly. Only visible lines count: lines in a fence or an HTML comment are examples or
@@ -42,7 +42,7 @@ _HIDING = ("```", "~~~", _COMMENT_START)
 
 
 class SourceLine(NamedTuple):
-    """One line without its end. `number` starts at 1, `start` is its offset."""
+    """One line without its line ending. `number` starts at 1, `start` is the line's offset."""
 
     number: int
     start: int
@@ -90,9 +90,9 @@ def _hidden_spans(source: Source) -> Iterator[range]:
 
 
 def _fence_ends(lines: list[str]) -> dict[int, int]:
-    """Map the index of each line that may open a fence to that of the line that would close it. It works backwards,
-    so that a file full of unclosed fences is read in one pass: `closing` contains the lines that may close a fence,
-    nearest last, and only those longer than all nearer ones.
+    """Map the index of each line that may open a fence to the index of the line that would close it. It works
+    backwards, so that a file full of unclosed fences is read in one pass: `closing` contains the lines that may close a
+    fence, nearest last, and only those longer than all nearer ones.
     """
     marks = [(index, match) for index, line in enumerate(lines) if (match := _FENCE.match(line))]
     ends: dict[int, int] = {}
@@ -111,7 +111,7 @@ def _fence_ends(lines: list[str]) -> dict[int, int]:
 
 
 def _comment_end(lines: list[str], index: int) -> int | None:
-    """Return the index of the line that ends a comment opened on line `index`."""
+    """Return the index of the line that closes a comment opened on line `index`."""
     line = lines[index]
     start = line.rfind(_COMMENT_START)
     if start < 0:
@@ -135,7 +135,7 @@ R = TypeVar("R")
 
 
 class Row(NamedTuple):
-    """One row. `torn` is what separates it from the previous row. `cells` are the cells that it actually has."""
+    """One row. `torn` is what separates it from the previous row. `cells` are the cells that it actually contains."""
 
     line: int
     span: tuple[int, int]
@@ -148,7 +148,7 @@ class Row(NamedTuple):
 
 
 class Table:
-    """One table. `columns` are the keys of the header cells, `has_dashes` says whether the separator line follows.
+    """One table. `columns` are the keys of the header cells, and `has_dashes` says whether the separator line follows.
     `spacers` are the lines of empty rows, which only separate other rows.
     """
 
@@ -163,12 +163,12 @@ class Table:
         self.end = header.line
 
     def column(self, *names: str) -> int:
-        """Return the index of the column with one of these keys, -1 if there is none."""
+        """Return the index of the column with one of these keys; -1 if there is none."""
         return next((index for index, key in enumerate(self.columns) if key in names), -1)
 
 
 class RegisterDocument(Document):
-    """A document that is one table. `columns` are the expected headings, as they are written."""
+    """A document that consists of one table. `columns` are the expected headings, as they are written."""
 
     columns: ClassVar[tuple[str, ...]]
 
@@ -309,8 +309,8 @@ class Excerpt:
                 self._starts.append(start - self._shifts[-1])
 
     def whole_edits(self, edits: Iterable[Edit]) -> list[Edit]:
-        """Return the edits for the whole text. Each edit stays in one piece: only whole lines were left out, none of
-        them next to a deleted line.
+        """Return the edits for the whole text. No edit is split: only whole lines were left out, none of them next to a
+        deleted line.
         """
         moved = []
         for edit in edits:
@@ -355,7 +355,7 @@ def _excerpt(source: Source, runs: str, names: Iterable[str]) -> Excerpt:
 
 
 def _lines_with(text: str, name: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the lines between two offsets that contain the name, even as part of a word."""
+    """Yield the lines between two offsets that contain the name, even as part of a longer word."""
     at = text.find(name, start, end)
     while at >= 0:
         line_end = text.index("\n", at) + 1

@@ -1,11 +1,11 @@
-"""The traceability registry: for each base id, the one packet that is in force.
+"""The traceability registry: for each base id, the one packet that is current.
 
 `| Base WP ID | Active Packet | Task Board | Notes |`, one row per base. Notes are tokens separated by `;`:
 `active=<id>`, `activated from stub <path>`, `supersedes: <id>, <id>`, and anything else as free text.
 
 The signature audit: one row for each signature token that a person gave, newest first.
 
-`| Signature | Used By | Date/Time | Purpose | Master Spec Version | Notes |`. `Used By` names a role; the purpose or
+`| Signature | Used By | Date/Time | Purpose | Master Spec Version | Notes |`. `Used By` contains a role; the purpose or
 the notes name the packet. Approvals also get a row, as a projection of the envelope for people who read the audit.
 """
 
@@ -51,7 +51,7 @@ _AUDIT_ROW_START = lazy_pattern(r"[`*]*[a-z]+[0-9]{12}\b")
 
 
 class Token:
-    """One token of the notes. `kind` is `active`, `supersedes` or `from_stub`, and '' for free text."""
+    """One token in the notes. `kind` is `active`, `supersedes` or `from_stub`, and '' for free text."""
 
     __slots__ = ("kind", "text", "values")
 
@@ -91,7 +91,7 @@ class RegistryRow:
 
     @property
     def active_id(self) -> WorkPacketId | None:
-        """Return the id of the packet that the path names, if any."""
+        """Return the packet id in the path, if there is one."""
         return self._values.active
 
     @property
@@ -109,7 +109,7 @@ class RegistryRow:
 
     @property
     def active_path(self) -> str:
-        """Return the path in a form for comparison."""
+        """Return the path normalized for comparison."""
         return self.active.value.removeprefix("./") if self.active is not None else ""
 
     @property
@@ -193,7 +193,7 @@ def _tokens(notes: Text) -> list[Token]:
 
 
 def _meaning(text: Text) -> tuple[str, list[Text]]:
-    """Return the kind of token, and the ids in it. A stub is named by its path, whose last part is the id."""
+    """Return the kind of token, and the ids in it. A stub is given by its path, whose last part is the id."""
     if (match := _ACTIVE.match(text.value)) is not None:
         start, end = match.span("id")
         return "active", [Text(match["id"], text.start + start, text.start + end)]
@@ -243,7 +243,7 @@ class AuditRow:
         return f"AuditRow(line {self.row.line})"
 
     def packets(self) -> list[Text]:
-        """Return the packets that the row names, each once."""
+        """Return the packets in the row, each once."""
         found: dict[str, Text] = {}
         for cell in (self.used_by, self.purpose, self.notes):
             for name, start, end in find_ids(cell.value) if cell is not None else ():

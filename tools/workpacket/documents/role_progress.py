@@ -1,8 +1,8 @@
 """Progress files of roles: `docs/progress/<feature>-<role>.md`, and other files in their folder. A checkpoint records
 the state of one role in one feature, in seven fields. Cost summaries, feature summaries, templates and other notes in
-the same folder are recognized, but nothing is resumed from them. New checkpoints are written as the published format
-prescribes: the seven fields in order and in double quotes, then other keys, then the text. In an existing file, only
-changed values are replaced and one note is added; every other byte, including comments, is kept.
+the same folder are recognized, but nothing is resumed from them. New checkpoints are written in the published format:
+the seven fields in order and in double quotes, then other keys, then the text. In an existing file, only changed values
+are replaced and one note is added; every other byte, including comments, is kept.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class RoleProgress(FrontMatterDocument):
         return value_of(self.feature) if self.note == "summary" and complete and not partial else ""
 
     def notes(self) -> Iterator[Item]:
-        """Yield the lines below `## Progress Notes`."""
+        """Yield the lines in `## Progress Notes`."""
         for section in self.sections():
             if section.name == "progress_notes":
                 yield from items_of_section(self.source, section)
@@ -129,7 +129,7 @@ class RoleProgress(FrontMatterDocument):
 
 
 def closing_of(feature: str, finishing: Iterable[tuple[str, str]], lanes: Mapping[str, str]) -> str:
-    """Return what declares the feature complete, a summary or the lane of the packet with this id; '' if nothing does.
+    """Return what marks the feature as complete, a summary or the lane of the packet with this id; '' if nothing does.
     `finishing` maps paths to the features that they declare complete; `lanes` are the lanes of packets.
     """
     wanted = feature.casefold()
@@ -148,7 +148,7 @@ def _base_of(packet: str) -> str:
 
 
 def is_open(status: str) -> bool:
-    """Whether work continues in this status, however it is spelled."""
+    """Whether this status, however it is spelled, means that work continues."""
     return _spelled(status) in _OPEN
 
 
@@ -157,7 +157,7 @@ def _word(text: Text | None) -> str:
 
 
 def _spelled(word: str) -> str:
-    """Return a word in a form for comparison: `in-progress` and `In Progress` become `in_progress`."""
+    """Return a word normalized for comparison: `in-progress` and `In Progress` become `in_progress`."""
     return re.sub(r"[\s_-]+", "_", word.strip()).casefold()
 
 
@@ -188,8 +188,8 @@ def front_of(document: RoleProgress) -> dict[str, Plain]:
 
 
 def advanced(document: RoleProgress, fields: Mapping[str, str], note: str = "") -> bytes:
-    """Return the file with these fields and, if `note` is not empty, one more note; raise `CannotEdit` if more would
-    have to change.
+    """Return the file with these fields and, if `note` is not empty, one more note; raise `CannotEdit` if anything else
+    would have to change.
     """
     text = _front(document)
     for key, value in fields.items():
@@ -212,7 +212,7 @@ def _front(document: RoleProgress) -> YamlText:
 
 
 def noted(source: Source, note: str) -> Source:
-    """Return the document with another note at the end of `## Progress Notes`, a section that is added if necessary."""
+    """Return the document with another note at the end of `## Progress Notes`; the section is added if necessary."""
     document = RoleProgress(source)
     sections = [section for section in document.sections() if section.name == "progress_notes"]
     eol = source.eol

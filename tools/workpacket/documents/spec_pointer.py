@@ -1,7 +1,7 @@
-"""`SPEC_CURRENT.md`, which names the specification in force, and the names of anchors in a specification.
+"""`SPEC_CURRENT.md`, which names the current specification, and the names of anchors in a specification.
 
 This module also finds the passages of the specification, which are its sections, and determines whether an anchor names
-one or only says that there is none.
+a passage or only says that there is none.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ _FOLDERS = (GOVERNANCE_FOLDER, SPECIFICATIONS_FOLDER, SHARED_FOLDER)
 
 
 def candidates(name: str) -> tuple[str, ...]:
-    """Return the possible paths of a specification named in a refinement."""
+    """Return the possible paths of a specification mentioned in a refinement."""
     if not name or name.startswith("/") or ".." in name.split("/") or len(name) > PATH_LENGTH or not name.isprintable():
         return ()
     return (name,) if "/" in name else (name, *(f"{folder}/{name}" for folder in _FOLDERS))
 
 
 def specification_places(pointer: Source | None) -> tuple[str, ...]:
-    """Return the possible paths of the specification named by the pointer; none without a pointer."""
+    """Return the possible paths of the specification in the pointer; none without a pointer."""
     target = read_once(SpecPointer, pointer).target if pointer is not None else None
     return candidates(target.value) if target is not None else ()
 
@@ -104,12 +104,12 @@ class Passage(Value):
 
     @property
     def heading(self) -> str:
-        """Return the title as an anchor writes it, in backticks."""
+        """Return the title in the form used in anchors, in backticks."""
         return self.title.replace("`", "'")
 
     @property
     def digest(self) -> str:
-        """Return the digest that an anchor pins: that of the section's text, whatever its line ends are."""
+        """Return the digest that an anchor pins: the digest of the section's text, regardless of its line endings."""
         return hashlib.sha256(self.text.encode("utf-8", "surrogateescape")).hexdigest()
 
     @property
@@ -118,7 +118,7 @@ class Passage(Value):
         return "\n".join(line for line in self.text.split("\n") if not _HEADING.match(line)).strip()
 
     def in_roadmap(self, headings: Sequence[str]) -> str:
-        """Return the heading of the roadmap that contains this section; '' if it is in the main body."""
+        """Return the heading of the roadmap that contains this section; '' if the section is in the main body."""
         return next((each for each in self.titles if any(word in each.casefold() for word in headings)), "")
 
 
@@ -146,7 +146,7 @@ def _headings(specification: Source) -> Iterator[tuple[int, re.Match[str]]]:
 
 
 def passages_named(specification: Source, name: str) -> list[Passage]:
-    """Return the sections that a person may mean by a number, a title, or both."""
+    """Return the sections that a person may mean by a number, a title, or both together."""
     wanted = _words(name)
     return [one for one in passages(specification) if wanted in _names(one.title)]
 

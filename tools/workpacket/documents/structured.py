@@ -64,12 +64,12 @@ class PlacedSection:
 
 
 class StructuredDocument(Document):
-    """A document with a layout. `placed` are the sections in the layout, `unknown` the others."""
+    """A document with a layout. `placed` are the sections that the layout defines, `unknown` the others."""
 
     layout: Layout
 
     def has_own_rules_for(self, _field: str) -> bool:
-        """Whether rules of its own judge a placeholder that the tool wrote into this field."""
+        """Whether a placeholder that the tool wrote into this field is judged by separate rules."""
         return False
 
     def __init__(self, source: Source) -> None:
@@ -168,7 +168,7 @@ def body_of(source: Source, section: Section) -> str:
 
 
 def fields_of_section(source: Source, section: Section, apart: Sequence[Section] = ()) -> list[Field]:
-    """Return the fields of a section. A subsection is a field too: its heading is the key, its list the value.
+    """Return the fields of a section. A subsection is a field too: its heading is the key, and its list is the value.
     Subsections in `apart` count as sections instead.
     """
     fields = read_fields(source, section.blocks)
@@ -184,12 +184,12 @@ def fields_of_section(source: Source, section: Section, apart: Sequence[Section]
 
 
 def items_of_section(source: Source, section: Section) -> list[Item]:
-    """Return the items of the lists of a section and of its subsections, each with the items nested in it."""
+    """Return the items in the lists of a section and of its subsections, each with its nested items."""
     return [item for inner in section.walk() for item in read_items(source, inner.blocks)]
 
 
 def walk_items(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield items, each before the items inside it."""
+    """Yield items, each before its nested items."""
     for item in items:
         yield item
         if len(item.block.children) > 1:
@@ -204,7 +204,7 @@ _OTHER_WORK = lazy_pattern(
 
 
 def awaited(items: Iterable[Item]) -> Iterator[Text]:
-    """Yield the items of a list of dependencies, with the items below them, except those about other work."""
+    """Yield the items of a dependency list, with the items below them, except those about other work."""
     for item in items:
         if not _OTHER_WORK.match(item.text):
             yield Text(item.text, *item.span)
@@ -245,7 +245,7 @@ def _value_node(field: Field, spec: FieldSpec, *, own_line: bool) -> Node:
 
 
 class WorkDocument(StructuredDocument):
-    """A stub or a packet. Each kind defines where its values are."""
+    """A stub or a packet. Each kind defines where its values are found."""
 
     wp_id = TextAt("metadata", "wp_id")
     base_wp_id = TextAt("metadata", "base_wp_id")
@@ -263,7 +263,7 @@ class WorkDocument(StructuredDocument):
         return value_of(self.what)
 
     def id_text(self) -> Text | None:
-        """Return the text with which the document states its own id."""
+        """Return the string in which the document states its own id."""
         return self.wp_id
 
     def status_text(self) -> Text | None:
@@ -273,20 +273,20 @@ class WorkDocument(StructuredDocument):
         return None
 
     def spec_texts(self) -> Iterable[Text]:
-        """Return the texts that name the version of the specification on which the work is based."""
+        """Return the strings that contain the version of the specification on which the work is based."""
         return ()
 
     @property
     def anchor_file(self) -> Text | None:
-        """Return the specification that the anchor of a light packet names."""
+        """Return the specification in the anchor of a light packet."""
         return None
 
     def anchor_texts(self) -> Iterable[Text]:
-        """Return the texts that name sections of the specification."""
+        """Return the strings that contain section names of the specification."""
         return ()
 
     def dependency_texts(self) -> Iterable[Text]:
-        """Return texts in which every work packet id counts as a dependency."""
+        """Return the strings in which every work packet id counts as a dependency."""
         return ()
 
     @property
@@ -301,7 +301,7 @@ class WorkDocument(StructuredDocument):
 
     @property
     def own_id(self) -> str:
-        """Return the id in the document, or else the one in its file name."""
+        """Return the id in the document; if it has none, the id in its file name."""
         text = self.id_text()
         return leading_id(text.value) if text is not None and text.value else self.stem
 
@@ -342,7 +342,7 @@ class WorkDocument(StructuredDocument):
         }
 
     def mentions(self, texts: Iterable[Text], own_id: str) -> list[Mention]:
-        """Return every other packet that the texts name, once, with its place."""
+        """Return every other packet mentioned in the strings, once, with its position."""
         found: dict[str, Mention] = {}
         for text in texts:
             for name, start, _ in find_ids(text.value):
@@ -371,7 +371,7 @@ _UNFILLED = lazy_pattern(r"\A(?:<.*>|path/to/file:line|TODO|N/A|PENDING|\(nothin
 
 class EvidenceBlock(Value):
     """One command that was run as evidence. `fields` are by key; an empty or placeholder value is ''. `start` is the
-    offset of the block. `proof` is the text below PROOF_LINES.
+    offset of the block. `proof` is the text following PROOF_LINES.
     """
 
     start: int
@@ -410,7 +410,7 @@ def _stated(key: str, written: str) -> str:
 
 
 def mapped_evidence(items: Iterable[Text]) -> Iterator[tuple[Text, str]]:
-    """Yield pairs of EVIDENCE_MAPPING: the requirement as quoted, and where it is met. An unfilled form is not a
+    """Yield pairs from EVIDENCE_MAPPING: the requirement as quoted, and where it is met. An unfilled form is not a
     pair.
     """
     requirement: Text | None = None
@@ -433,7 +433,7 @@ _LATE = lazy_pattern(rf"(?:[ \t]*(?:\r\n|\r|\n))++(---){_LINE_END}")
 
 
 class FrontMatter(Value):
-    """The loaded block. Its YAML is [start, end); the Markdown begins at `body`, the start of `body_line`.
+    """The loaded block. Its YAML is [start, end); the Markdown begins at `body`, the start of line `body_line`.
 
     For a file without such a block, `present` is false, the body is the whole file, and there is no root.
     """
@@ -468,7 +468,7 @@ def read_front_matter(source: Source, limits: Limits = DATA) -> FrontMatter:
     loaded = load_yaml(source, start=start, end=end, limits=limits)
     if loaded.root is not None and not isinstance(loaded.root.value, dict):
         found = {list: "a list", type(None): "nothing"}.get(type(loaded.root.value), "a single value")
-        message = f"front matter must consist of keys and values; found {found}"
+        message = f"front matter must consist of keys and values, but contains {found}"
         loaded = Loaded(None, (Problem("front_matter_not_a_mapping", message, Location.span(*loaded.root.span)),))
     return FrontMatter(loaded, True, start, end, body, source.line_and_column(body)[0])
 
@@ -478,7 +478,7 @@ def _absent(*faults: Problem) -> FrontMatter:
 
 
 class FrontMatterDocument(Document):
-    """A document with front matter. `blocks` and `outline` are those of the text below it."""
+    """A document with front matter. `blocks` and `outline` describe the text below it."""
 
     # Top-level fields that contain text, or lists of text.
     text_fields: ClassVar[frozenset[str]]

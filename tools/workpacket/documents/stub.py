@@ -1,7 +1,7 @@
 """Work packet stubs: backlog entries from which work may not start.
 
-Two families are read. The canonical one has STUB_METADATA; the older one `## Identity`, a status line above it and free
-headings. `fmt --upgrade` rewrites the second into the first.
+Two families are read. The canonical one has STUB_METADATA; the older one has `## Identity`, a status line above it and
+free headings. `fmt --upgrade` rewrites the second into the first.
 
 Also writes stubs in canonical form, for `new` and `fmt --upgrade`.
 """
@@ -128,7 +128,7 @@ class Stub(WorkDocument):
 
     @cached_property
     def boxes(self) -> list[tuple[int, int]]:
-        """Return the places of the characters inside the boxes of the checklist."""
+        """Return the positions of the characters inside the checklist's boxes."""
         placed = self.placed_section("activation_checklist")
         items = items_of_section(self.source, placed.section) if placed is not None else ()
         return [item.box for item in items if item.box is not None]
@@ -170,7 +170,8 @@ CHECKLIST = (
 
 
 class StubText(Value):
-    """The content of a stub. Lists have the Markdown of one item each; `sections` are extra ones, heading to body."""
+    """The content of a stub. Lists contain the Markdown of one item each; `sections` are extra ones, mapping heading to
+    body."""
 
     wp_id: WorkPacketId
     created_at: str
@@ -190,7 +191,7 @@ class StubText(Value):
 
 
 def render_stub(stub: StubText) -> str:
-    """Return the file, ending with a line feed."""
+    """Return the file, ending with a newline."""
     body = {
         "metadata": _metadata(stub),
         "intent": [f"- What: {stub.what}", f"- Why: {stub.why}"],
@@ -226,5 +227,5 @@ def _listed(key: str, items: Sequence[str]) -> list[str]:
 
 
 def _items(items: Sequence[str]) -> list[str]:
-    """Return a list. An empty one says so explicitly, because an empty section looks forgotten."""
+    """Return a list. An empty one says so explicitly, because an empty section looks as if it had been forgotten."""
     return [f"- {item.strip()}" for item in items] or ["- None known."]

@@ -1,7 +1,8 @@
-"""Summaries: what a document tells the rest of the repository; and the cycles in the dependencies that they name.
+"""Summaries: what a document tells the rest of the repository. Also the cycles in the dependencies that summaries
+contain.
 
 Rules across files, `list`, the board and the registry use only summaries, never the text, so that ten thousand packets
-can be compared without being read again. A summary is plain JSON, because it is cached. A place is [line, column].
+can be compared without being read again. A summary is plain JSON, because it is cached. A position is [line, column].
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class PackageSummary(DescribedWork):
 
 
 class EntrySummary(TypedDict):
-    """An entry with a valid id. `token` is '' if the written one is invalid or ambiguous."""
+    """An entry with a valid id. `token` is '' if the token as written is invalid or ambiguous."""
 
     id: str
     base: str
@@ -107,7 +108,7 @@ class RegistrySummary(TypedDict):
 
 
 class AnchorSummary(TypedDict):
-    """One place in the specification on which a refinement is based, as written."""
+    """One location in the specification on which a refinement is based, as written."""
 
     place: Place
     name_place: Place
@@ -134,7 +135,7 @@ class RefinementSummary(TypedDict):
 
 
 class SignatureRow(TypedDict):
-    """A row of the audit: the signature, and the packets that the row names."""
+    """A row of the audit: the signature, and the packets in the row."""
 
     signature: Mention
     packets: list[Mention]
@@ -146,9 +147,8 @@ class SignatureSummary(TypedDict):
 
 
 class GateSummary(TypedDict):
-    """A gate log: the packets that it names, one for each event. `stated` are the verdicts and signatures that it has
-    in
-    force: the packet, which of the two, and the value.
+    """A gate log: the packets in it, one for each event. `stated` are its current verdicts and signatures: the packet,
+    which of the two, and the value.
     """
 
     packets: list[Mention]
@@ -172,7 +172,7 @@ class RoleSummary(TypedDict):
 
 
 class SidecarSummary(TypedDict):
-    """A checkpoint commit of a run: the number of its milestone, -1 if it has none, and its time."""
+    """A checkpoint commit of a run: the number of its milestone (-1 if it has none), and its time."""
 
     run: str
     milestone: int
@@ -223,8 +223,8 @@ EMPTY_BATCH: BatchSummary = {
 
 def circles(edges: Mapping[str, Collection[str]], roots: Iterable[str]) -> Iterator[list[str]]:
     """Yield each cycle that a dependency closes, starting and ending with the same name. The last two names are the
-    dependency that closes it. Names missing from `edges` have no dependencies. The function is not recursive, because
-    ten thousand packets may form one chain.
+    dependency that closes the cycle. Names missing from `edges` have no dependencies. The function is not recursive,
+    because ten thousand packets may form one chain.
     """
     done: set[str] = set()
     for root in roots:

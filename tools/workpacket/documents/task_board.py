@@ -147,7 +147,7 @@ def mark_line(wp_id: str) -> str:
 
 
 class BoardMark(NamedTuple):
-    """A line that says where the entry of a packet goes."""
+    """A line that marks where a packet's entry goes."""
 
     id: str
     line: SourceLine
@@ -158,8 +158,8 @@ class BoardMark(NamedTuple):
 
 
 class BoardEntry:
-    """One entry. `head` extends from the list marker to the end of the token, `rest` is the text after it. `span` is
-    the whole line without its newline: exactly what a move removes.
+    """One entry. `head` extends from the list marker to the end of the token, and `rest` is the text after it. `span`
+    is the whole line without its newline: exactly what a move removes.
     """
 
     __slots__ = ("_lane_token", "_line", "_syntax", "section")
@@ -205,18 +205,18 @@ class BoardEntry:
 
     @property
     def lane_token(self) -> str:
-        """Return the canonical token for the written one; '' if it is invalid or ambiguous."""
+        """Return the canonical token for a token as written; '' if it is invalid or ambiguous."""
         if self._lane_token is None:
             self._lane_token = _lane_token(self.token, self.section.lanes)
         return self._lane_token
 
     @property
     def remark(self) -> str:
-        """Return the text after the token, without HTML comments, which are invisible on the rendered board."""
+        """Return the text after the token, without HTML comments, which are invisible on a rendered board."""
         return _COMMENT.sub("", self.rest.value).strip()
 
     def details(self) -> dict[str, Text]:
-        """Return the parts of `branch: x - coder: y - last_sync: z` that an entry in the section Active has."""
+        """Return the parts `branch: x - coder: y - last_sync: z` of an entry in the Active section."""
         found: dict[str, Text] = {}
         rest = self.rest
         value = rest.value
@@ -230,9 +230,9 @@ class BoardEntry:
 
 
 class BoardSection:
-    """A heading and the entries below it. `known` is the section of the board that the heading names, if any.
-    `insert_at` is where a new entry goes: the start of a line, or the end of a file without a final newline. It is
-    before the first mark, so that it does not adjoin what other packets insert after their marks.
+    """A heading and the entries below it. `known` is the board section that the heading names, if any. `insert_at` is
+    where a new entry goes: the start of a line, or the end of a file without a final newline. It is before the first
+    mark, so that it does not adjoin what other packets insert after their marks.
     """
 
     __slots__ = ("entries", "insert_at", "known", "lanes", "level", "line", "marks", "spaced", "title", "title_span")
@@ -254,7 +254,7 @@ class BoardSection:
 
     @property
     def key(self) -> str:
-        """Return the key of the section of the board, or '' for any other heading."""
+        """Return the key of the board section, or '' for any other heading."""
         return self.known.key if self.known is not None else ""
 
 
@@ -340,7 +340,7 @@ class TaskBoard(Document):
         return summary
 
     def _entry_summaries(self) -> Iterator[EntrySummary]:
-        """Yield only entries with a valid id; the rules for single documents report the others."""
+        """Yield only entries with a valid id; rules for single documents report the others."""
         for entry in self.entries:
             parsed = WorkPacketId.try_parse(entry.wp_id.value)
             if parsed is None or parsed.kind != "packet":
@@ -367,7 +367,7 @@ def _sections_by_heading(lanes: LaneTable) -> dict[str, LaneSection]:
 
 
 def section_named(title: str, lanes: LaneTable) -> LaneSection | None:
-    """Return the section of the board that a heading names, ignoring case, remarks and decoration."""
+    """Return the board section that a heading names, ignoring case, remarks and decoration."""
     return _sections_by_heading(lanes).get(heading_key(title))
 
 

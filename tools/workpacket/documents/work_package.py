@@ -3,7 +3,7 @@ follow the text below it. The history may have any form (more than forty are in 
 The text may also state dependencies, in two ways. A command: `spec-kitty implement WP07 --on WP05`. Or a sentence or
 field about the package itself: `This WP depends on WP01 and WP02`, `**Depends on**: WP01 (models) + WP03`,
 `Dependencies: none`, or, below a heading `Dependencies`, each list item that begins with an id. Dependencies of other
-packages or subtasks, and packages named in any other way, are ignored.
+packages or subtasks, and packages mentioned in any other way, are ignored.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _HEADINGS = frozenset({"dependencies", "depends_on"})
 
 
 class Stated(NamedTuple):
-    """One package that the text names as a dependency; `id` is '' for a statement that there are none."""
+    """One package that the text gives as a dependency; `id` is '' for a statement that there are none."""
 
     id: str
     start: int
@@ -51,7 +51,7 @@ class Stated(NamedTuple):
 
 
 def stated_dependencies(source: Source, blocks: Iterable[Block], own: str) -> list[Stated]:
-    """Return every statement about the dependencies of the package `own`, in text order."""
+    """Return every statement about the dependencies of package `own`, in text order."""
     found: list[Stated] = []
     heading = ""
     for block in walk(blocks):
@@ -176,7 +176,7 @@ class WorkPackage(FrontMatterDocument):
 
     @property
     def own_id(self) -> str:
-        """Return the id in the document, or else the one in its file name."""
+        """Return the id in the document; if it has none, the id in its file name."""
         stated = self.work_package_id
         return stated.value if stated is not None and stated.value else self.file_id
 
@@ -270,7 +270,7 @@ class WorkPackage(FrontMatterDocument):
 
 
 def scoped(name: str, mission: str) -> str:
-    """Return a short id as it is written outside its mission; anything else unchanged."""
+    """Return a short id in the form used outside its mission; anything else unchanged."""
     return f"{mission}--{name}" if mission and _SHORT_ID.match(name) else name
 
 

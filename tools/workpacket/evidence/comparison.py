@@ -1,4 +1,4 @@
-"""What two runs of the same tests prove: one with the work, and one at the base with the tests of the work laid over
+"""What two runs of the same tests prove: one with the work, and one at the base with the tests of the work copied over
 it.
 
 | with the work | at the base | it is | |---|---|---| | passed | failed, or could not run because something that the
@@ -33,7 +33,7 @@ _SHOWN: Final = 3
 
 
 class AskedProof(Value):
-    """The proof that the contract demands for a criterion; `exempt` is why no needed test has to prove it, or None if
+    """The proof that the contract requires for a criterion; `exempt` is why no needed test has to prove it, or None if
     one must.
     """
 
@@ -53,7 +53,7 @@ class Side(Value):
 
 
 class Controls(Value):
-    """Further runs of the needed tests: `again` with the work, `emptied` with its new functions emptied."""
+    """Further runs of the needed tests: `again` is with the work, `emptied` is with its new functions emptied."""
 
     again: Side | None = None
     emptied: tuple[Side, ...] = ()
@@ -63,7 +63,7 @@ NO_CONTROLS: Final = Controls()
 
 
 class ProofJudgement(Value):
-    """The judgement of a proof. Messages in `faults` are printed after `DONE_MEANS 1: `. `tests` are those that the
+    """The judgement of a proof. Messages in `faults` are printed after `DONE_MEANS 1: `. `tests` are the tests that the
     criterion is about. `execution` is '' if no test had to be watched.
     """
 
@@ -109,7 +109,7 @@ def judge(
 
 
 def _is_indifferent(name: str, controls: Controls) -> bool:
-    """Whether the test passes whatever the new functions return."""
+    """Whether the test passes no matter what the new functions return."""
     runs = [side.report.tests.get(name) for side in controls.emptied]
     return bool(runs) and all(ran is not None and ran.status == "passed" for ran in runs)
 
@@ -132,8 +132,8 @@ def _is_asked(name: str, ran: Ran, asked: AskedProof) -> bool:
 
 
 def is_named(name: str, test: str) -> bool:
-    """Whether the contract names this test: by its id, with or without parameters, or by a file, class or package that
-    contains it. The bare name of a test matches it in any package or file.
+    """Whether the contract specifies this test: by its id, with or without parameters, or by a file, class or package
+    that contains it. The bare name of a test matches it in any package or file.
     """
     if name == test or name.startswith((f"{test}::", f"{test}[", f"{test}.", f"{test}/")):
         return True
@@ -149,7 +149,7 @@ def _lies_at(ran: Ran, path: str) -> bool:
 
 
 def _faults_here(asked: AskedProof, here: Side, chosen: Mapping[str, Ran]) -> Iterator[Problem]:
-    """Yield what is wrong with the run that includes the work, whatever the run at the base shows."""
+    """Yield what is wrong with the run that includes the work, regardless of the run at the base."""
     report = here.report
     if asked.tests and report.runner == EXIT_CODE:
         what = f"{asked.command} does not report its tests, so it is unknown whether {_some(asked.tests)} ran"
@@ -200,8 +200,8 @@ def _fails_there(name: str, ran: Ran, then: Ran | None, base: Side, asked: Asked
 
 
 def _hides(where: str, name: str, ran: Ran) -> bool:
-    """Whether the file or module that could not be loaded contains the test. unittest names a module, and may leave out
-    its package.
+    """Whether the file or module that could not be loaded contains the test. unittest gives a module's name, and may
+    leave out its package.
     """
     if not where or name.startswith((f"{where}::", f"{where}.", f"{where}/")) or where == ran.path:
         return True
@@ -314,7 +314,7 @@ class Additions(Value):
 
     @property
     def functions(self) -> frozenset[str]:
-        """Return the names by which a test can refer to a new function."""
+        """Return the names that a test can use to refer to a new function."""
         return frozenset(name for file in self.python for name in new_names(file))
 
     @property
@@ -323,13 +323,13 @@ class Additions(Value):
         return bool(self.lines) or bool(self.data and not self.other)
 
     def names(self, path: str) -> bool:
-        """Whether a word of a command is one of the changed files."""
+        """Whether a word in a command is one of the changed files."""
         name = posixpath.basename(path)
         return any(posixpath.basename(each) == name for each in {*self.lines, *self.data, *self.other})
 
 
 def additions(files: Sequence[FileAdditions], folders: Iterable[str] = ()) -> Additions:
-    """Return the additions of a change. `folders` are the new ones."""
+    """Return the additions of a change. `folders` are the new folders."""
     words: set[str] = set()
     lines: dict[str, tuple[int, ...]] = {}
     data, other = set(), set()
@@ -376,7 +376,7 @@ def _is_added(name: str, added: Additions) -> bool:
 
 
 def _is_path_of(name: str, path: str) -> bool:
-    """Whether a name is this file or folder: `greet.it`, `../src/greet`, `/tmp/x/src/greet.py`."""
+    """Whether a name refers to this file or folder: `greet.it`, `../src/greet`, `/tmp/x/src/greet.py`."""
     stem = posixpath.splitext(path)[0].removesuffix("/__init__").removesuffix("/index").removesuffix("/mod")
     asked = name if "/" in name or name == path else name.replace("::", "/").replace(".", "/")
     asked = re.sub(r"\A(?:\.{0,2}/)+", "", asked)
@@ -390,7 +390,7 @@ ANSWERS: Final = ("object()", "None")
 
 
 class PythonFile(Value):
-    """A changed file of Python, and its text at the base, or '' for a new file."""
+    """A changed Python file, and its text at the base, or '' for a new file."""
 
     path: str
     text: str
@@ -398,7 +398,7 @@ class PythonFile(Value):
 
 
 def new_names(file: PythonFile) -> frozenset[str]:
-    """Return the names by which a test can refer to a new function: its own, and that of its class."""
+    """Return the names that a test can use to refer to a new function: the function's own name, and its class's."""
     found = (name for _, names in _new(file) for name in names)
     return frozenset(found)
 

@@ -1,12 +1,13 @@
 """The test runner that a command starts, the options that make it report, its report, and commands that prove nothing.
 
 | runner | read from | |---|---| | pytest, unittest | lines of JSON that our probe writes (`shell/governing/probe`) | |
-go test | the lines of JSON of `go test -json`, between which the compiler prints text | | cargo test | what it prints:
+go test | the lines of JSON of `go test -json`, between which the compiler prints other text | | cargo test | what it
+prints:
 `test NAME ... ok` | | jest | the file of `jest --json --outputFile` | | anything else | JUnit XML files, or else its
 exit code alone |
 
-A truncated report or an unrelated text can only result in fewer tests, never in more. Tests that were skipped, and
-tests that were expected to fail, are listed but prove nothing.
+A truncated report or unrelated text can only result in fewer tests, never in more. Tests that were skipped, and tests
+that were expected to fail, are listed but prove nothing.
 """
 
 from __future__ import annotations
@@ -49,14 +50,14 @@ _OPERATORS: Final = frozenset({";", "&&", "||", "|", "&"})
 
 
 class Started(Value):
-    """The program that does the work, and its place in the words of the command."""
+    """The program that does the work, and its position among the words of the command."""
 
     runner: Runner
     at: int
 
 
 def started(words: Sequence[str]) -> Started:
-    """Return the program that a command finally starts, after programs such as `env` that only start another one."""
+    """Return the program that a command ultimately runs, skipping wrappers such as `env`."""
     at = _first(words)
     name = posixpath.basename(words[at]) if at < len(words) else ""
     rest = words[at + 1 :]
@@ -85,7 +86,7 @@ def _python(words: Sequence[str], at: int) -> Started:
 
 
 def _first(words: Sequence[str]) -> int:
-    """Return the index of the first program that does more than start another one."""
+    """Return the index of the first program that does more than start another program."""
     at = 0
     while at < len(words):
         name = posixpath.basename(words[at])
@@ -105,8 +106,8 @@ def _past_own(words: Sequence[str], at: int) -> int:
 
 
 def instrumented(words: Sequence[str], probe: str, report: str) -> list[str]:
-    """Return the same command with reporting enabled. `probe` is the folder of our probe, `report` the file that jest
-    writes.
+    """Return the same command with reporting enabled. `probe` is the folder of our probe, and `report` is the file that
+    jest writes.
     """
     found = started(words)
     told = [re.sub(r"(?<!\w)PYTHONPATH=", f"PYTHONPATH={probe}:", word) for word in words]
@@ -121,7 +122,7 @@ def instrumented(words: Sequence[str], probe: str, report: str) -> list[str]:
 
 
 def junit_files(words: Sequence[str]) -> list[str]:
-    """Return the JUnit report files that the command itself names, including those inside `sh -c`."""
+    """Return the JUnit report files that the command itself specifies, including those inside `sh -c`."""
     found = []
     for each in _simple_commands(words):
         for index, word in enumerate(each):
@@ -134,7 +135,7 @@ def junit_files(words: Sequence[str]) -> list[str]:
 
 
 def is_trivial(words: Sequence[str]) -> bool:
-    """Whether the command could never fail because work is missing, or only tests whether a file exists."""
+    """Whether the command could never fail because of missing work, or only tests whether a file exists."""
     return all(_does_nothing(each) for each in _simple_commands(words))
 
 
@@ -150,7 +151,7 @@ def _does_nothing(words: Sequence[str]) -> bool:
 
 
 def _simple_commands(words: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the command, or the commands in the script of `sh -c` that its words and operators reveal."""
+    """Yield the command or, for `sh -c`, the commands that the words and operators of its script reveal."""
     at = _first(words)
     shell = at < len(words) and posixpath.basename(words[at]) in _SHELLS
     told = next((place for place in range(at + 1, len(words)) if _SCRIPT.match(words[place])), 0) if shell else 0
@@ -185,9 +186,9 @@ EXIT_CODE: Final = "exit code"
 class Ran(Value):
     """One test. `error` is a failure outside the test itself, in its setup.
 
-    `path` is its file, from the top of the repository; '' if the runner does not say. `touched` is a line or file of
-    the change that it executed or read, `started` are the programs that it started, and `mentions` the functions and
-    classes of the change that its code names.
+    `path` is its file, relative to the top of the repository; '' if the runner does not report it. `touched` is a line
+    or file of the change that it executed or read, `started` are the programs that it started, and `mentions` are the
+    functions and classes of the change that its code names.
     """
 
     status: Status
@@ -199,14 +200,15 @@ class Ran(Value):
 
 
 class Obstacle(Value):
-    """An error that kept tests from running: those whose id or path begins with `where`, or all if it is ''."""
+    """An error that kept tests from running: those whose id or path begins with `where`, or all tests if `where` is
+    ''."""
 
     where: str
     message: str
 
 
 class TestReport(Value):
-    """The report of one run. `plugins` are files of the repository that changed how the runner works. `measured`:
+    """The report of one run. `plugins` are files in the repository that changed how the runner works. `measured`:
     whether the lines that the tests execute were recorded. `unfinished`: a runner began, but was stopped before it had
     reported everything.
     """
@@ -228,7 +230,7 @@ def by_exit_code(command: str, exit_code: int, output: str) -> TestReport:
 
 
 def as_watched(report: TestReport, text: str) -> TestReport:
-    """Return the report with what was observed in programs of the repository: each test is credited with the programs
+    """Return the report with what was observed in the repository's programs: each test is credited with the programs
     that it started.
     """
     rows = list(_json_lines(text))
@@ -312,9 +314,8 @@ _CARGO_STATUS: Final[Mapping[str, Status]] = {"ok": "passed", "FAILED": "failed"
 
 
 def read_cargo(text: str) -> TestReport:
-    """Parse the output of cargo test. Doc tests are named after their file and line, so they have other names
-    elsewhere.
-    """
+    """Parse the output of cargo test. Doc tests are named after their file and line, so their names differ
+    elsewhere."""
     files = [(match.start(), match["path"]) for match in _CARGO_FILE.finditer(text)]
     tests = {}
     for match in _CARGO_TEST.finditer(text):
@@ -325,7 +326,7 @@ def read_cargo(text: str) -> TestReport:
     counted = [int(count) for count in _CARGO_PASSED.findall(text)]
     if counted and sum(ran.status == "passed" for ran in tests.values()) > sum(counted):
         # Tests may print what looks like a result.
-        return TestReport("cargo", obstacles=(Obstacle("", "it lists more passed tests than it counts"),))
+        return TestReport("cargo", obstacles=(Obstacle("", "it lists more passed tests than its summary counts"),))
     broken = "error: could not compile" in text or not tests
     return TestReport("cargo", tests, (Obstacle("", text),) if broken else ())
 
@@ -364,7 +365,7 @@ _JUNIT: Final[tuple[tuple[str, Status], ...]] = (("error", "error"), ("failure",
 
 
 def read_junit(files: Iterable[bytes]) -> TestReport:
-    """Parse JUnit XML. A test case that is listed twice passed only if it passed each time."""
+    """Parse JUnit XML. A test case that is listed more than once counts as passed only if it passed every time."""
     tests: dict[str, Ran] = {}
     for data in files:
         for case in _test_cases(data):
@@ -386,7 +387,8 @@ def _junit_case(case: Any) -> Ran:
 
 
 def _test_cases(data: bytes) -> list[Any]:
-    """Return the elements; none if the data is not XML, or has its own document type, which could name other files."""
+    """Return the elements; none if the data is not XML, or declares its own document type, which could refer to other
+    files."""
     from xml.etree import ElementTree as ET
 
     if b"<!DOCTYPE" in data:

@@ -1,8 +1,8 @@
 """Find the repository by git's own rules, from files: starting git takes longer than a whole check of one file.
 
 Unusual cases (a variable such as GIT_DIR in the environment, `core.worktree`, an included configuration) are left to
-git itself. This module imports nothing large, because a check with a cached answer starts with it. For the same reason,
-`may_hide` looks at the index without starting git.
+git itself. This module imports nothing large, because a check with a cached answer begins by importing it. For the same
+reason, `may_hide` looks at the index without starting git.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BEFORE_PATH = 62
 
 
 class RepositoryPaths:
-    """The top of the work tree, the git directory of this work tree, and the one that all work trees share."""
+    """The top of the work tree, the work tree's own git directory, and the git directory that all work trees share."""
 
     __slots__ = ("common_dir", "git_dir", "root")
 
@@ -43,7 +43,7 @@ class RepositoryPaths:
 
 
 def locate(start: str, environ: Mapping[str, str] = os.environ) -> RepositoryPaths:
-    """Return the repository around `start`; raise WorkpacketError if there is none, or one without a work tree."""
+    """Return the repository around `start`; raise WorkpacketError if there is none, or if it has no work tree."""
     if any(environ.get(name) for name in STEERING_VARIABLES):
         return _ask_git(start)
     try:
@@ -134,9 +134,7 @@ def _with_work_tree(root: str, git_dir: str, start: str) -> RepositoryPaths:
 
 
 def _settings(path: str) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the lines of a configuration file as name and value, in lower case; the header of a section is a name
-    too.
-    """
+    """Yield the lines of a configuration file as name and value, in lower case; a section header is a name too."""
     try:
         with open(path, "rb") as file:
             # Names of sections and settings ignore case.
@@ -178,7 +176,7 @@ def _no_work_tree(place: str) -> WorkpacketError:
 
 
 def may_hide(git_dir: str | None, folder: str) -> bool:
-    """Return False if the index has the plain form and no path below the folder has flags."""
+    """Return False if the index is in the plain form and no path below the folder has flags."""
     if git_dir is None:
         return False
     try:
@@ -202,7 +200,7 @@ def may_hide(git_dir: str | None, folder: str) -> bool:
 
 
 def _is_entry(data: bytes, folder: bytes) -> bool:
-    """Whether the folder itself is in the index, as a submodule is."""
+    """Whether the folder itself is in the index, like a submodule."""
     position = data.find(folder + b"\0")
     while position >= 0:
         # An entry gives the length of its path. The names of trees, which git stores after the entries, do not: after
@@ -214,7 +212,7 @@ def _is_entry(data: bytes, folder: bytes) -> bool:
 
 
 def _has_commits(git_dir: str) -> bool:
-    """Whether HEAD may have a commit although the index is missing."""
+    """Whether HEAD may have a commit even though the index is missing."""
     if any(os.path.exists(os.path.join(git_dir, name)) for name in ("commondir", "packed-refs", "reftable")):
         return True
     try:

@@ -1,9 +1,9 @@
 """The content of the index and HEAD below a folder, whether or not the files are in the work tree; and the bytes that
-git would store for a file that is there.
+git would store for a file that is in the work tree.
 
 The common form of the index, version 2 in one file, is read here: starting git for it would take longer than the rest
 of a small command. An entry ends with two bytes of flags and its path. The flags contain the length of the path, which
-distinguishes the start of an entry from the same bytes inside another. Other versions, which compress paths or have
+distinguishes the start of an entry from the same bytes inside another one. Other versions, which compress paths or have
 additional flags such as skip-worktree, are left to `git ls-files -v`.
 """
 
@@ -31,8 +31,8 @@ _TOLD: Final = lazy_pattern(rb"\0[^HM] ")
 
 
 class Index:
-    """The paths in the index below a folder, each with its flags. Conflicted paths are not listed, because it is
-    undecided whether they should exist.
+    """The paths in the index below a folder, each with its flags. Conflicted paths are not listed, because it is not
+    decided yet whether they should exist.
     """
 
     def __init__(self, data: bytes, *, plain: bool) -> None:
@@ -75,7 +75,7 @@ class Index:
         return False
 
     def _told(self, position: int, end: int) -> Told | None:
-        """Return the path that begins here; None if there is none or it is in conflict."""
+        """Return the path that begins here; None if there is none or the path is in conflict."""
         if end < 0 or position < 2:
             return None
         if not self._plain:
@@ -94,7 +94,7 @@ class Index:
 
 
 def read_index(repository: Repository, *places: str) -> Index:
-    """Return the part of the index at or below these places."""
+    """Return the part of the index at or below these paths."""
     data = b"" if os.environ.get("GIT_INDEX_FILE") else _plain_file(repository)
     if data is not None and data.startswith(PLAIN):
         return Index(data, plain=True)
@@ -103,7 +103,8 @@ def read_index(repository: Repository, *places: str) -> Index:
 
 
 def _plain_file(repository: Repository) -> bytes | None:
-    """Return the bytes of the index; None if only git can read it, because the file is missing or is a split index."""
+    """Return the bytes of the index; None if only git can read it, because the file is missing or the index is
+    split."""
     try:
         if any(name.startswith("sharedindex.") for name in os.listdir(repository.git_dir)):
             return None
@@ -120,7 +121,7 @@ def has_index(repository: Repository) -> bool:
 
 
 def only_in_head(repository: Repository, *paths: str) -> frozenset[str]:
-    """Return paths that are in HEAD at or below these places but not in the index: staged deletions."""
+    """Return paths that are in HEAD at or below these paths but not in the index: staged deletions."""
     # Before the first commit, git has nothing to compare with and fails.
     if commit_at(repository, "HEAD") is None:
         return frozenset()
@@ -167,9 +168,9 @@ _CONVERTED: Final = frozenset({"set", "auto"})
 
 
 class Conversions:
-    """The files of a work tree in which git turns CRLF into LF when it stores them.
+    """The files in a work tree in which git turns CRLF into LF when it stores them.
 
-    The rules are git's, but the bytes are converted here: no filter that a branch could name is ever run.
+    The rules are git's, but the bytes are converted here: no filter that a branch could specify is ever run.
     """
 
     def __init__(self, root: str) -> None:
@@ -194,7 +195,8 @@ class Conversions:
         return converted if text == "auto" and self._is_converted(known, data) else data
 
     def _is_converted(self, known: str, data: bytes) -> bool:
-        """Whether git converts a file by its content: it must be text, and not have been committed with CRLF."""
+        """Whether git converts a file because of its content: it must be text, and must not have been committed with
+        CRLF."""
         if b"\0" in data or data.count(b"\r") != data.count(_CRLF):
             return False
         return not known or _CRLF not in read_objects(self._repository, [known]).get(known, b"")
@@ -211,7 +213,7 @@ class Conversions:
         return answer.text.strip().lower() in ("input", "true", "yes", "on", "1")
 
     def _text(self, path: str) -> str:
-        """Return `set` if git always converts the file, `auto` if its content decides, otherwise ''."""
+        """Return `set` if git always converts the file, `auto` if its content determines that, otherwise ''."""
         if path not in self._asked:
             self._ask(path)
         text, end = self._asked[path]
@@ -222,7 +224,7 @@ class Conversions:
         return "auto" if self._autocrlf else ""
 
     def _ask(self, path: str) -> None:
-        """Ask git for the attributes of the file, and of its neighbours, which are likely to be asked for next."""
+        """Ask git for the attributes of the file and of its neighbours, which are likely to be needed next."""
         top = path.partition("/")[0] + "/"
         paths = [each for each in self._ids if each.startswith(top) and each not in self._asked]
         asked = "".join(f"{each}\0" for each in {path, *paths}).encode("utf-8", "surrogateescape")

@@ -50,7 +50,7 @@ class Sides(Value):
 def find_sides(
     repository: Repository, path: str, versions: tuple[bytes, bytes, bytes], environment: Mapping[str, str]
 ) -> Sides | None:
-    """Return the commits with these versions (base, ours, theirs) of `path`; None if they cannot be determined."""
+    """Return the commits that have these versions (base, ours, theirs) of `path`; None if they cannot be determined."""
     ours = head_commit(repository)
     if ours is None:
         return None
@@ -118,7 +118,7 @@ def _untracked(repository: Repository, commit: str) -> str:
 
 
 def _changes(repository: Repository, path: str) -> Iterator[tuple[str, str, str]]:
-    """Yield every change of the file in this clone: its id before, after, and the commit that changed it."""
+    """Yield every change to the file in this clone: the ids before and after, and the commit that changed it."""
     log = run_git(
         repository.root, "log", "--all", "--reflog", "--raw", "--no-abbrev", "--no-renames",
         "--diff-merges=first-parent", "--format=%x01%H", "--end-of-options", "--", path,
@@ -139,7 +139,7 @@ class TriedMerge(Value):
 
 
 class Difference(Value):
-    """Mode and id of a path in each of two trees; '' where it does not exist."""
+    """The mode and id of a path in each of two trees; '' where the path does not exist."""
 
     path: str
     old: str
@@ -167,7 +167,7 @@ class TrialMerges:
         return run_git(self._repository.root, *arguments, stdin=stdin, check=check, environment=environment)
 
     def merge(self, ours: str, theirs: str) -> TriedMerge:
-        """Merge `theirs` into `ours`, as git itself would."""
+        """Merge `theirs` into `ours` as git itself would."""
         answer = self._git(
             *_SETTINGS, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages",
             "--allow-unrelated-histories", ours, theirs, check=False,
@@ -175,7 +175,8 @@ class TrialMerges:
         if answer.status == _USAGE:
             raise WorkpacketError(
                 "tool_missing",
-                "this git cannot compute trial merges, so it is unknown whether the landed work is the judged work",
+                "this version of git cannot compute trial merges, so it is unknown whether the merged work is "
+                "the judged work",
                 hint="Install git 2.38 or newer",
             )
         # A status of 1 means conflicts, but also a missing commit: then no tree is printed.
@@ -185,7 +186,7 @@ class TrialMerges:
         return TriedMerge(tree.strip(), frozenset(filter(None, conflicts)))
 
     def commit(self, tree: str, *parents: str) -> str:
-        """Return a commit with this tree and history, for further trials."""
+        """Return a commit with this tree and history, for further trial merges."""
         lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents), f"author {_NOBODY}"]
         text = "\n".join((*lines, f"committer {_NOBODY}", "", "trial", ""))
         return self._git("hash-object", "-t", "commit", "-w", "--stdin", stdin=text.encode()).text.strip()
@@ -195,15 +196,16 @@ class TrialMerges:
         return self._git("merge-base", "--end-of-options", one, other, check=False).text.partition("\n")[0]
 
     def differences(self, old: str, new: str) -> dict[str, Difference]:
-        """Return the differences between two trees (or those of two commits), by path. A rename is two differences."""
+        """Return the differences between two trees (or the trees of two commits), by path. A rename is two
+        differences."""
         return differences(self._repository, old, new, self._environment)
 
     def read(self, names: Iterable[str]) -> dict[str, bytes]:
-        """Return the contents of objects by name, including objects made by a trial."""
+        """Return the contents of objects by name, including objects made by a trial merge."""
         return read_objects(self._repository, names, self._environment)
 
     def overlaid(self, commit: str, entries: Mapping[str, str]) -> str:
-        """Return the tree of the commit with other entries (mode and id; '' to leave one out) at these paths."""
+        """Return the tree of the commit with different entries (mode and id; '' to leave one out) at these paths."""
         index = {"GIT_INDEX_FILE": os.path.join(self._environment["GIT_OBJECT_DIRECTORY"], "index")}
         self._git("read-tree", f"{commit}^{{tree}}", environment=index)
         nothing = f"0 {'0' * len(commit)}"
@@ -218,7 +220,7 @@ class TrialMerges:
 def differences(
     repository: Repository, old: str, new: str, environment: Mapping[str, str] = NOTHING
 ) -> dict[str, Difference]:
-    """Return the differences between two trees (or those of two commits), by path. A rename is two differences."""
+    """Return the differences between two trees (or the trees of two commits), by path. A rename is two differences."""
     answer = run_git(
         repository.root, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", *AS_COMMITTED,
         "--end-of-options", old, new, "--", environment=environment,

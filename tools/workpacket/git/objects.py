@@ -1,6 +1,6 @@
 """Read committed trees and files, many at a time.
 
-The changes of all commits in a history are read by one call of git, which is many times faster than a call for each
+The changes in all commits of a history are read by one call of git, which is many times faster than a call for each
 file. The raw form is requested, in which a path always follows the row that describes it. In a plain list of names, a
 path with a newline and a control character could pass for the header of another commit. Also compares work tree, HEAD
 and commits; makes commits and finds them by message; and tells whether a history that no longer contains a commit still
@@ -27,7 +27,7 @@ _HOOKS_SECONDS = 1800.0
 
 
 class TreeEntry(Value):
-    """A file of a committed tree. The mode distinguishes links (120000) and submodules (160000) from files."""
+    """A file in a committed tree. The mode distinguishes links (120000) and submodules (160000) from files."""
 
     path: str
     mode: str
@@ -39,7 +39,7 @@ class TreeEntry(Value):
 
 
 def list_tree(repository: Repository, commit: str, *folders: str) -> list[TreeEntry]:
-    """Return all entries of the tree of `commit`, or those at or below `folders`, descending into folders."""
+    """Return all entries in the tree of `commit`, or those at or below `folders`, descending into folders."""
     # No "--" before the folders: after the end of options, ls-tree would treat it as a folder.
     question = ("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit, *folders)
     answer = repository.ask_once(*question) if FULL_ID.match(commit) else run_git(repository.root, *question)
@@ -52,7 +52,7 @@ def list_tree(repository: Repository, commit: str, *folders: str) -> list[TreeEn
 
 
 def tree_names(repository: Repository, commit: str) -> list[str]:
-    """Return the names at the top of the tree of `commit`, of files and folders."""
+    """Return the names of the files and folders at the top of the tree of `commit`."""
     answer = run_git(repository.root, "ls-tree", "-z", "--name-only", "--full-tree", "--end-of-options", commit)
     return answer.text.split("\0")[:-1]
 
@@ -60,8 +60,8 @@ def tree_names(repository: Repository, commit: str) -> list[str]:
 def read_objects(
     repository: Repository, names: Iterable[str], environment: Mapping[str, str] = NOTHING
 ) -> dict[str, bytes]:
-    """Return the contents of objects by name (`<id>` or `<commit>:<path>`), read by one process. Missing ones and
-    folders are left out.
+    """Return the contents of objects by name (`<id>` or `<commit>:<path>`), read by one process. Missing objects and
+    trees are left out.
     """
     wanted = list(dict.fromkeys(names))
     for name in wanted:
@@ -91,7 +91,7 @@ def read_objects(
 
 
 def object_names(repository: Repository, names: Iterable[str]) -> dict[str, str]:
-    """Return the ids of objects by name (`<id>:<path>`), read by one process. Missing ones are left out."""
+    """Return the ids of objects by name (`<id>:<path>`), read by one process. Missing objects are left out."""
     wanted = [name for name in dict.fromkeys(names) if "\n" not in name]
     if not wanted:
         return {}
@@ -108,7 +108,7 @@ def read_file_at(repository: Repository, commit: str, path: str) -> bytes | None
 
 
 def read_blobs(repository: Repository, identities: Iterable[str]) -> dict[str, bytes]:
-    """Return the contents of files in a tree: an object missing from this clone is an error, not a missing file."""
+    """Return the contents of files in a tree; an object missing from this clone is an error, not a missing file."""
     wanted = list(dict.fromkeys(identities))
     found = read_objects(repository, wanted)
     for identity in wanted:
@@ -120,13 +120,13 @@ def read_blobs(repository: Repository, identities: Iterable[str]) -> dict[str, b
 def missing_object(identity: str, name: str = "") -> WorkpacketError:
     return WorkpacketError(
         "object_missing",
-        f"the object {identity}{f' ({name})' if name else ''} is not in this clone",
+        f"object {identity}{(f' ({name})' if name else '')} is not in this clone",
         hint=FETCH_ALL,
     )
 
 
 def blob_id(data: bytes, like: str) -> str:
-    """Return the id that git gives these bytes as a file, with the same hash algorithm as the id `like`."""
+    """Return the id that git gives these bytes as a file, using the same hash algorithm as the id `like`."""
     header = b"blob %d\0" % len(data)
     if len(like) == 64:
         return hashlib.sha256(header + data).hexdigest()
@@ -165,7 +165,7 @@ def commit_with_staged(repository: Repository, message: str, paths: Sequence[str
 
 
 def commits_before(repository: Repository, head: str, *, trailer: str, saying: str = "") -> Iterator[Commit]:
-    """Yield `head` and its ancestors, newest first; with `saying`, only those whose message contains this text."""
+    """Yield `head` and its ancestors, newest first; with `saying`, only those whose message contains this string."""
     chosen = (f"--grep={saying}", "--fixed-strings") if saying else ()
     answer = run_git(
         repository.root, "log", "-z", "--no-decorate", "--no-show-signature",
@@ -178,7 +178,7 @@ def commits_before(repository: Repository, head: str, *, trailer: str, saying: s
 
 
 def commit_with_trailer(repository: Repository, head: str, trailer: str, value: str) -> Commit | None:
-    """Return the newest commit of this history that has the trailer; a message that only quotes it does not count."""
+    """Return the newest commit in this history that has the trailer; a message that only quotes it does not count."""
     found = commits_before(repository, head, trailer=trailer, saying=f"{trailer}: {value}")
     return next((commit for commit in found if value in commit.trailers), None)
 
@@ -199,7 +199,7 @@ class StatusEntry(Value):
 
 
 class ChangedPath(Value):
-    """A path that differs between two commits: A added, D deleted, M modified, T another type."""
+    """A path that differs between two commits: A added, D deleted, M modified, T type changed."""
 
     path: str
     letter: str
@@ -228,7 +228,8 @@ AS_COMMITTED: Final = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=no
 
 
 def changed_paths(repository: Repository, base: str, head: str, *paths: str) -> list[ChangedPath]:
-    """Return the differences between the trees of `base` and `head`. A rename is one deletion and one addition."""
+    """Return the differences between the trees of `base` and `head`. A rename counts as one deletion and one
+    addition."""
     answer = run_git(
         repository.root, "diff-tree", "-r", "-z", "--name-status", "--no-renames", *AS_COMMITTED,
         "--end-of-options", base, head, "--", *paths,
@@ -238,7 +239,7 @@ def changed_paths(repository: Repository, base: str, head: str, *paths: str) -> 
 
 
 def added_lines(repository: Repository, base: str, head: str, *paths: str) -> dict[str, dict[int, str]]:
-    """Return the lines that `head` has and `base` does not, by path and by number. Binary files have none."""
+    """Return the lines that `head` has and `base` does not, by path and by line number. Binary files have none."""
     compared = (
         "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--end-of-options",
         base, head, "--", *paths,
@@ -263,8 +264,8 @@ def _numbered_lines(part: str) -> Iterator[tuple[int, str]]:
 
 
 def patch_id(repository: Repository, base: str, head: str, *paths: str) -> str | None:
-    """Return a digest of the change from `base` to `head` that survives rebasing and squashing; None if nothing
-    changed.
+    """Return a digest of the change from `base` to `head` that is not affected by rebasing and squashing; None if
+    nothing changed.
     """
     patch = run_git(
         repository.root, "diff-tree", "-p", "--binary", "--full-index", "--no-renames",
@@ -275,7 +276,7 @@ def patch_id(repository: Repository, base: str, head: str, *paths: str) -> str |
 
 
 def files_ending(repository: Repository, ending: str) -> list[str]:
-    """Return the files with this suffix in any folder, tracked or not; ignored ones are left out."""
+    """Return the files with this suffix in any folder, tracked or not; ignored files are left out."""
     answer = run_git(repository.root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return sorted({path for path in answer.text.split("\0")[:-1] if path.endswith(ending)})
 
@@ -284,7 +285,7 @@ _DEEPEST, _MOST_SEEN = 3, 1000  # in an ignored folder, such as the packages of 
 
 
 def ignored_files_ending(repository: Repository, ending: str) -> list[str]:
-    """Return the ignored files with this suffix, down to three folders below an ignored one."""
+    """Return the ignored files with this suffix, down to three folders below an ignored folder."""
     listed = ("--others", "--ignored", "--exclude-standard", "--directory")
     answer = run_git(repository.root, "ls-files", "-z", *listed)
     found: list[str] = []
@@ -312,7 +313,7 @@ def _below(repository: Repository, folder: str, ending: str) -> list[str]:
 
 
 class TextMatch(Value):
-    """A line of a file in the work tree."""
+    """A line in a file of the work tree."""
 
     path: str
     line: int
@@ -323,7 +324,7 @@ _LINES_OF_A_FILE = 20
 
 
 def grep(repository: Repository, words: Sequence[str], folders: Sequence[str]) -> Iterator[TextMatch]:
-    """Yield the lines below these folders of the work tree that contain one of the words, in any case."""
+    """Yield the lines below these folders of the work tree that contain one of the words, ignoring case."""
     patterns = [part for word in words for part in ("-e", word)]
     options = ("-z", "-n", "-i", "-F", "-I", "--untracked", "--no-exclude-standard", "--full-name")
     most = f"--max-count={_LINES_OF_A_FILE}"
@@ -353,13 +354,14 @@ def tree_of(repository: Repository, commit: str) -> str:
 
 
 def trees_before(repository: Repository, head: str, beside: str = "") -> set[str]:
-    """Return the trees of `head` and its ancestors, except those of ancestors of the commit `beside`."""
+    """Return the trees of `head` and its ancestors, except those of ancestors of commit `beside`."""
     excluded = [f"^{beside}"] if beside else []
     return set(run_git(repository.root, "log", "--format=%T", head, *excluded, "--").text.split())
 
 
 def holds_changes_of(repository: Repository, commit: str, head: str) -> bool:
-    """Whether `head` has the changes up to `commit` in other commits: each in its own, or all squashed into one."""
+    """Whether `head` has the changes up to `commit` in other commits: each change in its own commit, or all squashed
+    into one."""
     base = merge_base(repository, commit, head)
     if base is None or base == head:
         return False
@@ -369,8 +371,8 @@ def holds_changes_of(repository: Repository, commit: str, head: str) -> bool:
 
 
 def taken_back(repository: Repository, commit: str, head: str) -> bool:
-    """Whether the change of `commit`, an ancestor of `head`, is currently undone: by a commit with the opposite change,
-    or by one that says that it reverts this one.
+    """Whether the change in `commit`, an ancestor of `head`, is currently undone: by a commit with the opposite change,
+    or by one that says that it reverts `commit`.
     """
     parent = _resolved(repository, f"{commit}^")
     if parent is None:
@@ -414,7 +416,7 @@ _CONTENTS = ("100644", "100755", "120000")
 
 
 class Change(NamedTuple):
-    """A path that a commit changed: A added, D deleted, M modified, T another type. `blob` is '' if the path was
+    """A path that a commit changed: A added, D deleted, M modified, T type changed. `blob` is '' if the path was
     deleted.
     """
 
@@ -446,13 +448,13 @@ def changes_before(
 
 
 def add_trailers(repository: Repository, place: str, lines: Iterable[str]) -> None:
-    """Add these trailers to the file of a commit message, unless it has them."""
+    """Add these trailers to a commit message file, unless it already has them."""
     named = [word for line in lines for word in ("--trailer", line)]
     run_git(repository.root, "interpret-trailers", "--in-place", "--if-exists", "addIfDifferent", *named, "--", place)
 
 
 def line_times(repository: Repository, commit: str) -> Iterator[tuple[str, int]]:
-    """Yield the commits that lead to `commit` along first parents, oldest first, each with its time."""
+    """Yield the first-parent history of `commit`, oldest first, each commit with its time."""
     answer = run_git(
         repository.root, "rev-list", "--first-parent", "--reverse", "--timestamp", "--end-of-options", commit
     )

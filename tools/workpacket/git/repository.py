@@ -45,7 +45,7 @@ _SETTINGS = r"^(init\.defaultbranch|user\.name|remote\..*\.fetch|branch\..*\.(re
 
 
 class Repository(Value):
-    """The top of the work tree, the git directory of this work tree, and the one that all work trees share."""
+    """The top of the work tree, the work tree's own git directory, and the git directory that all work trees share."""
 
     root: Path
     git_dir: Path
@@ -53,7 +53,7 @@ class Repository(Value):
 
     @cached_property
     def settings(self) -> Mapping[str, str]:
-        """Return the git settings that concern us, read together, by name in lower case."""
+        """Return the git settings that concern workpacket, read together, by name in lower case."""
         answer = run_git(self.root, "config", "-z", "--get-regexp", _SETTINGS, check=False)
         rows = (row.partition("\n") for row in answer.text.split("\0"))
         return {name: value for name, _, value in rows}
@@ -63,7 +63,7 @@ class Repository(Value):
         return {}
 
     def ask_once(self, *arguments: str, check: bool = True) -> Answer:
-        """Return git's answer to a question about objects by their full ids, cached because several parts of one
+        """Return git's answer to a question about objects given by their full ids, cached because several parts of one
         command ask the same.
         """
         answer = self._answers.get(arguments)
@@ -79,7 +79,7 @@ class Repository(Value):
 
 
 def find_repository(start: Path, environ: Mapping[str, str] = os.environ) -> Repository:
-    """Return the repository around `start`; raise WorkpacketError if there is none, or one without a work tree."""
+    """Return the repository around `start`; raise WorkpacketError if there is none, or if it has no work tree."""
     found = locate(str(start), environ)
     return Repository(Path(found.root), Path(found.git_dir), Path(found.common_dir))
 
@@ -92,7 +92,7 @@ _DEPTH: Final = 5
 
 
 def has_references(repository: Repository, folder: str) -> bool:
-    """Whether there may be references below `refs/FOLDER/`; if git's files can't tell, there may be."""
+    """Whether there may be references below `refs/FOLDER/`; also true if git's files cannot tell."""
     place = repository.common_dir / folder
     return (
         (repository.common_dir / "reftable").exists()
@@ -158,7 +158,7 @@ def _packed(repository: Repository, name: str) -> str:
 
 
 def _read(path: Path) -> str:
-    """Return the text of one of git's files, or '' if it is missing; an unreadable file is an error."""
+    """Return the text of one of git's files, or '' if the file is missing; an unreadable file is an error."""
     try:
         return path.read_text("utf-8", "surrogateescape")
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -189,13 +189,13 @@ def commit_of(repository: Repository, revision: str) -> str:
     if commit is None:
         hint = "See: git log --oneline --all; in a shallow clone, fetch more: git fetch --unshallow"
         if not reference_tips(repository):
-            hint = "There is no commit yet; make the first one: git commit"
-        raise WorkpacketError("unknown_revision", f"{revision!r} does not name a commit here", hint=hint)
+            hint = "There is no commit yet; create the first one: git commit"
+        raise WorkpacketError("unknown_revision", f"{revision!r} is not a commit in this repository", hint=hint)
     return commit
 
 
 def head_commit(repository: Repository) -> str | None:
-    """Return the commit that is checked out, None before the first one."""
+    """Return the commit that is checked out; None before the first commit."""
     return commit_at(repository, "HEAD")
 
 
@@ -212,7 +212,7 @@ def branch_names(repository: Repository) -> list[str]:
 
 
 def is_ancestor(repository: Repository, ancestor: str, descendant: str) -> bool:
-    """Whether the commit `ancestor` is `descendant` or one of its ancestors."""
+    """Whether commit `ancestor` is `descendant` or one of its ancestors."""
     answer = run_git(
         repository.root, "merge-base", "--is-ancestor", "--end-of-options", ancestor, descendant, check=False
     )
@@ -230,8 +230,8 @@ def merge_base(repository: Repository, left: str, right: str) -> str | None:
 
 
 def landing_of(repository: Repository, tip: str, commit: str) -> str | None:
-    """Return the oldest commit of the first-parent line of `tip` that contains this one and is not the same; None if
-    there is none.
+    """Return the oldest commit in the first-parent history of `tip` that contains this commit and is not the same; None
+    if there is none.
     """
     options = ("--first-parent", "--reverse", "--end-of-options", tip, f"^{commit}")
     line = run_git(repository.root, "rev-list", *options).text.split()
@@ -247,10 +247,10 @@ _OF_REMOTE: Final = re.compile(r" refs/remotes/([^/\n]+)/")
 
 
 def default_branch(repository: Repository) -> Branch | None:
-    """Return the branch on which work lands, as every command understands it; None if git cannot tell.
+    """Return the branch into which work is merged, as every command understands it; None if git cannot tell.
 
-    It is the default branch of the main remote (its HEAD, or else a branch with a usual name, or else its only one),
-    whatever this clone has checked out; without remotes, the local branch found in the same way.
+    It is the default branch of the main remote (its HEAD, or else a branch with a usual name, or else its only branch),
+    whatever this clone has checked out; without remotes, it is the local branch found in the same way.
     """
     for ref in main_branch_candidates(repository):
         commit = commit_at(repository, ref)
@@ -279,7 +279,7 @@ def main_branch_candidates(repository: Repository) -> Iterator[str]:
 
 
 def main_remote(repository: Repository) -> str:
-    """Return the remote to which work is pushed, or '' if there is none: the one that the main branch follows, or else
+    """Return the remote to which work is pushed, or '' if there is none: the one that the main branch tracks, or else
     `origin`, or else the only one.
     """
     remotes = _remotes(repository)
@@ -312,8 +312,8 @@ def without_remote(repository: Repository, name: str) -> str:
 def tip_of(repository: Repository, name: str) -> str | None:
     """Return the commit of a branch, given with or without its remote; None if there is none.
 
-    A local branch may be behind the one that it follows, or ahead of it: the later commit counts. Where each has
-    commits of its own, the remote one does, because that is where work lands.
+    A local branch may be behind its upstream, or ahead of it: the later commit counts. If the two have diverged, the
+    upstream counts, because that is where work is merged.
     """
     if not name:
         return None
@@ -327,7 +327,7 @@ def tip_of(repository: Repository, name: str) -> str | None:
 
 
 def resolved(repository: Repository, expression: str) -> str | None:
-    """Return the id of the object that an expression names, or None if there is none."""
+    """Return the id of the object that an expression refers to, or None if there is none."""
     question = ("rev-parse", "--verify", "--quiet", "--end-of-options", expression)
     # What a full id names never changes, so it is asked only once; a branch may move while the command runs.
     if FULL_ID.match(expression.removesuffix("^{commit}")):
@@ -384,17 +384,17 @@ def require_branch_name(repository: Repository, name: str) -> None:
 
 
 def add_branch(repository: Repository, name: str, start: str) -> None:
-    """Create a branch at the commit `start`. An existing branch is an error and is never moved."""
+    """Create a branch at commit `start`. It is an error if the branch exists; an existing branch is never moved."""
     require_branch_name(repository, name)
     if name in local_branches(repository):
-        raise WorkpacketError("branch_exists", f"the branch {name} already exists")
+        raise WorkpacketError("branch_exists", f"branch {name} already exists")
     # Without `--no-track`, a setting of the user may make the new branch follow the one that it starts from.
     run_git(repository.root, "branch", "--no-track", "--end-of-options", name, start)
 
 
 def switch_branch(repository: Repository, name: str, start: str = "") -> None:
-    """Check out a branch, created at the commit `start` if that is given. Uncommitted changes come along; git refuses
-    if one of them would be lost."""
+    """Check out a branch; if `start` is given, create the branch at that commit. Uncommitted changes come along; git
+    refuses if one of them would be lost."""
     require_branch_name(repository, name)
     # `--no-guess`: a missing branch is an error. Git would create one with the name of a remote branch.
     created = ("--no-track", "--create", name, start) if start else (name,)
@@ -402,7 +402,7 @@ def switch_branch(repository: Repository, name: str, start: str = "") -> None:
 
 
 def add_worktree(repository: Repository, path: Path, branch: str) -> None:
-    """Check the existing `branch` out in a new work tree at `path`."""
+    """Check out the existing `branch` in a new work tree at `path`."""
     require_branch_name(repository, branch)
     if path.exists():
         raise WorkpacketError("worktree_exists", "a file or folder with that name already exists", path=str(path))

@@ -83,7 +83,7 @@ FETCH_ALL: Final = (
 
 
 class Answer(Value):
-    """The exit status of git, and its output."""
+    """Git's exit status and output."""
 
     status: int
     output: bytes
@@ -126,7 +126,7 @@ def run_git(
 
 
 def _run(command: list[str], environment: Mapping[str, str], stdin: bytes, timeout: float) -> _Ended:
-    """Run a program with this input, never the terminal, at which git would wait for input."""
+    """Run a program with this input and never with the terminal, at which git would wait for input."""
     import subprocess
 
     try:
@@ -169,7 +169,7 @@ def _spawn(command: list[str], environment: Mapping[str, str], _stdin: bytes, ti
 
 
 def _read_all(open_ends: select.poll, said: Mapping[int, bytearray], until: float) -> None:
-    """Read from every end until each is closed; raise TimeoutError if they are open at this time."""
+    """Read from every pipe end until each is closed; raise TimeoutError if any is still open at this time."""
     left = len(said)
     while left:
         ready = open_ends.poll(max(0.0, until - time.monotonic()) * 1000)
@@ -184,7 +184,7 @@ def _read_all(open_ends: select.poll, said: Mapping[int, bytearray], until: floa
 
 
 def git_failure(subcommand: str, answer: Answer, folder: Path | str | None = None) -> WorkpacketError:
-    """Return the error of a call that failed; with `folder`, git is asked whether an incomplete clone is the cause."""
+    """Return the error for a call that failed; with `folder`, git is asked whether an incomplete clone is the cause."""
     if _NOT_FETCHED in answer.complaint:
         return WorkpacketError("object_missing", f"git {subcommand}: {answer.complaint}", hint=FETCH_ALL)
     if folder is not None and any(words in answer.complaint for words in _ABSENT):
@@ -199,7 +199,7 @@ def git_failure(subcommand: str, answer: Answer, folder: Path | str | None = Non
 
 def history_shallow(what: str) -> WorkpacketError:
     hint = "git fetch --unshallow; for actions/checkout set fetch-depth: 0"
-    return WorkpacketError("history_shallow", f"{what}; this clone has only the end of the history", hint=hint)
+    return WorkpacketError("history_shallow", f"{what}; this clone does not have the complete history", hint=hint)
 
 
 def _not_trusted(answer: Answer) -> WorkpacketError:
@@ -208,7 +208,7 @@ def _not_trusted(answer: Answer) -> WorkpacketError:
     place = answer.complaint.partition("'")[2].partition("'")[0]
     return WorkpacketError(
         "repository_not_trusted",
-        f"{place} belongs to another account, so git does not use it",
+        f"{place} belongs to another user account, so git does not use it",
         hint=f"if you trust it: git config --global --add safe.directory {shlex.quote(place)}",
         path=place,
     )

@@ -10,7 +10,7 @@ they contradict each other, the packet is forked until a `fork.resolved` event n
 becomes part of the contradiction. Moves that agree still contradict each other if a holder, a commit or a verdict was
 recorded on the way to one of them; otherwise a packet done and judged on two branches would combine two pieces of work.
 
-This does not judge whether a move is legal; the lanes come from the events (docs/approvals/moves.md).
+This does not judge whether a move is legal; the lanes are stated in the events (docs/approvals/moves.md).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _NAMING: Final = frozenset(
 
 
 class PacketLease(Value):
-    """The holder of the packet, and the end of the lease. The lease of a packet that is older than its log does not
-    end.
+    """The holder of the packet, and the end of the lease. If the packet is older than its log, its lease does not
+    expire.
     """
 
     holder: str
@@ -61,8 +61,8 @@ class Assignment(Value):
 
 class LinkedRun(Value):
     """A run that works on the packet. `closed` is the event with its outcome and digest. A run resumed after closing is
-    linked again: `linked` is the first open link, otherwise the last one. `store` distinguishes runs with the same name
-    in two clones.
+    linked again: `linked` is the first open link, otherwise the last one. `store` distinguishes runs that have the same
+    name in two clones.
     """
 
     run: str
@@ -75,7 +75,7 @@ class LinkedRun(Value):
 
 
 class PacketState(Value):
-    """The replay of one log. The tuples of events are in the order of replay."""
+    """The replay of one log. The tuples of events are in replay order."""
 
     packet: str
     lane: str
@@ -106,7 +106,7 @@ class PacketState(Value):
 
     @property
     def lease_given(self) -> str:
-        """Return the latest time at which the current lease was given or renewed; '' if there is none."""
+        """Return the latest time at which the current lease was granted or renewed; '' if there is none."""
         lease = self.lease
         return max((event.at for event in self.history if lease and event.text("lease") == lease.lease), default="")
 
@@ -123,7 +123,7 @@ class PacketState(Value):
 
 
 def setting_events(log: Log, heads: Iterable[str] | None = None) -> tuple[LogEvent, ...]:
-    """Return the events that define the contract in force, now or at these heads; a fork may have several."""
+    """Return the events that define the current contract, now or at these heads; a fork may have several."""
     setting = [event for event in log.events if event.type in SETS_CONTRACT and event.text("contract")]
     if heads is not None:
         known = log.ancestry(heads)
@@ -137,7 +137,7 @@ def setting_events(log: Log, heads: Iterable[str] | None = None) -> tuple[LogEve
 
 
 def in_force(log: Log, heads: Iterable[str] | None = None) -> frozenset[str]:
-    """Return the digests of the contracts in force: usually one, none in logs older than contracts, several after a
+    """Return the digests of the current contracts: usually one, none in logs older than contracts, several after a
     fork.
     """
     return frozenset(str(event.data["contract"]) for event in setting_events(log, heads))
@@ -248,7 +248,7 @@ class _StateDraft:
         self.runs[key] = LinkedRun(key[1], self.links[key][0])
 
     def close(self, event: LogEvent) -> None:
-        """Close the links that the writer of this event had seen: a link made on another branch in the meantime stays
+        """Close the links that the writer of this event had seen: a link made on another branch in the meantime remains
         open.
         """
         key = _key_of(event)
@@ -384,7 +384,7 @@ class LaneReplay:
         return next((str(self._by_id[identity].lane_to) for identity in latest), "")
 
     def blocked_in(self, latest: Iterable[str]) -> str | None:
-        """Return the lane from which a packet was blocked, if the latest moves that block it agree."""
+        """Return the lane from which a packet was blocked, if the latest moves that block the packet agree on it."""
         origins = {self._blocked_in[identity] for identity in latest if identity in self._blocked_in}
         return next(iter(origins)) if len(origins) == 1 else None
 
@@ -411,7 +411,7 @@ class LaneReplay:
         return any(self._rests_on[identity] & ~shared & self._naming for identity in latest)
 
     def _block_origin(self, event: LogEvent) -> str | None:
-        """Return the lane that the `blocked` event itself names. A settlement is trusted about the moves that it chose,
+        """Return the lane stated in the `blocked` event itself. A settlement is trusted about the moves that it chose,
         but not about the lane in which the packet was blocked.
         """
         if event.type == "fork.resolved":
@@ -444,5 +444,5 @@ def _forked(log: Log, latest: Iterable[LogEvent]) -> Problem:
 
 
 def _upon_fork(move: LogEvent) -> Problem:
-    message = f"{move.type} to {move.lane_to} was recorded while the packet was forked, but does not settle it"
+    message = f"{move.type} to {move.lane_to} was recorded while the packet was forked, but does not resolve the fork"
     return fault("log_moved_while_forked", move.path, message)

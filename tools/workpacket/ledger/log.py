@@ -5,7 +5,7 @@ must be canonical JSON, and the value must match the schema of an event. Compari
 what a JSON parser would accept: duplicate keys, spaces, escapes, other forms of numbers, a missing final newline.
 Events in older versions of the format are upgraded while reading; the files are never rewritten. If a new version
 requires it, a function that converts events of the previous version is added here. Version 2 requires none: its events
-may have a signature, and are otherwise like those of version 1.
+may have a signature, and are otherwise like version 1 events.
 
 Events are validated by the schemas of `model.event_types`, which the same acceptor compiles as for documents. Each type
 is compiled when its first event occurs: a log has few types, and ten thousand events must be decoded within a second.
@@ -58,22 +58,22 @@ def event_misfit(value: Any) -> str:
         return f"/packet: events of type checkpoint, and only these, belong to {CHECKPOINT_LOG}"
     for pointer, ids in _ordered_sets(value):
         if ids[1:] and ids != sorted(set(ids)):
-            return f"{pointer}: must be sorted and without duplicates"
+            return f"{pointer}: must be sorted and contain no duplicates"
     return ""
 
 
 @cache
 def _accepts(kind: str) -> Callable[[Plain], bool]:
-    """Return a check of the data of a type of event; of the envelope, for ""."""
+    """Return a check for the data of an event type or, for "", a check for the envelope."""
     shape: Shape = DATA[kind] if kind else ENVELOPE
     accepts = compile_acceptor(_ready(shape))
-    assert accepts is not None, "an event uses only keywords that the acceptor knows"
+    assert accepts is not None, "an event may use only keywords that the acceptor knows"
     return accepts
 
 
 def _ready(shape: Any) -> Any:
     """Convert the schema for Python: its patterns are valid in Python except for `$`, which also matches before a final
-    newline. Uniqueness of items is checked together with their order, which implies it.
+    newline. Item uniqueness is checked together with item order, which implies it.
     """
     if isinstance(shape, dict):
         kept = ((key, at) for key, at in shape.items() if key != "uniqueItems")
@@ -117,13 +117,13 @@ Upcaster: TypeAlias = Callable[[dict[str, Json]], dict[str, Json]]
 
 
 class Format(Value):
-    """The current version, and how to reach it: `upcasters[n]` converts version n to n + 1."""
+    """The current version, and how to convert to it: `upcasters[n]` converts version n to n + 1."""
 
     version: int
     upcasters: Mapping[int, Upcaster] = NOTHING
 
     def upcast(self, value: dict[str, Json]) -> dict[str, Json]:
-        """Return the event in the current version, or as close to it as it can be converted."""
+        """Return the event in the current version, or converted as far as possible."""
         while True:
             version = value.get("v")
             if type(version) is not int or version not in self.upcasters:
@@ -150,8 +150,8 @@ _accepted: list[dict[str, LogEvent]] = []
 
 @contextmanager
 def each_event_decoded_once() -> Iterator[None]:
-    """Remember accepted events until the end. For commands that read all logs more than once and keep them: the events
-    are equal anyway, and most of the time and memory is spent on decoding them.
+    """Remember accepted events until the command ends. For commands that read all logs more than once and keep them:
+    the events are equal anyway, and most of the time and memory would be spent on decoding them.
     """
     _accepted.append({})
     try:
@@ -167,7 +167,7 @@ def is_event_name(name: str) -> bool:
 def decode_event(
     folder: str, name: str, data: bytes, *, names: Container[str] = (), form: Format = FORMAT
 ) -> LogEvent | Problem:
-    """Return the event in the file `name` of `folder`, the packet's log; `names` are the names of all files in it."""
+    """Return the event in file `name` of `folder`, the packet's log; `names` are the names of all files in it."""
     path = f"{folder}/{name}"
     # Before it is hashed and parsed: anyone can put a file of any size there.
     if len(data) > LARGEST_EVENT:
@@ -197,12 +197,12 @@ def _event_of_value(folder: str, path: str, value: dict[str, Any], identity: str
         return fault("event_malformed", path, misfit)
     packet = folder.rpartition("/")[2]
     if value["packet"] != packet:
-        return fault("event_wrong_packet", path, f"the event belongs to {value['packet']}, not to {packet}")
+        return fault("event_wrong_packet", path, f"the event belongs to {value['packet']}, not {packet}")
     return event_of(value, identity)
 
 
 def _canonical_value(data: bytes) -> dict[str, Any] | None:
-    """Return the value of the bytes, if they are its canonical form."""
+    """Return the value of the bytes, if they are the canonical form of that value."""
     try:
         text = data.decode("utf-8")
         value = _decode_json(text[:-1])
@@ -217,7 +217,7 @@ def _canonical_value(data: bytes) -> dict[str, Any] | None:
 def _not_what_was_written(path: str, data: bytes, identity: str, names: Container[str]) -> Problem:
     # The content is intact, but the file with its name contains something else.
     if f"{identity}.json" in names:
-        return fault("event_names_swapped", path, f"its content is that of {identity}.json")
+        return fault("event_names_swapped", path, f"it has the content of {identity}.json")
     unconverted = hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
     if path.endswith(f"/{unconverted}.json"):
         return fault("event_line_ends", path, "LF was changed to CRLF; otherwise the event is unchanged")
@@ -225,9 +225,9 @@ def _not_what_was_written(path: str, data: bytes, identity: str, names: Containe
 
 
 class Log(Value):
-    """The consistent events, by id and in the order of replay, their heads, and all errors.
+    """The consistent events, by id and in replay order, their heads, and all errors.
 
-    `renamed` are the events of other packets that had this id, and were given another one before they landed.
+    `renamed` are the events of other packets that had this id, and were given a different one before they were merged.
     """
 
     packet: str
@@ -242,12 +242,12 @@ class Log(Value):
 
     @property
     def stored(self) -> tuple[LogEvent, ...]:
-        """Return every event in the folder of this log."""
+        """Return every event in this log's folder."""
         return (*self.by_id.values(), *self.renamed.values())
 
     @property
     def is_renamed(self) -> bool:
-        """Whether the packet has another id now, and no other packet has this one."""
+        """Whether the packet has been given a different id, and no other packet has this one."""
         return len(self.heads) == 1 and is_renaming(self.by_id[self.heads[0]])
 
     @property
@@ -293,7 +293,7 @@ def read_log(packet: str, files: Mapping[str, bytes]) -> Log:
     findings: list[Problem] = []
     for name, data in files.items():
         if not is_event_name(name):
-            findings.append(fault("log_foreign_file", f"{folder}/{name}", "its name is not that of an event"))
+            findings.append(fault("log_foreign_file", f"{folder}/{name}", "its name is not a valid event name"))
             continue
         decoded = decode_event(folder, name, data, names=files)
         if isinstance(decoded, LogEvent):
@@ -317,7 +317,7 @@ def read_logs(files: Mapping[str, bytes]) -> tuple[dict[str, Log], list[Problem]
 
 
 def join_events(packet: str, events: Iterable[LogEvent], findings: Iterable[Problem] = ()) -> Log:
-    """Return the graph of the valid events; `findings` are about the other files."""
+    """Return the graph of the valid events; `findings` are about the invalid files."""
     known = {event.id: event for event in events}
     found = list(findings)
     attached: dict[str, LogEvent] = {}
@@ -343,13 +343,13 @@ def join_events(packet: str, events: Iterable[LogEvent], findings: Iterable[Prob
 
 
 def is_renaming(event: LogEvent) -> bool:
-    """Whether the event gives the packet another id, so that the log of the old id can have another beginning."""
+    """Whether the event gives the packet a different id, so that the log of the old id can have a new beginning."""
     return event.text("renamed") == BEFORE_LANDING
 
 
 def _renamed(attached: Mapping[str, LogEvent], most: int) -> dict[str, LogEvent]:
-    """Return the events of packets that were renamed, of at most `most` such packets: the events from which nothing but
-    the renaming follows.
+    """Return the events of packets that were renamed, of at most `most` such packets: the events that have no effect
+    except the renaming.
     """
     first: dict[str, frozenset[str]] = {}
     for event in attached.values():  # parents come before their children
@@ -391,7 +391,7 @@ def _joint_fault(event: LogEvent, known: Mapping[str, LogEvent]) -> Problem | No
 
 def _beginning_faults(packet: str, known: Mapping[str, LogEvent], beginnings: list[LogEvent]) -> list[Problem]:
     if not beginnings:
-        missing = fault("log_no_genesis", f"{LOG_FOLDER}/{packet}", "this log has no first event")
+        missing = fault("log_no_genesis", f"{LOG_FOLDER}/{packet}", "the log has no first event")
         return [missing] if known else []
     first = beginnings[0].id
     return [fault("log_second_genesis", other.path, f"the log already begins with {first}") for other in beginnings[1:]]

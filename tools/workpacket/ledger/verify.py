@@ -7,7 +7,7 @@ outside the log:
 - a signed checkpoint (`checkpoints`): the heads that CI saw on the protected branch must still exist.
 
 Neither
-  reveals events that were never written, or ends that were cut off before any base or checkpoint saw them.
+  reveals events that were never written, or ends that were cut off before any base or checkpoint recorded them.
 
 A
   checkpoint records the heads that the protected branch had. Every checkpoint includes the digests of the earlier ones,
@@ -34,7 +34,7 @@ SIGNATURE_ENDING: Final = ".sshsig"
 
 class Vouching(Value):
     """The verdict on the signature of a checkpoint. `by` is the valid signer or ''; `fault` is a code. A `broken`
-    signature was tampered with; other faults may come from the passage of time.
+    signature was tampered with; other faults may merely come from the passage of time.
     """
 
     by: str = ""
@@ -53,7 +53,7 @@ class Checkpoint(Value):
 
 
 class NamedHeads(Value):
-    """The heads of one packet that a checkpoint names, and who vouches for it."""
+    """The heads of one packet in a checkpoint, and who vouches for the checkpoint."""
 
     checkpoint: str
     at: str
@@ -62,7 +62,7 @@ class NamedHeads(Value):
 
 
 class Reach(Value):
-    """How much of a packet's log is covered: the number of events up to the heads named in `checkpoint`."""
+    """How much of a packet's log is covered: the number of events up to the heads listed in `checkpoint`."""
 
     packet: str
     heads: tuple[str, ...]
@@ -108,7 +108,7 @@ def checkpoint_faults(checkpoints: Iterable[Checkpoint]) -> list[Problem]:
 
 
 def named_heads(checkpoints: Iterable[Checkpoint]) -> dict[str, tuple[NamedHeads, ...]]:
-    """Return the heads that valid checkpoints name, by packet, in log order."""
+    """Return the heads listed in valid checkpoints, by packet, in log order."""
     named: dict[str, tuple[NamedHeads, ...]] = {}
     for each in checkpoints:
         if each.by:
@@ -119,14 +119,14 @@ def named_heads(checkpoints: Iterable[Checkpoint]) -> dict[str, tuple[NamedHeads
 
 
 def lost_heads(packet: str, log: Log | None, named: Iterable[NamedHeads]) -> list[Problem]:
-    """Return every head that a checkpoint names but that is missing from the packet's log."""
+    """Return every head that is listed in a checkpoint but missing from the packet's log."""
     # Only the heads are compared: an event contains the hashes of its parents, so a head that is present vouches for
     # everything before it.
     return [
         fault(
             "log_truncated",
             event_path(packet, head),
-            f"it is named by the checkpoint {each.checkpoint[:12]} of {each.at}, which {each.by} signed",
+            f"checkpoint {each.checkpoint[:12]} of {each.at}, signed by {each.by}, lists it",
         )
         for each in named
         for head in each.heads
@@ -138,12 +138,12 @@ def signatures_without_event(logs: Mapping[str, Log], paths: Iterable[str]) -> l
     """Report signatures whose checkpoint is not in the log: it was removed, or a file has the wrong name."""
     log = logs.get(CHECKPOINT_LOG)
     known = {signature_path(identity) for identity in log.by_id} if log is not None else set()
-    message = "the log has no checkpoint of this name"
+    message = "the log has no checkpoint with this name"
     return [fault("log_checkpoint_missing", path, message) for path in paths if path not in known]
 
 
 def reach(log: Log, named: Sequence[NamedHeads]) -> Reach:
-    """Return how much of a packet's log is covered, by which checkpoint and by whom."""
+    """Return how much of a packet's log is covered, by which checkpoint, and who signed it."""
     covered = log.ancestry(head for each in named for head in each.heads)
     last = named[-1] if named else NamedHeads("", "", "", ())
     return Reach(log.packet, log.heads, len(log.by_id), len(covered), last.checkpoint, last.by)
@@ -167,7 +167,7 @@ def checkpoints_due(
 
 
 def checkpointed_heads(checkpoint: LogEvent) -> Iterable[tuple[str, tuple[str, ...]]]:
-    """Yield the packets that a checkpoint event names, each with its heads."""
+    """Yield the packets in a checkpoint event, each with its heads."""
     rows = checkpoint.data["logs"]
     assert isinstance(rows, list)
     for row in rows:
@@ -178,12 +178,12 @@ def checkpointed_heads(checkpoint: LogEvent) -> Iterable[tuple[str, tuple[str, .
 
 
 def log_faults(log: Log) -> list[Problem]:
-    """Return all faults that a packet's log shows by itself."""
+    """Return all faults that a packet's log reveals by itself."""
     return [*log.findings, *standing(log).findings]
 
 
 def verify_append_only(base: Mapping[str, str], head: Mapping[str, str]) -> list[Problem]:
-    """Report files of the base that are missing or changed; both arguments map paths to digests of one kind."""
+    """Report base files that are missing or changed; both arguments map paths to digests of one kind."""
     findings: list[Problem] = []
     for path, digest in base.items():
         if not path.startswith(tuple(f"{folder}/" for folder in APPEND_ONLY_FOLDERS)):

@@ -1,8 +1,8 @@
 """Activation turns a stub into a packet if its gate allows it. Evidence decides, never a ticked box. The checklist of a
 stub has seven items. Preconditions: 1 the requirement is in the main body of the specification, not only in a roadmap;
 2 the technical refinement is complete and was shown; 3 the user has signed; 4 the refinement is approved.
-Postconditions, checked in the files that the activation would write, and later in the existing ones: 5 the packet; 6
-scope and acceptance of the stub in it; 7 the entry on the board.
+Postconditions, checked in the files that the activation would write, and later in the existing ones: 5 the packet
+exists; 6 it contains the scope and acceptance of the stub; 7 the board has its entry.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def headings_above(specification: Source, line: int) -> tuple[str, ...]:
 
 
 def roadmap_section(specification: Source, line: int, roadmap_headings: Sequence[str]) -> str:
-    """Return the heading of the roadmap section that contains `line`; '' if it is in the main body."""
+    """Return the heading of the roadmap section that contains `line`; '' if the line is in the main body."""
     for title in headings_above(specification, line):
         if any(word in title.casefold() for word in roadmap_headings):
             return title
@@ -92,8 +92,8 @@ _EMPTY_SIGNATURES: Final = ("", "PENDING", "<pending>", "TODO")
 
 
 class ActivationEvidence(Value):
-    """The input of the gate. `faults` are the errors that a check of the refinement and its anchors finds.
-    Approval is not included: the approvals layer judges it (`lifecycle.gates`), and no waiver can lift it.
+    """The input of the gate. `faults` are the errors found by a check of the refinement and its anchors. Approval is
+    not included: the approvals layer judges it (`lifecycle.gates`), and no waiver can lift it.
     """
 
     packet: str
@@ -107,7 +107,7 @@ class ActivationEvidence(Value):
 
 
 def preconditions(evidence: ActivationEvidence) -> tuple[Problem, ...]:
-    """Return everything that is missing before the stub can become a packet."""
+    """Return everything that is still missing before the stub can become a packet."""
     if evidence.refinement is None:
         return tuple(_without_refinement(evidence))
     return (
@@ -126,7 +126,10 @@ def _without_refinement(evidence: ActivationEvidence) -> Iterator[Problem]:
     missing = "no technical refinement: write one that anchors the work in the main body of the specification"
     yield Problem("refinement_missing", missing, Location(path), refine)
     yield Problem(
-        "refinement_not_presented", "no technical refinement block was shown", Location(path), f"{refine} --present"
+        "refinement_not_presented",
+        "no technical refinement block has been shown",
+        Location(path),
+        f"{refine} --present",
     )
     yield Problem("user_signature_missing", "the user has not signed", Location(path), _approve(name))
     yield Problem("refinement_not_approved", "no approved refinement", Location(path), _approve(name))
@@ -139,7 +142,7 @@ def _approve(packet: str) -> str:
 def _main_body(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Problem]:
     if evidence.specification is None:
         named = refinement.spec_path or "(none named)"
-        message = f"the specification on which the refinement is based, {named}, cannot be read"
+        message = f"the specification that the refinement is based on, {named}, cannot be read"
         yield Problem(
             "specification_unreadable", message, Location(refinement.path), f"workpacket refine {evidence.packet}"
         )
@@ -162,13 +165,14 @@ def _main_body(evidence: ActivationEvidence, refinement: Refinement) -> Iterator
 
 
 def unmet_of_main_body(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
-    """Return why the first item of the checklist is unmet: the requirement is not found in the main body."""
+    """Return why the first checklist item is unmet: the requirement is not found in the main body."""
     evidence = _evidence(facts, packet)
     return tuple(_main_body(evidence, evidence.refinement)) if evidence.refinement is not None else ()
 
 
 def _points_open(refinement: Refinement) -> Iterator[Problem]:
-    """Report points of the checklist that contradict its verdict, because the user's signature would cover both."""
+    """Report checklist points that contradict the checklist's verdict, because the user's signature would cover
+    both."""
     for point, text in refinement.open_points:
         place = _at(refinement, text.start)
         message = f"{point!r} says {text.value!r}, so it is not met"
@@ -196,7 +200,7 @@ def _presented(evidence: ActivationEvidence, refinement: Refinement) -> Iterator
 
 
 def _added_items(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Problem]:
-    """Report missing items that the policy adds: each requires a section of the refinement."""
+    """Report missing items that the policy adds: each item requires a section in the refinement."""
     sections = {heading_key(section.title): section for section in refinement.outline.walk()}
     for item in evidence.policy.checklist:
         section = sections.get(heading_key(item.section))
@@ -223,7 +227,7 @@ def _at(refinement: Refinement, offset: int) -> Location:
 def postconditions(
     stub: Stub | None, packet: Packet | None, board: TaskBoard | None, wp_id: str
 ) -> tuple[Problem, ...]:
-    """Return what an activated packet lacks."""
+    """Return what an activated packet is missing."""
     return (*carried_over(stub, packet, wp_id), *_board_moved(board, wp_id))
 
 
@@ -285,7 +289,7 @@ def activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, 
 
 
 def unmet_besides_signature(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
-    """Return the conditions that would keep the gate of a stub closed even if the user signed now."""
+    """Return the conditions that would keep a stub's gate closed even if the user signed now."""
     if packet.lane not in transition("activate").origins:
         return ()
     if packet.light:
@@ -315,7 +319,8 @@ def _preconditions(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, ..
 
 
 def _undemanded(facts: Facts, packet: PacketFacts) -> Iterator[Problem]:
-    """Report criteria whose contract names no proof, if the policy requires one: it must be part of what is signed."""
+    """Report criteria for which the contract specifies no proof, if the policy requires one: the proof must be part of
+    what is signed."""
     from workpacket.lifecycle.contract import demands_unmet, stated
 
     contract = stated(packet.stub, packet.refinement) if packet.stub is not None else ""
@@ -402,7 +407,7 @@ def terms_in_event(contract: Contract) -> dict[str, Json]:
 
 
 def light_terms(contract: Contract, packet: PacketFacts) -> dict[str, Json]:
-    """Return the same for a light packet, except parts that its document leaves out or that its event `created` already
+    """Return the same for a light packet, except parts that its document leaves out or that its `created` event already
     records.
     """
     begun = packet.state.history[0].data if packet.state.history else {}
@@ -414,7 +419,7 @@ def _no_contract(packet: PacketFacts, why: str) -> Problem:
 
 
 def _said_otherwise(packet: PacketFacts, contract: Contract, source: Source) -> Iterator[Problem]:
-    """Report differences between the packet and its stub: the packet must state the contract of the stub, which is the
+    """Report differences between the packet and its stub: the packet must state the stub's contract, which is the
     approved one.
     """
     from workpacket.documents.packet import Packet
@@ -433,7 +438,7 @@ def _said_otherwise(packet: PacketFacts, contract: Contract, source: Source) -> 
 
 
 def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Problem, ...]:
-    """Return the postconditions that are not met in the files that the plan would write."""
+    """Return the postconditions that the files that the plan would write do not meet."""
     from workpacket.documents.packet import Packet
     from workpacket.documents.task_board import TaskBoard
 
@@ -539,7 +544,7 @@ def _demands(other: PacketFacts) -> list[str]:
 
 
 def presented_block(refinement: Refinement) -> str:
-    """Return what is shown to the user: the refinement without the fields in which the user answers."""
+    """Return what is shown to the user: the refinement without the fields that contain the user's answers."""
     placed = refinement.placed_section("metadata")
     lines = {
         refinement.source.line_and_column(field.key_span[0])[0]

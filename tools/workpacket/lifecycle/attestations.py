@@ -2,7 +2,7 @@
 
 - The proofs of a submission: `test-result/v0.1`, whose subject is the commit on which they ran.
 - A replay of these proofs by CI: the same statement, which CI signs with a certificate of its own (Sigstore).
-- Landed work: an SLSA verification summary about the commit of the target branch. Its properties say what was
+- Merged work: an SLSA verification summary about the commit on the target branch. Its properties say what was
   verified about the source. No level of SLSA's source track is claimed: that depends on how the forge protects
   the branch, which nothing in a repository can show.
 
@@ -43,7 +43,7 @@ JUDGED: Final = "ORG_SOURCE_WORKPACKET_JUDGED"
 
 
 class VerifiedSource(Value):
-    """The repository, the branch, the policy and the exporter, as the URIs that SLSA requires."""
+    """The repository, the branch, the policy and the exporter, as URIs, which SLSA requires."""
 
     name: str
     resource: str
@@ -55,7 +55,7 @@ class VerifiedSource(Value):
 
 
 class AttestedPacket(Value):
-    """A packet whose work was submitted. `landed` is the commit of the target branch that contains it, or '' if there
+    """A packet whose work was submitted. `landed` is the commit on the target branch that contains it, or '' if there
     is none. `refused` are the codes of its faults; if there are any, the summary says FAILED.
     """
 
@@ -74,7 +74,7 @@ class AttestedPacket(Value):
 
     @property
     def contract(self) -> str:
-        """Return the digest of the contract in force when the work was submitted; '' if the log is older than
+        """Return the digest of the contract that was current when the work was submitted; '' if the log is older than
         contracts.
         """
         said = ""
@@ -86,7 +86,7 @@ class AttestedPacket(Value):
 
     @property
     def envelopes(self) -> tuple[str, ...]:
-        """Return the digests of the approvals that its events name."""
+        """Return the digests of the approvals listed in its events."""
         return tuple(dict.fromkeys(digest for event in self.state.history for digest in event.attest))
 
     @property
@@ -127,7 +127,7 @@ def proofs_of(packet: AttestedPacket, source: VerifiedSource) -> Iterator[dict[s
 
 
 def replay_of(packet: AttestedPacket, name: str, differences: Sequence[str]) -> dict[str, Json] | None:
-    """Return a statement, for CI to sign, with the result of a replay of the last submission; None without a
+    """Return a statement, for CI to sign, with the result of a replay of the last submission; None if there is no
     submission.
     """
     submitted = packet.submitted
@@ -171,7 +171,8 @@ def _by_result(rows: Sequence[Mapping[str, Json]]) -> dict[str, list[Json]]:
 
 
 def landing_of(packet: AttestedPacket, source: VerifiedSource, proofs: Sequence[str]) -> dict[str, Json] | None:
-    """Return the summary about the landed commit. `proofs` are the digests of the exported statements about it."""
+    """Return the summary about the merged commit. `proofs` are the digests of the exported statements about that
+    commit."""
     if not packet.landed:
         return None
     inputs: list[Json] = [{"uri": envelope_path(each), "digest": {"sha256": each}} for each in packet.envelopes]
@@ -201,7 +202,7 @@ def _statement(
 
 
 class MachineKey(Value):
-    """A key of a machine. `public` is its public half in PEM, for verifiers."""
+    """A machine key. `public` is its public half in PEM, for verifiers."""
 
     key_id: str
     public: str
@@ -224,7 +225,7 @@ def read_machine_key(data: bytes) -> MachineKey:
         public = _pem(private.public_key())
         key_id = _key_id("ecdsa", "ecdsa-sha2-nistp256", public)
         return MachineKey(key_id, public, lambda message: private.sign(message, ec.ECDSA(hashes.SHA256())))
-    raise WorkpacketError("machine_key_unfit", "the key is neither Ed25519 nor ECDSA on the curve P-256")
+    raise WorkpacketError("machine_key_unfit", "the key is neither Ed25519 nor ECDSA on curve P-256")
 
 
 def _pem(public: Ed25519PublicKey | ec.EllipticCurvePublicKey) -> str:

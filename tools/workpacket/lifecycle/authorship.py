@@ -1,5 +1,5 @@
-"""Who wrote a change and did the work of a packet, by what sessions declare and by keys, and whether someone may judge
-it.
+"""Who wrote a change and did the work on a packet, according to what sessions declare and to keys, and whether someone
+may judge it.
 
 Nothing here is verified, and nothing is guessed. Harness and model are what someone declared; a commit message names an
 assistant only if it does so in a known convention, with the address or the name of a known assistant. Otherwise, the
@@ -13,7 +13,7 @@ is known | | `Claude-Session: ID` and the like | the session, and the name in th
 Trailers count at the end of the message, and at the end of each message that a squash has joined. A trailer that is
 only quoted does not count.
 
-Without `[actors]` in the policy of the base, only names are known, and a different name counts as a different person.
+Without `[actors]` in the base's policy, only names are known, and a different name counts as a different person.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DECLARING: Final = frozenset({"claimed", "submitted"})
 
 
 class Declared(Value):
-    """What a session says about itself; '' for parts that it does not declare."""
+    """What a session declares about itself; '' for parts that it does not declare."""
 
     harness: str = ""
     harness_version: str = ""
@@ -48,7 +48,7 @@ class Declared(Value):
     session: str = ""
 
     def data(self) -> dict[str, Json]:
-        """Return the field of an event; empty if nothing is declared."""
+        """Return the field for an event; empty if nothing is declared."""
         said: dict[str, Json] = {key: text for key in FIELDS if (text := str(getattr(self, key)))}
         return {"declared": said} if said else {}
 
@@ -72,8 +72,8 @@ _NOTHING: Final = Declared()
 
 
 def trailers(packet: str, events: Iterable[LogEvent], now: Declared = _NOTHING) -> list[str]:
-    """Return the lines for a commit, or for the text of a pull request, so that a squash keeps them. If the present
-    session is declared, only that is named; otherwise everything in the log.
+    """Return the lines for a commit, or for the description of a pull request, so that a squash keeps them. If the
+    present session is declared, only that session is named; otherwise everything in the log.
     """
     said = [now] if now.trailer else [declared_in(event) for event in events if event.type in DECLARING]
     named = dict.fromkeys(each.trailer for each in said if each.trailer)
@@ -214,7 +214,7 @@ def _assistant(value: str, *, by_agent: bool) -> str:
 
 
 def _known(text: str) -> str:
-    """Return a known name, without the version number after it."""
+    """Return a known name, without any version number after it."""
     named = _NAMED.match(text)
     return f"{named['name']}{named['more'] or ''}" if named is not None else ""
 
@@ -223,7 +223,7 @@ CODING = frozenset({"claimed", "lease.renewed", "submitted", "evidence.recorded"
 
 
 def coders(events: Iterable[LogEvent]) -> tuple[str, ...]:
-    """Return everyone who worked on the packet: those who recorded work, and those named as holders."""
+    """Return everyone who worked on the packet: those who recorded work, and those recorded as holders."""
     found: dict[str, None] = {}
     for event in events:
         holder = event.text("holder")
@@ -260,7 +260,7 @@ CLAIMED = "claimed, not proven"
 
 def proven_events(actors: Actors, events: Iterable[LogEvent]) -> frozenset[str]:
     """Return those of these events whose signature proves their actor under this policy. Verifying a signature takes
-    longer than reading the event, so only those that are shown should be asked about.
+    longer than reading the event, so pass only events that are going to be shown.
     """
     if not actors.present:
         return frozenset()
@@ -271,7 +271,7 @@ def proven_events(actors: Actors, events: Iterable[LogEvent]) -> frozenset[str]:
 
 
 def lease_events(state: PacketState) -> list[LogEvent]:
-    """Return the event that gave the lease to its holder, in a list; nothing if the packet is free."""
+    """Return a list with the event that granted the lease to its holder; empty if the packet is free."""
     lease = state.lease
     if lease is None or not lease.holder:
         return []

@@ -36,7 +36,7 @@ Preference = Literal["", "board", "packet"]
 
 
 class NewStub(Value):
-    """The content of the new stub. `source` is the kind and the name of what it was made from."""
+    """The content of the new stub. `source` is the kind and the name of what the stub was made from."""
 
     id: WorkPacketId
     what: str = ""
@@ -53,7 +53,7 @@ class NewStub(Value):
 
 
 class Recurring(Value):
-    """A kind of small recurring changes, which a standing packet covers."""
+    """A kind of small recurring change, which a standing packet covers."""
 
     what: str
     why: str
@@ -67,7 +67,7 @@ RECURRING: Final = {
     "deps": Recurring(
         "Keep the dependencies up to date",
         "Small and frequent updates are not planned individually",
-        "Only manifests and lock files of dependencies change.",
+        "Only manifests and lock files change.",
         (
             "**/package-lock.json", "**/npm-shrinkwrap.json", "**/yarn.lock", "**/pnpm-lock.yaml", "**/uv.lock",
             "**/poetry.lock", "**/Pipfile.lock", "**/requirements*.txt", "**/Cargo.lock", "**/go.sum", "**/go.mod",
@@ -75,9 +75,9 @@ RECURRING: Final = {
         ),
     ),
     "docs": Recurring(
-        "Keep the documentation correct",
-        "Typos and outdated sentences are corrected when they are noticed",
-        "Only pages of the documentation change.",
+        "Keep the documentation accurate",
+        "Typos and outdated sentences are corrected as they are found",
+        "Only documentation pages change.",
         ("README.md", "CHANGELOG.md", "docs/**/*.md", "docs/**/*.rst", "docs/**/*.txt"),
     ),
 }  # fmt: skip
@@ -91,7 +91,7 @@ def standing_stub(wp_id: WorkPacketId, kind: str, until: str) -> NewStub:
 
 
 def new(facts: Facts, intent: NewStub) -> Answer:
-    """Write a stub, its board entry, its row and the first event of its log."""
+    """Write a stub, its board entry, its registry row and the first event of its log."""
     name = intent.id.text
     taken = {known.casefold(): known for known in facts.known}
     if intent.id.key in taken:
@@ -132,8 +132,8 @@ def _with(facts: Facts, packet: PacketFacts) -> Facts:
 
 
 def refine(facts: Facts, packet: PacketFacts, anchor: str = "") -> Answer:
-    """Write the scaffold of the refinement, anchored at the named section of the specification; if there is a
-    refinement already, pin the current specification in it, and fill in the first anchor that was left open.
+    """Write the scaffold of the refinement, anchored at the given section of the specification; if there is a
+    refinement already, pin the current specification in it, and fill in the first open anchor.
     """
     name = packet.id.text
     unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
@@ -150,7 +150,7 @@ def refine(facts: Facts, packet: PacketFacts, anchor: str = "") -> Answer:
         return (passage,)
     anchored = anchoring(found.source, passage) if found is not None and passage is not None else None
     if found is not None and passage is not None and anchored is None:
-        message = f"every anchor in {found.path} is filled in already"
+        message = f"every anchor in {found.path} is already filled in"
         return (Problem("anchor_not_found", message, Location(found.path), f"edit {found.path}"),)
     if found is None:
         stub = packet.stub
@@ -191,7 +191,7 @@ def _pinning(found: Refinement, facts: Facts) -> Sequence[Edit]:
 
 
 def named_passage(specification: Source, name: str) -> Passage | Problem:
-    """Return the section of the specification that a person named."""
+    """Return the section of the specification that a person specified."""
     named = passages_named(specification, name)
     if len(named) == 1:
         return named[0]
@@ -203,16 +203,17 @@ def named_passage(specification: Source, name: str) -> Passage | Problem:
 
 def specification_missing(facts: Facts) -> Problem:
     if facts.spec_pointer is None:
-        message = f"{SPEC_POINTER} is missing: it must name the specification in force"
+        message = f"{SPEC_POINTER} is missing: it must contain the path of the current specification"
         return Problem("spec_pointer_missing", message, hint=f"write the path of the specification into {SPEC_POINTER}")
     target = SpecPointer(facts.spec_pointer).target
     named = target.value if target is not None else "no file"
-    message = f"{SPEC_POINTER} names {named}, which cannot be read"
+    message = f"{SPEC_POINTER} refers to {named}, which cannot be read"
     return Problem("specification_unreadable", message, Location(SPEC_POINTER), f"correct {SPEC_POINTER}")
 
 
 def present(facts: Facts, packet: PacketFacts) -> Answer:
-    """Record the digest of the technical refinement block, which the command prints, as shown."""
+    """Record that the technical refinement block, which the command prints, was shown; it is identified by its
+    digest."""
     name = packet.id.text
     unmet = list(move_unmet(packet.state, transition("activate"), facts.policy.lanes))
     refinement = packet.refinement
@@ -246,7 +247,7 @@ def present(facts: Facts, packet: PacketFacts) -> Answer:
 
 
 class LaneStatement(Value):
-    """The lanes that one document may mean."""
+    """The lanes that one document's statement may mean."""
 
     kind: str
     path: str
@@ -344,7 +345,7 @@ def _statements(packet: PacketFacts, entries: Sequence[BoardEntry], lanes: LaneT
 
 
 def _lane(found: Sequence[LaneStatement], prefer: Preference) -> str:
-    """Return the one lane that all statements allow; otherwise that of the preferred document."""
+    """Return the one lane that all statements allow; otherwise the lane in the preferred document."""
     allowed = set(found[0].lanes).intersection(*(one.lanes for one in found[1:]))
     # The lanes that a stub can reach on the board without a packet: superseded, abandoned.
     if found[0].kind == "stub" and len(found) > 1 and found[1].lanes[:1] in {("SUPERSEDED",), ("ABANDONED",)}:

@@ -1,11 +1,11 @@
-"""Regenerate board and registry from the logs: after hand edits, and when git merges two versions. Hand edits of the
+"""Regenerate board and registry from the logs: after hand edits, and when git merges two versions. Hand edits to the
 board are recorded as moves, or undone.
 
 The log resolves some of the conflicts that git writes into a document. On board and registry, the lines of both sides
 are kept, and regenerating removes the duplicates. In a packet, the log resolves the status if nothing else conflicts.
 All other conflicts are left to people.
 
-In a merge, boards differ mostly in the places of entries, so each version is first regenerated from the log of the
+In a merge, boards differ mostly in the positions of entries, so each version is first regenerated from the log of the
 merge result. The remaining differences are prose, which is merged as text.
 """
 
@@ -64,9 +64,9 @@ _STATUS = lazy_pattern(r"^([ \t]*(?:[-*+][ \t]+)?\*\*Status:\*\*)[^\r\n]*", re.M
 
 
 def without_conflicts(source: Source, *, sections: bool = False) -> Source:
-    """Return the document without the conflicts that the log resolves: see `KEEPING_BOTH`, and the status
-    of a packet. With `sections`, both sides are kept where each adds whole sections, as packets with a new requirement
-    do in the specification.
+    """Return the document without the conflicts that the log resolves: see `KEEPING_BOTH`, and the status of a packet.
+    With `sections`, both sides are kept if each adds whole sections, as packets with a new requirement do in the
+    specification.
     """
     if "<<<<<<<" not in source.text:
         return source
@@ -97,8 +97,8 @@ def _settled_conflict(source: Source) -> Iterator[Edit]:
 
 
 def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
-    """Make the projections agree with the logs. Packets are left as they are if they have no log, an inconsistent log,
-    a fork, or a lane that the policy no longer defines.
+    """Make the projections agree with the logs. Packets are left unchanged if they have no log, an inconsistent log, a
+    fork, or a lane that the policy no longer defines.
     """
     command = "board sync" if board else "registry sync"
     found, facts = facts, _settled(facts, board=board, registry=registry)
@@ -189,14 +189,12 @@ def _sync_board(draft: Draft, known: dict[str, PacketFacts]) -> None:
 
 
 def _is_off_board(board: Source, name: str) -> bool:
-    """Whether the board does not list the packet at all. An archived packet is not added to it again."""
+    """Whether the packet is missing from the board altogether. An archived packet is not added to the board again."""
     return f"[{name}]" not in board.text
 
 
 def _remark(packet: PacketFacts) -> str | None:
-    """Return the remark that the entry should have: the reason for a blocked packet, or a note that no one judged the
-    work.
-    """
+    """Return the remark that the entry should have: why a packet is blocked, or a note that no one judged the work."""
     if packet.lane == UNJUDGED:
         return "not judged"
     if packet.lane != "BLOCKED" or not packet.state.latest_moves:
@@ -224,8 +222,8 @@ def hand_edits(facts: Facts) -> Iterator[tuple[PacketFacts, str, int]]:
 
 
 def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch: str = "") -> Answer:
-    """Return the move that leads to `lane`, if it needs only a reason; otherwise the problem that names the required
-    command.
+    """Return the move that leads to `lane`, if it needs only a reason; otherwise the problem whose message gives the
+    required command.
     """
     name = packet.id.text
     lanes = facts.policy.lanes
@@ -254,7 +252,7 @@ def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch
 
 
 class Versions(Value):
-    """A document on both sides of a merge, and in their common ancestor."""
+    """A document as it is on both sides of a merge, and in their common ancestor."""
 
     base: Source
     ours: Source
@@ -270,7 +268,7 @@ def is_drawn(path: str) -> bool:
 
 
 def drawn_alike(versions: Versions, facts: Facts) -> Versions:
-    """Return all three versions as the log determines them. A status that the log does not determine is taken from our
+    """Return all three versions as determined by the log. A status that the log does not determine is taken from our
     version.
     """
     if versions.ours.path in KEEPING_BOTH:
@@ -284,7 +282,7 @@ def drawn_alike(versions: Versions, facts: Facts) -> Versions:
 
 
 def drawn(register: Source, facts: Facts) -> Source:
-    """Return the correct board or registry for the packets in these facts. A missing one stays missing."""
+    """Return the correct board or registry for the packets in these facts. A missing file remains missing."""
     if not register.text:
         return register
     board = register.path == BOARD_PATH
@@ -295,7 +293,7 @@ def drawn(register: Source, facts: Facts) -> Source:
 
 
 def named_twice(register: Source, lanes: LaneTable) -> frozenset[str]:
-    """Return the packets with more than one entry, or more than one row of their base, after a text merge."""
+    """Return the packets that, after a text merge, have more than one entry, or more than one row for their base."""
     if register.path == BOARD_PATH:
         entries = Counter(entry.wp_id.value for entry in TaskBoard(register, lanes).entries)
         return frozenset(name for name, count in entries.items() if count > 1)

@@ -5,7 +5,7 @@ A settlement is the only move without a row in the table of transitions, so ever
 that it settles. The moves are trusted; the settlement's claims about them are not.
 
 The event's own claims are not trusted: they are compared with the criteria and the scope of the packet, and with what
-git says about the commit. The same applies to the packet's file, whose bytes a submission or a verdict names: an
+git says about the commit. The same applies to the packet's file, whose bytes a submission or a verdict records: an
 approval of a verdict is bound to the bytes before it. The command changes only the status of the file, so the two
 versions must differ only in the status, and a commit must contain the later one with some status.
 """
@@ -46,18 +46,18 @@ def unseen_moves(log: Log, replay: LaneReplay, event: LogEvent, on_base: Collect
 
 
 def settlement_faults(log: Log, replay: LaneReplay, event: LogEvent) -> Iterator[str]:
-    """Yield everything that a settlement does beyond choosing one branch of its fork."""
+    """Yield everything that a settlement does besides choosing one branch of its fork."""
     latest = replay.join(event.parents)
     if replay.lane(latest) != FORKED:
-        yield "there is no fork to settle"
+        yield "there is no fork to resolve"
         return
     if set(event.texts("moves")) != set(latest):
-        yield "it must name exactly the latest moves"
+        yield "it must list exactly the latest moves"
     if event.lane_to not in {log.by_id[identity].lane_to for identity in latest}:
-        yield f"none of the moves that it settles leads to {event.lane_to}"
+        yield f"none of the moves that it resolves leads to {event.lane_to}"
     named = {log.by_id[each].text("by") for each in latest if log.by_id[each].lane_to == event.lane_to}
     if len(named) > 1:
-        yield "the moves that it settles name different replacements of the packet"
+        yield "the moves that it resolves specify different replacements for the packet"
     yield from _false_return(replay, event)
     holder = event.text("holder")
     if holder is not None and holder not in _holders(log, latest):
@@ -65,8 +65,8 @@ def settlement_faults(log: Log, replay: LaneReplay, event: LogEvent) -> Iterator
 
 
 def _holders(log: Log, latest: Iterable[str]) -> Iterator[str]:
-    """Yield the holders of the packet at the end of each branch, and before the fork. A holder who released it does not
-    count.
+    """Yield the holders of the packet at the end of each branch, and before the fork. A holder who released the packet
+    does not count.
     """
     branches = [log.ancestry([identity]) for identity in latest]
     for view in (*branches, frozenset.intersection(*branches)):
@@ -77,21 +77,21 @@ def _holders(log: Log, latest: Iterable[str]) -> Iterator[str]:
 
 def _false_return(replay: LaneReplay, event: LogEvent) -> Iterator[str]:
     """Report a wrong lane to return to. Only the `blocked` event says where a blocked packet returns; if there are
-    several that differ, it stays open.
+    several such events and they differ, the lane remains open.
     """
     said = event.text("came_from")
     if event.lane_to == "BLOCKED":
         origin = replay.blocked_in(event.texts("moves"))
         if origin is None:
-            yield "the moves that it settles were blocked in different lanes"
+            yield "the packet was blocked in different lanes before the moves that it resolves"
         elif said not in {None, origin}:
-            yield f"the packet was blocked in {origin}, but the settlement says {said}"
+            yield f"the packet was blocked in {origin}, but the resolution says {said}"
     elif said is not None:
-        yield f"it says that the packet was blocked in {said}, but leads to {event.lane_to}"
+        yield f"it says that the packet was blocked in {said}, but it leads to {event.lane_to}"
 
 
 def dropped_verdicts(replay: LaneReplay, heads: Iterable[str], lane: str | None) -> list[LogEvent]:
-    """Return the signed verdicts on the branches of the fork that a settlement in `lane` does not follow."""
+    """Return the signed verdicts on those branches of the fork that a settlement in `lane` does not follow."""
     latest = replay.join(heads)
     if len(latest) < 2:
         return []
@@ -106,8 +106,8 @@ def dropped_verdicts(replay: LaneReplay, heads: Iterable[str], lane: str | None)
 
 
 def dropped_decisions(log: Log, removed: Collection[str]) -> Iterator[LogEvent]:
-    """Yield the signed decisions that a revert drops while what they decided about stays: an amendment without the
-    contract that it replaced, which would be in force again, and a verdict other than PASS without its submission.
+    """Yield the signed decisions that a revert drops while what they decided about remains: an amendment without the
+    contract that it replaced, which would become current again, and a verdict other than PASS without its submission.
     """
     for event in log.events:
         if event.id not in removed or not event.attest:
@@ -131,7 +131,7 @@ HOLDER_JUDGED: Final = _BY_HOLDER | _LEASING
 
 def holder_faults(log: Log, event: LogEvent, longest: timedelta, clock: str) -> Iterator[Problem]:
     """Report events by anyone other than the holder. `longest` is the longest time a claim may last. A lease that had
-    ended by the time of the event excludes no one. `clock` is the present: whether a lease came from a clock that was
+    expired by the time of the event excludes no one. `clock` is the present: whether a lease came from a clock that was
     ahead must not depend on a time that the event's writer chose.
     """
     if event.type in _BY_HOLDER:
@@ -150,12 +150,12 @@ def holder_faults(log: Log, event: LogEvent, longest: timedelta, clock: str) -> 
 class SubmittedWork(Value):
     """What the packet and git say about a submission.
 
-    `changed` are the paths that the commit changes, or None if the commit is not here. `older` says that it was on the
-    base before the work was claimed, `amended` that the packet got another contract after the submission. `same` are
-    the commits with proofs that contain the same work; `absent` are the places named as proof that the commit does not
-    have; `exempt` are the criteria that the contract exempts from proof. `misdescribed` says that the digest of the
-    work in the event is not that of its commit. `demands` are the proofs that the contract demands, by criterion, and
-    `required` says that every criterion must have one.
+    `changed` are the paths that the commit changes, or None if the commit is not in this clone. `older` says that the
+    commit was on the base before the work was claimed, `amended` that the packet got another contract after the
+    submission. `same` are the commits with proofs that contain the same work; `absent` are the paths given as proof
+    that the commit does not have; `exempt` are the criteria that the contract exempts from proof. `misdescribed` says
+    that the digest of the work in the event is not that of its commit. `demands` are the proofs that the contract
+    requires, by criterion, and `required` says that every criterion must have one.
     """
 
     criteria: Sequence[str]
@@ -175,12 +175,12 @@ def submission_faults(event: LogEvent, work: SubmittedWork) -> Iterator[Problem]
     """Yield faults, each with the code of the condition that can be waived."""
     commit = (event.text("commit") or "")[:12]
     if work.changed is None:
-        yield Problem("changes_unknown", f"the commit {commit} is missing here, so it is unknown what was submitted")
+        yield Problem("changes_unknown", f"commit {commit} is missing here, so it is unknown what was submitted")
         return
     if work.older:
-        yield Problem("changes_unknown", f"the commit {commit} is on the base and older than the claim")
+        yield Problem("changes_unknown", f"commit {commit} is on the base and older than the claim")
     if work.misdescribed:
-        yield Problem("changes_unknown", f"the event does not describe the work in the commit {commit}")
+        yield Problem("changes_unknown", f"the event does not describe the work in commit {commit}")
     if work.amended:
         return
     yield from _evidence_faults(evidence_rows(event), work)
@@ -194,7 +194,7 @@ def evidence_rows(event: LogEvent) -> list[Mapping[str, Json]]:
 
 
 def _evidence_faults(rows: Sequence[Mapping[str, Json]], work: SubmittedWork) -> Iterator[Problem]:
-    """Report faults of evidence. The last row about a criterion counts, as in a submission by a person."""
+    """Report faults in the evidence. The last row about a criterion counts, as in a submission by a person."""
     last = {folded(row["criterion"]): row for row in rows}
     wanted = {folded(criterion): criterion for criterion in work.criteria}
     for criterion in last.keys() - wanted.keys():
@@ -207,8 +207,8 @@ def _evidence_faults(rows: Sequence[Mapping[str, Json]], work: SubmittedWork) ->
 
 
 def _criterion_faults(row: Mapping[str, Json] | None, demand: Demand | None, work: SubmittedWork) -> Iterator[Problem]:
-    """Yield why the last row about a criterion does not prove it: faults of the evidence, and differences from the
-    proof that the contract requires.
+    """Yield why the last row about a criterion does not prove that criterion: faults of the evidence, and differences
+    from the proof that the contract requires.
     """
     unlike = list(unlike_demand(row or {}, demand, required=work.required))
     if row is None and not (unlike and not is_complete(demand)):
@@ -234,11 +234,11 @@ def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
     if row.get("limit") == "time":
         yield "was not met: its command was stopped"
     elif "command" in row and row.get("exit_code") != 0:
-        yield f"was not met: its command ended with {row.get('exit_code', 'no exit code')}"
+        yield f"was not met: its command exited with {row.get('exit_code', 'no exit code')}"
     places = row.get("proof")
     named = places if isinstance(places, list) else []
     if "command" not in row and not named:
-        yield "is marked as met, but neither a command nor a place proves it"
+        yield "is marked as met, but no command or location proves it"
     yield from (f"was not met: {place} is not in the commit" for place in named if place in work.absent)
     commit = row.get("commit")
     if commit is not None and commit not in work.same:
@@ -246,10 +246,10 @@ def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
 
 
 def subject_faults(log: Log, subject: ChangedFile, versions: Mapping[str, bytes]) -> Iterator[str]:
-    """Compare the files that an event names with `versions`, which commits of this clone contain, by digest. A clone
-    without the commits of the work has few of them, and nothing is compared.
+    """Compare the files named in an event with `versions`, which commits in this clone contain, by digest. A clone
+    without the commits of the work has few of these versions, and nothing is compared.
 
-    Several moves may have been committed together, so a version may differ from that in a commit by its status.
+    Several moves may have been committed together, so a version may differ in status from the one in a commit.
     """
     if subject.sha256 is None or subject.prev is None:
         yield f"it says that {subject.path} was added or removed, but only the file's status may change"
@@ -260,25 +260,25 @@ def subject_faults(log: Log, subject: ChangedFile, versions: Mapping[str, bytes]
     if after is None:
         if versions:
             yield (
-                f"no commit has {subject.path} with the bytes {subject.sha256[:12]} that the event names as "
-                "the new version"
+                f"no commit contains {subject.path} with the content {subject.sha256[:12]}, which the event "
+                "gives as the new version"
             )
     elif before is None:
         if subject.prev not in set(_in_other_lanes(log, subject.path, after)):
-            yield f"{subject.path} never had the bytes {subject.prev[:12]} that the event names as the old version"
+            yield f"{subject.path} never had the content {subject.prev[:12]}, which the event gives as the old version"
     elif _without_status(subject.path, before) != _without_status(subject.path, after):
-        yield f"more than the status of {subject.path} differs between the versions that the event names"
+        yield f"the versions of {subject.path} that the event gives differ in more than the status"
 
 
 def _between(log: Log, subject: ChangedFile, versions: Mapping[str, bytes]) -> bytes | None:
-    """Return the version that becomes the new one by a change of its status."""
+    """Return the version that becomes the new one when only its status changes."""
     return next(
         (data for data in versions.values() if subject.sha256 in set(_in_other_lanes(log, subject.path, data))), None
     )
 
 
 def _with_statuses(path: str, data: bytes, statuses: Sequence[str]) -> Iterator[bytes]:
-    """Yield the file as it is after the command that moves the packet to the lane of each status."""
+    """Yield, for each status, the file as it is after the command that moves the packet to the lane of that status."""
     packet = Packet(Source.from_bytes(path, data))
     run = packet.first_line(packet.status)
     for status in statuses:
@@ -290,7 +290,7 @@ def _without_status(path: str, data: bytes) -> bytes:
 
 
 def _in_other_lanes(log: Log, path: str, data: bytes) -> Iterator[str]:
-    """Yield the digests of the text with the status of every lane, for versions that were never committed."""
+    """Yield the digests of the text with each lane's status, for versions that were never committed."""
     statuses = [name for lane in BUILT_IN.lanes for name in (lane.title, lane.token)]
     for token in sorted({event.lane_to for event in log.events if event.lane_to}):
         statuses += [token, token.replace("_", " "), token.replace("_", " ").title()]

@@ -71,7 +71,7 @@ def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Probl
 
 
 def _claimed(facts: Facts, packet: PacketFacts, unmet: Problem) -> Problem:
-    """Say what leads on from a claim that there is already, which depends on whose it is."""
+    """Say what follows from an existing claim, which depends on whose it is."""
     name, state = packet.id.text, packet.state
     if lease_held(state, facts.moment.now) == facts.actor.id:
         submit = forward_command(name, "IN_PROGRESS", facts.policy.lanes, light=packet.light)
@@ -81,7 +81,7 @@ def _claimed(facts: Facts, packet: PacketFacts, unmet: Problem) -> Problem:
 
 
 def claim_unmet_of_draft(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
-    """Return everything except the lane that prevents the actor from claiming."""
+    """Return everything other than the lane that prevents the actor from claiming."""
     dependencies = packet.dependencies()
     lanes = {name: _dependency_lane(facts, name) for name in dependencies}
     claim = Claim(facts.actor.id, packet.state.assignment.branch or branch, facts.target_here)
@@ -136,7 +136,7 @@ def record_claim(
     begun: bool = False,
     declared: Declared | None = None,
 ) -> dict[str, Json]:
-    """Record the claim, and return the lease. `begun` means that the same command has just made the packet ready."""
+    """Record the claim, and return the lease. `begun`: the same command has just made the packet ready."""
     lease = _lease(draft.facts)
     place: dict[str, Json] = {"branch": branch}
     place |= {"worktree": worktree} if worktree else {}
@@ -147,8 +147,8 @@ def record_claim(
 
 
 def _into(tree: str, target: str) -> str:
-    """Return the command that enters another work tree. That work tree's log must include the claim; otherwise commands
-    there would refuse the holder.
+    """Return the command to switch to another work tree. That work tree's log must include the claim; otherwise
+    commands there would refuse the holder.
     """
     place = shlex.quote(tree)
     return f"commit the governed files, then: git -C {place} merge {shlex.quote(target)}, then: cd {place}"
@@ -164,7 +164,7 @@ def _lease(facts: Facts) -> dict[str, Json]:
 
 
 def renew(facts: Facts, packet: PacketFacts) -> Answer:
-    """Extend the lease of the holder."""
+    """Extend the holder's lease."""
     name, state = packet.id.text, packet.state
     unmet = move_unmet(state, transition("release"), facts.policy.lanes) or holder_unmet(
         state, facts.actor.id, facts.moment.now
@@ -200,12 +200,12 @@ def release(facts: Facts, packet: PacketFacts, *, reason: str, to: str = "") -> 
     project(draft, {name: row.target})
     said = f"{name} was handed over to {to}" if to else f"{name} is ready for dev again"
     then = (f"{shlex.quote(to)} types: " if to else "") + f"workpacket claim {name}"
-    notes = reminders(state, "the next holder can resume it, or end it: workpacket runtime cancel")
+    notes = reminders(state, "the next holder can resume it or cancel it: workpacket runtime cancel")
     return Planned(draft.plan(), said, then, {"id": name}, notes)
 
 
 class Ending(Value):
-    """The end of a run. `digest` and `events` describe its stream, if the store was read."""
+    """How a run ended. `digest` and `events` describe its stream, if the store was read."""
 
     outcome: str
     code: str = ""
@@ -220,7 +220,7 @@ class Ending(Value):
 
 
 def link_plan(log: Log, state: PacketState, writer: EventWriter, run: str, store: str) -> Plan | None:
-    """Return the plan of a link; None if the link already exists."""
+    """Return the plan for a link; None if the link already exists."""
     if open_link(state, run, store) is not None:
         return None
     data: dict[str, Json] = {"run": run, "stream": run}

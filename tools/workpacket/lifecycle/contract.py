@@ -1,8 +1,8 @@
 """The contract of a packet: everything that a person approves, in one canonical form with one digest. A stub, the
 packet made from it and the light form state the same contract in different Markdown. Therefore the contract is read
-from fields, not from files: `docs/approvals/contract.md` lists the fields, defines what counts as one text, and says
-what may vary. A field includes every byte up to the next field, however Markdown reads it, so nothing in a field can
-escape the digest: no nested list, no second paragraph, no comment.
+from fields, not from files: `docs/approvals/contract.md` lists the fields, defines when two texts count as the same,
+and says what may vary. A field includes every byte up to the next field, however Markdown reads it, so nothing in a
+field can escape the digest: no nested list, no second paragraph, no comment.
 """
 
 from __future__ import annotations
@@ -120,12 +120,12 @@ def _demand_json(demand: Demand) -> Json:
 
 
 def contract_of(document: Stub | Packet, refinement: Refinement | None) -> Contract:
-    """Return the contract that a stub or a packet states, together with its refinement."""
+    """Return the contract stated by a stub, or by a packet together with its refinement."""
     if document.faults or (refinement is not None and refinement.faults):
         raise ContractUnreadable("the Markdown cannot be read")
     named = document.refinement_file
     if refinement is not None and named is not None and normal_text(named.value) != refinement.path:
-        raise ContractUnreadable(f"it names the refinement {named.value!r} instead of {refinement.path}")
+        raise ContractUnreadable(f"it refers to the refinement {named.value!r} instead of {refinement.path}")
     parts = _Parts(document)
     packet = document.kind == "packet"
     if document.form == LIGHT_FORM:
@@ -153,7 +153,7 @@ def _light(packet: Packet, parts: _Parts) -> Contract:
     scope = packet.placed_section("scope")
     unknown = [field.key for field in scope.fields if scope.spec.field(field.name) is None] if scope is not None else []
     if unknown:
-        raise ContractUnreadable(f"SCOPE has the unknown field {unknown[0]}")
+        raise ContractUnreadable(f"SCOPE has an unknown field {unknown[0]}")
     criteria, evidence = _criteria(parts.criteria())
     anchor, refined = packet.anchor, parts.bytes_of("refinement")
     title = normal_text(packet.title)
@@ -195,8 +195,8 @@ class Provable(Value):
 
 
 def provable(packet: Packet | None, refinement: Refinement | None) -> Provable:
-    """Return what a submission of the packet must prove: each criterion of the contract, whether or not the packet has
-    an item that says just that. The required proofs below a criterion are not criteria themselves.
+    """Return what a submission of the packet must prove: each criterion in the contract, whether or not the packet has
+    an item with exactly that text. The required proofs below a criterion are not criteria themselves.
     """
     if packet is None:
         return Provable()
@@ -217,21 +217,21 @@ def provable(packet: Packet | None, refinement: Refinement | None) -> Provable:
 
 
 def _has_open_box(source: Source, start: int) -> bool:
-    """Whether there is an unticked box at this place or directly before it."""
+    """Whether there is an unticked box at this position or directly before it."""
     number, column = source.line_and_column(start)
     line = source.line(number)
     return _OPEN_BOX.search(line[: column - 1]) is not None or line[column - 1 :].startswith("[ ] ")
 
 
 def normal_text(source: str) -> str:
-    """Return a text in normalized form: NFC, with each run of white space replaced by one space."""
+    """Return a string in normalized form: NFC, with each run of white space replaced by one space."""
     return " ".join(unicodedata.normalize("NFC", source).split())
 
 
 class _Entry(Value):
     """One item, or the text before the first item.
 
-    `nested` means that the item is below another one in the same field.
+    `nested` means that the item is below another item in the same field.
     """
 
     text: str
@@ -247,7 +247,7 @@ class _Parts:
         self._starts = sorted(placed.section.start for placed in document.placed)
         for placed in document.placed:
             if placed.spec.key in self._sections and placed.spec.key in _COVERED:
-                raise ContractUnreadable(f"the section {placed.spec.heading} appears twice")
+                raise ContractUnreadable(f"section {placed.spec.heading} appears twice")
             self._sections.setdefault(placed.spec.key, placed)
 
     def prose(self, section: str, field: str) -> str:
@@ -256,18 +256,18 @@ class _Parts:
         return "" if text in _NOTHING_SAID else text
 
     def criteria(self) -> list[_Entry]:
-        """Return the entries from the place that current packets, older packets or stubs use; two places at once are an
-        error.
+        """Return the entries from the location that current packets, older packets or stubs use; it is an error if two
+        locations are used at once.
         """
         apart = [placed for key, placed in self._sections.items() if key in {"done_means", "acceptance_criteria"}]
         found = [self.entries("quality_gate", "done_means"), *map(self._section, apart)]
         said = [entries for entries in found if entries]
         if len(said) > 1:
-            raise ContractUnreadable("the criteria are stated twice")
+            raise ContractUnreadable("the criteria are given twice")
         return said[0] if said else []
 
     def bytes_of(self, section: str) -> bytes:
-        """Return everything below the heading of a section, with LF line ends; '' if the section is missing."""
+        """Return everything below a section's heading, with LF line endings; '' if the section is missing."""
         placed = self._sections.get(section)
         if placed is None:
             return b""
@@ -286,7 +286,7 @@ class _Parts:
             return []
         fields = [field for field in placed.fields if _key_of(field, placed.spec) == key]
         if len(fields) > 1:
-            raise ContractUnreadable(f"the field {fields[0].key} of {placed.spec.heading} appears twice")
+            raise ContractUnreadable(f"field {fields[0].key} of {placed.spec.heading} appears twice")
         if not fields:
             return []
         start, end = self._value_start(fields[0]), self._field_end(placed, fields[0])
@@ -312,7 +312,7 @@ class _Parts:
         return self._source.line_starts[line - 1]
 
     def _value_start(self, field: Field) -> int:
-        """Return the end of the label: the start of a value after it, or else the end of its line."""
+        """Return the end of the label: the start of a value after it or, if there is none, the end of its line."""
         (_, key_end), (start, _) = field.key_span, field.value_span
         line, _ = self._source.line_and_column(key_end)
         _, line_end = self._source.line_span(line)
@@ -344,8 +344,8 @@ def _key_of(field: Field, spec: SectionSpec) -> str:
 
 
 def _items(blocks: Iterable[Block], span: range, *, nested: bool = False) -> Iterator[tuple[bool, Block]]:
-    """Yield the items of lists, and of lists nested in them, that begin in the span; and whether the parent item begins
-    in it too.
+    """Yield the items of lists, and of nested lists, that begin in the span; and whether the parent item begins in it
+    too.
     """
     for item in (item for block in blocks if block.kind in LISTS for item in block.children):
         begins = item.start in span
@@ -427,7 +427,7 @@ def _risk(parts: _Parts) -> str:
     places = (("metadata", "risk_tier"), ("quality_gate", "risk_tier"), ("risk_tier", "level"))
     said = {text for place in places if (text := parts.prose(*place))}
     if len(said) > 1:
-        raise ContractUnreadable("the risk is stated twice, with different values")
+        raise ContractUnreadable("the risk is given twice, with different values")
     return next(iter(said), "")
 
 
@@ -458,13 +458,13 @@ def is_complete(demand: Demand | None) -> bool:
 
 
 def demands_unmet(contract: Contract, policy: EvidencePolicy, path: str) -> Iterator[Problem]:
-    """Report what prevents the approval of a contract: criteria without a proof, and proofs that prove nothing."""
+    """Report what prevents the approval of a contract: criteria without a proof, or proofs that prove nothing."""
     demands = {demand.criterion: demand for demand in contract.evidence}
     for number, criterion in enumerate(contract.criteria, 1):
         demand = demands.get(criterion)
         if policy.tests == "required" and not is_complete(demand):
             hint = f"workpacket evidence demand {contract.packet} {number} --command COMMAND"
-            message = f"criterion {number}, {criterion[:100]!r}: the contract names no proof"
+            message = f"criterion {number}, {criterion[:100]!r}: the contract specifies no proof"
             yield Problem("proof_undeclared", message, Location(path), hint)
         elif demand is not None and demand.command and _is_trivial(demand.command):
             message = f"criterion {number}, {criterion[:100]!r}: {demand.command} proves nothing"

@@ -1,8 +1,10 @@
-"""Check that stub and packet still state the approved contract, and that each amendment replaced the contract in force.
+"""Check that stub and packet still state the approved contract, and that each amendment replaced the contract that was
+current.
 
-The log names contracts by their digest: `activated` the first one, `amended` each replacement. Until activation the
-files may change freely. Progress (status, evidence, notes) may change afterwards too, because it is not part of the
-contract. The log of a packet that was activated before there were contracts names none, so it is not checked.
+The log identifies contracts by their digest: `activated` records the first one, `amended` each replacement. Until
+activation the files may change freely. Progress (status, evidence, notes) may change afterwards too, because it is not
+part of the contract. The log of a packet that was activated before contracts existed records none, so it is not
+checked.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ _SHORT: Final = 12
 
 
 def contract_before(log: Log) -> str:
-    """Return the contract in force before the first amendment; '' if the log names none or has no amendment."""
+    """Return the contract that was current before the first amendment; '' if the log records none or has no
+    amendment."""
     first = next((event for event in log.events if event.type in SETS_CONTRACT and event.text("contract")), None)
     return (first.text("previous") or "") if first is not None else ""
 
@@ -40,7 +43,7 @@ def contract_before(log: Log) -> str:
 def contract_findings(
     log: Log, stub: Stub | None, packet: Packet | None, refinement: Refinement | None
 ) -> Iterator[Problem]:
-    """Report every disagreement of files and log about the contract."""
+    """Report every disagreement between files and log about the contract."""
     setting = setting_events(log)
     if not setting:
         return
@@ -51,7 +54,7 @@ def contract_findings(
     digests = sorted(in_force(log))
     if len(digests) > 1:
         named = " and ".join(digest[:_SHORT] for digest in digests)
-        message = f"{log.packet} was amended on two branches, so two contracts are in force: {named}"
+        message = f"{log.packet} was amended on two branches, so it has two current contracts: {named}"
         yield Problem("contract_changed", message, Location(setting[-1].path), hint)
         return
     yield from _judged_beside(log, setting)
@@ -61,10 +64,10 @@ def contract_findings(
             continue
         said = stated(document, refinement)
         if isinstance(said, str):
-            message = f"{said}; the contract {digests[0][:_SHORT]} was approved"
+            message = f"{said}; the approved contract is {digests[0][:_SHORT]}"
             yield Problem("contract_changed", message, Location(document.path), hint)
         elif said.digest != digests[0]:
-            message = f"it states the contract {said.digest[:_SHORT]}, but {digests[0][:_SHORT]} was approved"
+            message = f"it states contract {said.digest[:_SHORT]}, but {digests[0][:_SHORT]} was approved"
             yield Problem("contract_changed", message, Location(document.path), hint)
         else:
             agreed = said
@@ -80,7 +83,7 @@ def terms_of(contract: Contract) -> dict[str, Json]:
 
 def _false_terms(log: Log, setting: LogEvent, contract: Contract) -> Iterator[Problem]:
     """Report an event that contradicts the contract, because lists, boards and `next` show what the event says. The
-    title is the last one that an event names.
+    title is the last one recorded in an event.
     """
     titles = [event for event in log.events if event.text("title") is not None]
     for name, said in terms_of(contract).items():
@@ -98,7 +101,7 @@ def _shown(said: Json) -> str:
 
 
 def contract_unmet(packet: PacketFacts) -> tuple[Problem, ...]:
-    """Report such disagreements for one packet. Nothing is parsed if the log names no contract."""
+    """Report such disagreements for one packet. Nothing is parsed if the log records no contract."""
     if not setting_events(packet.log):
         return ()
     return tuple(contract_findings(packet.log, packet.stub, packet.packet, packet.refinement))
@@ -106,7 +109,7 @@ def contract_unmet(packet: PacketFacts) -> tuple[Problem, ...]:
 
 def covered(log: Log) -> str:
     """Return what was approved, for display: the digest of a contract, or a note that only the refinement was approved;
-    '' for a stub.
+    return '' for a stub.
     """
     held = sorted(in_force(log))
     if held:
@@ -115,14 +118,14 @@ def covered(log: Log) -> str:
 
 
 def _false_amendments(log: Log) -> Iterator[Problem]:
-    """Report amendments of a contract other than the one in force, and amendments of work that was being judged."""
+    """Report amendments to a contract other than the current one, and amendments to work that was being judged."""
     for event in log.events:
         if event.type != "amended":
             continue
         before = in_force(log, event.parents)
         previous = event.text("previous")
         if before and previous not in before:
-            message = "it claims to replace a contract that was not the one in force"
+            message = "it claims to replace a contract that was not the current one"
             yield Problem("contract_changed", message, Location(event.path))
         stand = standing(log.as_of(event.parents))
         lane = stand.came_from or stand.lane
@@ -133,18 +136,18 @@ def _false_amendments(log: Log) -> Iterator[Problem]:
 
 
 def _judged_beside(log: Log, setting: Sequence[LogEvent]) -> Iterator[Problem]:
-    """Report work that was submitted or judged on one branch while the contract was amended on another one."""
+    """Report work that was submitted or judged on one branch while the contract was amended on a different one."""
     amended = [event for event in setting if event.type == "amended"]
     for move in standing(log).latest if amended else ():
         known = log.ancestry((move.id,))
         beside = [event for event in amended if event.id not in known and move.id not in log.ancestry((event.id,))]
         if move.type in _JUDGED and beside:
-            message = f"{move.type} uses the contract from before the amendment, which its writer did not know"
+            message = f"{move.type} uses the contract from before the amendment, which was unknown to its writer"
             yield Problem("contract_changed", message, Location(move.path), f"workpacket packet reopen {log.packet}")
 
 
 def difference(before: Contract, after: Contract) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    """Yield the parts that differ: name, the texts before, the texts after."""
+    """Yield the parts that differ: the name, the texts before and the texts after."""
     earlier = dict(parts(before))
     for name, texts in parts(after):
         if texts != earlier[name]:

@@ -1,8 +1,8 @@
 """Coverage: whether a packet accounts for each path in a change. Work is covered by a held packet, and only within its
-scope. After the verdict, only the judged work is covered: at every path, the landed content must be what git makes of
+scope. After the verdict, only the judged work is covered: at every path, the merged content must be what git makes of
 the judged commit and the base. A standing packet covers its scope until its last day, without a claim or a verdict for
-each change. The documents of the governance folder need no packet, except those that change what the specification in
-force says. All facts from git are gathered in advance; this module only decides.
+each change. The documents in the governance folder need no packet, except those that change what the current
+specification says. All facts from git are gathered in advance; this module only makes the decisions.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Kind = Literal["work", "verdict", "standing", "ready", ""]
 class Cover(Value):
     """What a packet covers. A path must be in each of `scopes`, the approved one and the current one.
 
-    `why` is the reason why a packet covers nothing, as the end of a sentence.
+    `why` says, as the end of a sentence, why a packet covers nothing.
     """
 
     packet: str
@@ -74,10 +74,10 @@ class Landing(Value):
     """What a change does to the tree outside the governance folder.
 
     `changed` are the paths that differ from the base; `otherwise` are those that differ from what the judged commits
-    make of the base, and `conflicts` those among them that git could not merge. `brought` maps each packet to the
-    paths, with their content, that its judged commit changes in the base. `reports` are files that a verdict names by
-    their digest, and programs below the governance folder as `init` writes them; `special` are paths that become a
-    program, a link or a submodule; `anchors` are documents that change what the specification in force says.
+    make of the base, and `conflicts` are those among them that git could not merge. `brought` maps each packet to the
+    paths, with their content, that its judged commit changes in the base. `reports` are files whose digest a verdict
+    records, and programs below the governance folder as `init` writes them; `special` are paths that become a program,
+    a link or a submodule; `anchors` are documents that change what the current specification says.
     """
 
     changed: frozenset[str]
@@ -94,7 +94,7 @@ class Landing(Value):
 
 
 class Uncovered(Value):
-    """One path that no packet covers; `packet` is the closest match, or '' if no scope contains it."""
+    """A path that no packet covers; `packet` is the closest match, or '' if no scope contains it."""
 
     code: str
     path: str
@@ -120,14 +120,14 @@ def instructs_agents(path: str) -> bool:
 
 
 def is_governance(path: str) -> bool:
-    """Whether the path is one of the governance documents. Other checks judge them, except the specification."""
+    """Whether the path is one of the governance documents. Other checks judge these, except the specification."""
     name = path.rpartition("/")[2]
     data = name in _NAMED or name.casefold().endswith(_DOCUMENTS)
     return path.startswith(f"{GOVERNANCE_FOLDER}/") and data and not instructs_agents(path)
 
 
 def uncovered(landing: Landing, covers: Sequence[Cover], exempt: Sequence[str]) -> Iterator[Uncovered]:
-    """Yield the paths of a landing that no packet covers, in order."""
+    """Yield the paths of a merge that no packet covers, in order."""
     # Without a held packet for each change, only plain files pass: a program, a link or a submodule needs one.
     exempted = landing.paths - landing.special - frozenset(outside(landing.paths, exempt, strict=True))
     for path in sorted(landing.paths):
@@ -200,7 +200,7 @@ _NAMED_LINK = lazy_pattern(r"\[((?:\\.|[^\[\]\\])+)\](:?)", re.DOTALL)
 
 
 def only_adds(before: Source, after: Source) -> bool:
-    """Whether the second text has every section of the first as it was, in the same order below the same titles, and
+    """Whether the second text has every section of the first unchanged, in the same order below the same titles, and
     adds only sections that contain nothing that could hide another section, pass for it, or redirect its links.
     """
     old, new = _sections(before), _sections(after)
@@ -218,7 +218,7 @@ def only_adds(before: Source, after: Source) -> bool:
 
 
 def _misleads(section: str, linked: Set[str]) -> bool:
-    """Whether a new section could hide those below it, or says where their links lead."""
+    """Whether a new section could hide those below it, or defines where their links lead."""
     redirects = any(target and name in linked for name, target in _link_names(section))
     return redirects or _HIDING.search(_QUOTED.sub("", section)) is not None
 
@@ -229,8 +229,8 @@ def _link_names(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _sections(specification: Source) -> list[tuple[tuple[str, ...], str]]:
-    """Return each heading with all titles above it and the text up to the next heading, preceded by the text above all
-    headings.
+    """Return each heading with all titles above it and the text up to the next heading, preceded by the text before the
+    first heading.
     """
     found = list(passages(specification))
     ends = [each.first for each in found] + [specification.line_count + 1]

@@ -1,5 +1,5 @@
 """Judge a change: every move between base and head must be legal and have passed its gate. Anyone can write an event
-file, so the conditions of the gates are checked again, in the events and in the files that they name: a submission has
+file, so the gates' conditions are checked again, in the events and in the files that they refer to: a submission has
 proof, a verdict is given by someone else, an activation has its refinement. Approvals are judged elsewhere
 (`shell.approvals.check`).
 """
@@ -59,10 +59,10 @@ class Around(Value):
 
     `dependencies` are the packets that the claimed one waits for, and whether they were ever done; `waivers` are the
     approved ones; `contained` says whether a commit is part of head; `submitted` returns what the packet and git say
-    about a submission; `open_points` are points of the refinement's checklist that are not met. `packets` are those
+    about a submission; `open_points` are points in the refinement's checklist that are not met. `packets` are those
     that have a log; `versions` returns the bytes of a file in every commit of this clone, by digest. `standing` is used
     if the policy has a gate for standing packets: it returns the last day of this packet according to its files ('' if
-    it is not a standing packet) and according to those of the base (None if the base does not have it). `unreplayed` is
+    it is not a standing packet) and according to those on the base (None if the base does not have it). `unreplayed` is
     the reason why a verdict should have waited for a replay. `light`: whether the packet's document is in the light
     form; `light_unmet`: what that document lacks.
     """
@@ -96,8 +96,8 @@ def judge_change(
 ) -> Iterator[EventObjection]:
     """Yield objections to the events of a log that are not on the base; `known` are the ids of the events on the base.
 
-    `clock` is the present. `governed`: whether the base has a log at all. `reports` are those of the verdicts in all
-    logs. `policy` is that of the base.
+    `clock` is the present. `governed`: whether the base has a log at all. `reports` are the reports of the verdicts in
+    all logs. `policy` is the base's policy.
     """
     yield from _renamed_too_late(log, known)
     if log.is_renamed:  # its documents have the other id, under which it is judged
@@ -131,17 +131,17 @@ def judge_change(
 
 
 def _renamed_too_late(log: Log, known: frozenset[str]) -> Iterator[EventObjection]:
-    """Report the renaming of a packet that is on the base: the id could then be given to another packet, with the same
-    log.
+    """Report that a packet that is on the base was renamed: the id could then be given to a different packet, with the
+    same log.
     """
     for event in log.stored:
         if is_renaming(event) and event.id not in known and not known.isdisjoint(log.ancestry(event.parents)):
-            yield EventObjection("move_without_gate", event, "it renames a packet that has landed")
+            yield EventObjection("move_without_gate", event, "it renames a packet that has already been merged")
 
 
 def _is_judged(event: LogEvent) -> bool:
-    """Return true for moves, changes of the holder, and events that use an approval: approvals given before them are
-    for another state.
+    """Return true for moves, changes of holder, and events that use an approval: approvals given before them are for a
+    different state.
     """
     return event.moves_lane or bool(event.attest) or event.type in CONSUMING or event.type in HOLDER_JUDGED
 
@@ -164,15 +164,15 @@ def _illegal(replay: LaneReplay, event: LogEvent, lanes: LaneTable) -> Iterator[
     came_from = replay.blocked_in(replay.join(event.parents)) if event.type == "unblocked" else None
     if not is_legal(event.type, event.lane_from, event.lane_to, came_from=came_from, lanes=lanes):
         what = f"{event.type} leads from {event.lane_from} to {event.lane_to}"
-        message = f"{what}, which is not a transition{_between(event, lanes)}"
+        message = f"{what}, which is not a valid transition{_between(event, lanes)}"
         yield EventObjection("move_illegal", event, message)
 
 
 def _between(event: LogEvent, lanes: LaneTable) -> str:
-    """Describe a lane that the base's policy adds and the move skips, or a lane that the policy does not define."""
+    """Describe a lane that the base's policy adds and the move skips, or one that the policy does not define."""
     unknown = [token for token in (event.lane_from, event.lane_to) if token and lanes.lane(token) is None]
     if unknown:
-        return f": the policy of the base does not define the lane {unknown[0]}"
+        return f": the policy on the base does not define lane {unknown[0]}"
     row = next((row for row in transitions(lanes) if row.event == event.type and event.lane_from in row.origins), None)
     way = lanes.way
     if row is None or event.lane_from not in way or event.lane_to not in way:
@@ -184,7 +184,7 @@ def _between(event: LogEvent, lanes: LaneTable) -> str:
 
 
 def _placed_by_hand(log: Log, replay: LaneReplay, event: LogEvent, *, governed: bool) -> Iterator[EventObjection]:
-    """Report an illegal lane that a person chose by hand: when adopting a packet, or when settling a fork."""
+    """Report an illegal lane that a person chose by hand, when adopting a packet, or when settling a fork."""
     if event.type == "adopted" and governed and event.lane_to not in MAY_BE_STUB:
         message = f"it was adopted as {event.lane_to}, but once packets have logs, work must start as a stub"
         yield EventObjection("move_illegal", event, message)
@@ -194,12 +194,13 @@ def _placed_by_hand(log: Log, replay: LaneReplay, event: LogEvent, *, governed: 
         dropped = [] if event.attest else dropped_verdicts(replay, event.parents, event.lane_to)
         for verdict in dropped:
             said = f"{verdict.text('verdict')} by {verdict.actor.id} ({verdict.id[:12]})"
-            message = f"fork.resolved drops the signed verdict {said} without the gate {RESOLVE_GATE}"
+            message = f"fork.resolved drops the signed verdict {said} without using gate {RESOLVE_GATE}"
             yield EventObjection("move_without_gate", event, message)
 
 
 def _false_standing(event: LogEvent, around: Callable[[], Around]) -> Iterator[EventObjection]:
-    """Report a packet that passed the gate of standing packets without being one, or one that bypassed it."""
+    """Report a packet that passed the gate for standing packets without being one, or a standing packet that bypassed
+    the gate."""
     found = around().standing()
     if found is None:
         return
@@ -240,7 +241,8 @@ Judge: TypeAlias = Callable[[_Move], Sequence[Problem]]
 
 
 def judges_of(rows: Iterable[Transition]) -> Mapping[str, Judge]:
-    """Return the judge of each type of event behind a gate. A handwritten event could pass a gate without a judge."""
+    """Return the judge for each type of event behind a gate. A handwritten event could pass a gate that has no
+    judge."""
     judges: dict[str, Judge] = {}
     for row in rows:
         judge = _JUDGES.get(row.gate)
@@ -248,9 +250,9 @@ def judges_of(rows: Iterable[Transition]) -> Mapping[str, Judge]:
             judges[row.event] = judge
         elif row.gate and row.gate not in _NOT_ASKED_AGAIN:
             raise LookupError(
-                f"`check --base` does not check the gate {row.gate!r} of {row.typed!r} again: add a judge "
-                "to _JUDGES in tools/workpacket/lifecycle/event_checks.py, or explain in _NOT_ASKED_AGAIN "
-                "why none is needed"
+                f"`check --base` does not check gate {row.gate!r} of {row.typed!r} again: add a judge to _JUDGES "
+                "in tools/workpacket/lifecycle/event_checks.py, or explain in _NOT_ASKED_AGAIN why none is "
+                "needed"
             )
     return judges
 
@@ -267,12 +269,12 @@ def _activation(move: _Move) -> list[Problem]:
     assert isinstance(refinement, Mapping)
     light = move.event.text("form") == LIGHT_FORM
     if light != move.around().light:
-        return [Problem(_NEVER_LIFTED, "the activation names a different form from the document of the packet")]
+        return [Problem(_NEVER_LIFTED, "the activation gives a different form than the packet's document")]
     if light:
         return [Problem(_NEVER_LIFTED, why) for why in move.around().light_unmet()]
     if move.digest_of(str(refinement["path"])) != refinement["sha256"]:
-        return [Problem(_NEVER_LIFTED, f"{refinement['path']} is not the refinement that was approved")]
-    nameless = [] if move.event.text("contract") else [Problem(_NEVER_LIFTED, "the activation names no contract")]
+        return [Problem(_NEVER_LIFTED, f"{refinement['path']} is not the approved refinement")]
+    nameless = [] if move.event.text("contract") else [Problem(_NEVER_LIFTED, "the activation refers to no contract")]
     points = move.around().open_points()
     path = refinement["path"]
     return [*nameless, *(Problem("coverage_point_open", f"{point!r} is not met in {path}") for point in points)]
@@ -287,7 +289,7 @@ def _claim(move: _Move) -> list[Problem]:
 
 
 def _successor(move: _Move) -> list[Problem]:
-    """Require that the replacement of a packet exists, although the move has no gate."""
+    """Require that the replacement for a packet exists, even though the move has no gate."""
     by = str(move.event.data["by"])
     fit = by in move.around().packets and by != move.event.packet
     return [] if fit else [Problem(_NEVER_LIFTED, f"{by} cannot replace {move.event.packet}: it has no log")]
@@ -297,7 +299,7 @@ def _merge(move: _Move) -> list[Problem]:
     if move.around().contained(move.event):
         return []
     commit = str(move.event.data["commit"])[:12]
-    return [Problem(_NEVER_LIFTED, f"neither {commit} nor an equivalent change is part of this history")]
+    return [Problem(_NEVER_LIFTED, f"neither {commit} nor an equivalent change is in this history")]
 
 
 def _verdict(move: _Move) -> list[Problem]:
@@ -307,7 +309,7 @@ def _verdict(move: _Move) -> list[Problem]:
         found.append(Problem("verdict_by_coder", f"{event.actor.id} judged their own work"))
     report = report_of(event)
     if report is not None and not is_vouched_for(report, move.digest_of(report.path), move.reports):
-        found.append(Problem(_NEVER_LIFTED, f"the report {report.path} is not the one submitted with the verdict"))
+        found.append(Problem(_NEVER_LIFTED, f"report {report.path} is not the one submitted with the verdict"))
     reasoned = move.around().light and event.text("reason")
     if report is None and event.text("verdict") != "CHANGES" and not reasoned:
         found.append(Problem("report_missing", "the verdict has no report"))
@@ -332,7 +334,8 @@ _JUDGE_OF_EVENT: Final = judges_of(TRANSITIONS)
 
 
 def judge_actors(log: Log, known: frozenset[str], signatures: EventSignatures) -> Iterator[EventObjection]:
-    """Yield objections to the writers of events that are not on the base; `known` are the ids of those that are."""
+    """Yield objections to the writers of events that are not on the base; `known` are the ids of those that are on
+    it."""
     actors = signatures.actors
     if not actors.present:
         return
@@ -345,11 +348,13 @@ def judge_actors(log: Log, known: frozenset[str], signatures: EventSignatures) -
         if event.type == "verdict.given":
             before = log.ancestry(event.parents)
             for reason in not_apart(event.actor.id, (log.by_id[each] for each in before), actors):
-                yield EventObjection("move_without_gate", event, f"the verdict is not by a different person: {reason}")
+                yield EventObjection(
+                    "move_without_gate", event, f"the verdict was not given by a different person: {reason}"
+                )
 
 
 def judge_attested(log: Log, known: frozenset[str], policy: EvidencePolicy) -> Iterator[EventObjection]:
-    """Yield objections to new replays that name an attestation of CI; `known` are the ids of events on the base."""
+    """Yield objections to new replays that refer to a CI attestation; `known` are the ids of events on the base."""
     for event in log.events:
         if event.id in known or not event.text("attestation"):
             continue  # only a replay has one

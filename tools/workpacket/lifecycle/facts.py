@@ -38,7 +38,7 @@ class PacketFacts(Value):
     requires no verdict.
 
     With the summaries `stub_says` and `packet_says`, most questions can be answered without parsing a file. The reader
-    of a kind is loaded with the first document of that kind.
+    for a kind is loaded with the first document of that kind.
     """
 
     id: WorkPacketId
@@ -112,7 +112,7 @@ class PacketFacts(Value):
 
     @property
     def lane(self) -> str:
-        """Return the effective lane: that of the log, except that landed work counts as done; '' without a log.
+        """Return the effective lane: the lane in the log, except that merged work counts as done; '' without a log.
 
         A move starts from `state.lane`, which is the same in every tree.
         """
@@ -125,7 +125,7 @@ class PacketFacts(Value):
 
     @property
     def standing(self) -> bool:
-        """Whether its scope says until when it covers small recurring changes."""
+        """Whether its scope says how long it covers small recurring changes."""
         from workpacket.lifecycle.contract import stated
         from workpacket.lifecycle.gates import standing_until
 
@@ -135,7 +135,8 @@ class PacketFacts(Value):
         return not isinstance(contract, str) and standing_until(contract.scope) is not None
 
     def dependencies(self) -> Sequence[str]:
-        """Return the packet's dependencies, according to its document and the approved contract, or else its stub."""
+        """Return the packet's dependencies, according to its document and the approved contract, or else according to
+        its stub."""
         named = self._named_in("packet")
         # Removing a dependency from the packet is not enough: only an amendment changes the approved contract.
         approved = self._approved_dependencies()
@@ -143,7 +144,7 @@ class PacketFacts(Value):
         return [name for name in named if name.startswith("WP-")]
 
     def _approved_dependencies(self) -> Sequence[str] | None:
-        """Return the dependencies in the last event that sets the contract; None if no such event names them."""
+        """Return the dependencies in the last event that sets the contract; None if no such event lists them."""
         for event in reversed(self.state.history):
             if event.type in {"activated", "amended"}:
                 said = event.data.get("dependencies")
@@ -162,7 +163,7 @@ class PacketFacts(Value):
 
     @property
     def risk(self) -> str:
-        """Return the risk in the packet; '' if it has none, or if there is only a stub."""
+        """Return the risk in the packet; '' if the packet has none, or if there is only a stub."""
         if self.packet_says is not None:
             return self.packet_says["risk"]
         text = self.packet.risk_tier if self.packet is not None else None
@@ -171,11 +172,11 @@ class PacketFacts(Value):
 
 class Facts(Value):
     """The state of the repository. `packets` are those that the command is about, their revisions and their
-    dependencies; `known` names all packets.
+    dependencies; `known` lists all packets.
 
     `refinement_faults` are the errors that a check finds in a refinement, by packet. `approvals` has the verdict of the
-    approvals layer for each gate of the command, `approved` the accepted waivers. `target_here` is the local name of
-    the target branch, and `on_target` says whether it is checked out.
+    approvals layer for each gate of the command, and `approved` the accepted waivers. `target_here` is the local name
+    of the target branch, and `on_target` says whether it is checked out.
     """
 
     moment: Moment
@@ -203,7 +204,7 @@ class Facts(Value):
         return where == "base" and self.on_target
 
     def revisions(self, wp_id: WorkPacketId) -> Iterator[PacketFacts]:
-        """Yield all known revisions of the base of `wp_id`, lowest first, including itself."""
+        """Yield all known revisions of the base of `wp_id`, lowest first, including `wp_id` itself."""
         same = (packet for packet in self.packets.values() if packet.id.base == wp_id.base)
         return iter(sorted(same, key=lambda packet: packet.id.revision or 1))
 

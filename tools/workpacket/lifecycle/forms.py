@@ -1,8 +1,8 @@
 """The requirements of each form of packet, and how a packet in the light form meets them.
 
-The seven items of the founding checklist are the same in both forms. A full packet meets them with its stub, its
-refinement, its packet and the board; a light packet with its only document, and with a board entry generated from the
-log.
+The seven items of the original checklist are the same in both forms. A full packet meets them with its stub, its
+refinement, its packet and the board; a light packet meets them with its only document, and with a board entry generated
+from the log.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ _FEWEST_WORDS: Final = 3
 
 
 def slug_of(title: str) -> str:
-    """Return the slug of an id for a title; if no word of it can be written in ASCII, a slug made of its digest."""
+    """Return the slug of an id for a title; if none of its words can be written in ASCII, a slug made from its
+    digest."""
     spelled = unicodedata.normalize("NFKD", title.translate(_SPELLED))
     plain = spelled.encode("ascii", "ignore").decode()
     slug = ""
@@ -73,7 +74,7 @@ def slug_of(title: str) -> str:
 
 
 def id_for(title: str, phase: str, taken: Collection[str]) -> WorkPacketId:
-    """Return an id for the title whose base is not among the `taken` ids, compared without regard to case."""
+    """Return an id for the title whose base is not among the `taken` ids, ignoring case."""
     slug, folded = slug_of(title), {name.casefold() for name in taken}
     number = 1
     while True:
@@ -84,9 +85,8 @@ def id_for(title: str, phase: str, taken: Collection[str]) -> WorkPacketId:
 
 
 class NewPacket(Value):
-    """What the command line says about a new light packet. `requirement` is appended to the specification, `anchor`
-    names a section
-    of it, and `link` is the issue that it was made from, if any."""
+    """What the command line says about a new light packet. `requirement` is appended to the specification, `anchor` is
+    the name of one of its sections, and `link` is the issue that the packet was made from, if any."""
 
     id: WorkPacketId
     text: LightText
@@ -129,7 +129,7 @@ def _specification(facts: Facts, draft: Draft) -> Source | None:
 
 
 def _anchored(facts: Facts, draft: Draft, anchor: str, requirement: str, title: str) -> SpecAnchor | Problem:
-    """Return the anchor for a section of the specification, after appending the requirement."""
+    """Return the anchor for a section of the specification; if there is a requirement, append it first."""
     found = facts.specification
     if facts.spec_pointer is None or found is None:
         return specification_missing(facts)
@@ -222,7 +222,7 @@ def light_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
 
 
 def document_unmet(packet: PacketFacts, specification: Source | None, roadmap: Sequence[str]) -> Iterator[Problem]:
-    """Report what would have prevented the activation of a document. A section that changed later is not included."""
+    """Report what would have prevented the activation of a document. A later change to a section is not reported."""
     document = packet.packet
     if document is None or not document.light:
         yield Problem("contract_unreadable", f"{packet.packet_path} is not in the light form")
@@ -233,7 +233,7 @@ def document_unmet(packet: PacketFacts, specification: Source | None, roadmap: S
         return
     anchor = document.anchor
     if anchor is None:
-        yield Problem("refinement_incomplete", "no SPEC_ANCHOR names the section that requires it")
+        yield Problem("refinement_incomplete", "no SPEC_ANCHOR identifies the section that requires it")
     elif specification is not None and specification.path == anchor.path:
         named = [one for one in passages(specification) if one.heading == anchor.heading]
         if named and all(one.in_roadmap(roadmap) for one in named):
@@ -255,7 +255,7 @@ def _requirement_unmet(facts: Facts, packet: PacketFacts, document: Packet) -> I
         way = "--requirement TEXT"
     again = f"workpacket refine {packet.id} {way}"
     if anchor is None:
-        yield Problem("refinement_incomplete", "no SPEC_ANCHOR names the section that requires it", place, again)
+        yield Problem("refinement_incomplete", "no SPEC_ANCHOR identifies the section that requires it", place, again)
         return
     named = [one for one in passages(found) if one.heading == anchor.heading]
     if anchor.path != found.path or len(named) != 1:
@@ -277,7 +277,7 @@ def _passage_unmet(
         message = f"the section {anchor.heading!r} has no text of yours, so it requires nothing"
         yield Problem("refinement_incomplete", message, Location(anchor.path, passage.first), f"edit {anchor.path}")
     if passage.digest != anchor.sha256:
-        message = f"the section {anchor.heading!r} has changed since it was pinned"
+        message = f"section {anchor.heading!r} has changed since it was pinned"
         command = f"workpacket refine {document.own_id} --anchor {anchor.heading!r}"
         yield Problem("requirement_changed", message, Location(anchor.path, passage.first), command)
 
@@ -287,7 +287,7 @@ def _requires_nothing(passage: Passage) -> bool:
 
 
 def _refinement_unmet(packet: PacketFacts, document: Packet) -> Iterator[Problem]:
-    """Report item 2: the refinement must have text."""
+    """Report item 2: the refinement must contain text."""
     text = document.refinement_text
     if _says_nothing(text) or len(_SPOKEN.findall(text)) < _FEWEST_WORDS:
         nothing = "the section REFINEMENT does not say how the work will be done"
@@ -299,7 +299,7 @@ def _refinement_unmet(packet: PacketFacts, document: Packet) -> Iterator[Problem
 
 
 def _terms_unmet(packet: PacketFacts, contract: Contract) -> Iterator[Problem]:
-    """Report item 6: the contract must have criteria and paths."""
+    """Report item 6: the contract must contain criteria and paths."""
     place, edit = Location(packet.packet_path), f"edit {packet.packet_path}"
     if not contract.criteria:
         yield Problem("done_means_missing", "DONE_MEANS has no criterion", place, edit)
@@ -348,7 +348,7 @@ def _is_asked(facts: Facts, packet: PacketFacts) -> bool:
 
 
 def _judged(waived: Sequence[LogEvent], *, asked: bool) -> list[Json]:
-    """Return the items of the checklist that are waived or not applicable."""
+    """Return the checklist items that are waived or not applicable."""
     if not asked:
         rows: list[Json] = [{"item": "user_signature", "result": "not_applicable", "reason": UNASKED}]
     else:
@@ -383,7 +383,7 @@ def activate_light(facts: Facts, packet: PacketFacts) -> Answer:
 
 
 def start_unmet(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
-    """Return what keeps a light packet from being started, that is, activated (if it is a draft) and claimed."""
+    """Return what prevents a light packet from being started, that is, activated (if it is a draft) and claimed."""
     if packet.state.lane != "STUB":
         return claim_refusal(facts, packet, branch)
     left = light_activation_unmet(facts, packet)[0]

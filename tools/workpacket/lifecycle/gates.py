@@ -6,13 +6,13 @@
 - Approvals: whether a gate is approved is decided in one place, `approvals.decide`, for signatures and plain tokens
   alike. Here its verdict becomes conditions of the gate.
 - Waivers: the conditions that an entitled person has lifted, and for how long.
-- Runs: judged from the log alone, so that CI, which has no store of runs, gets the same answer.
+- Runs: judged from the log alone, so that CI, which has no run store, gets the same answer.
 - Work: claim, renew, release, submit, verdict, merged. Activation has its own module.
-- Added gates, `[lifecycle.gates.NAME]` of the policy. Such a gate requires an approval under its own name before the
+- Added gates, `[lifecycle.gates.NAME]` in the policy. Such a gate requires an approval under its own name before the
   move, in addition to all other requirements: a policy can make a move harder but never easier. It applies to one move,
   so that an approval of one cannot pass for an approval of another; `on = "advance QA"` is the move out of the added
   lane QA. A move that begins before there is a packet (`new`, `activate`), or may do so (`supersede`, `abandon`),
-  cannot have one, because there would be nothing to approve.
+  cannot have an added gate, because there would be nothing to approve.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ _STANDING: Final = re.compile(r"Standing until (\d{4}-\d{2}-\d{2})\b")
 
 
 def standing_until(scope: Iterable[str]) -> date | None:
-    """Return the last day of a standing packet by its scope; None for other packets, and for an invalid date."""
+    """Return the last day of a standing packet according to its scope; None for other packets, and for an invalid
+    date."""
     for entry in scope:
         match = _STANDING.match(entry)
         if match is not None:
@@ -103,14 +104,14 @@ NO_REPORT = "none"
 
 
 def terms_of(event: LogEvent, gate: str) -> dict[str, str]:
-    """Return the terms on which the event claims an approval at one of its gates."""
+    """Return the terms for which the event claims an approval at one of its gates."""
     wanted = TERMS.get(gate, {})
     terms = {name: event.text(key) or "" for name, key in wanted.items()}
     return {**terms, "report": report_term(event.data.get("report"))} if "report" in wanted else terms
 
 
 def report_term(report: Json) -> str:
-    """Return how a statement names the validator's report: a file and its digest."""
+    """Return how a statement refers to the validator's report: by file and digest."""
     return f"{report['path']} sha256:{report['sha256']}" if isinstance(report, Mapping) else NO_REPORT
 
 
@@ -131,7 +132,7 @@ def written(terms: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def terms_in(gate: str, scope: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the lines of a statement's scope that are terms of its gate."""
+    """Return the lines in a statement's scope that are terms of its gate."""
     starts = tuple(f"{name}: " for name in TERMS.get(gate, {}))
     return tuple(line for line in scope if starts and line.startswith(starts))
 
@@ -165,7 +166,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
 
 
 def approval_unmet(verdict: Verdict, packet: str, terms: Mapping[str, str] | None = None) -> Iterator[Problem]:
-    """Return everything that the approvals lack for the gate; nothing if it is approved."""
+    """Return everything that the approvals lack for the gate; empty if the gate is approved."""
     approve = " ".join([_APPROVING, *(f"--{name} {shlex.quote(text)}" for name, text in (terms or {}).items() if text)])
     # Where an approval was used, the packet has moved since: that is not a second fault.
     used = {refusal.path for refusal in verdict.unmet if refusal.code == "nonce_used" and refusal.path}
@@ -178,7 +179,7 @@ def approval_unmet(verdict: Verdict, packet: str, terms: Mapping[str, str] | Non
 
 
 def satisfying(verdict: Verdict) -> tuple[str, ...]:
-    """Return the envelopes that an event passing this gate must name."""
+    """Return the envelopes that an event passing this gate must list."""
     return tuple(sorted({voice.envelope for voice in verdict.voices}))
 
 
@@ -189,7 +190,7 @@ def _place(path: str) -> str:
 
 
 def standing_waivers(state: PacketState, now: str, approved: Set[str]) -> Iterator[LogEvent]:
-    """Yield the effective waivers: those that have not ended, among the events that the approvals layer accepts."""
+    """Yield the effective waivers: those that have not expired, among the events that the approvals layer accepts."""
     for event in state.waivers:
         if event.id in approved and not ended(event, now):
             yield event
@@ -202,8 +203,8 @@ def ended(waiver: LogEvent, now: str) -> bool:
 def still_unmet(
     unmet: tuple[Problem, ...], state: PacketState, now: str, approved: Set[str]
 ) -> tuple[tuple[Problem, ...], tuple[LogEvent, ...]]:
-    """Return the conditions that remain after the waivers, and the waivers that were used. A waiver may name one target
-    of its rule.
+    """Return the conditions that remain after the waivers, and the waivers that were used. A waiver may be limited to
+    one target of its rule.
     """
     used: dict[str, LogEvent] = {}
     left: list[Problem] = []
@@ -243,20 +244,20 @@ def link_unmet(state: PacketState) -> tuple[Problem, ...]:
 def unfinished_runs(state: PacketState) -> Iterator[Problem]:
     """Yield every open run of the packet."""
     for run in state.open_runs:
-        message = f"the run {run.run} is still working on {state.packet}"
+        message = f"run {run.run} is still working on {state.packet}"
         yield Problem("run_unfinished", message, hint=f"workpacket runtime cancel {run.run}")
 
 
 def reminders(state: PacketState, what: str) -> tuple[str, ...]:
-    """Return notes for a command that an unfinished run does not block; `what` is the end of the sentence."""
-    return tuple(f"the run {run.run} is unfinished: {what}" for run in state.open_runs)
+    """Return notes for a command that an unfinished run does not block; `what` ends the sentence."""
+    return tuple(f"run {run.run} is unfinished: {what}" for run in state.open_runs)
 
 
 Proof = Literal["commit", "patch_id", "tree", ""]
 
 
 def lease_held(state: PacketState | Glance, now: str, clock: str = "") -> str:
-    """Return the holder at this time; '' if there is none, or the lease begins well after the clock's time (default:
+    """Return the holder at this time; '' if there is none, or if the lease begins well after the clock's time (default:
     now).
     """
     if (lease := state.lease) is None or not lease.expires_at:
@@ -302,7 +303,7 @@ def held_by_other(state: PacketState, actor: str, now: str) -> Problem | None:
 
 def lease_ended(packet: str) -> Problem:
     hint = f"workpacket packet release {packet} --reason TEXT, then: workpacket claim {packet}"
-    return Problem("lease_ended", f"the lease of {packet} has ended; anyone may claim it", hint=hint)
+    return Problem("lease_ended", f"the lease of {packet} has expired; anyone may claim it", hint=hint)
 
 
 def _dependencies_unmet(
@@ -334,13 +335,14 @@ def _branch_unmet(state: PacketState, claim: Claim) -> Iterator[Problem]:
 def _assignee_unmet(state: PacketState, claim: Claim) -> Iterator[Problem]:
     assignee = state.assignment.assignee
     if assignee and assignee != claim.actor:
-        message = f"{state.packet} is assigned to {assignee}, not to {claim.actor}"
+        message = f"{state.packet} is assigned to {assignee}, not {claim.actor}"
         hint = f"workpacket packet prepare {state.packet} --for {claim.actor}"
         yield Problem("assigned_to_other", message, hint=hint)
 
 
 def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Problem, ...]:
-    """Report a packet that someone else holds: only the holder may release or submit it, unless the lease has ended."""
+    """Report a packet that someone else holds: only the holder may release or submit it, unless the lease has
+    expired."""
     holder = lease_held(state, now)
     if holder and holder != actor:
         message = f"{holder} holds {state.packet}, not {actor}"
@@ -355,9 +357,9 @@ class Submission(Value):
 
     `whose` is the packet of the checked-out branch, or '' if there is none. `came_to` is the result of a criterion's
     proof, as the end of a sentence; `elsewhere` is the commit at which a criterion was proved, if that is not the
-    commit of the work. `exempt` are the criteria that the contract exempts from proof, `faults` what is wrong with the
-    proof of a criterion, `unticked` the criteria whose box is not ticked. `named` are those whose proof the contract
-    names, `command` submits the packet, and `base` is the commit at which the work began.
+    commit of the work. `exempt` are the criteria that the contract exempts from proof, `faults` is what is wrong with
+    the proof of a criterion, and `unticked` are the criteria whose box is not ticked. `named` are the criteria whose
+    proof the contract specifies, `command` submits the packet, and `base` is the commit at which the work began.
     """
 
     actor: str
@@ -392,14 +394,14 @@ def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[
 
 
 def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Problem]:
-    """Report a submission whose commit has the work of another packet, or of none."""
+    """Report a submission whose commit contains the work of a different packet, or of none."""
     prepared, here = state.assignment, submission.branch
     if here is None or not prepared.branch or here == prepared.branch:
         return
     whose = f"the branch of {submission.whose}" if submission.whose else "which does not belong to a packet"
     detached = "HEAD is detached here"
-    found = f"the branch {here} is checked out here, {whose}" if here else detached
-    message = f"{found}; the work on {state.packet} is done on {prepared.branch}"
+    found = f"branch {here} is checked out, {whose}" if here else detached
+    message = f"{found}; the work on {state.packet} belongs on {prepared.branch}"
     enter = f"cd {prepared.worktree}" if prepared.worktree else f"git switch {prepared.branch}"
     yield Problem("other_work_branch", message, hint=f"{enter}, then: {submission.command}")
 
@@ -444,13 +446,13 @@ def _scope_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
         yield Problem("scope_undecided", "IN_SCOPE_PATHS names no path", hint="edit IN_SCOPE_PATHS of the packet")
         return
     if submission.changed is None:
-        message = "the changes of the work cannot be determined: the log does not record the commit at which it started"
+        message = "the packet's changes cannot be determined: the log does not record where the work started"
         yield Problem("changes_unknown", message, hint=f"workpacket packet prepare {packet}")
         return
     for path in outside(submission.changed, submission.scope):
         message = f"{path} was changed but is not in IN_SCOPE_PATHS"
         undo = f"git restore --source {submission.base[:12]} --staged --worktree -- {shlex.quote(path)}"
-        again = f"commit it, then: {submission.command}, or: add the path to {packet}, and amend its contract"
+        again = f"commit it, then: {submission.command}, or: add the path to {packet} and amend its contract"
         yield Problem("outside_scope", message, Location(path), f"{undo}, then: {again}")
 
 
@@ -494,7 +496,7 @@ def merged_unmet(packet: str, commit: str, target: str, proof: Proof) -> tuple[P
     if not target:
         return (Problem("target_branch_unknown", "no target branch is configured", hint="git branch --list"),)
     if not proof:
-        message = f"neither {commit[:12]}, nor the same change, nor the same files are on {target}"
+        message = f"{target} contains neither {commit[:12]}, nor the same change, nor the same files"
         conflict = f"(if that conflicts, first: workpacket packet reopen {packet} --reason TEXT)"
         hint = f"merge it into {target} with git {conflict}, then: workpacket packet merged {packet}"
         return (Problem("not_contained", message, hint=hint),)
@@ -510,15 +512,15 @@ STANDARD: Final = frozenset({*CONSUMING.values(), STANDING_GATE, "policy"})
 
 
 def moves_under(on: str, lanes: LaneTable) -> tuple[Transition, ...]:
-    """Return the moves to which a gate applies. A gate without a valid move applies to all of them, so that a typo
-    opens nothing.
+    """Return the moves to which a gate applies. A gate without a valid move applies to all of them, so that a typo does
+    not open a gate.
     """
     rows = bearing(transitions(lanes))
     return tuple(row for row in rows if row.typed == on) or rows
 
 
 def added_gates(policy: LifecyclePolicy, event: str, choice: str = "") -> tuple[str, ...]:
-    """Return the gates that the policy adds to a move, by the type of its event and the outcome chosen."""
+    """Return the gates that the policy adds to a move, by its event type and the chosen outcome."""
     return tuple(
         added.gate
         for added in policy.gates
@@ -527,25 +529,25 @@ def added_gates(policy: LifecyclePolicy, event: str, choice: str = "") -> tuple[
 
 
 def settles_by_landing(state: PacketState | Glance, policy: LifecyclePolicy) -> bool:
-    """Whether judged work is done once it has landed as judged, without an event that says so.
+    """Whether judged work is done once it has been merged as judged, without an event that says so.
 
-    It is not if there is a gate on `merged` or the policy adds a lane after it: then the command is required.
+    It is not done if there is a gate on `merged` or the policy adds a lane after it: then the command is required.
     """
     asked = added_gates(policy, "merged") or state.open_runs or not state.sound
     return state.lane == "MERGE_PENDING" and policy.lanes.onward(state.lane) == "VALIDATED" and not asked
 
 
 def ends_unjudged(state: PacketState | Glance, policy: LifecyclePolicy) -> bool:
-    """Whether submitted work is finished once it has landed as submitted, because the policy requires no judge.
+    """Whether submitted work is finished once it has been merged as submitted, because the policy requires no judge.
 
-    This applies only to the light form: a full packet stays in review until someone gives a verdict.
+    This applies only to the light form: a full packet remains in review until someone gives a verdict.
     """
     asked = policy.judged or policy.lanes.added or policy.gates or state.open_runs or not state.sound
     return state.lane == "IN_REVIEW" and state.light and not asked
 
 
 def approval_asked(policy: LifecyclePolicy, *, light: bool, standing: bool) -> bool:
-    """Whether the activation needs an approval; that of a standing packet, whose changes no one judges, always does."""
+    """Whether the activation needs an approval; a standing packet, whose changes no one judges, always needs one."""
     return standing or not (light and policy.packets.approvals == "none")
 
 

@@ -27,9 +27,9 @@ class Glance(NamedTuple):
     """The facts about one packet. `began` and `last` are the times of the first and of the latest event; `""` means
     that there is none.
 
-    `lease_given` is the latest time at which the lease was given, `lease_signed` whether its holder signed for it.
-    `title`, `risk` and `dependencies` are those that the events name last, None if no event does. `runs` says whether
-    any run of the packet needs attention, `open_runs` whether one is open.
+    `lease_given` is the latest time at which the lease was granted, `lease_signed` whether its holder signed for it.
+    `title`, `risk` and `dependencies` are the last ones recorded in the events, None if there are none. `runs` says
+    whether any run of the packet needs attention, `open_runs` whether one is open.
     """
 
     lane: str
@@ -57,7 +57,7 @@ class Glance(NamedTuple):
         return self.lane == FORKED
 
     def dump(self) -> str:
-        """Return the text from which `load_glance` makes an equal value."""
+        """Return the text from which `load_glance` restores an equal value."""
         lease = self.lease
         row = self._replace(lease=(lease.holder, lease.lease, lease.expires_at) if lease is not None else None)  # type: ignore[arg-type]
         return json.dumps(row, separators=(",", ":"))
@@ -96,7 +96,7 @@ def glance_at(log: Log, state: PacketState) -> Glance:
 
 
 def load_glance(row: list[object]) -> Glance:
-    """Return the glance from the JSON value of its text."""
+    """Return the glance for the JSON value of its text."""
     said = Glance(*row)  # type: ignore[arg-type]
     lease = PacketLease(*said.lease) if said.lease is not None else None  # type: ignore[misc]
     return said._replace(

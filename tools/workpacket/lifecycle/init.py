@@ -1,13 +1,13 @@
-"""`init`: write missing files, update unedited ones, and leave everything else as it is.
+"""`init`: write missing files, update unedited ones, and leave everything else unchanged.
 
-A file of ours counts as unedited if its digest is that of a text that `init` once wrote there; line ends and a byte
-order mark are ignored, because git and editors change them automatically. In AGENTS.md, one section between two marks
-is ours; every other byte of that file belongs to its owner. In .gitignore, ours are the folders in which runs keep
-their views and, outside git, their store.
+A file of ours counts as unedited if `init` once wrote a file with its digest there; line endings and a byte order mark
+are ignored, because git and editors change them automatically. In AGENTS.md, one section between two marks is ours;
+every other byte of that file belongs to its owner. In .gitignore, ours are the folders in which runs keep their views
+and, outside git, their store.
 
-The written files name what to install, so that CI and hooks run the same tool as here. A bare name installs whatever an
-index has under that name on that day, or nothing. A requirement therefore names a version on the index, a commit of a
-git repository, or an archive and its digest: PEP 610 records which of them is installed here.
+The written files specify what to install, so that CI and hooks run the same tool as here. A bare name installs whatever
+an index has under that name on that day, or nothing. A requirement therefore specifies a version on the index, a commit
+of a git repository, or an archive and its digest: PEP 610 records which of them is installed here.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _MARK = lazy_pattern(r"^<!-- workpacket:(begin|end)\b[^\r\n]*-->[ \t]*(?=\r?$)",
 
 
 class MarkedBlock(Value):
-    """The span [start, end) of the marked lines, without the last line end."""
+    """The span [start, end) of the marked lines, without the last line ending."""
 
     start: int
     end: int
@@ -90,8 +90,8 @@ RUNTIME_FOLDERS: Final = (".runr", ".workpacket")
 
 
 def also_ignoring(planned: Planned, before: bytes | None, folders: Collection[str]) -> Planned:
-    """Return the plan with a line in `.gitignore` for each of `folders`, which git does not ignore yet. Everything else
-    in the file stays as it is (None: the file does not exist).
+    """Return the plan with a line in `.gitignore` for each of `folders`, which git does not ignore yet. The rest of the
+    file is unchanged (None: the file does not exist).
     """
     if not folders:
         return planned
@@ -117,7 +117,8 @@ _DETERMINE_MODE: Final = lazy_pattern(r"^#{1,6} Determine Mode[^\n]*\n", re.MULT
 
 
 def also_hooking(planned: Planned, skills: Mapping[str, bytes], *, hook: bool) -> Planned:
-    """Return the plan with a line in each skill that makes it resume unfinished work, or with an offer to add one."""
+    """Return the plan with a line in each skill that makes the skill resume unfinished work, or with an offer to add
+    that line."""
     lines = {path: _hook_of(path) for path, data in skills.items() if _hook_of(path).encode() not in data}
     if not lines:
         return planned
@@ -139,7 +140,7 @@ def _hook_of(path: str) -> str:
 
 
 def _hooked(data: bytes, line: str) -> bytes:
-    """Insert the line below the heading Determine Mode; at the end if there is none."""
+    """Insert the line below the heading Determine Mode; if there is no such heading, insert it at the end."""
     text = data.decode("utf-8", "surrogateescape")
     eol = "\r\n" if "\r\n" in text else "\n"
     found = _DETERMINE_MODE.search(text)
@@ -149,7 +150,7 @@ def _hooked(data: bytes, line: str) -> bytes:
 
 
 class AgentHook(Value):
-    """A hook in the settings of a coding agent: at which event, for which tools ('' for all), and the command."""
+    """A hook in a coding agent's settings: the event, the tools ('' for all), and the command."""
 
     event: str
     tools: str
@@ -159,8 +160,8 @@ class AgentHook(Value):
 def also_guarding(
     planned: Planned, path: str, seen: Mapping[str, bytes | None], hooks: Sequence[AgentHook], *, add: bool
 ) -> Planned:
-    """Return the plan with these hooks in the settings of a coding agent, or without any hook of ours. Everything else
-    in that JSON file stays. `seen` has the file, if it exists.
+    """Return the plan with these hooks in a coding agent's settings, or without any hook of ours. Everything else in
+    that JSON file is unchanged. `seen` has the file, if it exists.
     """
     before = seen.get(path)
     if path in seen and before is None:
@@ -176,10 +177,10 @@ def also_guarding(
     after = {event: rows for event, rows in kept.items() if rows or (event in table and not table[event])}
     new = {**settings, "hooks": after} if after else {key: value for key, value in settings.items() if key != "hooks"}
     if new == settings:
-        return replace(planned, notes=(*planned.notes, f"{path} is already as requested"))
+        return replace(planned, notes=(*planned.notes, f"{path} already has the requested content"))
     data = (json.dumps(new, indent=2, ensure_ascii=False) + "\n").encode() if new else None
     change = FileChange(path, None if before is None else digest(before), data)
-    said = f"{path}: {counted(len(hooks), 'hook')} added" if add else f"{path}: the hooks of workpacket were removed"
+    said = f"{path}: {counted(len(hooks), 'hook')} added" if add else f"{path}: workpacket's hooks were removed"
     return replace(
         planned,
         plan=replace(planned.plan, changes=(*planned.plan.changes, change)),
@@ -200,11 +201,11 @@ def _settings_in(path: str, before: bytes | None) -> dict[str, object]:
 
 def _unlike(path: str, why: str) -> WorkpacketError:
     message = f"{path} cannot be extended: {why}"
-    return WorkpacketError("invalid_value", message, path=path, hint="correct the file, then run the command again")
+    return WorkpacketError("invalid_value", message, path=path, hint="fix the file, then run the command again")
 
 
 def _is_ours(row: object) -> bool:
-    """Whether an entry has only commands of ours; an entry that a person extended is theirs."""
+    """Whether an entry has only commands of ours; an entry that a person extended belongs to that person."""
     hooks = row.get("hooks") if isinstance(row, dict) else None
     if not isinstance(hooks, list) or not hooks:
         return False
@@ -265,8 +266,8 @@ def compare(
 ) -> list[InitFile]:
     """Return the state of each file. For groups that were not requested, only existing files count.
 
-    `policy` is that of the work tree: it affects what the protocols say about moves. `requirement` is what the
-    requested workflow and hooks install; without one, each file keeps its own requirement. `form` is that of new
+    `policy` is the one in the work tree: it affects what the protocols say about moves. `requirement` is what the
+    requested workflow and hooks install; without one, each file keeps its own requirement. `form` is the form of new
     packets.
     """
     own: dict[Dialect, Collection[str]] = {one: [path for path, _ in dialect_files(one, package)] for one in DIALECTS}
@@ -298,7 +299,7 @@ def init(
     kept = [item.path for item in items if item.standing in ("current", "theirs")]
     counts = [f"{counted(len(written), 'file')} written"]
     counts += [f"{len(upgraded)} updated"] if upgraded else []
-    counts += [f"{len(kept) + len(edited)} existed and were left unchanged"] if kept or edited else []
+    counts += [f"{len(kept) + len(edited)} already existed and were left unchanged"] if kept or edited else []
     offered = [group for group in GROUPS if not any(item.group == group for item in items)]
     # The light form does not write the board on branches.
     remarks = {path: said for path, said in _REMARKS.items() if not (light and path == ATTRIBUTES_PATH)}
@@ -331,7 +332,7 @@ _NEW_LIGHT: Final = (
 
 
 def check(items: list[InitFile]) -> Iterator[Problem]:
-    """Report the changes that `init` would make, as findings, and the files that it would leave."""
+    """Report the changes that `init` would make, as findings, and the files that it would leave alone."""
     says = {
         "missing": ("starter_missing", "error", "it does not exist", "workpacket init writes it"),
         "outdated": (
@@ -340,7 +341,12 @@ def check(items: list[InitFile]) -> Iterator[Problem]:
             "init would now write different content",
             "workpacket init updates it",
         ),
-        "edited": ("starter_edited", "warning", "", "to get the current version, move it away, then: workpacket init"),
+        "edited": (
+            "starter_edited",
+            "warning",
+            "",
+            "to get the current version, move it out of the way, then: workpacket init",
+        ),
     }
     for item in items:
         if item.standing in says:
@@ -350,7 +356,7 @@ def check(items: list[InitFile]) -> Iterator[Problem]:
 
 
 def known_digest(text: str) -> str:
-    """Return the digest of a text as recorded in `shipped`."""
+    """Return the digest of a text, in the form recorded in `shipped`."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -381,8 +387,8 @@ def _counts(file: StarterFile, seen: ExistingFiles, wanted: Collection[Group]) -
 
 
 def _filled(file: StarterFile, seen: ExistingFiles, wanted: Collection[Group], requirement: str | None) -> StarterFile:
-    """Return the file with the requirement, if its group was requested, or else with the requirement that it has in the
-    repository.
+    """Return the file with the requirement, if its group was requested, otherwise with the requirement that it has in
+    the repository.
     """
     if PLACEHOLDER not in file.text:
         return file
@@ -408,7 +414,7 @@ def _file(file: StarterFile, package: StarterTexts, seen: ExistingFiles) -> Init
         return InitFile(file.path, "outdated", before, _as_before(file.text, before))
     own = file.path == PRE_COMMIT and b"workpacket" not in before
     return InitFile(
-        file.path, "edited", why=_OWN_HOOKS if own else "it does not match any version that init ever wrote"
+        file.path, "edited", why=_OWN_HOOKS if own else "it does not match any version that init has ever written"
     )
 
 
@@ -428,7 +434,7 @@ def _agents(package: StarterTexts, seen: ExistingFiles) -> InitFile:
         return InitFile(AGENTS, "current")
     if known_digest(section) not in package.shipped.get(AGENTS, ()):
         return InitFile(
-            AGENTS, "edited", before, why="its workpacket section does not match any version that init ever wrote"
+            AGENTS, "edited", before, why="its workpacket section does not match any version that init has ever written"
         )
     return InitFile(AGENTS, "outdated", before, after)
 
@@ -438,7 +444,7 @@ def _normal(data: bytes) -> str:
 
 
 def _as_before(text: str, before: bytes) -> bytes:
-    """Return the text with the line ends and the byte order mark of the file that it replaces."""
+    """Return the text with the line endings and the byte order mark of the file that it replaces."""
     data = text.encode()
     if b"\r\n" in before:
         data = data.replace(b"\n", b"\r\n")
@@ -456,14 +462,14 @@ _PINNED = lazy_pattern(
 )
 _WRITTEN = lazy_pattern(r'"(workpacket(?:\[[a-z,]+\])?(?: ?==| @ )[^"\n]*)"')
 _REMEDY: Final = (
-    "pass --from with what others can install: workpacket==VERSION, "
-    "'workpacket @ git+https://HOST/PATH@COMMIT', or 'workpacket @ https://HOST/FILE.whl#sha256=DIGEST'"
+    "use --from to give a source that others can install from: workpacket==VERSION, 'workpacket @ "
+    "git+https://HOST/PATH@COMMIT', or 'workpacket @ https://HOST/FILE.whl#sha256=DIGEST'"
 )
 
 
 def requirement_of(direct_url: Mapping[str, Json] | None, version: str) -> str:
-    """Return the requirement that installs the running tool: `direct_url` is the record of PEP 610, or None for an
-    install from an index.
+    """Return the requirement that installs the running tool: `direct_url` is the PEP 610 record, or None if the tool
+    was installed from an index.
     """
     if direct_url is None:
         return f"{NAME}=={version}"
@@ -496,5 +502,5 @@ def written_in(text: str) -> str | None:
 
 
 def without_requirement(text: str) -> str:
-    """Return the file as it is in the template."""
+    """Return the file unchanged from the template."""
     return _WRITTEN.sub(f'"{PLACEHOLDER}"', text)

@@ -54,7 +54,7 @@ class Draft:
         self._about: dict[str, str] = {}
 
     def file(self, path: str, source: Source | None) -> Source | None:
-        """Return the file in this draft; `source` is the original."""
+        """Return the file as it is in this draft; `source` is the original."""
         return self._after.get(path, source)
 
     def put(self, path: str, found: Source | None, text: str) -> None:
@@ -64,7 +64,7 @@ class Draft:
         self._after[path] = Source(path, text, bom=bom)
 
     def edit(self, found: Source, edits: Iterable[Edit]) -> None:
-        """Edit a file; offsets refer to the file in this draft."""
+        """Edit a file; offsets refer to the file as it is in this draft."""
         edits = list(edits)
         if edits:
             self._before.setdefault(found.path, found)
@@ -128,14 +128,12 @@ class Draft:
 
 
 def added_unmet(facts: Facts, packet: PacketFacts, row: Transition) -> Iterator[Problem]:
-    """Report what is missing at the added gates of this move. A gate about which nothing is known is closed."""
+    """Report what is missing at the added gates of this move. A gate about which nothing is known counts as closed."""
     name = packet.id.text
     for gate in added_gates(facts.policy, row.event, row.choice):
         verdict = facts.approvals.get(gate)
         if verdict is None:
-            message = (
-                f"{row.typed} requires an approval at the gate {gate}, which an edit of the board does not provide"
-            )
+            message = f"{row.typed} requires an approval at gate {gate}, which editing the board does not provide"
             yield Problem("hand_edit_not_adoptable", message, hint=f"workpacket {typed_as(row.command)} {name}")
         else:
             yield from approval_unmet(verdict, name)
@@ -151,7 +149,7 @@ ASKED: Final = frozenset(row.command for row in TRANSITIONS if not row.anywhere)
 
 
 def whose_branch(facts: Facts, branch: str) -> str:
-    """Return the packet that the branch was prepared for, or that the policy's branch pattern implies; '' if there is
+    """Return the packet for which the branch was created, or which the policy's branch pattern implies; '' if there is
     none.
     """
     live = (packet.state for packet in facts.packets.values() if not packet.state.superseded_by)
@@ -180,8 +178,8 @@ def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str)
 
 
 def finished_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
-    """Refuse to work on what is on the target branch, or has only to be merged. The log alone says that such a packet
-    is in review.
+    """Refuse to start work that is already on the target branch, or only needs to be merged. The log alone says that
+    such a packet is in review.
     """
     if not packet.landed and not ends_unjudged(packet.state, facts.policy):
         return ()

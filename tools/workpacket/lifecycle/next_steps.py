@@ -62,7 +62,7 @@ def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[
 
 
 class Ready(Value):
-    """Work that can be started now. `waiting` is the number of packets that wait for it."""
+    """Work that can be started now. `waiting` is the number of packets that are waiting for it."""
 
     id: str
     lane: str
@@ -73,8 +73,8 @@ class Ready(Value):
 
 
 def ready(facts: Facts, agent: str = "") -> list[Ready]:
-    """Return ready work: first what the agent holds or may judge or anyone may advance, then by waiting packets, risk
-    and age.
+    """Return ready work: first what the agent holds or may judge or anyone may advance, then by the number of waiting
+    packets, by risk and by age.
     """
     waiting, done = _dependents(facts), _satisfied(facts)
     ready_ones = (packet for packet in facts.packets.values() if _is_ready(facts, packet, agent, done))
@@ -117,7 +117,8 @@ def _is_ready(facts: Facts, packet: PacketFacts, agent: str, done: frozenset[str
 
 
 def _worked(facts: Facts, packet: PacketFacts, agent: str) -> bool:
-    """Whether the agent may not judge the work, because it or another actor of the same person did it."""
+    """Whether the agent may not judge the work, because it was done by the agent or another actor of the same
+    person."""
     workers = coders(packet.log.events)
     if agent in workers or facts.policy.actor_tables is None:
         return agent in workers
@@ -139,7 +140,7 @@ def _satisfied(facts: Facts) -> frozenset[str]:
 
 
 def _dependents(facts: Facts) -> dict[str, int]:
-    """Return, for each packet, the number of unfinished packets that wait for it."""
+    """Return, for each packet, the number of unfinished packets that are waiting for it."""
     counts: dict[str, int] = {}
     for packet in facts.packets.values():
         if packet.lane in WAITING:

@@ -31,7 +31,7 @@ webhook = "https://…"
 A lane that a repository adds is inserted between two adjacent lanes. The command that used to lead from one to the
 other now leads to the added lane, through the same gate, and `advance` leads on from there. An added lane never removes
 a gate. It cannot come before IN_PROGRESS, because activation and claim each lead directly to their lane. A table with
-an error is not in force, and no packet can move until it is fixed, so that a typo opens nothing.
+an error has no effect, and no packet can move until it is fixed, so that a typo opens nothing.
 """
 
 from __future__ import annotations
@@ -84,9 +84,10 @@ _REPLAYS: Final[Mapping[str, Replay]] = {"ci": "ci", "off": "off"}
 class EvidencePolicy(Value):
     """The settings for proofs. `env` are variables that proofs get in addition to `ALWAYS_PASSED`.
 
-    `tests`: whether the contract must name the proof of each criterion. `proof_paths` are the paths of tests, `reports`
-    those of the JUnit XML files that test runners write, `setup` the commands that prepare a tree. `replay`: whether
-    another party, or CI, must replay the proofs before a verdict; `ci` is the table that says whose attestations count.
+    `tests`: whether the contract must specify the proof of each criterion. `proof_paths` are the paths of tests,
+    `reports` are the JUnit XML files that test runners write, and `setup` are the commands that prepare a tree.
+    `replay`: whether another party, or CI, must replay the proofs before a verdict; `ci` is the table that says whose
+    attestations count.
     """
 
     env: tuple[str, ...] = ()
@@ -101,7 +102,7 @@ class EvidencePolicy(Value):
 
     @cached_property
     def trusted_ci(self) -> TrustedCi | None:
-        """Return whose attestations of replays count; None if the policy does not say."""
+        """Return whose replay attestations count; None if the policy does not say."""
         if self.ci is None:
             return None
         from workpacket.approvals.sigstore import read_trusted_ci
@@ -109,7 +110,7 @@ class EvidencePolicy(Value):
         return read_trusted_ci(self.ci)
 
     def environment(self, whole: Mapping[str, str]) -> dict[str, str]:
-        """Return the environment of a proof."""
+        """Return the environment for a proof."""
         passed = {*ALWAYS_PASSED, *self.env}
         return {name: value for name, value in whole.items() if name in passed or name.startswith(_LOCALE)}
 
@@ -118,7 +119,7 @@ EVIDENCE_KEYS: Final = EvidencePolicy.__match_args__
 
 
 def evidence_policy(root: Node | None) -> EvidencePolicy:
-    """Return the settings for proofs in a loaded `policy.toml`; invalid ones get their defaults."""
+    """Return the settings for proofs in a loaded `policy.toml`; invalid settings get their defaults."""
     table = root.get("evidence") if root is not None else None
     if table is None:
         return EvidencePolicy()
@@ -150,7 +151,7 @@ _MODES: Final[Mapping[str, Mode]] = {"required": "required", "warn": "warn", "of
 
 
 class CoveragePolicy(Value):
-    """The settings for coverage. `exempt` are patterns of paths that need no packet, as in IN_SCOPE_PATHS; empty by
+    """The settings for coverage. `exempt` are patterns for paths that need no packet, as in IN_SCOPE_PATHS; empty by
     default.
     """
 
@@ -162,7 +163,7 @@ COVERAGE_KEYS: Final = CoveragePolicy.__match_args__
 
 
 def coverage_policy(root: Node | None) -> CoveragePolicy:
-    """Return the `[coverage]` settings of a loaded `policy.toml`. If the policy or the mode cannot be read, coverage is
+    """Return the `[coverage]` settings in a loaded `policy.toml`. If the policy or the mode cannot be read, coverage is
     required.
     """
     if root is None:
@@ -181,10 +182,10 @@ BoardCommit = Literal["branch", "base", "never", ""]
 class PacketsPolicy(Value):
     """The tables `[packets]` and `[board]`.
 
-    `form` is that of new packets. `approvals`: whether the activation of a light packet needs an approval. `phase` is
-    the second part of ids made from titles. `commit`: whether commands commit what they wrote. `board` says where board
-    and registry are written: on every branch, only on the target branch, or nowhere. '' means every branch for full
-    packets, and nowhere for light ones.
+    `form` is the form of new packets. `approvals`: whether the activation of a light packet needs an approval. `phase`
+    is the second part of ids made from titles. `commit`: whether commands commit what they wrote. `board` says where
+    board and registry are written: on every branch, only on the target branch, or nowhere. '' means every branch for
+    full packets, and nowhere for light ones.
     """
 
     form: Form = "full"
@@ -199,7 +200,7 @@ _PHASE: Final = re.compile(r"(?:[0-9]+|[A-Z][A-Z0-9]*)\Z")
 
 
 def packets_policy(root: Node | None) -> PacketsPolicy:
-    """Return the settings of packets in a loaded `policy.toml`. Unreadable settings require an approval."""
+    """Return the packet settings in a loaded `policy.toml`. Unreadable settings require an approval."""
     if root is None:
         return PacketsPolicy()
     form: Form = "light" if root.string_at("packets", "form") == "light" else "full"
@@ -220,7 +221,7 @@ _GUARDING: Final = (("actors",), ("approvals",), ("verdict",), ("evidence", "ci"
 
 
 def unguarded_changes(before: Node | None, after: Node | None) -> list[str]:
-    """Return the tables of a policy that a change weakens, if the policy names no one who could approve the change.
+    """Return the policy tables that a change weakens, if the policy names no one who could approve the change.
 
     A policy with approvers is approved as a whole, and a policy without requirements has nothing to weaken.
     """
@@ -252,7 +253,8 @@ class ChecklistItem(Value):
 
 
 class AddedGate(Value):
-    """A gate that a repository adds to a move: `gate` is its name in the approvals, `on` the command of the move."""
+    """A gate that a repository adds to a move: `gate` is its name in the approvals, and `on` is the command of the
+    move."""
 
     gate: str
     on: str
@@ -261,8 +263,8 @@ class AddedGate(Value):
 class LifecyclePolicy(Value):
     """The rules in force. `origins` gives the source of each: `default`, or a line of the policy.
 
-    `evidence`, `coverage` and `packets` are the tables of these names, as are `[actors]` and `[verdict]`. `judged`:
-    whether the approvals have a gate for verdicts. `webhook` is called when a person is needed.
+    `evidence`, `coverage` and `packets` are the policy tables of the same names; so are `[actors]` and `[verdict]`.
+    `judged`: whether the approvals have a gate for verdicts. `webhook` is called when a person is needed.
 
     `lane_faults` are the errors in added lanes: while there are any, no packet can move.
     """
@@ -410,7 +412,7 @@ def _gates(node: Node) -> Iterator[AddedGate]:
 
 
 class LaneFault(Value):
-    """A fault of a declared lane; `key` is the setting, or '' for the lane itself."""
+    """A fault in a declared lane; `key` is the setting, or '' for the lane itself."""
 
     code: str
     token: str
@@ -420,12 +422,12 @@ class LaneFault(Value):
 
 
 def title_of(token: str) -> str:
-    """Return the title of a lane that sets none: `SECURITY_REVIEW` is `Security Review`, `QA` stays `QA`."""
+    """Return the title of a lane that sets none: `SECURITY_REVIEW` becomes `Security Review`, `QA` remains `QA`."""
     return " ".join(word if len(word) <= _SHORT else word.capitalize() for word in token.split("_"))
 
 
 def added_lanes(declared: Sequence[AddedLane]) -> tuple[LaneTable, tuple[LaneFault, ...]]:
-    """Return the table of the valid lanes, and everything that is wrong with the others."""
+    """Return the table of the valid lanes, and everything that is wrong with the invalid ones."""
     faults = tuple(lane_faults(declared))
     broken = {fault.token for fault in faults}
     by_after = {lane.after: lane for lane in declared if lane.token not in broken}
@@ -463,7 +465,7 @@ def _name_faults(lane: AddedLane, taken: dict[str, str], headings: dict[str, str
         yield LaneFault("lane_name_malformed", token, "", message, hint)
     elif BUILT_IN.lane(token) is not None:
         message = f"{token} is a built-in lane, which a policy cannot change"
-        yield LaneFault("lane_built_in", token, "", message, "choose another name, or remove the table")
+        yield LaneFault("lane_built_in", token, "", message, "choose a different name, or remove the table")
     else:
         yield from _taken(lane, "", token, taken)
     for key, text in (("title", lane.title), ("section", lane.section))[: 1 if lane.section == lane.title else 2]:
@@ -477,23 +479,23 @@ def _name_faults(lane: AddedLane, taken: dict[str, str], headings: dict[str, str
 
 
 def _section_faults(lane: AddedLane, headings: dict[str, str]) -> Iterator[LaneFault]:
-    """Report a heading that the board uses for something else, or that would appear in two spellings."""
+    """Report a heading that the board uses for something else, or that would appear in two different spellings."""
     words = words_of(lane.section)
     if lane.section == lane.title and words in BUILT_IN.names:
         return  # reported for the title
     before = headings.setdefault(words, section_key(lane.section))
     own = words not in _BUILT_IN_HEADINGS or section_key(lane.section) in _SHARED
     if not own or before != section_key(lane.section):
-        message = f"the board already uses the section {lane.section}, so the lane {lane.token} cannot have it"
+        message = f"the board already uses the section {lane.section}, so lane {lane.token} cannot have it"
         yield LaneFault("lane_name_taken", lane.token, "section", message, f"write `section = {_quoted(lane.title)}`")
 
 
 def _taken(lane: AddedLane, key: str, name: str, taken: dict[str, str]) -> Iterator[LaneFault]:
-    """Report a name that already means another lane, ignoring case and markup."""
+    """Report a name that already means a different lane, ignoring case and markup."""
     words = words_of(name)
     others = [other.token for other in BUILT_IN.names.get(words, ())]
     if words == words_of(ACTIVE_TOKEN):
-        others = ["the entries of the section Active"]
+        others = ["the entries in the Active section"]
     if not others and words in taken:
         others = [taken[words]]
     if others:
@@ -506,13 +508,13 @@ def _neighbour_faults(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> Ite
     for key, name in (("after", lane.after), ("before", lane.before)):
         if name == lane.token:
             message = f"{lane.token} lies {key} itself"
-            yield LaneFault("lane_cycle", lane.token, key, message, "name the lane next to it")
+            yield LaneFault("lane_cycle", lane.token, key, message, "give the name of the adjacent lane")
         elif name not in by_token and BUILT_IN.lane(name) is None:
             message = f"{lane.token} is placed {key} {name or '(nothing)'}, which is not a lane"
             yield LaneFault("lane_neighbour_unknown", lane.token, key, message, _meant(name, lane.token, by_token))
         elif name not in by_token and name not in WAY:
             message = f"{lane.token} is placed {key} {name}, which is not between stub and done"
-            hint = f"name two of {', '.join(WAY[2:])}, or an added lane"
+            hint = f"give two of {', '.join(WAY[2:])}, or an added lane"
             yield LaneFault("lane_unreachable", lane.token, key, message, hint)
 
 
@@ -552,11 +554,11 @@ def _place_faults(
     elif start not in WAY or end not in WAY:
         return  # the fault is reported for the lane next to it
     elif (start, end) in _STEPS and (start, end) not in _ROOM:
-        message = f"the gate to {end} is between {start} and {end}, so no lane may come in between"
+        message = f"the gate to {end} is between {start} and {end}, so no lane can be added between them"
         hint = f"put {token} after one of {', '.join(WAY[2:-1])}, or add a gate or a checklist item instead"
         yield LaneFault("lane_before_gate", token, "after", message, hint)
     elif (start, end) not in _ROOM:
-        message = f"{token} should come after {start} and before {end}, which are not adjacent"
+        message = f"{token} is placed after {start} and before {end}, which are not adjacent"
         hint = f"{start} is followed by {BUILT_IN.onward(start)}" if start != WAY[-1] else f"{start} is the end"
         yield LaneFault("lane_unreachable", token, "before", message, hint)
     else:
@@ -573,7 +575,7 @@ def _ends(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> tuple[str, str]
 
 
 def _one_sided(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> Iterator[LaneFault]:
-    """Report one-sided neighbors: unless both name each other, work might be unable to leave or reach a lane."""
+    """Report one-sided neighbors: unless both refer to each other, work might be unable to leave or reach a lane."""
     for key, name, back in (("after", lane.after, "before"), ("before", lane.before, "after")):
         other = by_token.get(name)
         said = getattr(other, back) if other is not None else lane.token

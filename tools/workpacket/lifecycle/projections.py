@@ -2,7 +2,7 @@
 between the entries is kept; within an entry, only the parts that the log determines are rewritten.
 
 With `[board] commit = "branch"`, board and registry are laid out so that git merges what several branches wrote: the
-board has a mark for each open packet in each section, and the registry has an empty row after that of each open packet.
+board has a mark for each open packet in each section, and the registry has an empty row after each open packet's row.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FEW = 8
 
 
 class Placement(Value):
-    """The lane of a packet by the log. `remark` is the text after the token in the entry; None keeps it."""
+    """The lane of a packet according to the log. `remark` is the text after the token in the entry; None keeps it."""
 
     id: str
     lane: Lane
@@ -84,7 +84,7 @@ def registry_of(source: Source | None, path: str, lanes: LaneTable = BUILT_IN) -
 
 
 def board_edits(board: TaskBoard, placements: Iterable[Placement]) -> list[Edit]:
-    """Return the edits that put each packet into its section, once; entries in the section Active belong to people."""
+    """Return the edits that put each packet into its section, once; entries in the Active section belong to people."""
     by_id: dict[str, list[BoardEntry]] = {}
     for entry in board.entries:
         if entry.lane_token != ACTIVE_TOKEN:
@@ -102,7 +102,7 @@ def _placed(board: TaskBoard, placement: Placement, entries: list[BoardEntry]) -
     if section is None:
         raise WorkpacketError(
             "board_section_absent",
-            f"the board has no section {home.heading!r}",
+            f"the board has no {home.heading!r} section",
             hint="workpacket board sync adds missing sections",
             path=board.path,
         )
@@ -123,7 +123,7 @@ def _placed(board: TaskBoard, placement: Placement, entries: list[BoardEntry]) -
 
 
 def _inserted(source: Source, at: int, line: str) -> Edit:
-    """Insert a line where another one begins, or at the end of a text, which may lack its last line end."""
+    """Insert a line where another line begins, or at the end of a text, whose last line ending may be missing."""
     last = at == len(source.text) and source.text and not source.text.endswith(("\n", "\r"))
     return Edit(at, at, f"{source.eol}{line}" if last else f"{line}{source.eol}")
 
@@ -135,7 +135,7 @@ def _line(placement: Placement, entry: BoardEntry | None) -> str:
 
 
 def _removal(source: Source, entry: BoardEntry) -> Edit:
-    """Remove the line with its line end; if two blank lines would become adjacent, remove one of them."""
+    """Remove the line with its line ending; if two blank lines would become adjacent, remove one of them."""
     starts = [*source.line_starts, len(source.text)]
     start, end = starts[entry.line - 1], starts[entry.line]
     blank_before = entry.line > 1 and not source.line(entry.line - 1).strip()
@@ -146,8 +146,8 @@ def _removal(source: Source, entry: BoardEntry) -> Edit:
 
 
 def mark_edits(board: TaskBoard, names: Iterable[str], *, only: bool = False) -> Iterator[Edit]:
-    """Yield the edits that give each packet a mark in each section, directly before its entry if it has one there. With
-    `only`, all other marks are removed.
+    """Yield the edits that give each packet a mark in each section, directly before its entry if the packet has one
+    there. With `only`, all other marks are removed.
     """
     wanted = dict.fromkeys(names)
     for section in board.sections:
@@ -192,8 +192,8 @@ def missing_sections(board: TaskBoard) -> list[Edit]:
 
 
 def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce], *, apart: bool = False) -> list[Edit]:
-    """Return the edits that make each base's row name the packet in force and its place on the board. With `apart`, an
-    empty row follows each new one.
+    """Return the edits that make each base's row name the current packet and its place on the board. With `apart`, an
+    empty row follows each new row.
     """
     rows = list(rows)
     by_base: dict[str, list[RegistryRow]] = {}
@@ -235,7 +235,7 @@ def spacer_edits(registry: TraceabilityRegistry, bases: Container[str]) -> Itera
 
 
 def _rows_that_may_name(registry: TraceabilityRegistry, bases: Sequence[str]) -> Iterable[RegistryRow]:
-    """Avoid parsing each row of a long registry for a command about a packet or two."""
+    """Avoid parsing every row of a long registry for a command about one or two packets."""
     if len(bases) > _FEW:
         return registry.rows
     return [row for row in registry.rows if row.base is not None and any(base in row.base.value for base in bases)]
@@ -244,7 +244,7 @@ def _rows_that_may_name(registry: TraceabilityRegistry, bases: Sequence[str]) ->
 def _names_a_later_one(row: RegistryRow, wanted: InForce) -> bool:
     """Whether the row names a later revision than any that exists here.
 
-    That revision may be on another branch, so the row is kept.
+    That revision may be on a different branch, so the row is kept.
     """
     active, here = row.active_id, WorkPacketId.try_parse(wanted.id)
     return active is not None and here is not None and (active.revision or 1) > (here.revision or 1)
@@ -278,8 +278,8 @@ def _row_edits(row: RegistryRow, wanted: InForce, noted: Iterable[str], lanes: L
 
 
 def _active_note(row: RegistryRow, wanted: InForce) -> list[str]:
-    """Return the token `active=<id>`. It stays unchanged if it already names the packet, because the owner may have
-    added words to it.
+    """Return the token `active=<id>`. It is unchanged if it already names the packet, because the owner may have added
+    words to it.
     """
     noted = [token for token in row.tokens if token.kind == "active"]
     if any(value.value == wanted.id for token in noted for value in token.values):
@@ -295,7 +295,7 @@ def _new_rows(registry: TraceabilityRegistry, lines: list[str]) -> list[Edit]:
         raise WorkpacketError(
             "registry_table_absent",
             "the registry has no table | Base WP ID | Active Packet | Task Board | Notes |",
-            hint="add the header and its line of dashes, then run the command again",
+            hint="add the header and the line of dashes below it, then run the command again",
             path=registry.path,
         )
     end = registry.tables[-1].end
@@ -321,7 +321,7 @@ def project(
     """Update status, board and registry for these packets and lanes, as far as the policy has them written on this
     branch.
 
-    `notes` go into the row of the first; `packet_files` are the packets that this command writes.
+    `notes` go into the row of the first packet; `packet_files` are the packets that this command writes.
     """
     facts = draft.facts
     written = packet_files or {}
@@ -358,7 +358,7 @@ def _project_board(draft: Draft, placements: Sequence[Placement]) -> None:
 
 
 def withdraw(draft: Draft, name: str) -> None:
-    """Remove a packet that has been given another id from the board and the registry."""
+    """Remove a packet that was given a different id from the board and the registry."""
     facts = draft.facts
     packet, lanes = facts.packets[name], facts.policy.lanes
     if not facts.is_drawn(name):
@@ -399,11 +399,11 @@ def project_registry(draft: Draft, rows: Sequence[InForce]) -> None:
 
 
 def in_force(facts: Facts, base: str, moved: Mapping[str, str], written: Mapping[str, Source]) -> InForce | None:
-    """Return the revision of a base that is in force: the highest packet that is not archived, else the highest stub,
-    else the last revision.
+    """Return the current revision of a base: the highest packet that is not archived, else the highest stub, else the
+    last revision.
 
-    `moved` has the lanes after the command, `written` the packets that it writes. While a revision has no log, or is in
-    a lane that the policy no longer defines, the one in force is unknown, and the row stays unchanged.
+    `moved` has the lanes after the command, `written` has the packets that it writes. While a revision has no log, or
+    is in a lane that the policy no longer defines, the current revision is unknown, and the row remains unchanged.
     """
     found: list[tuple[int, int, InForce]] = []
     for packet in facts.packets.values():

@@ -1,6 +1,6 @@
 """Whether evidence is the proof that the contract requires for a criterion.
 
-A required proof is binding whatever the policy says, because the contract was signed. With `tests = "required"`, every
+A required proof is binding regardless of the policy, because the contract was signed. With `tests = "required"`, every
 criterion needs one. It is checked at activation and amendment, so that no work begins on a criterion that cannot be
 proved; at submission; and again by `check --base`. A replay is required if the policy says `replay = "second-party"`,
 or `"ci"`.
@@ -41,12 +41,13 @@ PROOF_CODES: Final = frozenset({
 
 
 def folded(text: Json) -> str:
-    """Return a criterion in a form for comparison: the text may differ in marks and blanks."""
+    """Return a criterion normalized for comparison: its text may differ in markup and white space."""
     return " ".join(unicodedata.normalize("NFC", str(text)).split())
 
 
 def demands_of(packet: PacketFacts) -> Mapping[str, Demand]:
-    """Return the demands of the packet's contract by criterion, folded; none if there is no readable contract."""
+    """Return the proofs that the packet's contract requires, keyed by case-folded criterion; empty if there is no
+    readable contract."""
     if packet.packet is None:
         return {}
     contract = stated(packet.packet, packet.refinement)
@@ -54,16 +55,16 @@ def demands_of(packet: PacketFacts) -> Mapping[str, Demand]:
 
 
 def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: bool) -> Iterator[Problem]:
-    """Yield the reasons why a row of evidence is not the proof that the contract requires."""
+    """Yield the reasons why an evidence row is not the proof that the contract requires."""
     if demand is None or not is_complete(demand):
         if required:
-            yield Problem("proof_undeclared", "the contract names no proof")
+            yield Problem("proof_undeclared", "the contract specifies no proof")
         return
     if row.get("result") == "not_applicable":
         if demand.exempt is None or demand.command:
             yield Problem(
                 "exemption_unsigned",
-                "the contract requires a proof, but a reason why the criterion does not apply was given",
+                "the contract requires a proof, but a reason was given why the criterion does not apply",
             )
         return
     if demand.exempt is not None and row.get("exempt") != demand.exempt:
@@ -92,7 +93,7 @@ def _unproved(row: Mapping[str, Json]) -> Iterator[Problem]:
 def record_replay(
     facts: Facts, packet: PacketFacts, commit: str, differences: Sequence[str], attestation: str = ""
 ) -> Answer:
-    """Record the result when a person, or CI with an attestation, has run the proofs of a submission again."""
+    """Record the result of a person, or CI with an attestation, rerunning the proofs of a submission."""
     from workpacket.lifecycle.moves import Draft, Planned
 
     name, result = packet.id.text, "different" if differences else "same"
@@ -106,7 +107,7 @@ def record_replay(
 
 
 class NewDemand(Value):
-    """The required proof of a criterion, as it was typed; '' for parts that were not given."""
+    """The required proof of a criterion, as typed; '' for parts that were not given."""
 
     number: int
     command: str = ""
@@ -121,8 +122,8 @@ class NewDemand(Value):
 
 
 def write_demand(facts: Facts, packet: PacketFacts, demand: NewDemand) -> Answer:
-    """Write the demand into the stub, and into the packet if there is one; it then needs an approval or an
-    amendment.
+    """Write the required proof into the stub, and into the packet if there is one; the document then needs an approval
+    or an amendment.
     """
     from workpacket.lifecycle.moves import Draft, Planned
 
@@ -133,16 +134,18 @@ def write_demand(facts: Facts, packet: PacketFacts, demand: NewDemand) -> Answer
     for each, texts in [*listed, *([(document, document.done_means)] if document is not None else [])]:
         criteria = [text for text in texts if not DEMAND.match(text.value)]
         if not 1 <= demand.number <= len(criteria):
-            message = f"{each.path} has {counted(len(criteria), 'criterion')}, so there is no number {demand.number}"
+            message = (
+                f"{each.path} has {counted(len(criteria), 'criterion')}, so criterion {demand.number} does not exist"
+            )
             return (Problem("evidence_missing", message, Location(each.path), f"workpacket packet contract {name}"),)
         draft.edit(each.source, [_demand_edit(each.source, criteria[demand.number - 1].start, demand)])
     then = f"workpacket approve {name} --gate {'amendment' if document is not None else 'activation'}"
-    said = f"{name}: the contract names the proof of criterion {demand.number}"
+    said = f"{name}: the contract specifies the proof of criterion {demand.number}"
     return Planned(draft.plan(), said, then, {"id": name, "criterion": demand.number})
 
 
 def _demand_edit(source: Source, start: int, demand: NewDemand) -> Edit:
-    """Return the edit that replaces the previous demand below the item with the new one."""
+    """Return the edit that replaces the previous required proof below the item with the new one."""
     first = source.line_and_column(start)[0]
     head = source.line(first)
     depth = len(head) - len(head.lstrip())
@@ -159,22 +162,22 @@ def _demand_edit(source: Source, start: int, demand: NewDemand) -> Edit:
 
 
 def attested_replay(attestation: str, submitted: LogEvent | None, policy: EvidencePolicy) -> Attested:
-    """Return what CI attests about this submission; raise WorkpacketError if the attestation does not count, or is
-    about something else.
+    """Return what CI attests about this submission; raise WorkpacketError if the attestation does not count or is about
+    something else.
     """
     from workpacket.approvals.sigstore import CODE, verify_attestation
 
     found = verify_attestation(attestation.encode("utf-8", "replace"), policy.trusted_ci)
     if submitted is None or found.commit != submitted.text("commit"):
-        raise WorkpacketError(CODE, f"it is about the commit {found.commit[:12]}, which is not the submitted commit")
+        raise WorkpacketError(CODE, f"it is for commit {found.commit[:12]}, which is not the submitted commit")
     if found.configuration.get(submitted.path) != submitted.id:
-        raise WorkpacketError(CODE, f"it is not about the submission {submitted.id[:12]}")
+        raise WorkpacketError(CODE, f"it is not for submission {submitted.id[:12]}")
     return found
 
 
 def attestation_fault(event: LogEvent, before: Iterable[LogEvent], policy: EvidencePolicy) -> str:
-    """Return why the attestation that a replay names contradicts the event; '' if it agrees. `before` are the
-    events that the replay follows.
+    """Return why the attestation recorded in a replay contradicts the event; '' if it agrees. `before` are the events
+    that the replay follows.
     """
     submitted = [each for each in before if each.type == "submitted"]
     try:
@@ -188,8 +191,8 @@ def attestation_fault(event: LogEvent, before: Iterable[LogEvent], policy: Evide
 
 
 def replay_unmet(events: Iterable[LogEvent], policy: EvidencePolicy, actors: Actors) -> str:
-    """Return why a PASS verdict must wait for a replay, or '' if it need not: the last one that counts decides. That is
-    a replay by CI, with a valid attestation, or, unless the policy requires CI, by someone else.
+    """Return why a PASS verdict must wait for a replay, or '' if it need not: the last replay that counts is decisive.
+    That is a replay by CI, with a valid attestation, or, unless the policy requires CI, by someone else.
     """
     if policy.replay == "off":
         return ""
@@ -250,7 +253,7 @@ class Evidence(Value):
 
 
 def same(text: str) -> str:
-    """Normalize a criterion: two texts are equal if they differ only in white space and markup."""
+    """Normalize a criterion: two criteria are equal if they differ only in white space and markup."""
     return " ".join(text.translate(_MARKS).split()).casefold()
 
 
@@ -261,7 +264,8 @@ def evidence_rows(event: LogEvent) -> list[Mapping[str, object]]:
 
 
 def latest_evidence(packet: PacketFacts) -> Iterator[tuple[LogEvent, Mapping[str, object], str]]:
-    """Yield the evidence of the log, with its event and commit: that of the latest submission, and any added since."""
+    """Yield the evidence in the log, with its event and commit: the evidence of the latest submission, and any added
+    since."""
     events = packet.state.evidence
     latest = max((n for n, event in enumerate(events) if event.type == "submitted"), default=0)
     commit = ""

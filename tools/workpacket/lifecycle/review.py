@@ -67,17 +67,17 @@ def reports_of(logs: Iterable[Log]) -> tuple[Report, ...]:
 
 
 def is_vouched_for(report: Report, present: str | None, reports: Iterable[Report]) -> bool:
-    """Whether this verdict or a later one recorded the file's current digest, `present`."""
+    """Whether this verdict or a later one recorded `present`, the file's current digest."""
     if present == report.sha256:
         return True
     return any((one.path, one.sha256) == (report.path, present) and one.at >= report.at for one in reports)
 
 
 class Work(Value):
-    """What was done, according to git. `changed` is None if the first commit is unknown. `branch` is the one checked
-    out, or '' for a detached HEAD; None if the commit was given instead. `alike` are the commits with proofs whose work
-    is the same as that of this commit. `onto` is the commit of the target branch where the work began, with a digest of
-    what the work changes in it.
+    """What was done, according to git. `changed` is None if the first commit is unknown. `branch` is the checked-out
+    branch, or '' for a detached HEAD; None if the commit was given instead. `alike` are the commits with proofs whose
+    work is the same as the work in this commit. `onto` is the commit on the target branch where the work began, with a
+    digest of what the work changes in it.
     """
 
     commit: str
@@ -90,9 +90,9 @@ class Work(Value):
 
 
 class Proofs(Value):
-    """What was proved. `rows` are those of the event; `came_to` says how the proof of a criterion ended, as the end of
-    a sentence, which is shown to the person who ran the command and not stored. `faults` lists what is wrong with
-    proofs that the contract demands.
+    """What was proved. `rows` are the rows in the event; `came_to` says how the proof of a criterion ended, as the end
+    of a sentence, which is shown to the person who ran the command and not stored. `faults` lists what is wrong with
+    proofs that the contract requires.
     """
 
     rows: Sequence[Mapping[str, Json]] = ()
@@ -141,7 +141,7 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
 def _proof_faults(
     facts: Facts, packet: PacketFacts, rows: Sequence[Mapping[str, Json]], evidence: Proofs
 ) -> dict[str, Sequence[Problem]]:
-    """Return, by criterion, what is wrong with its proof now, or how the last row differs from the required proof."""
+    """Return, by criterion, what is now wrong with its proof, or how the last row differs from the required proof."""
     demands, required = demands_of(packet), facts.policy.evidence.tests == "required"
     last = {folded(row["criterion"]): row for row in rows}
     found: dict[str, Sequence[Problem]] = {}
@@ -162,7 +162,7 @@ def _provable(packet: PacketFacts) -> Provable:
 
 
 def _other_contract(packet: PacketFacts) -> tuple[Problem, ...]:
-    """Refuse to submit or judge work if the contract is not the approved one."""
+    """Refuse to submit or judge work if its contract is not the approved one."""
     from workpacket.lifecycle.contract_drift import contract_unmet
 
     return contract_unmet(packet)
@@ -178,7 +178,7 @@ def _came_to(row: Mapping[str, Json]) -> str:
 
 
 def _proved_elsewhere(rows: Sequence[Mapping[str, Json]], work: Work) -> dict[str, str]:
-    """Return the commit of the last proof of a criterion, if its work differs from the commit to be judged.
+    """Return the commit of the last proof of a criterion, if the work there differs from the commit to be judged.
 
     Older events do not record the commit at which something was proved.
     """
@@ -226,16 +226,18 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs, decl
         # Without --no-ff, a branch into which the target was merged would replace the target's own line.
         target_branch = facts.target_branch.removeprefix("origin/")
         then = f"git merge --no-ff --no-edit {branch}, on {target_branch}; there it is {lane_words(UNJUDGED)}"
-    notes = reminders(packet.state, "it must end before a verdict can be given")
+    notes = reminders(packet.state, "it must finish before a verdict can be given")
     alone = [row for row in rows if row.get("command") and row.get("runner", EXIT_CODE) == EXIT_CODE]
-    notes += (f"{counted(len(alone), 'proof')} by exit code alone: it is unknown which tests ran",) if alone else ()
+    notes += (
+        (f"{counted(len(alone), 'proof')} accepted by exit code alone: it is unknown which tests ran",) if alone else ()
+    )
     return Planned(draft.plan(), said, then, {"id": name, "commit": work.commit}, notes)
 
 
 def _require_room(rows: Sequence[object]) -> None:
     if len(rows) > MOST_EVIDENCE:
-        message = f"there are {len(rows)} proofs; an event can contain {MOST_EVIDENCE}"
-        raise WorkpacketError("invalid_value", message, hint="prove several criteria with one command")
+        message = f"there are {len(rows)} proofs, but an event can contain only {MOST_EVIDENCE}"
+        raise WorkpacketError("invalid_value", message, hint="prove several criteria with the same command")
 
 
 def record_evidence(facts: Facts, packet: PacketFacts, evidence: Proofs, uncommitted: Sequence[str] = ()) -> Answer:
@@ -256,7 +258,8 @@ def record_evidence(facts: Facts, packet: PacketFacts, evidence: Proofs, uncommi
 def verdict_refusal(
     facts: Facts, packet: PacketFacts, choice: str, *, report: str, reference: str, reason: str = ""
 ) -> tuple[Problem, ...]:
-    """Return everything that prevents the actor from giving this verdict. The policy says whether it must be signed.
+    """Return everything that prevents the actor from giving this verdict. The policy says whether the verdict must be
+    signed.
 
     `report` is the path of the validator's report, '' without one.
     """
@@ -281,7 +284,7 @@ def _not_replayed(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Pr
     why = replay_unmet(packet.log.events, facts.policy.evidence, facts.policy.actors) if choice == "PASS" else ""
     if why:
         replay = f"have someone else run: workpacket evidence replay {packet.id} --record"
-        attested = f"record the attestation of CI: workpacket evidence record {packet.id} FILE"
+        attested = f"record CI's attestation: workpacket evidence record {packet.id} FILE"
         yield Problem("replay_missing", why, hint=attested if facts.policy.evidence.replay == "ci" else replay)
 
 
@@ -310,7 +313,7 @@ def _commissioned(facts: Facts, packet: PacketFacts) -> tuple[str, ...]:
 def verdict(
     facts: Facts, packet: PacketFacts, choice: str, *, report: Json = None, reference: str = "", reason: str = ""
 ) -> Answer:
-    """Record a verdict. `report` is the validator's file as `{path, sha256}`, None without one."""
+    """Record a verdict. `report` is the validator's file as `{path, sha256}`, or None if there is none."""
     name = packet.id.text
     row = transition("verdict", choice, facts.policy.lanes)
     path = str(report["path"]) if isinstance(report, Mapping) else ""
@@ -331,7 +334,7 @@ def verdict(
         "PASS": forward_command(name, row.target, facts.policy.lanes)
         if facts.policy.lanes.is_added(row.target)
         else _landing(facts, packet),
-        "CHANGES": f"ask {shlex.quote(coder)} to change the work, to commit it, and to run: {again}",
+        "CHANGES": f"ask {shlex.quote(coder)} to change the work, commit it, and run: {again}",
         "FAIL": f"ask {shlex.quote(coder)} to run: {again}",
         "OUTDATED_ONLY": f"workpacket new --next {packet.id.base}",
     }
@@ -341,11 +344,13 @@ def verdict(
 
 
 def _landing(facts: Facts, packet: PacketFacts) -> str:
-    """Return what follows a PASS: the merge, and `merged` only if landing alone does not settle the packet."""
+    """Return what follows a PASS: the merge, and `merged` only if merging alone does not settle the packet."""
     branch, target = packet.state.assignment.branch or "the branch", facts.target_branch or "the target branch"
     after = replace(packet.state, lane="MERGE_PENDING")
     if settles_by_landing(after, facts.policy):
-        return f"merge {branch} into {target}; there it counts as VALIDATED if the judged work lands unchanged"
+        return (
+            f"merge {branch} into {target}; the packet counts as VALIDATED there if the judged work is merged unchanged"
+        )
     return f"merge {branch} into {target}, then: workpacket packet merged {packet.id}"
 
 

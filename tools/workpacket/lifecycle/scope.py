@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def pattern_of(entry: str) -> str:
-    """Return the pattern in an entry of the list; '' if it is prose."""
+    """Return the pattern in a list entry; '' if the entry is prose."""
     text = entry.strip()
     if text[:1] == "`" and "`" in text[1:]:
         return text[1 : text.index("`", 1)].removeprefix("./")
@@ -38,7 +38,7 @@ def pattern_of(entry: str) -> str:
 
 
 def is_pathlike(entry: str) -> bool:
-    """Whether an entry of a stub's scope names files: quoted or not, with a folder or an extension."""
+    """Whether an entry in a stub's scope names files: quoted or not, with a folder or an extension."""
     pattern = pattern_of(entry)
     return bool(pattern) and ("/" in pattern or re.search(r"[\w*]\.\w+\Z", pattern) is not None)
 
@@ -113,8 +113,8 @@ class Guarded(NamedTuple):
 
 
 class GuardRules(Value):
-    """What the guard needs to know of a repository. `specification` are the files that say what the work is for;
-    `exempt` is None if the policy asks for no packet at all.
+    """What the guard needs to know about a repository. `specification` are the files that say what the work is for;
+    `exempt` is None if the policy requires no packet at all.
     """
 
     packets: tuple[Guarded, ...]
@@ -123,7 +123,8 @@ class GuardRules(Value):
 
 
 class PathDecision(NamedTuple):
-    """`refused` is None if the path may be written; `packet` covers it, or comes closest; `why` ends a sentence."""
+    """`refused` is None if the path may be written; `packet` covers the path, or comes closest; `why` ends a
+    sentence."""
 
     path: str
     packet: str
@@ -136,7 +137,7 @@ _GIT_NAMES: Final = frozenset({".git", "git~1"})
 
 
 def plain_name(name: str) -> str:
-    """Return the name as the least careful file system compares it."""
+    """Return the name as the most lenient file system compares it."""
     shown = "".join(character for character in name if unicodedata.category(character) != "Cf")
     return unicodedata.normalize("NFC", shown).casefold().partition(":")[0].rstrip(". ")
 
@@ -152,7 +153,7 @@ def decide(path: str, actor: str, rules: GuardRules, now: str) -> PathDecision:
     near = [packet for packet in rules.packets if packet.has(path)]
     for packet in near:
         if _standing(packet, now):
-            return PathDecision(path, packet.id, f"it is in the scope of the standing packet {packet.id}", None)
+            return PathDecision(path, packet.id, f"it is in the scope of standing packet {packet.id}", None)
         if not packet.drift and packet.lane == "IN_PROGRESS" and _holder(packet, now) == actor:
             return PathDecision(path, packet.id, f"it is in the scope of {packet.id}, which {actor} holds", None)
     if near:
@@ -163,12 +164,12 @@ def decide(path: str, actor: str, rules: GuardRules, now: str) -> PathDecision:
 def _protected(path: str) -> PathDecision | None:
     parts = path.split("/")
     if any(plain_name(part) in _GIT_NAMES for part in parts):
-        return _no(path, "", "path_protected", "git's own files decide what its commands do", "git config --help")
+        return _no(path, "", "path_protected", "git's own files control what git commands do", "git config --help")
     if plain_name(parts[0]) == GOVERNANCE_FOLDER.casefold() and parts[0] != GOVERNANCE_FOLDER:
-        message = f"other systems treat {parts[0]} as {GOVERNANCE_FOLDER}"
+        message = f"on some systems, {parts[0]} is the same as {GOVERNANCE_FOLDER}"
         return _no(path, "", "path_protected", message, f"use {GOVERNANCE_FOLDER}")
     if "/".join(map(plain_name, parts[:2])) in map(str.casefold, APPEND_ONLY_FOLDERS):
-        message = "only workpacket's commands write it, and a changed file is an error for everyone"
+        message = "only workpacket commands write to it, and changing it by hand is an error for everyone"
         return _no(path, "", "path_protected", message, "workpacket packet note WP_ID TEXT")
     return None
 
@@ -176,7 +177,7 @@ def _protected(path: str) -> PathDecision | None:
 def _free(path: str, rules: GuardRules) -> str:
     """Return why the path needs no packet, as the end of a sentence; '' if it needs one."""
     if path.startswith(f"{GOVERNANCE_FOLDER}/") and _is_document(path) and path not in rules.specification:
-        return "it is a governance document, which `workpacket check` judges"
+        return "it is a governance document, which `workpacket check` checks"
     if rules.exempt is None:
         return "the policy requires no packet"
     return "" if outside((path,), rules.exempt, strict=True) else "the policy exempts it"
@@ -197,14 +198,14 @@ def _holder(packet: Guarded, now: str) -> str:
 
 
 def _nearly(path: str, actor: str, packet: Guarded, now: str) -> PathDecision:
-    """Refuse the path, with what keeps this packet from covering it."""
+    """Refuse the path, and say why this packet does not cover it."""
     name, within = packet.id, f"it is in the scope of {packet.id}"
     why = f"workpacket why {name}"
     if packet.drift:
         message = f"{within}, but {packet.drift}"
         return _no(path, name, "contract_changed", message, f"workpacket packet amend {name}")
     if packet.last_day and packet.lane in OPEN:
-        message = f"{within}, a standing packet that ended on {packet.last_day}"
+        message = f"{within}, a standing packet that expired on {packet.last_day}"
         return _no(path, name, "change_uncovered", message, f"workpacket packet amend {name}")
     if packet.lane != "IN_PROGRESS":
         but = NOT_NOW.get(packet.lane, f"it is {packet.lane}")
@@ -216,14 +217,14 @@ def _nearly(path: str, actor: str, packet: Guarded, now: str) -> PathDecision:
         return _no(path, name, "not_the_holder", f"{within}, which {holder} holds, not {actor}", then)
     from workpacket.lifecycle.gates import lease_ended  # with what it needs, it takes as long as all of the guard
 
-    message = f"{within}, but the lease of {packet.holder} ended at {packet.until}"
+    message = f"{within}, but the lease of {packet.holder} expired at {packet.until}"
     return _no(path, name, "lease_ended", message, lease_ended(name).hint)
 
 
 def _uncovered(path: str, actor: str, rules: GuardRules) -> PathDecision:
     own = [packet for packet in rules.packets if packet.holder == actor and packet.lane == "IN_PROGRESS"]
     if path in rules.specification:
-        message = "packets are anchored to the specification, so a change of its text needs a packet"
+        message = "packets are anchored to the specification, so changing its text requires a packet"
         return _no(path, "", "change_uncovered", message, "workpacket new TITLE --requirement TEXT adds a section")
     if own:
         message = f"it is outside the scope of {own[0].id}: {', '.join(own[0].scope[:5])}"

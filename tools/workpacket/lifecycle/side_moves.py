@@ -57,7 +57,7 @@ def advance(facts: Facts, packet: PacketFacts, *, to: str = "", reason: str = ""
     row = advancing(packet.lane, lanes)
     unmet = move_unmet(packet.state, row, lanes)
     if not unmet and to not in {"", row.target}:
-        message = f"from {packet.lane}, {name} moves to {row.target}, not to {to}"
+        message = f"{name} moves from {packet.lane} to {row.target}, not to {to}"
         return (Problem("advance_elsewhere", message, hint=f"workpacket packet advance {name} --to {row.target}"),)
     unmet = unmet or tuple(added_unmet(facts, packet, row))
     if unmet:
@@ -94,9 +94,9 @@ def supersede(facts: Facts, packet: PacketFacts, *, by: PacketFacts, reason: str
 
 
 def rename_packet(facts: Facts, packet: PacketFacts, to: WorkPacketId, *, landed: bool) -> Answer:
-    """Give the packet another id, under which it is a draft again. `landed`: its log is on the base.
+    """Give the packet a different id, under which it is a draft again. `landed`: its log is on the base.
 
-    Its events name the old id, so they stay in the log of that id.
+    Its events contain the old id, so they remain in the log of that id.
     """
     name, new = packet.id.text, to.text
     unmet = tuple(_rename_unmet(facts, packet, to, landed=landed))
@@ -117,14 +117,14 @@ def rename_packet(facts: Facts, packet: PacketFacts, to: WorkPacketId, *, landed
     data: dict[str, Json] = {key: said[key] for key in ("form", "title") if key in said}
     created: dict[str, Json] = {"base": to.base, "source": {"kind": "packet", "name": name}, **data}
     move(draft, renamed, "created", "STUB", created)
-    reason = f"its id is {new} from now on"
+    reason = f"its new id is {new}"
     move(draft, packet, "superseded", "SUPERSEDED", {"by": new, "reason": reason, "renamed": BEFORE_LANDING})
     notes = close_all(draft, packet, "superseded")
     if not packet.light or facts.policy.packets.board:
         project(draft, {new: "STUB"}, notes=() if packet.light else ("stub",))
         withdraw(draft, name)
     notes += tuple(
-        f"{other.id} depends on {name}: if it means this packet, edit {other.packet_path} or {other.stub_path}"
+        f"{other.id} depends on {name}: if this packet is meant, edit {other.packet_path} or {other.stub_path}"
         for other in facts.packets.values()
         if name in other.dependencies()
     )
@@ -136,7 +136,7 @@ def rename_packet(facts: Facts, packet: PacketFacts, to: WorkPacketId, *, landed
 
 
 def _with_id(text: str, old: WorkPacketId, new: WorkPacketId) -> str:
-    """Return the text with the new id, and with its base where the text names the base alone."""
+    """Return the text with the new id, and with the new base where the text contains the base alone."""
     text = re.sub(rf"{re.escape(old.text)}(?![\w-]|\.\d)", new.text, text)
     return re.sub(rf"(?<![\w-]){re.escape(old.base)}(?![\w-]|\.\d)", new.base, text)
 
@@ -153,7 +153,7 @@ def _rename_unmet(facts: Facts, packet: PacketFacts, to: WorkPacketId, *, landed
     approved = packet.refinement is not None and not packet.refinement.awaits_answers
     if not packet.light and (packet.lane != "STUB" or approved):
         message = f"{name} was approved under this id, which is part of what was signed"
-        yield Problem("wrong_lane", message, hint="take the commits that approve it off this branch, then rename it")
+        yield Problem("wrong_lane", message, hint="remove the commits that approve it from this branch, then rename it")
 
 
 def _turn(facts: Facts, packet: PacketFacts, command: str, *, remark: str | None = None, **data: Json) -> Answer:
@@ -262,15 +262,15 @@ def _resolve_unmet(
     for verdict in dropped_verdicts(replay, packet.state.heads, lane):
         said = f"{verdict.text('verdict')} by {verdict.actor.id}"
         message = (
-            f"{lane} drops the signed verdict {said}, which requires the gate {RESOLVE_GATE}, but the policy "
-            "does not have it"
+            f"{lane} drops the signed verdict {said}, which requires gate {RESOLVE_GATE}, but the policy does "
+            "not define it"
         )
         hint = f"choose the lane of the verdict for {name}, or add [approvals.gates.{RESOLVE_GATE}] to the policy"
         yield Problem("approval_missing", message, hint=hint)
 
 
 def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *, reason: str) -> Answer:
-    """Plan the amendment. `show` prints the differences from the contract in force, which may exist only in git."""
+    """Plan the amendment. `show` prints the differences from the current contract, which may exist only in git."""
     name = packet.id.text
     row = Transition("amend", "amended", AMENDABLE, packet.lane)
     unmet = move_unmet(packet.state, row, facts.policy.lanes) or _judged_before(packet)
@@ -311,20 +311,20 @@ def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *,
 
 
 def _judged_before(packet: PacketFacts) -> tuple[Problem, ...]:
-    """Refuse to amend a packet that was blocked in review or later: it would return to review with a verdict on another
-    contract.
+    """Refuse to amend a packet that was blocked in review or later: it would return to review with a verdict on a
+    different contract.
     """
     origin = packet.state.came_from
     if origin is None or origin in AMENDABLE:
         return ()
-    message = f"{packet.id} was blocked in {origin}, a lane in which its contract is being judged"
+    message = f"{packet.id} was blocked in {origin}, where its contract is under review"
     reopen = f"workpacket packet reopen {packet.id} --reason TEXT"
     hint = f"workpacket packet unblock {packet.id}, then have it sent back, or: {reopen}"
     return (Problem("wrong_lane", message, hint=hint),)
 
 
 def _amended(packet: PacketFacts) -> Contract | Problem:
-    """Return the contract that both packet and stub state, if it differs from the one in force."""
+    """Return the contract that both packet and stub state, if it differs from the current one."""
     document = packet.packet
     if document is None:
         command = f"git restore {packet.packet_path}"
@@ -340,7 +340,7 @@ def _amended(packet: PacketFacts) -> Contract | Problem:
         return Problem("contract_changed", message, Location(packet.packet_path), hint)
     assert isinstance(contract, Contract)
     if in_force(packet.log) == {contract.digest}:
-        message = f"the files still state the contract in force, {contract.digest[:12]}"
+        message = f"the files still state the current contract, {contract.digest[:12]}"
         return Problem("contract_unchanged", message, hint=f"workpacket packet contract {packet.id}")
     return contract
 

@@ -3,11 +3,11 @@
 handshake recipes for just under the names used in that dialect, and templates spec-kitty   missions below
 `kitty-specs/`; the words of its lanes, and a template of a work package plain        nothing but what the tool needs
 
-Editors get the schemas, and optionally settings for VS Code. The protocols of the roles are generated from the gates
-and the table of transitions, so that they always agree.
+Editors get the schemas, and optionally settings for VS Code. The role protocols are generated from the gates and the
+transition table, so that they always agree.
 
-If the policy adds lanes or gates, the table of moves between two marks includes them. The part before the
-marks is the `stem`, by which an unedited page is recognized, whatever the policy was.
+If the policy adds lanes or gates, the table of moves between two marks includes them. The part before the marks is the
+`stem`, by which an unedited page is recognized, regardless of the policy.
 
 This module lists the files that the current `init` writes.
 """
@@ -61,7 +61,7 @@ _MISSION_LANES = (
 )  # fmt: skip
 
 _FOLDERS = (
-    ("`spec/`", "the specification; `roles_shared/SPEC_CURRENT.md` names the version in force"),
+    ("`spec/`", "the specification; `roles_shared/SPEC_CURRENT.md` contains the path of the current version"),
     ("`task_packets/stubs/`", "the backlog"),
     ("`task_packets/`", "the packets"),
     ("`refinements/`", "findings from before a packet was activated, and the user's decision"),
@@ -80,10 +80,10 @@ _CALL = lazy_pattern(r"`just ([a-z-]+)")
 
 
 def dialect_here(present: Collection[str], own: Mapping[Dialect, Collection[str]], *, missions: bool) -> Dialect:
-    """Return the dialect of a repository: by any file that only one dialect writes, else by its missions.
+    """Return the dialect of a repository: determined by any file that only one dialect writes, else by its missions.
 
-    `present` are the existing paths, `own` the paths that only a dialect has. With a `.GOV/` that contains none of
-    them, it is plain; without one, handshake.
+    `present` are the existing paths, `own` the paths that only one dialect has. With a `.GOV/` that contains none of
+    them, it is plain; without a `.GOV/`, it is handshake.
     """
     for dialect in (HANDSHAKE, SPEC_KITTY):
         if any(path in present for path in own[dialect]):
@@ -94,7 +94,7 @@ def dialect_here(present: Collection[str], own: Mapping[Dialect, Collection[str]
 
 
 def without_just(text: str, recipes: str) -> str:
-    """Return the text with commands in place of the `recipes`, for people without just."""
+    """Return the text with commands in place of the `recipes`, for people who do not use just."""
     commands = dict(_RECIPE.findall(recipes))
     return _CALL.sub(lambda call: f"`workpacket {commands[call[1]]}", text)
 
@@ -104,7 +104,8 @@ def guide(dialect: Dialect) -> str:
     rows = (*_FOLDERS, *(_HANDSHAKE_FOLDERS if dialect == HANDSHAKE else ()))
     table = "\n".join(["| folder | what |", "|---|---|", *(f"| {folder} | {what} |" for folder, what in rows)])
     commands = (
-        "`workpacket status` shows the state of everything, and `workpacket why WP_ID` what a packet is waiting for."
+        "`workpacket status` shows the state of everything, and `workpacket why WP_ID` shows what a packet is "
+        "waiting for."
     )
     words = f"\n{_words()}" if dialect == SPEC_KITTY else ""
     return f"# Governance\n\n{table}\n\n{commands}\n{words}"
@@ -141,7 +142,7 @@ def schema_paths() -> Iterator[tuple[str, str]]:
 
 
 def settings_text() -> str:
-    """Return `.vscode/settings.json`; the keys are those of the extensions for JSON, YAML and TOML."""
+    """Return `.vscode/settings.json`; the keys belong to the extensions for JSON, YAML and TOML."""
     paths = dict(schema_paths())
     in_json: list[dict[str, object]] = []
     in_yaml: dict[str, list[str]] = {}
@@ -176,7 +177,7 @@ def orchestrator_protocol(policy: LifecyclePolicy = _DEFAULT) -> str:
     )
     return _page(
         "Orchestrator protocol",
-        "You maintain the backlog, activate packets and make sure that someone works on every packet.",
+        "You maintain the backlog, activate packets, and make sure that someone is working on every packet.",
         "orchestrator",
         policy,
         f"""## From stub to packet
@@ -257,13 +258,13 @@ def protocols(policy: LifecyclePolicy = _DEFAULT) -> Iterator[tuple[str, str]]:
 
 
 def stem_of(page: str) -> str:
-    """Return the part of a page that does not depend on the policy; all of it if nothing is marked."""
+    """Return the part of a page that does not depend on the policy; the whole page if nothing is marked."""
     stem, begin, rest = page.partition(_BEGIN)
     return stem if begin and rest.endswith(f"{_END}\n") else page
 
 
 def stem_without_moves(page: str) -> str:
-    """Return the stem that a page of this version has if the policy affects its moves."""
+    """Return the stem of this version of a page if the policy affects its moves."""
     head, title, _ = page.partition("## Your moves\n\n")
     return head + title
 
@@ -289,10 +290,11 @@ INSTALLING: Final[frozenset[Group]] = frozenset({"pre-commit", "workflow"})
 
 
 class StarterTexts(Value):
-    """The texts of the package for `init`: those copied unchanged, and the digests of older versions.
+    """The package's texts for `init`: those copied unchanged, and the digests of older versions.
 
-    `shipped` has, by path, the digests of every text that `init` ever wrote there. `instructions` is the section of
-    AGENTS.md, `skills` the texts of the skills by path, `schemas` the schemas for editors by kind of document.
+    `shipped` has, by path, the digests of every text that `init` ever wrote there. `instructions` is the section for
+    AGENTS.md, `skills` are the texts of the skills by path, and `schemas` are the schemas for editors by kind of
+    document.
     """
 
     gov_just: str
@@ -309,7 +311,7 @@ class StarterTexts(Value):
 class StarterFile(Value):
     """One file. An `ours` file is replaced by newer versions until someone edits it; any other file is written once.
 
-    If the policy affects a text, `stem` is the part that is the same everywhere.
+    If the policy affects the text, `stem` is the part that is the same everywhere.
     """
 
     path: str
@@ -391,8 +393,8 @@ def starting_files(
     found_governed: bool = False,
     form: Form | None = None,
 ) -> Iterator[StarterFile]:
-    """Yield every file of the dialect, including those of all groups. `found_governed`: documents existed before
-    `init`. `form` is that of new packets (default: light, unless there were packets or missions before).
+    """Yield every file of the dialect, including the files of all groups. `found_governed`: documents existed before
+    `init`. `form` is the form of new packets (default: light, unless there were packets or missions before).
     """
     incumbent = found_governed or dialect == SPEC_KITTY
     profile = "adopt" if incumbent else "strict"
@@ -427,7 +429,7 @@ def starting_files(
 
 
 def dialect_files(dialect: Dialect, package: StarterTexts) -> Iterator[tuple[str, str]]:
-    """Yield path and text of the files that only this dialect has."""
+    """Yield the path and text of each file that only this dialect has."""
     if dialect == HANDSHAKE:
         yield GOV_JUST, package.gov_just
         yield from _templates()
@@ -436,7 +438,7 @@ def dialect_files(dialect: Dialect, package: StarterTexts) -> Iterator[tuple[str
 
 
 def _templates() -> Iterator[tuple[str, str]]:
-    """Yield the documents that `new`, `refine` and `activate` write, to read and to fill in by hand."""
+    """Yield the documents that `new`, `refine` and `activate` write, for people to read and to fill in by hand."""
     name = WorkPacketId("WP-1-Name-v1")
     now, todo = _TEMPLATES_MADE, "TODO"
     yield (

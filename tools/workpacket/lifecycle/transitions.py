@@ -34,7 +34,7 @@ _NOT_ARCHIVED: Final = tuple(lane.token for lane in BUILT_IN.lanes if not lane.a
 
 class Transition(Value):
     """A move from any of `origins` to `target` by `command`, with `choice` if the command has several outcomes. `by`
-    are the roles whose protocols list it. Unless `anywhere` is set, the move is refused on the branch of another
+    are the roles whose protocols list the move. Unless `anywhere` is set, the move is refused on the branch of another
     packet, because the target branch would show it only once that packet is merged.
     """
 
@@ -50,7 +50,7 @@ class Transition(Value):
 
     @property
     def typed(self) -> str:
-        """Return the command as it is typed, without the id."""
+        """Return the command as typed, without the id."""
         return f"{self.command} {self.choice}".strip()
 
 
@@ -91,7 +91,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     ),
     Transition(
         "verdict", "verdict.given", ("IN_REVIEW", "VALIDATED"), "OUTDATED_ONLY", "verdict", "OUTDATED_ONLY",
-        "the work is correct, but its specification has changed since", by=_VALIDATOR,
+        "the work is correct, but its specification has changed in the meantime", by=_VALIDATOR,
     ),
     Transition(
         "merged", "merged", ("MERGE_PENDING",), "VALIDATED", "containment", says="the work is on the target branch"
@@ -143,7 +143,7 @@ def _with_added(row: Transition, lanes: LaneTable, added: tuple[str, ...]) -> Tr
 
 
 def transition(command: str, choice: str = "", lanes: LaneTable = BUILT_IN) -> Transition:
-    """Return the row of a command. A missing one is a bug in the program."""
+    """Return the row for a command. A missing row is a bug in the program."""
     return next(row for row in transitions(lanes) if row.command == command and row.choice == choice)
 
 
@@ -153,7 +153,7 @@ def choices(command: str) -> tuple[str, ...]:
 
 
 def leaving(lane: str, lanes: LaneTable = BUILT_IN) -> Iterator[Transition]:
-    """Yield the transitions that lead out of a lane."""
+    """Yield the transitions out of a lane."""
     return (row for row in transitions(lanes) if lane in row.origins)
 
 
@@ -201,8 +201,8 @@ def move_unmet(state: PacketState, row: Transition, lanes: LaneTable = BUILT_IN)
 
 
 def lane_retired(packet: str, token: str) -> Problem:
-    """Return the problem of a packet that is in, or would move to, a lane that the policy no longer defines."""
-    message = f"{packet} is in {token}, or would return to it, but the policy in force does not define that lane"
+    """Return the problem for a packet that is in, or would move to, a lane that the policy no longer defines."""
+    message = f"{packet} is in {token}, or would return to it, but the current policy does not define that lane"
     command = f"edit {POLICY_PATH}: restore [lifecycle.lanes.{token}] until no packet is in that lane"
     return Problem("lane_not_in_policy", message, Location(POLICY_PATH), command)
 
@@ -222,7 +222,9 @@ def _wrong_lane(state: PacketState, row: Transition, lanes: LaneTable) -> Proble
             "packet_superseded", f"{packet} is superseded{by}", hint=f"workpacket why {state.superseded_by or packet}"
         )
     possible = ", ".join(dict.fromkeys(typed_as(other.command) for other in leaving(lane, lanes))) or "nothing"
-    message = f"{packet} is {lane}; {row.typed} applies in {' or '.join(row.origins)}. Possible now: {possible}"
+    message = (
+        f"{packet} is {lane}, but {row.typed} applies only in {' or '.join(row.origins)}. Possible now: {possible}"
+    )
     return Problem("wrong_lane", message, hint=forward_command(packet, lane, lanes, light=state.light))
 
 
@@ -273,8 +275,8 @@ def forward_command(packet: str, lane: str, lanes: LaneTable = BUILT_IN, *, ligh
 
 
 def advancing(lane: str, lanes: LaneTable = BUILT_IN) -> Transition:
-    """Return the row of `advance` for a lane; if another command leads out of it, a row that names the lanes of
-    `advance`.
+    """Return the row of `advance` for a lane; if a different command leads out of the lane, a row that lists the lanes
+    of `advance`.
     """
     rows = [row for row in transitions(lanes) if row.command == ADVANCE]
     added = tuple(row.origins[0] for row in rows) or ("an added lane, but the policy adds none",)

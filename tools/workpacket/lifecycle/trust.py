@@ -1,8 +1,8 @@
-"""The changes that `policy trust` and `policy re-anchor` make to the policy of the work tree.
+"""The changes that `policy trust` and `policy re-anchor` make to the policy in the work tree.
 
 `trust` adds the first person who may approve, or the key of another person. It takes effect once it is on the base;
-existing approvers must approve that change, unless there are none yet. `re-anchor` records that the policy of the work
-tree replaces that of the base although no key is left that could approve it.
+existing approvers must approve that change, unless there are none yet. `re-anchor` records that the policy in the work
+tree replaces the base's policy although no key is left that could approve it.
 """
 
 from __future__ import annotations
@@ -118,9 +118,9 @@ def plan_trust(moment: Moment, policy: Source, signers: Source | None, whom: Tru
 
 
 _UNSIGNED: Final = (
-    "this account has no event keys, so names in the log are only claims, and authors may approve their "
-    "own text; to change that: workpacket key init --event, workpacket key init --agent NAME for each "
-    "agent, and this command again"
+    "this account has no event keys, so names in the log are only claimed, and authors may approve their own "
+    "text; to change that, run: workpacket key init --event, workpacket key init --agent NAME for each agent, "
+    "then this command again"
 )
 
 
@@ -157,7 +157,7 @@ def _with_role(text: str, root: Node, whom: Trusting) -> str:
 
 
 def _with_rules(text: str, root: Node, whom: Trusting) -> str:
-    """Add what the policy lacks: for the first approver, rules for every gate and coverage; for every approver, the
+    """Add what the policy lacks: for the first approver, rules for every gate and for coverage; for every approver, the
     actors.
     """
     known = root.get("actors")
@@ -196,7 +196,8 @@ def _required(text: str, root: Node) -> str:
 
 
 def _with_person(new: list[OwnActor], known: Node | None, whom: Trusting) -> list[OwnActor]:
-    """Add the person: an agent names its operator, so the table includes the person behind it, even without a key."""
+    """Add the person: an agent's entry names its operator, so the table includes the person behind it, even without a
+    key."""
     there = {actor.name for actor in new} | (set(known.mapping) if known is not None else set())
     return new if whom.person in there else [OwnActor(whom.person, agent=False, fingerprint=""), *new]
 
@@ -212,7 +213,7 @@ def _actor(actor: OwnActor, whom: Trusting) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote the text as a basic string of TOML, which accepts the escapes of JSON."""
+    """Quote the string as a TOML basic string, which accepts JSON's escapes."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -229,8 +230,10 @@ def plan_reanchor(moment: Moment, before: bytes | None, here: bytes | None, root
     line = f"{VARIABLE}={root.policy}"
     then = (
         f"have someone who may write to the base without the required check add {line} to the CI configuration "
-        "there, for example in a comment; then commit this change on top of that, and land it"
+        "there, for example in a comment; then commit this change on top of that commit, and merge it"
     )
-    said = f"{REANCHORED_PATH} says that the policy {root.policy[:12]} replaces {root.replaced[:12]}, that of the base"
+    said = (
+        f"{REANCHORED_PATH} says that policy {root.policy[:12]} replaces {root.replaced[:12]}, the policy on the base"
+    )
     data = {"policy": root.policy, "replaced": root.replaced, "reason": root.reason, "line": line}
     return Planned(Plan("policy re-anchor", moment.tx, (change,)), said, then, {**data})

@@ -2,8 +2,8 @@
 
 The profile of the event log and the approvals: keys are ASCII, numbers are integers below 2**53, strings contain no
 lone surrogates. Within this profile, sorted keys and minimal separators are already RFC 8785, which the tests prove
-against the `rfc8785` package. The profile is checked, never assumed: any other value raises `NotCanonical` naming the
-place.
+against the `rfc8785` package. The profile is checked, never assumed: any other value raises `NotCanonical` with its
+location.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LARGEST_INTEGER = 2**53 - 1
 
 
 class NotCanonical(ValueError):
-    """Raised for a value without a canonical form; the message gives the place as a JSON pointer."""
+    """Raised for a value without a canonical form; the message gives the location as a JSON pointer."""
 
 
 def canonical_bytes(value: Json) -> bytes:
@@ -32,7 +32,7 @@ def _require_profile(value: Json, pointer: str) -> None:
         return
     if isinstance(value, int):
         if abs(value) > LARGEST_INTEGER:
-            raise NotCanonical(f"{pointer or '/'}: the integer {value} is not exact in every JSON parser")
+            raise NotCanonical(f"{pointer or '/'}: not every JSON parser can represent the integer {value} exactly")
     elif isinstance(value, str):
         _require_no_surrogates(value, pointer)
     elif isinstance(value, Mapping):

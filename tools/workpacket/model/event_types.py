@@ -1,12 +1,12 @@
 """Every type of event, with the closed shape of its data.
 
 Each row is one thing that can happen to a work packet. A row with `lane_from` and `lane_to` moves the packet. The
-lifecycle layer decides which moves are legal, and which gates they have; this module only defines what an event must
+lifecycle layer determines which moves are legal, and which gates they have; this module only defines what an event must
 contain. Lanes are not a closed list, because a policy can add lanes.
 
-The shape of a whole event is the envelope that all share, and the data of its type. Both are JSON Schema, assembled
-here so that a pattern or a limit is written once. `ledger.log` checks each event with them; editors and other tools use
-the result of `event_schema`, shipped as `schemas/event.schema.json`.
+The shape of a whole event is the envelope that all events share, and the data of its type. Both are JSON Schema,
+assembled here so that a pattern or a limit is written once. `ledger.log` checks each event with them; editors and other
+tools use the result of `event_schema`, shipped as `schemas/event.schema.json`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _TIMESTAMP = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9
 
 
 def text(description: str, *, pattern: str = "", longest: int = 2000, shortest: int = 1) -> Shape:
-    """Return the shape of a string; `pattern` must match all of it. A description begins with an article, because
-    messages continue it.
+    """Return the shape of a string; `pattern` must match all of it. The description begins with an article, because
+    messages build on it.
     """
     schema: Shape = {"type": "string", "description": description, "maxLength": longest, "minLength": shortest}
     if not pattern:
@@ -32,7 +32,7 @@ def text(description: str, *, pattern: str = "", longest: int = 2000, shortest: 
 
 
 def timestamp(description: str) -> Shape:
-    """Return the shape of a time in RFC 3339, UTC, to the second, with a valid date."""
+    """Return the shape of an RFC 3339 time, in UTC, to the second, with a valid date."""
     return {
         "type": "string",
         "description": description,
@@ -46,7 +46,7 @@ def integer(description: str, *, least: int, most: int = LARGEST_INTEGER) -> Sha
 
 
 def choice(description: str, values: Sequence[str]) -> Shape:
-    """Return the shape of a word from a closed set."""
+    """Return the shape of a word from a fixed set."""
     return {"description": description, "enum": list(values)}
 
 
@@ -55,7 +55,7 @@ def nullable(shape: Shape) -> Shape:
 
 
 def array(description: str, item: Shape, *, most: int, least: int = 0, ordered_set: bool = False) -> Shape:
-    """Return the shape of a list. An `ordered_set` of strings is sorted and without repetition, so that one set has one
+    """Return the shape of a list. An `ordered_set` of strings is sorted and has no duplicates, so that one set has one
     form; JSON Schema cannot express sorting, so `ledger.log` checks it.
     """
     schema: Shape = {
@@ -96,7 +96,7 @@ _PACKET_ID = r"WP-(?:[0-9]+|[A-Z][A-Z0-9]*)-[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*"
 
 BEFORE_LANDING: Final = "before landing"
 
-DIGEST: Final = text("a SHA-256 in 64 lower-case hexadecimal digits", pattern="[0-9a-f]{64}", longest=64)
+DIGEST: Final = text("a SHA-256 digest as 64 lower-case hexadecimal digits", pattern="[0-9a-f]{64}", longest=64)
 PACKET_ID: Final = text("the id of a work packet, such as WP-1-Name-v1", pattern=_PACKET_ID, longest=80)
 LOG_NAME: Final = text(
     f"the id of a work packet, or {CHECKPOINT_LOG}", pattern=f"{_PACKET_ID}|{CHECKPOINT_LOG}", longest=80
@@ -109,7 +109,7 @@ PATH: Final = text(
     pattern=r"(?!(?:.*/)?\.{1,2}(?:/|$))[^/\\:\x00-\x1f]+(?:/[^/\\:\x00-\x1f]+)*",
     longest=240,
 )
-NAME: Final = text("a name on one line", pattern=r"[^\x00-\x1f\x7f]+", longest=200)
+NAME: Final = text("a single-line name", pattern=r"[^\x00-\x1f\x7f]+", longest=200)
 REASON: Final = text("the reason, as text", longest=2000)
 COMMIT: Final = text("a full commit id", pattern="[0-9a-f]{40}|[0-9a-f]{64}", longest=64)
 EXPIRY: Final = timestamp("when it ends")
@@ -117,14 +117,14 @@ NOTE: Final = text("the text of the note", longest=4000)
 
 # The data for answers about a packet, so that its documents need not be read; `contract` is the digest of the contract.
 _TERMS: Final[Mapping[str, Shape]] = {
-    "title": text("one line that names the work", longest=2000, shortest=0),
-    "dependencies": array("the packets that it waits for", PACKET_ID, most=500, ordered_set=True),
+    "title": text("the title of the work, on one line", longest=2000, shortest=0),
+    "dependencies": array("the packets that it is waiting for", PACKET_ID, most=500, ordered_set=True),
     "risk": text("the risk tier, as written in the packet", longest=200, shortest=0),
     "contract": DIGEST,
 }
 _STANDING = text("the last day of a standing packet", pattern=r"[0-9]{4}-[0-9]{2}-[0-9]{2}", longest=10)
 
-_FORM = choice("the form of the packet, if it is not the full one", (LIGHT_FORM,))
+_FORM = choice("the form of the packet, unless it is the full form", (LIGHT_FORM,))
 _FILE = record("a file, as it was at the time", {"path": PATH, "sha256": DIGEST})
 _ORIGIN = record("the hand edit that this event adopts", {"path": PATH, "line": integer("its line", least=1)})
 _EVIDENCE = record(
@@ -140,14 +140,14 @@ _EVIDENCE = record(
         "log_sha256": DIGEST,
         "log_length": integer("the length of its output in bytes", least=0),
         "milliseconds": integer("the duration in milliseconds", least=0),
-        "log_tail": text("only in older events: the last lines of its log", longest=4000, shortest=0),
+        "log_tail": text("only in older events: the last lines of its output", longest=4000, shortest=0),
         "limit": choice(
-            "the limit that was reached: the time limit stops the command, the output limit truncates its output",
+            "the limit that was reached: the time limit stops the command; the output limit truncates its output",
             ("time", "output"),
         ),
         "proof": array("path:line", text("path:line", longest=300), most=50),
         "reason": REASON,
-        "exempt": text("why the contract demands no test that fails without the work"),
+        "exempt": text("why the contract requires no test that fails without the work"),
         "base": COMMIT,
         "runner": text("the runner whose report was read, or `exit code` if there was no report", longest=40),
         "needed": array("tests that fail at the base and pass here", text("a test", longest=300), most=50),
@@ -173,8 +173,8 @@ _CHECKLIST = array(
 
 
 def _move(description: str, required: Mapping[str, Shape], optional: Mapping[str, Shape] | None = None) -> Shape:
-    """Return the shape of an event that moves the packet from one lane to another. `origin` is set when it adopts a
-    hand edit.
+    """Return the shape of an event that moves the packet from one lane to another. `origin` is set when the event
+    adopts a hand edit.
     """
     lanes = {"lane_from": LANE, "lane_to": LANE}
     return record(description, {**lanes, **required}, {**(optional or {}), "origin": _ORIGIN})
@@ -196,7 +196,7 @@ _DECLARED = record(
         "harness": text("the program that the agent runs in", pattern=r"[^\x00-\x1f\x7f]+", longest=200),
         "harness_version": text("the version of that program", pattern=r"[^\x00-\x1f\x7f]+", longest=200),
         "model": text("the model", pattern=r"[^\x00-\x1f\x7f]+", longest=200),
-        "session": text("the session, as the harness names it", pattern=r"[^\x00-\x1f\x7f]+", longest=200),
+        "session": text("the session, as identified by the harness", pattern=r"[^\x00-\x1f\x7f]+", longest=200),
     },
 )
 _LEASE = {"holder": NAME, "lease": NAME, "expires_at": EXPIRY}
@@ -211,7 +211,7 @@ DATA: Final[Mapping[str, Shape]] = {
         {"base": PACKET_ID},
         {
             "source": record(
-                "the source it was made from",
+                "the source from which it was created",
                 {"kind": choice("the kind of item", ("template", "issue", "stub", "packet")), "name": NAME},
             ),
             "form": _FORM,
@@ -283,8 +283,8 @@ DATA: Final[Mapping[str, Shape]] = {
     ),
     "claimed": _move("someone claimed it", _LEASE, {"branch": NAME, "worktree": NAME, "declared": _DECLARED}),
     "lease.renewed": record("the holder extended the lease", _LEASE),
-    "released": _move("the holder released it", {"reason": REASON}, {"holder": NAME}),
-    "handed_over": _move("the holder handed it over", {"reason": REASON, "to": NAME}, {"holder": NAME}),
+    "released": _move("the holder released the packet", {"reason": REASON}, {"holder": NAME}),
+    "handed_over": _move("the holder handed the packet over", {"reason": REASON, "to": NAME}, {"holder": NAME}),
     "submitted": _move(
         "the work was submitted for review",
         {"commit": COMMIT, "evidence": _EVIDENCE_LIST},
@@ -293,7 +293,7 @@ DATA: Final[Mapping[str, Shape]] = {
             "changed": array("the files it changes", PATH, most=2000),
             "outside_scope": array("the changed files that are outside IN_SCOPE_PATHS", PATH, most=2000),
             "work": record(
-                "a digest of the work, for a clone that lacks its commit",
+                "a digest of the work, for clones that lack its commit",
                 {"base": COMMIT, "sha256": DIGEST},
             ),
             "declared": _DECLARED,
@@ -305,7 +305,7 @@ DATA: Final[Mapping[str, Shape]] = {
         {"commit": COMMIT, "result": choice("whether the results were the same", ("same", "different"))},
         {
             "differences": array("the different results", text("one criterion", longest=500), most=MOST_EVIDENCE),
-            "attestation": text("the attestation file of CI, which ran them", longest=LONGEST_ATTESTATION),
+            "attestation": text("the attestation file from CI, which ran the proofs", longest=LONGEST_ATTESTATION),
         },
     ),
     "verdict.given": _move(
@@ -333,7 +333,7 @@ DATA: Final[Mapping[str, Shape]] = {
         {"by": PACKET_ID},
         {
             "reason": REASON,
-            "renamed": choice("set if the packet was renamed to this id before it landed", (BEFORE_LANDING,)),
+            "renamed": choice("set if the packet was renamed to this id before it was merged", (BEFORE_LANDING,)),
         },
     ),
     "abandoned": _move("the packet was abandoned", {"reason": REASON}),
@@ -356,7 +356,7 @@ DATA: Final[Mapping[str, Shape]] = {
     ),
     "run.linked": record("a run of the runtime was started for it", {"run": NAME, "stream": NAME}, {"store": NAME}),
     "run.closed": record(
-        "the run ended, or was unlinked",
+        "the run finished or was unlinked",
         {
             "run": NAME,
             "outcome": choice(
@@ -373,9 +373,9 @@ DATA: Final[Mapping[str, Shape]] = {
         },
     ),
     "fork.resolved": record(
-        "a person settled conflicting moves",
+        "a person resolved conflicting moves",
         {
-            "lane_from": choice("the forked state, which this event ends", (FORKED,)),
+            "lane_from": choice("the forked state, which this event resolves", (FORKED,)),
             "lane_to": LANE,
             "moves": array("the moves that contradicted each other", DIGEST, most=50, least=2, ordered_set=True),
             "reason": REASON,
@@ -383,7 +383,7 @@ DATA: Final[Mapping[str, Shape]] = {
         {"holder": NAME, "lease": NAME, "expires_at": EXPIRY, "came_from": LANE},
     ),
     "checkpoint": record(
-        "what the protected branch contained; signed by CI",
+        "what the protected branch contained, signed by CI",
         {
             "commit": COMMIT,
             "logs": array(
@@ -425,18 +425,18 @@ _ENVELOPE: Final[Mapping[str, Shape]] = {
     "tool": NAME,
     "tx": text("the transaction, a UUID of version 7", pattern=_UUID7, longest=36),
     "subjects": array(
-        "the files that were changed with it or that it is about",
+        "the files that changed with the event or that it is about",
         record(
-            "a file before and after; null if there was none",
+            "a file before and after the change; null if there was none",
             {"path": PATH, "prev": nullable(DIGEST), "sha256": nullable(DIGEST)},
         ),
         most=200,
     ),
     "attest": array("ids of approval envelopes", DIGEST, most=50, ordered_set=True),
-    "data": {"type": "object", "description": "the data of the event, in the shape that its type requires"},
+    "data": {"type": "object", "description": "the event's data, in the shape that its type requires"},
 }
 SIGNATURE: Final = text(
-    "the SSHSIG signature of the actor's event key in base64, over the file without this field",
+    "the SSHSIG signature by the actor's event key, in base64, over the file without this field",
     pattern="[A-Za-z0-9+/]+={0,2}",
     longest=4000,
 )
@@ -463,7 +463,7 @@ _EXAMPLE: Final[Mapping[str, Json]] = {
 
 def event_schema() -> dict[str, Json]:
     """Return the shape of all events as JSON Schema 2020-12; `$defs` has the data of each type, with `_` in place of
-    the dot in its name.
+    the dot in the type's name.
     """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -2,7 +2,7 @@
 
 `.GOV/log/<packet>/<id>.json` contains the canonical JSON of the event and a final newline, and `id` is the SHA-256 of
 those bytes. Therefore `sha256sum` alone verifies a file, and two branches never write the same file with different
-contents. `at` and `actor` are claims; `sig` proves the actor if it was made by a key that the policy of the base lists.
+contents. `at` and `actor` are claims; `sig` proves the actor if it was made by a key that the base's policy lists.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class LogEvent(Value):
 
     @property
     def order(self) -> tuple[int, str]:
-        """Return the order of replay: never by wall time, which is only a claim."""
+        """Return the replay order: never by wall time, which is only a claim."""
         return self.clock, self.id
 
     @property
@@ -96,7 +96,7 @@ class LogEvent(Value):
         return encode_event(self.json())
 
     def signed_bytes(self) -> bytes:
-        """Return the signed bytes: those of the file without `sig`."""
+        """Return the signed bytes: the bytes of the file without `sig`."""
         value = self.json()
         value.pop("sig", None)
         return encode_event(value)

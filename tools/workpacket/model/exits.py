@@ -1,4 +1,4 @@
-"""Exit statuses of the command. Stop reasons of the runtime use 10 to 79, which their own catalogue entries define."""
+"""Exit statuses of the command. The runtime's stop reasons use 10 to 79, which their own catalogue entries define."""
 
 OK = 0
 FINDINGS = 1

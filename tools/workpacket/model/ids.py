@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether the pattern matches the whole name, without backtracking, however many stars there are."""
+    """Whether the pattern matches the whole name, without backtracking, no matter how many stars it contains."""
     parts = pattern.split("*")
     if len(parts) == 1:
         return pattern == name
@@ -68,11 +68,11 @@ _DEVICES = frozenset(
 
 
 class InvalidId(ValueError):
-    """Raised for an invalid id; the message says why, as the rest of a sentence that begins with the text."""
+    """Raised for an invalid id; the message says why, as the rest of a sentence that begins with the string."""
 
 
 class WorkPacketId:
-    """An id that follows the grammar. Two ids are equal if their texts are equal; `key` must be unique in a repository.
+    """An id that follows the grammar. Two ids are equal if their text is equal; `key` must be unique in a repository.
 
     `phase`, `slug` and `revision` belong to work packets, `short` and `mission` to work packages; the fields of the
     other family are empty.
@@ -131,11 +131,12 @@ class WorkPacketId:
 
     @property
     def key(self) -> str:
-        """Return the part that must be unique: on many disks `WP-1-Parser` and `wp-1-parser` are one file."""
+        """Return the part that must be unique: on many file systems `WP-1-Parser` and `wp-1-parser` are the same
+        file."""
         return self.text.casefold()
 
     def scoped(self, mission: str) -> WorkPacketId:
-        """Return this short id as it is written outside its mission."""
+        """Return this short id in the form used outside its mission."""
         if self.kind != "short":
             raise InvalidId(f"{self.text} is complete; only a short id such as WP07 is scoped by a mission")
         return WorkPacketId.parse(f"{mission}--{self.text}")
@@ -177,14 +178,14 @@ def _parts(text: str) -> _Parts | None:
 
 
 def is_packet_id(text: str) -> bool:
-    """Whether the whole text is the id of a work packet. Fast, because it is used on ten thousand names."""
+    """Whether the whole string is the id of a work packet. Fast, because it is used on ten thousand names."""
     parts = _parts(text)
     return parts is not None and not parts[4]
 
 
 def leading_id(value: str) -> str:
-    """Return the id at the start of a field's value, without backticks and trailing remarks; without an id, the whole
-    value.
+    """Return the id at the start of a field's value, without backticks and trailing remarks; if there is no id, the
+    whole value.
     """
     return leading_word(value)[0]
 
@@ -196,8 +197,8 @@ def leading_word(value: str) -> tuple[str, int]:
 
 
 def next_revision(base: str, known: Iterable[WorkPacketId]) -> WorkPacketId:
-    """Return the id of the revision of `base` that follows all `known` ones. A packet without a number counts as the
-    first.
+    """Return the id of the revision of `base` that follows all `known` ones. A packet without a revision number counts
+    as the first.
     """
     key = base.casefold()
     taken = [packet.revision or 1 for packet in known if packet.kind == "packet" and packet.base.casefold() == key]
@@ -273,7 +274,7 @@ def _packet_span(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 def _package_span(text: str, start: int, end: int, last: int) -> tuple[int, int] | None:
-    """Return the span for WP07, including the mission before it and the end of a range such as WP01-WP07.
+    """Return the span of WP07, including the mission before it and the end of a range such as WP01-WP07.
 
     `last` is the end of the previous id.
     """
@@ -289,7 +290,7 @@ def _package_span(text: str, start: int, end: int, last: int) -> tuple[int, int]
 
 
 def _free_before(text: str, start: int) -> bool:
-    """Whether no longer name continues up to `start`. A few underscores alone count as emphasis."""
+    """Whether no longer name extends up to `start`. A few underscores alone count as emphasis."""
     index = start - 1
     while index >= 0 and text[index] == "_" and start - index <= _EMPHASIS:
         index -= 1
@@ -297,7 +298,7 @@ def _free_before(text: str, start: int) -> bool:
 
 
 def _free_after(text: str, start: int, end: int) -> bool:
-    """Whether no longer name continues at `end`, and nothing makes the candidate a pattern."""
+    """Whether no longer name continues at `end`, and nothing there makes the candidate a pattern."""
     index = end
     while index < len(text) and text[index] == "_" and index - end < _EMPHASIS:
         index += 1
@@ -309,16 +310,16 @@ def _free_after(text: str, start: int, end: int) -> bool:
 
 
 def _is_device(name: str) -> bool:
-    """Whether Windows opens a device instead of a file of this name, whatever the suffix."""
+    """Whether Windows opens a device instead of a file of this name, regardless of the suffix."""
     return name.partition(".")[0].lower() in _DEVICES
 
 
 def _complaint(text: str) -> str:
     faults = (
         (not text, "is empty"),
-        (len(text) > MAX_LENGTH, f"has {len(text)} characters; the limit for an id is {MAX_LENGTH}"),
+        (len(text) > MAX_LENGTH, f"has {len(text)} characters; an id can have at most {MAX_LENGTH}"),
         (not text.isascii(), "is not ASCII"),
-        (text != text.strip(), "has leading or trailing white space"),
+        (text != text.strip(), "has leading or trailing whitespace"),
         (text[:2].upper() == "WP" != text[:2], "does not begin with `WP` in upper case"),
         (_PACKET.match(text) or _PACKAGE.match(text), "contains a name that Windows reserves for a device"),
     )

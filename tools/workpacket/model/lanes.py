@@ -1,10 +1,10 @@
 """The lanes of work packets, and all their names.
 
-A lane has a token (used in board entries and events), a section of the task board, and aliases from older packets and
-other tools. Packets may also say `Done`, which names a section, not a lane: it matches each lane of that section.
+A lane has a token (used in board entries and events), a section on the task board, and aliases from older packets and
+other tools. Packets may also say `Done`, which names a section, not a lane: it matches each lane in that section.
 
-A repository can add lanes, so code that reads or writes names of lanes gets a `LaneTable`: the built-in lanes, and
-those that the policy adds to them. `BUILT_IN` contains those that are the same everywhere.
+A repository can add lanes, so code that reads or writes lane names gets a `LaneTable`: the built-in lanes, and the
+lanes that the policy adds to them. `BUILT_IN` contains those that are the same everywhere.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Lane(Value):
     - `reclaimable`: finished, but can be claimed again.
     - `settled`: nothing depends on the packet any more, so its evidence is no longer examined.
     - `archived`: packets never leave this lane, and a later revision counts instead.
-    - `derived`: no event moves a packet here; it is here because its work has landed.
-    - `lands_as`: what work in this lane counts as once it has landed.
+    - `derived`: no event moves a packet here; it is here because its work has been merged.
+    - `lands_as`: what work in this lane counts as once it has been merged.
     - `not_now`: why files in its scope may not be changed now, after "but". `near`: how soon they may be, 0 for now.
     - `acts`: who advances the packet. `HOLDER` stands for the name of its holder.
     - `waits_for`: what a person must do before a packet moves on; '' if it waits for no one. `needs`: the same in one
-      word, by which the audit filters.
-    - `sign`: one ASCII character for screens, `tone` its color.
+      word, used as a filter in the audit.
+    - `sign`: one ASCII character shown on screens, `tone` its color.
     - `older_sections`: the sections in which older boards list such packets.
     """
 
@@ -71,7 +71,7 @@ class Lane(Value):
 
 
 class LaneSection:
-    """One section of the task board, in board order. `key` is the part of the heading that is compared."""
+    """One section of the task board, in board order. `key` is the part of the heading used for comparison."""
 
     __slots__ = ("heading", "key")
 
@@ -254,7 +254,7 @@ UNJUDGED: Final = "MERGED"
 
 
 def lane_words(token: str) -> str:
-    """Return a lane in words for people. The remark "not judged" is part of such a lane's name."""
+    """Return a lane in words that people understand. The remark "not judged" is part of such a lane's name."""
     return f"{token} (not judged)" if token == UNJUDGED else token
 
 
@@ -300,7 +300,8 @@ class AddedLane(Value):
 
 
 class LaneTable(Value):
-    """The lanes of a repository. `added` lanes are in order, and consistent with each other and the rest."""
+    """The lanes of a repository. `added` lanes are in order, and consistent with each other and with the built-in
+    lanes."""
 
     added: tuple[AddedLane, ...] = ()
 
@@ -325,7 +326,8 @@ class LaneTable(Value):
 
     @cached_property
     def sections(self) -> tuple[LaneSection, ...]:
-        """Return every section in board order; the section of an added lane follows those of all earlier lanes."""
+        """Return every section in board order; the section of an added lane follows the sections of all earlier
+        lanes."""
         sections = list(SECTIONS)
         for lane in self.added:
             before = {self._by_token[token].section for token in self.way[: self.way.index(lane.token)]}
@@ -340,7 +342,7 @@ class LaneTable(Value):
 
     @cached_property
     def key(self) -> str:
-        """Return a short text that identifies the table; '' for the built-in lanes."""
+        """Return a short string that identifies the table; '' for the built-in lanes."""
         if not self.added:
             return ""
         import hashlib
@@ -363,11 +365,12 @@ class LaneTable(Value):
         return self.way[self.way.index(token) + 1]
 
     def section_of(self, lane: Lane) -> LaneSection:
-        """Return the section of the board for packets in this lane."""
+        """Return the board section for packets in this lane."""
         return next(section for section in self.sections if section.key == lane.section)
 
     def named(self, text: str) -> tuple[Lane, ...]:
-        """Return the lanes that a status line may mean; `()` if it names none. Case, punctuation, emoji and remarks
+        """Return the lanes that a status line may mean; `()` if it does not name a lane. Case, punctuation, emoji and
+        remarks
         after the name are ignored: `In-Progress (again)` is `IN_PROGRESS`. A token in brackets takes precedence: `Done
         [FAIL]` is `FAIL`.
         """
@@ -379,7 +382,7 @@ class LaneTable(Value):
 
     @cached_property
     def names(self) -> Mapping[str, tuple[Lane, ...]]:
-        """Return the lanes by each of their names, in lower-case words."""
+        """Return the lanes by each of their names, in lower case."""
         names: dict[str, tuple[Lane, ...]] = {}
         for lane in self.lanes:
             for name in _names_of(lane):

@@ -1,6 +1,6 @@
-"""A plan: the changes of a command, all or nothing, as a value that can be shown before it is applied. A plan is made
-from facts and applied by the shell. It contains the digests that it expects, so that a file that was changed in between
-stops the plan and is not overwritten.
+"""A plan: the changes that a command makes, all or nothing, as a value that can be shown before it is applied. A plan
+is made from facts and applied by the shell. It contains the digests that it expects, so that a file that was changed in
+between stops the plan and is not overwritten.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Moment(Value):
-    """Impure inputs that are part of the facts: the time, a new transaction id, sixteen random bytes."""
+    """Impure inputs that are part of the facts: the time, a new transaction id, and sixteen random bytes."""
 
     now: str
     tx: str
@@ -24,7 +24,7 @@ class Moment(Value):
 
 
 class FileChange(Value):
-    """One file: the digest it must have before (None: it must not exist), the bytes after (None: it is deleted)."""
+    """One file: the digest it must have before (None: it must not exist), and the bytes after (None: it is deleted)."""
 
     path: str
     old: str | None
@@ -39,7 +39,8 @@ class FileSeen(Value):
 
 
 class FolderSeen(Value):
-    """A folder that the plan depends on: it must still contain exactly these names. A missing folder contains none."""
+    """A folder that the plan depends on: it must still contain exactly these names. A missing folder counts as
+    empty."""
 
     path: str
     names: frozenset[str]
@@ -70,13 +71,13 @@ class Plan(Value):
                 raise ValueError(f"{change.path}: log files are written once, and only from events")
         for change in self.restored:
             if change.new is None or not change.path.rpartition("/")[2].startswith(digest(change.new)):
-                raise ValueError(f"{change.path} is not named after the bytes that would be restored")
+                raise ValueError(f"{change.path} does not have the name of the bytes that would be restored")
         for event in self.events:
             if event.tx != self.tx:
                 raise ValueError(f"event {event.type} of {event.packet} belongs to transaction {event.tx}")
 
     def all_changes(self) -> Iterator[FileChange]:
-        """Yield the changes of files and, after them, the new files of the events."""
+        """Yield the changes to files and, after them, the new event files."""
         yield from self.changes
         yield from self.restored
         for event in self.events:
@@ -90,5 +91,5 @@ def digest(data: bytes) -> str:
 
 
 def log_seen(packet: str, events: Iterable[LogEvent]) -> FolderSeen:
-    """Return the log of a packet as the plan expects it: a newer event stops the plan."""
+    """Return the log of a packet in the state that the plan expects: a newer event stops the plan."""
     return FolderSeen(f"{LOG_FOLDER}/{packet}", frozenset(f"{event.id}.json" for event in events))

@@ -90,7 +90,7 @@ class Reason(Value):
         if not _CODE.match(self.code):
             raise ValueError(f"{self.code!r} is not a reason code: lower-case words joined by '_'")
         if not self.title or self.title.endswith("."):
-            raise ValueError(f"{self.code}: the title must be one phrase without a full stop")
+            raise ValueError(f"{self.code}: the title must be a single phrase without a period")
         if SEVERITIES.index(self.strict_severity) > SEVERITIES.index(self.severity):
             raise ValueError(f"{self.code}: the strict profile must not be weaker than the default")
 
@@ -108,9 +108,9 @@ def reasons(
     strict_severity: Severity = "error",
     fix: Literal["none", "safe", "unsafe"] = "none",
 ) -> tuple[Reason, ...]:
-    """Return the rows of a table, which are separated by blank lines.
+    """Return the rows of a table; rows are separated by blank lines.
 
-    The first line of a row has the code and the title. The explanation follows and, after `Remedy:`, what to do.
+    The first line of a row contains the code and the title. The explanation follows and, after `Remedy:`, what to do.
     """
     status = _EXIT_CODES.get(family, exits.FINDINGS) if exit_code is None else exit_code
     rows = (row.strip().partition("\n") for row in text.strip().split("\n\n"))
@@ -121,7 +121,7 @@ def reasons(
 
 
 def explanation_and_remedy(text: str) -> tuple[str, str]:
-    """Return the two parts of the text below the title of a reason, in a table or in the docstring of a rule."""
+    """Return the two parts of the text below a reason's title, in a table or in the docstring of a rule."""
     explanation, _, remedy = text.partition("Remedy:")
     return " ".join(explanation.split()), " ".join(remedy.split())
 
@@ -150,7 +150,7 @@ class Registry(Mapping[str, Reason]):
 
 
 class StopReason(Reason, kw_only=True):
-    """A reason why a run stops. `diagnosis` says how to find out what happened; `remedies` are the choices, the usual
+    """A reason why a run stops. `diagnosis` says how to find out what happened; `remedies` are the options, the usual
     one first.
     """
 
@@ -178,7 +178,7 @@ def stop_reason(
     *remedies: str,
     aliases: tuple[str, ...] = (),
 ) -> StopReason:
-    """Return a row of the table of stop reasons."""
+    """Return a row for the table of stop reasons."""
     return StopReason(
         code=code,
         title=title,

@@ -108,17 +108,17 @@ def counted(count: float, noun: str) -> str:
 
 
 def next_line(command: str) -> str:
-    """Return the last line of an answer: the next command, or what to do next."""
+    """Return the last line of an answer: the next command to run, or what to do next."""
     return f"next: {command}"
 
 
 def typed_as(name: str) -> str:
-    """Return the command called `name` as it is typed."""
+    """Return the command called `name`, as typed."""
     return TYPED.get(name, name)
 
 
 def age(since: str, now: str) -> str:
-    """Return the time between two moments in words: `3 days`, `5 hours`, `1 minute`."""
+    """Return the time between two points in time in words: `3 days`, `5 hours`, `1 minute`."""
     from datetime import datetime
 
     minutes = max(int((datetime.fromisoformat(now) - datetime.fromisoformat(since)).total_seconds()) // 60, 0)

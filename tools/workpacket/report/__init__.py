@@ -1,1 +1,1 @@
-"""Rendering: values in, text out. Nothing here prints, asks the terminal or reads the environment."""
+"""Rendering: values in, text out. Nothing here prints, queries the terminal or reads the environment."""

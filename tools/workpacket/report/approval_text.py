@@ -2,10 +2,10 @@
 terminal, or on the page of an approval by touch.
 
 Text written by others is shown behind a bar, in rows that fit the terminal: `| ` before the beginning of a line, `|>`
-before its continuations. Therefore no text, however long, can pass for text of the tool. Nothing is ever truncated.
+before its continuations. Therefore no text, however long, can pass for the tool's own text. Nothing is ever truncated.
 
-Everything from the repository is text, escaped as on the terminal and again for HTML. If the window wraps a row,
-the rest is indented further than any row begins, so no text can pass for text of the tool here either. The content
+Everything from the repository is text, escaped as on the terminal and again for HTML. If the window wraps a row, the
+rest is indented further than any row begins, so no text can pass for the tool's own text here either. The content
 security policy allows one style sheet and one script, by digest, and requests only to the page's own origin.
 """
 
@@ -33,13 +33,13 @@ _BAR, _ON = "| ", "|>"
 _PILED = 3
 # Longer texts are shown in full before and after, because comparing them would take minutes.
 _MOST_WORDS = 2000
-_NO_LINE_FEED = "(no line feed at the end)"
+_NO_LINE_FEED = "(no newline at end of file)"
 # Part of a contract: its name, and its texts.
 Part = tuple[str, Sequence[str]]
 
 
 def barred(text: str, style: Style, *, indent: int = 0, role: Role | None = None) -> list[str]:
-    """Return a line that others wrote as rows that fit the terminal, each behind the bar."""
+    """Return a line written by others as rows that fit the terminal, each behind the bar."""
     shown = escape(text)
     rows = _rows(shown, style.columns - indent - len(_BAR)) if style.columns is not None else [shown]
     before = " " * indent
@@ -70,7 +70,7 @@ def render_file(path: str, data: bytes, style: Style = PLAIN) -> str:
 
 
 def render_contract(parts: Iterable[Part], digest: str, style: Style = PLAIN) -> str:
-    """Return the whole contract, with each text of a part behind its own bar."""
+    """Return the whole contract, with each string in a part behind its own bar."""
     lines = [style.paint("--- the contract, in full:", "path")]
     for name, texts in parts:
         lines.append(style.paint(f"{name}:", "help"))
@@ -89,7 +89,7 @@ def render_difference(changed: Iterable[tuple[str, Sequence[str], Sequence[str]]
 
 
 def _pairs(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the texts that differ, each with its replacement, or '' for none."""
+    """Yield the strings that differ, each with its replacement, or '' if there is none."""
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     for kind, first, last, new_first, new_last in matcher.get_opcodes():
         if kind == "equal":
@@ -100,7 +100,7 @@ def _pairs(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str, s
 
 
 def word_by_word(old: str, new: str) -> str:
-    """Return both texts in one line. Marks in the texts themselves are escaped with a backslash."""
+    """Return both texts on one line. Marks in the texts themselves are escaped with a backslash."""
     before, after = ([_unmarked(word) for word in text.split()] for text in (old, new))
     if max(len(before), len(after)) > _MOST_WORDS:
         return f"[-{' '.join(before)}-] {{+{' '.join(after)}+}}"
@@ -129,7 +129,7 @@ def render_told(title: str, rows: Iterable[str], style: Style = PLAIN) -> str:
 
 
 def render_changes(path: str, before: bytes, after: bytes, since: str, style: Style = PLAIN) -> str:
-    """Return the differences from the version `before`, which `since` describes."""
+    """Return the differences from the version `before`, which is described by `since`."""
     if before == after:
         return f"--- {escape(path)}: unchanged since {since}\n"
     old, new = (_ended(data) for data in (before, after))
@@ -175,13 +175,13 @@ def _lines(data: bytes) -> list[str]:
 
 
 def _ended(data: bytes) -> list[str]:
-    """Return the lines, and a note if the last one has no line feed."""
+    """Return the lines, and a note if the last line has no line feed."""
     lines = _lines(data)
     return [*lines[:-1], *([lines[-1], _NO_LINE_FEED] if lines[-1] else [])]
 
 
 def render_refusals(refusals: Iterable[tuple[str, str, str]], style: Style = PLAIN) -> str:
-    """Return reasons with code, message and path, one per line."""
+    """Return the reasons, one per line, with code, message and path."""
     rows = (f"  {style.paint(code, 'code')}  {escape(message)}" + _where(path) for code, message, path in refusals)
     return "".join(f"{row}\n" for row in rows)
 
@@ -226,7 +226,7 @@ class Asked(Value):
 
 
 class TouchPage(Value):
-    """The content of the page. `title` and `lead` are ours, but may contain words of others; `text` is what the
+    """The content of the page. `title` and `lead` are ours, but may contain words written by others; `text` is what the
     terminal would show.
     """
 
@@ -242,7 +242,7 @@ def render_touch_page(page: TouchPage, files: PageFiles) -> str:
 
 
 def security_policy(files: PageFiles) -> str:
-    """Return the header with which the page is served."""
+    """Return the HTTP header with which the page is served."""
     return (
         f"default-src 'none'; img-src data:; style-src {_digest(files.style)}; script-src {_digest(files.script)}; "
         "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -277,8 +277,8 @@ def _page(page: TouchPage, files: PageFiles) -> Iterator[str]:
 
 
 def _page_rows(text: str) -> Iterator[str]:
-    """Yield the rows as HTML. A row of text by others begins with a bar, so a row that begins with dashes is one of our
-    titles.
+    """Yield the rows as HTML. A row of text written by others begins with a bar, so a row that begins with dashes is
+    one of our titles.
     """
     in_changes = False
     for line in escape_lines(text.rstrip("\n")).split("\n"):

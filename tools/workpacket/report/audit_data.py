@@ -1,6 +1,6 @@
 """An audit as plain JSON values: the output of `--format json`, and the data of the page.
 
-Every text that a person reads is sanitized here, for all formats at once. This module also renders an audit for a
+Every string that a person reads is sanitized here, for all formats at once. This module also renders an audit for a
 terminal and as Markdown: what is wrong, since when, and who must act.
 """
 
@@ -30,12 +30,12 @@ _SHOWN = 20
 
 
 def told(text: str) -> str:
-    """Return a text for display: sanitized, and shortened to a readable length."""
+    """Return a string for display: sanitized, and shortened to a readable length."""
     return escape(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
 
 
 def told_lines(text: str) -> str:
-    """Return a text of several lines for display."""
+    """Return a multi-line string for display."""
     return escape_lines(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
 
 
@@ -83,7 +83,8 @@ MATRIX_HEADS = (
 
 
 def matrix_rows(audit: Audit) -> Iterator[tuple[str | int, ...]]:
-    """Yield a row for each evidence of each criterion of each packet of each requirement; what is missing is blank."""
+    """Yield a row for each piece of evidence for each criterion of each packet for each requirement; what is missing is
+    blank."""
     for row in audit.requirements:
         title, line = told(row.requirement.title), row.requirement.first
         if not row.packets:
@@ -257,7 +258,7 @@ def _trace(traced: Trace, facts: AuditFacts) -> dict[str, Json]:
 
 
 def _excerpt(anchor: Anchor, facts: AuditFacts) -> str:
-    """Return the text of the passage as it is now; '' if it is nowhere."""
+    """Return the current text of the passage; '' if it no longer exists."""
     there = facts.specifications.get(anchor.path) or facts.specification
     if there is None or there.path != anchor.path or anchor.first < 1:
         return ""
@@ -284,7 +285,7 @@ def evidence_json(rows: Sequence[Evidence]) -> list[Json]:
 
 
 class Group(NamedTuple):
-    """All findings of one code. `since` is the earliest known time."""
+    """All findings with one code. `since` is the earliest known time."""
 
     code: str
     severity: Severity
@@ -295,14 +296,14 @@ class Group(NamedTuple):
 
     @property
     def when(self) -> str:
-        """Return the time for people to read; '' if unknown."""
+        """Return the time in human-readable form; '' if unknown."""
         if self.since:
             return f"since {self.since[:10]}"
         return "not committed" if any(matter.pending for matter in self.matters) else ""
 
 
 def groups(matters: Sequence[AuditFinding], reasons: Mapping[str, Reason]) -> list[Group]:
-    """Return the findings by code, the most severe first."""
+    """Return the findings by code, most severe first."""
     by_code: dict[tuple[str, Severity], list[AuditFinding]] = {}
     for matter in matters:
         by_code.setdefault((matter.finding.code, matter.finding.severity), []).append(matter)
@@ -413,5 +414,5 @@ _MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#!&~"})
 
 
 def cell(text: str) -> str:
-    """Return a text of a document as the text of a cell, in which nothing is markup."""
+    """Return a string from a document as the text of a table cell, in which nothing is markup."""
     return told(text).translate(_MARKS)

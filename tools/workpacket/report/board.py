@@ -27,7 +27,8 @@ _ADDED_SIGN = "*"
 
 
 def sign_of(lane: str) -> str:
-    """Return the sign of a lane. Lanes added by a policy share one sign: they are few, and each has its own section."""
+    """Return the symbol of a lane. Lanes added by a policy share one symbol: they are few, and each has its own
+    section."""
     return SIGNS.get(lane, _ADDED_SIGN)
 
 
@@ -50,15 +51,14 @@ class Column(Value):
 
     @property
     def name(self) -> str:
-        """Return the heading without the remark after it."""
+        """Return the heading without the remark that follows it."""
         return self.heading.partition(" (")[0]
 
 
 def columns(cards: Iterable[Card], lanes: LaneTable = BUILT_IN) -> tuple[Column, ...]:
-    """Return every section in board order.
+    """Return every section in board order,
 
-    They are preceded by packets whose log is forked, and by packets in a lane that the policy does not define, if there
-    are any.
+    preceded by packets whose log is forked and packets in a lane that the policy does not define, if there are any.
     """
     by_section: dict[str, list[Card]] = {}
     forked: list[Card] = []
@@ -124,7 +124,7 @@ def _column(column: Column, width: int) -> Iterator[Line]:
     yield "-" * width, "gutter"
     shown = column.cards if column.open else column.cards[-_SHOWN_OF_FINISHED:]
     if hidden := len(column.cards) - len(shown):
-        yield from ((line, "help") for line in wrap(f"({hidden} before these: workpacket list)", width))
+        yield from ((line, "help") for line in wrap(f"({hidden} earlier ones not shown: workpacket list)", width))
     for card in shown:
         yield from _screen_card(card, width)
 
@@ -142,7 +142,7 @@ def _screen_card(card: Card, width: int) -> Iterator[Line]:
 
 
 def _legend(columns: Sequence[Column], room: int) -> list[str]:
-    """Return a legend of the signs in use, each on one line with its lane."""
+    """Return a legend of the symbols in use, one line for each symbol and its lane."""
     present = {card.lane for column in columns for card in column.cards}
     lanes = [*(lane for lane in SIGNS if lane in present), *sorted(present - SIGNS.keys())]
     lines: list[str] = []
@@ -191,7 +191,7 @@ main li a:hover { text-decoration: underline; }
 
 
 def render_page(board: Sequence[Column], as_of: str) -> str:
-    """Return the page. `as_of` is the time of the last event, '' without one. The clock is not used, so that equal
+    """Return the page. `as_of` is the time of the last event, '' if there is none. The clock is not used, so that equal
     boards result in equal pages.
     """
     return "\n".join(_page(board, as_of)) + "\n"

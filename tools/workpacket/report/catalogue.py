@@ -20,7 +20,7 @@ TABLES = ("document", "command", "gate", "integrity", "approval", "stops")
 
 
 def table(name: str) -> tuple[Reason, ...]:
-    """Return the reasons of one module of `workpacket.model.reason_tables`."""
+    """Return the reasons in one module of `workpacket.model.reason_tables`."""
     return cast("tuple[Reason, ...]", import_module(f"workpacket.model.reason_tables.{name}").REASONS)
 
 
@@ -55,7 +55,7 @@ class Catalogue(Mapping[str, Reason]):
 
 @cache
 def _every_reason() -> Registry:
-    """Return every code; raise ValueError if one is defined twice."""
+    """Return every code; raise ValueError if a code is defined twice."""
     return Registry(chain(*map(table, TABLES), (rule.reason() for rule in all_rules())))
 
 

@@ -1,4 +1,4 @@
-"""Findings for CI servers: as workflow commands of GitHub Actions, as JUnit XML, and as SARIF.
+"""Findings for CI servers: as GitHub Actions workflow commands, as JUnit XML, and as SARIF.
 
 GitHub shows workflow commands as annotations in the change under review. A step gets ten annotations of each level;
 GitHub silently drops more. The most severe findings therefore come first, the rest are plain lines in the log, and the
@@ -56,7 +56,7 @@ _NOT_EXECUTED = frozenset({exits.ENVIRONMENT, exits.INTERNAL, exits.INTERRUPTED}
 
 
 def render_github(outcome: CheckOutcome) -> str:
-    """Return the lines to print in a workflow step; ends with a line feed."""
+    """Return the lines to print in a workflow step; ends with a newline."""
     groups = {severity: [f for f in by_gravity(outcome.findings) if f.severity == severity] for severity in SEVERITIES}
     cut_any = any(len(findings) > ANNOTATIONS_PER_LEVEL for findings in groups.values())
     shown: list[Problem] = []
@@ -79,7 +79,7 @@ def _cut_message(cut: Iterable[Problem]) -> str:
     severities = [finding.severity for finding in cut]
     counts = ((severity, severities.count(severity)) for severity in SEVERITIES)
     missing = ", ".join(counted(count, severity) for severity, count in counts if count)
-    return f"not annotated: {missing}; GitHub limits the annotations of one step, but the step's log lists them all"
+    return f"not annotated: {missing}; GitHub limits the annotations per step, but the step's log lists them all"
 
 
 def _annotation(finding: Problem) -> str:
@@ -108,7 +108,7 @@ def _plain_lines(findings: list[Problem]) -> Iterable[str]:
 
 
 def _data(text: str) -> str:
-    """Escape text that is ours or sanitized for the runner."""
+    """Escape text that is ours or already sanitized, for the runner."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
@@ -121,7 +121,7 @@ SUITE = "workpacket check"
 
 
 class _Case(Value):
-    """One file: the element for findings that fail it, and the findings that are only reported."""
+    """One file: the element for findings that make it fail, and the findings that are only reported."""
 
     name: str
     kind: str
@@ -131,7 +131,7 @@ class _Case(Value):
 
 
 def render_junit(outcome: CheckOutcome, reasons: Mapping[str, Reason]) -> str:
-    """Return the document, which ends with a line feed."""
+    """Return the document, which ends with a newline."""
     cases = list(_cases(outcome, reasons))
     failures = sum(bool(case.failing) and case.element == "failure" for case in cases)
     errors = sum(bool(case.failing) and case.element == "error" for case in cases)
@@ -212,7 +212,7 @@ def render_sarif(
             }
         },
         "columnKind": "unicodeCodePoints",
-        "originalUriBaseIds": {ROOT: {"description": {"text": "The root of the repository."}}},
+        "originalUriBaseIds": {ROOT: {"description": {"text": "The repository's root."}}},
         "invocations": [_invocation(outcome, exit_code, max(cut, 0), limit)],
         "results": _results(findings, codes, outcome.source_line),
         "properties": {"filesChecked": len(outcome.files), "filesByKind": outcome.files_by_kind},
@@ -251,8 +251,8 @@ def _invocation(outcome: CheckOutcome, exit_code: int, cut: int, limit: int) -> 
     if cut:
         total = cut + limit
         text = (
-            f"{cut} of {total} findings are not in this file: code scanning shows {limit} per run. The most severe "
-            "were kept; run 'workpacket check' for all of them."
+            f"{cut} of {total} findings are not in this file: code scanning shows {limit} per run. The most "
+            "severe were kept; run 'workpacket check' to see all of them."
         )
         notifications.append(_notification("warning", text))
     return {
@@ -299,7 +299,7 @@ def _artifact(path: str) -> dict[str, Json]:
 def _location(finding: Problem) -> dict[str, Json]:
     """Return the location.
 
-    GitHub refuses the whole upload if a result has none, so a finding without a place gets the nearest one.
+    GitHub refuses the whole upload if a result has none, so a finding without a location gets the nearest one.
     """
     artifact = _artifact(finding.path or GOVERNANCE_FOLDER)
     return {"physicalLocation": {"artifactLocation": artifact, "region": _region(finding)}}

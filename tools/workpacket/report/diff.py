@@ -1,6 +1,6 @@
 r"""The changes that a fix would make, as a unified diff made from its edits.
 
-The edits determine the changed lines, so no texts are compared, and a diff of one field in a large board is as fast as
+The edits determine the changed lines, so no text is compared, and a diff of one field in a large board is as fast as
 the edit. For text without hidden characters, `git apply` accepts the output. Hidden characters are shown in a visible
 form; in changed lines, that includes the `\r` of a CRLF.
 """
@@ -29,7 +29,7 @@ class _Change(Value):
 
 
 def render_diff(source: Source, edits: Iterable[Edit], style: Style = PLAIN) -> str:
-    """Return the diff of one file, empty if the edits change nothing."""
+    """Return the diff of one file; empty if the edits change nothing."""
     edits = tuple(edits)
     after = apply_edits(source, edits)
     if after.text == source.text:
@@ -44,7 +44,7 @@ def render_diff(source: Source, edits: Iterable[Edit], style: Style = PLAIN) -> 
 
 
 def _lines(source: Source) -> list[str]:
-    """Return the lines with their ends; no empty line after the last line end."""
+    """Return the lines with their line endings; there is no empty line after the last line ending."""
     starts = [*source.line_starts, len(source.text)]
     lines = [source.text[start:end] for start, end in pairwise(starts)]
     return lines[:-1] if lines[-1] == "" else lines
@@ -76,7 +76,7 @@ def _line_index(source: Source, offset: int) -> int:
 
 
 def _trim(change: _Change, old: list[str], new: list[str]) -> _Change | None:
-    """Return the change without the equal lines at its start and end."""
+    """Return the change without equal lines at its start and end."""
     start, end = change.start, min(change.end, len(old))
     new_start, new_end = change.new_start, min(change.new_end, len(new))
     while start < end and new_start < new_end and old[start] == new[new_start]:
@@ -87,7 +87,7 @@ def _trim(change: _Change, old: list[str], new: list[str]) -> _Change | None:
 
 
 def _hunks(changes: list[_Change]) -> Iterator[list[_Change]]:
-    """Group changes whose contexts would meet."""
+    """Group changes whose context lines would meet."""
     group = [changes[0]]
     for change in changes[1:]:
         if change.start - group[-1].end > 2 * CONTEXT:
@@ -113,7 +113,7 @@ def _hunk_lines(group: list[_Change], old: list[str], new: list[str], style: Sty
 
 
 def _span(start: int, end: int) -> str:
-    """Return `start,length` from 1; an empty span is identified by the line before it."""
+    """Return `start,length`, counted from 1; an empty span is identified by the line before it."""
     length = end - start
     first = start + 1 if length else start
     return str(first) if length == 1 else f"{first},{length}"

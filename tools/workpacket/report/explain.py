@@ -33,7 +33,7 @@ _READABLE = 100  # longer lines of prose are hard to follow, however wide the te
 
 
 def render_explanation(reason: Reason, style: Style = PLAIN) -> str:
-    """Return one page, which ends with a line feed."""
+    """Return one page, which ends with a newline."""
     room = min(style.columns or _READABLE, _READABLE)
     facts = facts_of(reason)
     widest = max(len(name) for name, _ in facts)
@@ -47,20 +47,20 @@ def render_explanation(reason: Reason, style: Style = PLAIN) -> str:
 
 
 def remedies_of(reason: Reason) -> list[str]:
-    """Return what can be done, the usual remedy first."""
+    """Return the remedies, the usual one first."""
     others = reason.remedies[1:] if isinstance(reason, StopReason) else ()
     return [reason.remedy, *(f"Or: {other}." for other in others)]
 
 
 def facts_of(reason: Reason) -> list[tuple[str, str]]:
-    """Return what applies to every problem with this code, in the same lines as the documentation."""
+    """Return what applies to every problem with this code, in the same lines that the documentation uses."""
     severity: str = reason.severity
     if reason.strict_severity != reason.severity:
-        severity += f" (under the profile strict: {reason.strict_severity})"
+        severity += f" (under the strict profile: {reason.strict_severity})"
     facts = [("family", reason.family), ("severity", severity), ("exit status", str(reason.exit_code))]
     if reason.family in _ABOUT_DOCUMENTS:
         facts.append(("fix", _FIXES[reason.fix]))
-        facts.append(("ignore", "with a written reason in the policy" if reason.ignorable else "never"))
+        facts.append(("ignore", "with a written reason, in the policy" if reason.ignorable else "never"))
     if isinstance(reason, StopReason):
         facts += [("stop family", reason.stops), ("continues automatically", _BY_ITSELF[reason.auto_resume])]
     if reason.aliases:
@@ -75,7 +75,7 @@ def _paragraph(text: str, room: int) -> list[str]:
 _INTRODUCTION = (
     "# Reason codes",
     "",
-    "Every message that asks for an action carries one of these codes; `workpacket explain CODE` shows the same text.",
+    "Every message that requests an action carries one of these codes; `workpacket explain CODE` shows the same text.",
     "This page is generated from the catalog in the package: change the text there, not here.",
 )
 

@@ -19,7 +19,7 @@ from workpacket.report.terminal import escape, without_surrogates
 
 
 def render_envelope(command: str, exit_code: int, findings: Iterable[Problem], data: Mapping[str, Json]) -> str:
-    """Return the object of any command, on one line. The strings of `data` may contain anything."""
+    """Return the JSON object of any command, on one line. The strings of `data` may contain anything."""
     envelope: dict[str, Json] = {
         "workpacket": __version__,
         "command": command,
@@ -69,7 +69,7 @@ def _fix(fix: Fix) -> dict[str, Json]:
 
 
 def _edits(edits: tuple[Edit, ...]) -> list[Json] | None:
-    """Return the edits; None if a text contains bytes that are not UTF-8, which `--fix` can apply but JSON cannot
+    """Return the edits; None if their text contains bytes that are not UTF-8, which `--fix` can apply but JSON cannot
     represent.
     """
     if any(without_surrogates(edit.text) != edit.text for edit in edits):

@@ -1,5 +1,5 @@
-"""Pages about one packet or run, and about what waits for a person. They show the JSON answers of commands: a page says
-what the terminal would say.
+"""Pages about one packet or run, and about what is waiting for a person. They show the JSON answers of commands: a page
+shows what the terminal would show.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _part(data: Answer, name: str) -> Answer:
 
 class PacketPage:
     """What the commands `show`, `log show`, `packet contract` and `approvals list` say about one packet; `changes` is
-    the difference between its contract and the approved one; `forge` is the address of the repository on its forge.
+    the difference between its contract and the approved one; `forge` is the repository's address on its forge.
     """
 
     def __init__(
@@ -221,7 +221,7 @@ def _forms(site: Site, forms: Sequence[Form]) -> Iterator[str]:
 
 
 def waiting_content(site: Site, report: Answer, questions: Answer, unknown: str) -> Iterator[str]:
-    """Yield what waits for the person who looks, then for others; `unknown` is why the runs are not known."""
+    """Yield what is waiting for the person who is looking, then for others; `unknown` is why the runs are not known."""
     waiting, leases, asked = _rows(report, "waiting"), _rows(report, "leases"), _rows(questions, "questions")
     yield "<h1>What waits for a person</h1>\n"
     if not (waiting or leases or asked or unknown):
@@ -269,7 +269,7 @@ def _titled(site: Site, one: Answer) -> str:
 
 
 def runs_content(site: Site, answer: Answer, problem: str) -> Iterator[str]:
-    """Yield the table of runs; `problem` is why they are not known."""
+    """Yield the table of runs; `problem` is why the runs are not known."""
     rows = _rows(answer, "runs")
     yield "<h1>Runs</h1>\n"
     if problem:
@@ -294,7 +294,7 @@ def _run_state(one: Answer) -> str:
 
 
 def _utc(moment_shown: str) -> str:
-    """Return a time that the runtime shows, in the form of the log."""
+    """Return a time shown by the runtime, in the form used in the log."""
     return f"{moment_shown.replace(' ', 'T')}Z" if len(moment_shown) == 19 else moment_shown
 
 
@@ -354,7 +354,7 @@ _NAMED: Final = 200
 
 
 def _bars(events: Sequence[Answer]) -> Iterator[str]:
-    """Yield the steps and effects over time: one bar each, as long as it took."""
+    """Yield the steps and effects over time: one bar each, as long as the step or effect took."""
     steps = [
         event for event in events if str(event.get("type", "")) in {"step.completed", "step.failed", "effect.succeeded"}
     ]
@@ -366,7 +366,7 @@ def _bars(events: Sequence[Answer]) -> Iterator[str]:
     steps = steps[-60:]
     height = _ROW * len(steps)
     yield '<section aria-labelledby="bars-title"><h2 id="bars-title">Steps over time</h2>\n'
-    told = f"{len(steps)} steps; the list of events has their times"
+    told = f"{len(steps)} steps; their times are in the list of events"
     yield f'<svg class="bars" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{told}">'
     for number, event in enumerate(steps):
         data = _part(event, "data")

@@ -27,9 +27,9 @@ _LONGEST: Final = 4000
 
 
 class Site(NamedTuple):
-    """What every page says around its content. `repositories` are their names, `current` the number of the one shown,
-    -1 for none; `part` is the part of the navigation; `version` is the state that the page shows; `actor` is who acts
-    here, '' if the server only reads.
+    """What every page shows around its content. `repositories` are their names, `current` is the number of the one
+    shown, -1 for none; `part` is the part of the navigation; `version` is the state that the page shows; `actor` is who
+    acts here, '' if the server only reads.
     """
 
     repositories: Sequence[str]
@@ -43,12 +43,12 @@ class Site(NamedTuple):
 
     @property
     def at(self) -> str:
-        """Return the address below which the pages of this repository are."""
+        """Return the address under which the pages of this repository are found."""
         return f"/{self.current}"
 
 
 class FormField(NamedTuple):
-    """One input of a form. With `choices` it is a list, with `lines` a text of several lines."""
+    """One input of a form. With `choices` it is a list, with `lines` a multi-line text field."""
 
     name: str
     label: str
@@ -78,7 +78,7 @@ PARTS: Final = (
 
 
 def t(value: object, most: int = _LONGEST) -> str:
-    """Return a text of the repository as text of the page, on one line."""
+    """Return a string from the repository as text of the page, on one line."""
     said = str(value)
     if len(said) > most:
         said = f"{said[:most]} ... ({len(said) - most:,} more characters)"
@@ -86,7 +86,7 @@ def t(value: object, most: int = _LONGEST) -> str:
 
 
 def paragraphs(value: object, most: int = 20 * _LONGEST) -> str:
-    """Return a text of several lines, with its line breaks."""
+    """Return a multi-line string, with its line breaks."""
     said = str(value)
     clipped = said[:most]
     return "<br>\n".join(t(line) for line in clipped.split("\n")) + (" ..." if len(said) > most else "")
@@ -105,12 +105,12 @@ def run_link(site: Site, name: str) -> str:
 
 
 def moment(at: str) -> str:
-    """Return a time, which the script turns into how long ago it was."""
+    """Return a time, which the script converts to how long ago it was."""
     return f'<time datetime="{t(at)}">{t(at)}</time>' if at else ""
 
 
 def ends(at: str) -> str:
-    """Return the time at which a lease ends."""
+    """Return the time at which a lease expires."""
     return f'<time class="ends" datetime="{t(at)}">until {t(at)}</time>' if at else ""
 
 
@@ -165,7 +165,7 @@ def _head(site: Site) -> Iterator[str]:
 
 
 def form(site: Site, made: Form, *, to: str = "") -> Iterator[str]:
-    """Yield one action as a form that unfolds. What it types is shown first."""
+    """Yield one action as a form that can be unfolded. What it types is shown first."""
     name = f"act-{made.action}"
     yield f'<details class="act" id="{name}"><summary>{t(made.title)}</summary>\n'
     yield f'<form method="post" action="{to or f"{site.at}/act/{made.action}"}">\n'
@@ -197,7 +197,7 @@ def _input(form_name: str, field: FormField) -> str:
 
 
 def unmet_list(unmet: Sequence[Mapping[str, object]]) -> Iterator[str]:
-    """Yield every condition, each with the command that meets it."""
+    """Yield every condition, each with the command that satisfies it."""
     yield '<ul class="unmet">\n'
     for one in unmet:
         hint = str(one.get("command") or one.get("hint") or "")
@@ -208,7 +208,7 @@ def unmet_list(unmet: Sequence[Mapping[str, object]]) -> Iterator[str]:
 
 
 def conditions(why: Mapping[str, object]) -> str:
-    """Return the conditions that keep a packet from its next lane, as the part of its card that unfolds."""
+    """Return the conditions that keep a packet from its next lane, as the part of its card that can be unfolded."""
     unmet = why.get("unmet")
     listed = unmet if isinstance(unmet, list) else []
     following = str(why.get("next", ""))
@@ -233,7 +233,7 @@ def message(site: Site, title: str, told: str, hint: str = "") -> str:
 
 
 def outcome(site: Site, said: str, answer: Mapping[str, object], packet: str) -> str:
-    """Return what a command answered: all that it refused, or what comes next."""
+    """Return a command's answer: everything that it refused, or what comes next."""
     good = bool(answer.get("ok"))
     data = answer.get("data")
     data = data if isinstance(data, dict) else {}
@@ -263,12 +263,12 @@ def _outcome(
 
 
 def whole(value: object) -> str:
-    """Return a text as the audit shows it."""
+    """Return a string as the audit shows it."""
     return whole_text(str(value))
 
 
 def touch(site: Site, packet: str, address: str) -> str:
-    """Return the page with the link to the page of an approval."""
+    """Return the page that links to the page of an approval."""
     content = [
         f"<h1>Approve {t(packet)} by touch</h1>\n",
         "<p>The command that waits for your touch has its own page, which is shown once.</p>\n",
@@ -287,8 +287,8 @@ _NONE: Final = {"holder": "Not held", "base": "No base", "risk": "No risk named"
 
 
 class LiveCard(NamedTuple):
-    """What the log of a packet says. `needs` is what a person must do; `reason` why it is blocked, or what replaced it;
-    `last` is the time of the last event.
+    """What the log of a packet says. `needs` is what a person must do; `reason` is why the packet is blocked, or what
+    replaced it; `last` is the time of the last event.
     """
 
     id: str
@@ -313,7 +313,8 @@ class LiveCard(NamedTuple):
 
 
 class Detail(NamedTuple):
-    """What documents and other packets add: the packets that it waits for, and how many of its criteria are proved."""
+    """What documents and other packets add: the packets that it is waiting for, and how many of its criteria are
+    proved."""
 
     waits: tuple[str, ...] = ()
     proved: int = 0
@@ -321,7 +322,7 @@ class Detail(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What the address of the page asks for. `more` is how many cards of a column, by its key."""
+    """What the address of the page requests. `more` is the number of cards per column, by column key."""
 
     words: str = ""
     group: str = ""
@@ -342,7 +343,7 @@ class LiveColumn(NamedTuple):
 
 
 def chosen(cards: Iterable[LiveCard], wanted: Wanted, lanes: LaneTable = BUILT_IN) -> list[LiveColumn]:
-    """Return the columns with the cards that match, those that changed last first."""
+    """Return the columns with the matching cards, those that changed last first."""
     words = wanted.words.casefold().split()
     found = sorted((card for card in cards if card.matches(words)), key=lambda card: card.id)
     found.sort(key=lambda card: card.last, reverse=True)

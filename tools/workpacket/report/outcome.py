@@ -14,12 +14,12 @@ SourceLine = Callable[[str, int], "str | None"]
 
 
 def no_source(_path: str, _line: int) -> str | None:
-    """Return '' as the line, for outcomes whose texts are not available."""
+    """Return '' as the line, for outcomes whose text is not available."""
     return None
 
 
 class Repaired(NamedTuple):
-    """What `--fix` fixed: the files, and the count per code."""
+    """What `--fix` fixed: the files, and the number of fixes per code."""
 
     files: tuple[str, ...]
     codes: Mapping[str, int]
@@ -27,10 +27,10 @@ class Repaired(NamedTuple):
 
 class CheckOutcome(NamedTuple):
     """The result of a check. `files` maps each checked path to its kind, including unreadable ones; `source_line`
-    returns a line without its end.
+    returns a line without its line ending.
 
-    `notes` are sentences about the run itself, such as which files were not checked, and why. Findings from `fail_on`
-    upwards make the check fail.
+    `notes` are sentences about the run itself, such as which files were not checked, and why. Findings of severity
+    `fail_on` and higher make the check fail.
     """
 
     findings: tuple[Problem, ...]

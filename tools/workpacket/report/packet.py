@@ -1,4 +1,5 @@
-"""One packet as a person or an agent needs it to work: the task, its proofs, its holder, and what is missing."""
+"""One packet, as a person or an agent needs to see it to work on it: the task, its proofs, its holder, and what is
+missing."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ _SHORT: Final = 12
 class CriterionView(Value):
     """A line of DONE_MEANS.
 
-    `state` follows from the log; `proof` is the command, the place, or the reason why none is needed.
+    `state` follows from the log; `proof` is the command, the location, or the reason why none is needed.
     """
 
     number: int
@@ -43,7 +44,7 @@ class CriterionView(Value):
 
 
 class TaskView(Value):
-    """What a packet's documents say. `unreadable` says why that is unknown."""
+    """What a packet's documents say. `unreadable` says why this is unknown."""
 
     title: str = ""
     what: str = ""

@@ -1,7 +1,7 @@
-"""The effects of a pull request on the packets, as Markdown for its page.
+"""How a pull request affects the packets, as Markdown for its page.
 
 Everything that a change can write (titles, criteria, names, commands) is shown as code, because a comment is written
-with the rights of the repository: no text becomes a link, a picture, a heading or a mention.
+with the rights of the repository: no text becomes a link, an image, a heading or a mention.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Signed(Value):
 
 
 class PacketChange(Value):
-    """One packet of the change. `contract` describes what was approved; `changed` are the differences of the contract
-    from the base, each with its name, before and after; `events` are the new events.
+    """One packet in the change. `contract` describes what was approved; `changed` are the contract's differences from
+    the base, each with its name, before and after; `events` are the new events.
     """
 
     id: str
@@ -153,7 +153,7 @@ def _findings(outcome: CheckOutcome) -> Iterator[str]:
 
 
 def code(text: str) -> str:
-    """Return text in a fence that Markdown does not interpret, whatever the text contains."""
+    """Return text in a fence that Markdown does not interpret, regardless of what the text contains."""
     line = escape(text)
     fence = "`" * (max((len(run) for run in _RUNS.findall(line)), default=0) + 1)
     return f"{fence} {line} {fence}" if len(fence) > 1 else f"`{line}`"

@@ -1,6 +1,6 @@
 """Runs on a terminal: a list, the timeline of a run, the checks of a decision, unfinished work. Rows are plain values.
 
-The runs of a packet are shown from its log alone, or combined with the store of runs.
+The runs of a packet are shown from its log alone, or combined with the run store.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class RunRow(NamedTuple):
 
 
 class TimelineEvent(NamedTuple):
-    """One event of a timeline; `sign` shows its kind."""
+    """One event of a timeline; `sign` is the symbol for its kind."""
 
     version: int
     time: str
@@ -113,7 +113,7 @@ class CheckRow(NamedTuple):
 
 
 def render_runs(rows: Sequence[RunRow], style: Style = PLAIN) -> str:
-    """Return one line for each run; on a narrow terminal the id is on a line of its own."""
+    """Return one line for each run; on a narrow terminal the id is on a separate line."""
     if not rows:
         return "no runs\n"
     names = [escape(row.id) for row in rows]
@@ -137,7 +137,7 @@ def render_facts(facts: Iterable[tuple[str, str]]) -> str:
 
 
 def rows_of_dependencies(data: Mapping[str, Json]) -> list[Json]:
-    """Return, for each file in an event `lockfile_changed`, its packages by kind and their number."""
+    """Return, for each file in a `lockfile_changed` event, its packages by kind and their number."""
     files = data.get("lockfiles")
     return [one for one in map(_row_of_file, files if isinstance(files, list) else ()) if one]
 
@@ -161,7 +161,7 @@ _KINDS_OF_CHANGE = {"added": "+", "removed": "-", "updated": "~"}
 
 
 def told_of_dependencies(data: Mapping[str, Json]) -> list[str]:
-    """Return the lines that describe an event `lockfile_changed`: packages, their number, and warnings."""
+    """Return the lines that describe a `lockfile_changed` event: packages, their number, and warnings."""
     lines = []
     for row in rows_of_dependencies(data):
         assert isinstance(row, Mapping)
@@ -206,7 +206,7 @@ def render_checks(checks: Sequence[CheckRow], style: Style = PLAIN) -> str:
 
 
 class QuestionRow(NamedTuple):
-    """A question for a person: a heading, the facts to look at, and the digest that an answer must name."""
+    """A question for a person: a heading, the facts to look at, and the digest that an answer must contain."""
 
     id: str
     question: str

@@ -50,7 +50,7 @@ _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 @cache
 def hidden() -> re.Pattern[str]:
-    """Return a pattern for one character that must not be shown as it is. It is compiled on first use, because clean
+    """Return a pattern for one character that must not be shown verbatim. It is compiled on first use, because clean
     ASCII never needs it.
     """
     return re.compile(f"[{_HIDDEN_RANGES}{_ASTRAL_NONCHARACTERS}]|{_STRAY_VARIATION}|{_LOGGING_COMMAND}")
@@ -105,7 +105,7 @@ def csv_text(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def cell(value: object) -> str:
-    """Return a value as a cell. Only text can be a formula: a negative number stays a number."""
+    """Return a value as a cell. Only text can be a formula: a negative number remains a number."""
     if not isinstance(value, str):
         return str(value)
     shown = escape(value)
@@ -143,7 +143,7 @@ def _unicode_width(character: str) -> int:
 def wrap(text: str, room: int, first_room: int | None = None) -> list[str]:
     """Break `text` into lines of at most `room` columns, at spaces, or inside a word that is longer than a line.
 
-    `first_room` is the room on the first line, if that is smaller; the line stays empty if no word fits.
+    `first_room` is the room on the first line, if that is smaller; the first line remains empty if no word fits.
     """
     limit = room if first_room is None else first_room
     lines: list[str] = []
@@ -164,7 +164,7 @@ def wrap(text: str, room: int, first_room: int | None = None) -> list[str]:
 
 
 def _fitting(word: str, room: int) -> str:
-    """Return as much of `word` as fits into `room` columns, at least one symbol with its combining characters."""
+    """Return as much of `word` as fits into `room` columns, but at least one symbol with its combining characters."""
     used = 0
     for index, width in enumerate(character_widths(word)):
         used += width
@@ -193,7 +193,7 @@ NARROWEST = 30
 
 
 class Style(NamedTuple):
-    """`width` is the number of columns of the terminal; None (a pipe, a file) means that lines are never wrapped."""
+    """`width` is the number of terminal columns; None (a pipe, a file) means that lines are never wrapped."""
 
     width: int | None = None
     colour: bool = False
@@ -212,8 +212,8 @@ PLAIN = Style()
 
 
 def render_failure(error: WorkpacketError, style: Style = PLAIN) -> str:
-    """Return `error: what (code)` and a line that helps. Neither is ever wrapped, because people search for error
-    messages and paste them.
+    """Return `error: what (code)` and a line of help. Neither is ever wrapped, because people search for error messages
+    and paste them.
     """
     where = f"{escape(error.path)}: " if error.path else ""
     lines = [f"{style.paint('error:', 'error')} {where}{escape(error.message)} ({escape(error.code)})"]
@@ -223,9 +223,8 @@ def render_failure(error: WorkpacketError, style: Style = PLAIN) -> str:
 
 
 def unmet_lines(unmet: Sequence[Problem], style: Style) -> list[str]:
-    """Return the conditions, with each command that supplies some of them, which is one line to copy, however long it
-    is.
-    """
+    """Return the conditions, grouped by the command that supplies them; each command is one line to copy, however
+    long."""
     lines = []
     for number, group in enumerate(by_remedy(unmet), 1):
         first = f"  {number}. "

@@ -8,7 +8,7 @@
 
 1 error in 1 of 35 files; 1 can be fixed with --fix [*]
 
-A quoted line of a document has a caret below the place of the finding. Columns of a finding count characters, but
+A quoted line of a document has a caret below the position of the finding. Columns of a finding count characters, but
 columns of a terminal do not: tabs, wide, combining and escaped characters all differ in width. Each character is
 therefore measured in the form in which it is shown.
 
@@ -34,7 +34,7 @@ WITHOUT_TERMINAL = 160  # a paragraph on one line is cut around the caret even i
 
 
 _Cell: TypeAlias = tuple[str, int]
-"""A character as it is shown, and its width in columns."""
+"""A character as displayed, and its width in columns."""
 
 
 class QuotedLine(NamedTuple):
@@ -48,7 +48,7 @@ class QuotedLine(NamedTuple):
 def excerpt(line: str, column: int, end_column: int, room: int) -> QuotedLine:
     """Return the part of `line` that fits into `room` columns and contains [column, end_column), both counted from 1.
 
-    An `end_column` not after `column` means one character. A column after the end of the line points there.
+    An `end_column` not after `column` means one character. A column after the end of the line refers to that end.
     """
     begin = min(max(column - 1, 0), len(line))
     end = min(max(end_column - 1, begin + 1), len(line))
@@ -66,7 +66,7 @@ def excerpt(line: str, column: int, end_column: int, room: int) -> QuotedLine:
 
 
 def _cells(line: str, first: int, room: int) -> list[_Cell]:
-    """Return the characters from `first` on, as many as fit into `room` columns."""
+    """Return the characters starting at `first`, as many as fit into `room` columns."""
     part = line[first : first + room + 1]
     plain = escape(part) == part
     cells: list[_Cell] = []
@@ -120,8 +120,7 @@ _EXAMPLES = 5
 
 
 def render_text(outcome: CheckOutcome, style: Style = PLAIN, *, quiet: bool = False, every: bool = False) -> str:
-    """Return the whole report, which ends with a line feed; if `quiet`, only the findings. Files with errors come
-    first.
+    """Return the whole report, ending with a line feed; if `quiet`, only the findings. Files with errors come first.
 
     If a code has very many findings, the first ones are shown and the others are counted, unless `quiet` or `every` is
     set.
@@ -147,7 +146,7 @@ def render_text(outcome: CheckOutcome, style: Style = PLAIN, *, quiet: bool = Fa
 
 
 def shortened(findings: tuple[Problem, ...]) -> tuple[tuple[Problem, ...], list[CodeCount]]:
-    """Return the findings to show, and the count of the others by code, the most severe first."""
+    """Return the findings to show, and the number of the others by code, the most severe first."""
     totals = Counter(finding.code for finding in findings)
     if all(total <= MOST_SHOWN for total in totals.values()):
         return findings, []
@@ -183,7 +182,7 @@ def summary(outcome: CheckOutcome) -> str:
 
 
 def shown_path(path: str) -> str:
-    """Return a path as the first word of a line: one that starts with '::' would be a workflow command of GitHub."""
+    """Return a path as the first word of a line: one that starts with '::' would be a GitHub workflow command."""
     return escape(f"./{path}" if path.lstrip().startswith(":") else path) or REPOSITORY
 
 
@@ -264,7 +263,7 @@ def _hanging(head: str, text: str, columns: int | None) -> list[str]:
 
 
 class CodeCount(Value):
-    """The count of one code. `severity` is the highest among its findings; `fixable` counts safe fixes."""
+    """The findings of one code. `severity` is the highest among them; `fixable` counts safe fixes."""
 
     code: str
     severity: Severity
@@ -274,7 +273,7 @@ class CodeCount(Value):
 
 
 def code_counts(findings: tuple[Problem, ...]) -> list[CodeCount]:
-    """Return one entry per code, the most severe and then the most frequent first."""
+    """Return one entry per code, the most severe first, then the most frequent."""
     groups: dict[str, list[Problem]] = {}
     for finding in findings:
         groups.setdefault(finding.code, []).append(finding)

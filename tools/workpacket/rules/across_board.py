@@ -27,11 +27,11 @@ _REVISION = lazy_pattern(r"-v[1-9][0-9]*\Z")
 
 
 class BoardEntryWithoutFile(RepositoryRule):
-    """Entry of the board without a file
+    """Board entry without a file
 
     The board lists a packet that cannot be read, signed or checked.
 
-    Remedy: restore the file, correct the id, or delete the entry.
+    Remedy: restore the file, correct the id, or delete the board entry.
     """
 
     severity = "warning"
@@ -56,11 +56,11 @@ class BoardEntryWithoutFile(RepositoryRule):
 
 
 class WorkOnNoBoard(RepositoryRule):
-    """Packet or stub that is not on the board
+    """Packet or stub missing from the board
 
-    Anyone who plans with the board will miss the packet.
+    Anyone who uses the board for planning will miss the packet.
 
-    Remedy: `workpacket board sync` adds the entry of a packet with a log; `workpacket adopt` creates missing logs.
+    Remedy: `workpacket board sync` adds the entry for a packet with a log; `workpacket adopt` creates missing logs.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -87,7 +87,7 @@ def _is_stub(work: WorkIndex, file: WorkFile) -> bool:
 
 
 class StatusContradictsBoard(RepositoryRule):
-    """Status of a packet that contradicts the board
+    """Packet status that contradicts the board
 
     The status or the board is outdated, so work may be started or skipped by mistake.
 
@@ -110,7 +110,7 @@ class StatusContradictsBoard(RepositoryRule):
 class ActivatedStillStub(RepositoryRule):
     """Packet that the board still lists as a stub
 
-    The stub was activated but its entry was not moved, so work on the packet seems not to be allowed yet.
+    The stub was activated but its entry was not moved, so it seems that work on the packet may not start yet.
 
     Remedy: move the entry: `workpacket board sync`.
     """
@@ -125,12 +125,12 @@ class ActivatedStillStub(RepositoryRule):
 
 
 class SupersededStillLive(RepositoryRule):
-    """Superseded packet with a status of open work
+    """Superseded packet with the status of open work
 
     Someone might work on this packet instead of its successor.
 
-    Remedy: `workpacket board sync` writes the status; `just next` names the packet in force. Where packets that were
-    replaced are never edited, ignore this code.
+    Remedy: `workpacket board sync` writes the status; `just next` names the current packet. Where replaced packets are
+    never edited, ignore this code.
     """
 
     severity = "warning"
@@ -192,7 +192,7 @@ def _headings(lanes: LaneTable) -> dict[str, str]:
 class RegistryBoardStale(RepositoryRule):
     """Outdated Task Board cell
 
-    The registry names a different section from the one in which the board has the packet.
+    The registry names a different section than the one in which the board lists the packet.
 
     Remedy: `workpacket board registry sync` updates the cell.
     """
@@ -212,12 +212,12 @@ class RegistryBoardStale(RepositoryRule):
             if listed.entry["section"] not in {"", row["board_section"]}:
                 now = headings[listed.entry["section"]]
                 where = f"{listed.path}:{listed.entry['place'][0]}"
-                message = f"the cell says {said}, but the board has {name} under {now} ({where})"
+                message = f"the cell contains {said}, but the board has {name} under {now} ({where})"
                 yield self.finding(path, row["board_place"], message, hint=f"write `{now}: {name}`")
 
 
 class RegistryPacketOnNoBoard(RepositoryRule):
-    """Task Board cell of a packet that is not on the board
+    """Task Board cell for a packet that is not on the board
 
     The registry refers to an entry that does not exist.
 
@@ -240,9 +240,9 @@ def _is_superseded(listed: Listed) -> bool:
 class RegistryActiveMissing(RepositoryRule):
     """Active Packet that does not exist
 
-    The packet in force for this base cannot be read.
+    The current packet for this base cannot be read.
 
-    Remedy: restore the file, or enter the path of the packet in force.
+    Remedy: restore the file, or enter the path of the current packet.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -282,7 +282,7 @@ class RegistryActiveStub(RepositoryRule):
 class RegistryActiveSuperseded(RepositoryRule):
     """Active Packet that is superseded
 
-    The registry refers to a packet that has been replaced. If no revision of the base is in force any more, the row
+    The registry refers to a packet that has been replaced. If no revision of the base is current any more, the row
     should name the last one.
 
     Remedy: enter the path of the packet that replaced it.
@@ -306,7 +306,8 @@ def _bases_that_are_over(repository: RepositorySummaries) -> set[str]:
 
 
 def _superseded_by(work: WorkIndex, name: str) -> str:
-    """Return the place that says that the packet is superseded; '' if there is none, or if the row names no packet."""
+    """Return the location that says that the packet is superseded; '' if there is none, or if the row contains no
+    packet."""
     if not name:
         return ""
     listed = work.entries.get(name)
@@ -317,7 +318,7 @@ def _superseded_by(work: WorkIndex, name: str) -> str:
 
 
 class RegistrySupersedesUnknown(RepositoryRule):
-    """Note about a superseded packet that is not known
+    """Note about an unknown superseded packet
 
     No file, entry or row has this id, so the lineage of the work is broken.
 
@@ -340,7 +341,7 @@ class RegistrySupersedesUnknown(RepositoryRule):
 class StubWithoutRow(RepositoryRule):
     """Live stub without a row in the registry
 
-    After the stub is activated, it would be unclear which packet of its base is in force.
+    After the stub is activated, it would be unclear which packet of its base is current.
 
     Remedy: add a row: `workpacket board registry sync`.
     """
@@ -368,9 +369,9 @@ class StubWithoutRow(RepositoryRule):
 class BaseWithoutRow(RepositoryRule):
     """Base with several packets but no row in the registry
 
-    It is unclear which of the packets is in force.
+    It is unclear which of the packets is current.
 
-    Remedy: add a row that names it: `workpacket board registry sync`.
+    Remedy: add a row that names the current packet: `workpacket board registry sync`.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -390,7 +391,7 @@ class BaseWithoutRow(RepositoryRule):
 
 
 def _packets_by_base(work: WorkIndex) -> dict[str, set[str]]:
-    """Return the packets of each base that have a file or a board entry."""
+    """Return, for each base, the packets that have a file or a board entry."""
     found: dict[str, set[str]] = {}
     for packet in work.packets.values():
         found.setdefault(packet.base, set()).add(packet.id)
@@ -402,7 +403,7 @@ def _packets_by_base(work: WorkIndex) -> dict[str, set[str]]:
 
 
 _MAY_BE_STUB = MAY_BE_STUB | {FORKED, ""}
-_SYNC = "`workpacket board sync` restores what the log says"
+_SYNC = "`workpacket board sync` restores the state recorded in the log"
 
 
 def _lane(repository: RepositorySummaries, name: str) -> Lane | None:
@@ -410,8 +411,8 @@ def _lane(repository: RepositorySummaries, name: str) -> Lane | None:
 
 
 def _says(lane: Lane, said: Container[str], repository: RepositorySummaries) -> bool:
-    """Whether the given lane is the one in the log, or the one that it becomes once the work has landed on the target
-    branch.
+    """Whether the given lane is the one in the log, or the one that it becomes once the work has been merged into the
+    target branch.
     """
     lanes = repository.known_lanes
     pending = lane == lanes.lane("MERGE_PENDING") and lanes.onward(lane.token) == "VALIDATED"
@@ -431,7 +432,7 @@ class StatusDrift(LogRule):
             lane = _lane(repository, packet.id)
             said = packet.summary["lanes"]
             if lane is not None and said and not _says(lane, said, repository):
-                message = f"the status is {packet.summary['status']!r}, but the log says {lane.token}"
+                message = f"the status is {packet.summary['status']!r}, but the log shows {lane.token}"
                 yield self.finding(packet.path, packet.summary["status_place"], message, hint=_SYNC)
 
 
@@ -451,7 +452,7 @@ class BoardDrift(LogRule):
                 continue
             if not repository.is_drawn(name):
                 continue
-            message = f"{name} is listed as {token}, but the log says {lane.token}"
+            message = f"{name} is listed as {token}, but the log shows {lane.token}"
             hint = f"{_SYNC}; --adopt records the hand edit as a move"
             yield self.finding(listed.path, listed.entry["token_place"], message, hint=hint)
 
@@ -459,7 +460,7 @@ class BoardDrift(LogRule):
 class RegistryDrift(LogRule):
     """Registry row that differs from the log
 
-    The row refers to a packet that is no longer in force, or to the wrong section of the board.
+    The row refers to a packet that is no longer current, or to the wrong section of the board.
 
     Remedy: `workpacket board registry sync` regenerates the row.
     """
@@ -485,24 +486,24 @@ class RegistryDrift(LogRule):
 class LaneNotInPolicy(LogRule):
     """Packet in a lane that the policy does not define
 
-    The packet cannot leave the lane, and the board cannot show it. The lane was removed from the policy, or this branch
-    is older than the lane.
+    The packet cannot leave the lane, and the board cannot show the packet. The lane was removed from the policy, or
+    this branch is older than the lane.
 
-    Remedy: merge the policy of the base, or restore the lane until no packet is in it.
+    Remedy: merge the policy on the base, or restore the lane until no packet is in it.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for name, token in repository.lanes.items():
             if token not in {"", FORKED} and repository.known_lanes.lane(token) is None:
-                message = f"the log says that {name} is in {token}, a lane that {POLICY_PATH} does not define"
-                hint = f"restore [lifecycle.lanes.{token}], or merge the policy of the base"
+                message = f"according to the log, {name} is in {token}, a lane that {POLICY_PATH} does not define"
+                hint = f"restore [lifecycle.lanes.{token}], or merge the policy on the base"
                 yield self.finding(f"{LOG_FOLDER}/{name}", (0, 0), message, hint=hint)
 
 
 class LaneRetired(LogRule):
     """Lane in the log that the policy no longer defines
 
-    Packets passed through it in the past. Only older versions of the policy define it.
+    Packets passed through the lane in the past. Only older versions of the policy define it.
 
     Remedy: none needed; `git log -- .GOV/policy/policy.toml` shows when the lane was removed.
     """

@@ -40,7 +40,7 @@ class IdTwice(RepositoryRule):
 class IdCaseCollision(RepositoryRule):
     """Ids that differ only in case
 
-    On case-insensitive file systems, their files are the same file, so one packet overwrites the other.
+    On case-insensitive file systems, their files are the same, so one packet overwrites the other.
 
     Remedy: change one of the ids.
     """
@@ -55,7 +55,7 @@ class IdCaseCollision(RepositoryRule):
 class DependencyUnknown(RepositoryRule):
     """Dependency on an unknown packet
 
-    The work waits for something that will never be done.
+    The work is waiting for something that will never be done.
 
     Remedy: correct the id, or delete the dependency.
     """
@@ -74,7 +74,7 @@ class DependencyUnknown(RepositoryRule):
 class DependencySuperseded(RepositoryRule):
     """Dependency on a superseded packet
 
-    Work on it has ended, so this packet would wait forever.
+    Work on the superseded packet has ended, so this packet would wait forever.
 
     Remedy: depend on the packet that replaced it.
     """
@@ -135,9 +135,9 @@ def _dependencies(work: WorkIndex) -> _Edges:
 class DependencyContradiction(RepositoryRule):
     """Stub and packet with different dependencies
 
-    Stub and packet disagree about what the work waits for, and the gate can follow only one of them.
+    The stub and the packet disagree about what the work waits for, and the gate can follow only one of them.
 
-    Remedy: correct the packet, and make the stub agree.
+    Remedy: fix the packet, and make the stub agree.
     """
 
     severity = "warning"
@@ -171,9 +171,9 @@ def _by_base(file: WorkFile) -> dict[str, Mention]:
 class RefinementWithoutWork(RepositoryRule):
     """Refinement of an unknown packet
 
-    The refinement, and perhaps its approval, does not belong to any work.
+    The refinement, and perhaps its approval, belongs to no work packet.
 
-    Remedy: correct its id, restore the stub, or delete it.
+    Remedy: correct its id, restore the stub, or delete the refinement.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -188,7 +188,7 @@ class RefinementWithoutWork(RepositoryRule):
 class RefinementFileMissing(RepositoryRule):
     """Packet that names a missing refinement
 
-    The text that was approved for the packet cannot be read.
+    The text approved for the packet cannot be read.
 
     Remedy: restore the file, or correct the path.
     """
@@ -209,9 +209,9 @@ class RefinementFileMissing(RepositoryRule):
 class RefinementUnapproved(RepositoryRule):
     """Activated packet whose refinement is not approved
 
-    Work may start only from a refinement that a person approved, and that needs no new text in the specification.
+    Work may start only from a refinement that a person has approved, and that needs no new text in the specification.
 
-    Remedy: have it approved: `workpacket approve <WP_ID>`; until then, the packet stays a stub.
+    Remedy: have it approved: `workpacket approve <WP_ID>`; until then, the packet remains a stub.
     """
 
     severity = "warning"
@@ -233,14 +233,14 @@ class RefinementUnapproved(RepositoryRule):
                 yield self.finding(packet.path, place, f"the packet is {state}, but {paths[0]} is not approved")
             elif refinement["enrichment_needed"] and "enrichment" not in packet.id.casefold():
                 # The packet that carries out the enrichment is approved with it.
-                message = f"the packet is {state}, but {paths[0]} says ENRICHMENT_NEEDED: YES"
+                message = f"the packet is {state}, but {paths[0]} has ENRICHMENT_NEEDED: YES"
                 yield self.finding(packet.path, place, message)
 
 
 class RefinementOtherVersion(RepositoryRule):
-    """Packet and refinement that are based on different versions of the specification
+    """Packet and refinement based on different versions of the specification
 
-    The approval is for the version that the refinement names.
+    The approval applies to the version that the refinement names.
 
     Remedy: look up the passages in the refinement's version, and correct SPEC_BASELINE and SPEC_ANCHOR.
     """
@@ -266,9 +266,9 @@ _VERSION = lazy_pattern(r"v\d+(?:\.\d+)+(?=\.md\b)")
 class SpecDigestContradicts(RepositoryRule):
     """One version of the specification with two digests
 
-    Two refinements name the same file, but were approved for different texts.
+    Two refinements name the same file, but were approved for different versions of its text.
 
-    Remedy: find out which text was in force, and refine the other packet again.
+    Remedy: find out which version was in force, and refine the other packet again.
     """
 
     severity = "warning"
@@ -289,7 +289,7 @@ class SpecDigestContradicts(RepositoryRule):
 class ValidatedUnproven(RepositoryRule):
     """Validated packet without a verdict or evidence
 
-    It has no log either, so it is unknown who judged the work, and what was examined.
+    The packet has no log either, so it is unknown who judged the work, and what was examined.
 
     Remedy: add the report with its verdict and evidence to VALIDATION_REPORTS, or correct the status.
     """
@@ -310,7 +310,7 @@ class ValidatedUnproven(RepositoryRule):
 class GateContradicts(RepositoryRule):
     """Gate log that contradicts the packet
 
-    The verdict or the signature in the log is not that of the packet.
+    The verdict or the signature in the log differs from the one in the packet.
 
     Remedy: find out which one is right; do not edit the log, because it is evidence.
     """
@@ -354,10 +354,10 @@ def _uses(repository: RepositorySummaries) -> Iterator[SignatureUse]:
 
 
 class SignatureReused(RepositoryRule):
-    """Signature that was given for another packet
+    """Signature given for a different packet
 
-    Each token approves one packet. On a second packet, the token is a copy, and that packet was not approved. Where a
-    signed envelope approved the packet, the token proves nothing and is not compared.
+    Each token approves one packet. On a second packet, the token is a copy, and that second packet was not approved.
+    Where a signed envelope approved the packet, the token proves nothing and is not compared.
 
     Remedy: have the packet approved separately: `workpacket approve <WP_ID>`.
     """
@@ -380,7 +380,7 @@ class SignatureReused(RepositoryRule):
 
 
 def _audited_owners(repository: RepositorySummaries) -> dict[str, tuple[str, set[str]]]:
-    """Return, for each audited signature, the packets it was given for. A row that names none is skipped."""
+    """Return, for each audited signature, the packets it was given for. A row that lists none is skipped."""
     owners: dict[str, tuple[str, set[str]]] = {}
     for path, audit in repository.signature_audits.items():
         for row in audit["rows"]:
@@ -391,11 +391,11 @@ def _audited_owners(repository: RepositorySummaries) -> dict[str, tuple[str, set
 
 
 class SignatureNotAudited(RepositoryRule):
-    """Signature that is missing from the audit
+    """Signature missing from the audit
 
     The audit shows whether a token was used twice, but it does not list this one.
 
-    Remedy: find out who gave it; `workpacket approve <WP_ID>` records an approval and adds it to the audit.
+    Remedy: find out who gave the signature; `workpacket approve <WP_ID>` records an approval and adds it to the audit.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -414,7 +414,7 @@ class SignatureMismatch(RepositoryRule):
 
     The refinement was approved with one token; the origin of the other is unknown.
 
-    Remedy: find out which one was really given; if neither was, have the packet approved again.
+    Remedy: find out which token was really given; if neither was, have the packet approved again.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -449,7 +449,7 @@ class AuditPacketUnknown(RepositoryRule):
 class GatePacketUnknown(RepositoryRule):
     """Gate recorded for an unknown packet
 
-    The packet that is said to have passed the gate does not exist.
+    The packet that supposedly passed the gate does not exist.
 
     Remedy: correct the id, or restore the packet.
     """
@@ -467,11 +467,11 @@ class GatePacketUnknown(RepositoryRule):
 
 
 def _where_is(repository: RepositorySummaries, name: str) -> str:
-    """Return the file that states the id under another name, or else an id that is spelled nearly the same."""
+    """Return the file that states the id under a different name, or else an id that is spelled almost the same."""
     stated = next((file.path for file in repository.work.files() if file.summary["id"] == name), "")
     return f"{stated} states this id" if stated else repository.work.suggestions.hint(name)
 
 
 def _is_known(repository: RepositorySummaries, name: str) -> bool:
-    """Whether a document other than an approval has the id; a refinement suffices."""
+    """Whether a document other than an approval has the id; a refinement is sufficient."""
     return name in repository.work.known or any(path in repository.refinements for path in refinement_paths(name))

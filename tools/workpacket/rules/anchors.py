@@ -1,4 +1,4 @@
-"""Rules about the anchors of stubs, packets and refinements, as far as one document shows what is wrong with them."""
+"""Rules about the anchors of stubs, packets and refinements, as far as they can be judged from one document alone."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _BARE_VERSION = lazy_pattern(r"\((v\d+(?:\.\d+)+)\)")
 
 
 class AnchorOtherVersion(StructuredRule):
-    """Anchor in another version of the specification
+    """Anchor in a different version of the specification
 
-    The document pins one version, but the anchor refers to another.
+    The document pins one version, but the anchor refers to a different one.
 
-    Remedy: look up the passage in the version that is pinned.
+    Remedy: look up the passage in the pinned version.
     """
 
     kinds = ("refinement", "packet")
@@ -61,7 +61,7 @@ class AnchorOtherVersion(StructuredRule):
                 yield self.fault(text.span, f"{name} is in {bare[1]}, but {pinned[0][1]} is pinned")
 
     def _to_open(self, document: StructuredDocument, pinned: list[tuple[str, str]]) -> Iterator[Problem]:
-        """Report the first file to open that is another version of the specification."""
+        """Report the first of the files to open that is a different version of the specification."""
         placed = document.placed_section("bootstrap")
         versions = dict(pinned)
         span = (placed.section.start, placed.section.end) if placed is not None and versions else (0, 0)
@@ -76,7 +76,7 @@ _LIGHT_ANCHOR = lazy_pattern(r"(?m)(?:^|(?<=\r))- SPEC_ANCHOR:[ \t]*(?P<said>[^\
 
 
 class LightAnchorMalformed(DocumentRule[Packet]):
-    """Anchor of a light packet that cannot be read
+    """Anchor of a light packet cannot be read
 
     Without its heading, path and digest, the section of the specification cannot be looked up or compared.
 
@@ -98,9 +98,9 @@ _ANY_PLACE = lazy_pattern(r"[\d\u00a7#\"`\u201c]")
 
 
 class AnchorVague(WorkRule):
-    """Anchor without a place in the specification
+    """Anchor without a location in the specification
 
-    It names neither the number nor the heading of a section, so the requirement is hard to find.
+    The anchor gives neither the number nor the heading of a section, so the requirement is hard to find.
 
     Remedy: write the number or, in quotes, the heading of the section.
     """
@@ -119,7 +119,7 @@ class AnchorVague(WorkRule):
 class AnchorNamesRoadmap(WorkRule):
     """Anchor in a section that the document calls the roadmap
 
-    A roadmap lists plans; only the main body says what must hold.
+    A roadmap lists plans; only the main body states what must hold.
 
     Remedy: find the requirement in the main body.
     """
@@ -148,11 +148,15 @@ class AnchorNamesRoadmap(WorkRule):
             at = lowered.find("roadmap", at + 1 if pointer else max(end, at + 1))
         for name, text, numbers in anchors:
             if _DELIVERY.search(text.value):
-                yield self.fault(text.span, f"{name} {text.value[:60]!r} says what a phase delivers, as roadmaps do")
+                yield self.fault(
+                    text.span, f"{name} {text.value[:60]!r} describes what a phase delivers, as roadmaps do"
+                )
                 continue
             for number in numbers:
                 if number in plans:
-                    yield self.fault(text.span, f"{name} names {number}, the roadmap according to line {plans[number]}")
+                    yield self.fault(
+                        text.span, f"{name} refers to {number}, the roadmap according to line {plans[number]}"
+                    )
                     break
 
 
@@ -165,7 +169,7 @@ _FIRST_OF_NUMBER = lazy_pattern(r"(?<![\w.])(\d{1,3})(?:\.\d{1,3})+")
 def _outside_of_main_body(
     rule: DocumentRule[WorkDocument], document: WorkDocument, anchors: Sequence[tuple[str, Text, list[str]]]
 ) -> Iterator[Problem]:
-    """Report sections that are not in the chapters which the document calls the main body."""
+    """Report sections that are not in the chapters that the document calls the main body."""
     stated = list(_MAIN_BODY.finditer(document.source.text)) if "ain Body" in document.source.text else []
     ranges = [(int(low), int(high)) for match in stated for low, high in _CHAPTERS.findall(match["named"])]
     if not ranges:
@@ -176,11 +180,11 @@ def _outside_of_main_body(
             if not any(low <= int(number[1]) <= high for low, high in ranges):
                 start = match.start("named")
                 span = (start + number.start(), start + number.end())
-                yield rule.fault(span, f"{number[0]} is called main body, which is chapters {shown}")
+                yield rule.fault(span, f"{number[0]} is called main body, but the main body is chapters {shown}")
     for name, text, _ in anchors:
         first = _FIRST_OF_NUMBER.search(text.value) if ".md" not in text.value else None
         if first is not None and not any(low <= int(first[1]) <= high for low, high in ranges):
-            yield rule.fault(text.span, f"{name} is {first[0]}, but the main body is chapters {shown}")
+            yield rule.fault(text.span, f"{name} refers to {first[0]}, but the main body is chapters {shown}")
 
 
 _DELIVERY = lazy_pattern(r"\bPhase \d+ MUST deliver\b")
@@ -189,7 +193,7 @@ _SECTION_NUMBER = lazy_pattern(r"(?:\u00a7 ?|(?<=[\s(]))(\d+(?:\.\d+){1,6})(?![\
 
 
 def _anchors(document: WorkDocument) -> Iterator[tuple[str, Text]]:
-    """Yield the anchors of a stub or packet, wherever older ones have them."""
+    """Yield the anchors of a stub or packet, wherever older documents put them."""
     for placed in document.placed:
         for field in placed.fields:
             if field.name.startswith("spec_anchor"):
@@ -200,18 +204,18 @@ def _anchors(document: WorkDocument) -> Iterator[tuple[str, Text]]:
 
 
 def folded(text: str) -> str:
-    """Return the text with escapes decoded and white space folded."""
+    """Return the text with escapes decoded and white space collapsed."""
     return " ".join(_ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), text).split())
 
 
 def chapters(source: Source) -> dict[str, str]:
-    """Return the headings of a specification, by the number of the chapter."""
+    """Return the headings of a specification, by chapter number."""
     found = (HEADING.match(source.line(number)) for number in range(1, source.line_count + 1))
     return {match[1]: heading[2].strip() for heading in found if heading and (match := _CHAPTER.match(heading[2]))}
 
 
 def is_unknown_chapter(chapter: str, numbers: Mapping[str, str]) -> bool:
-    """Whether a specification with numbered chapters has neither this chapter nor the one that contains it."""
+    """Whether a specification with numbered chapters has neither this chapter nor the one around it."""
     parts = chapter.split(".")
     # A part of a chapter need not have a heading of its own.
     return len(numbers) > 1 and all(".".join(parts[:count]) not in numbers for count in range(len(parts), 0, -1))
@@ -226,9 +230,9 @@ _PATH_AND_CHAPTER = lazy_pattern(
 class AnchorElsewhere(ReferenceRule):
     """Anchor of a stub or packet that leads nowhere, or to a roadmap
 
-    The specification, or the chapter in it, does not exist, or is only a plan. Readers do not find the requirement.
+    The specification, or the chapter in it, does not exist or is only a plan. Readers cannot find the requirement.
 
-    Remedy: name the chapter in the main body that states the requirement.
+    Remedy: name the chapter in the main body that contains the requirement.
     """
 
     kinds = ("stub", "packet")
@@ -252,7 +256,7 @@ class AnchorElsewhere(ReferenceRule):
                 yield self.finding(path, mention[1:], f"chapter {chapter} of {named} is {numbers[chapter]!r}")
 
     def _named(self, summary: Mapping[str, object]) -> Iterator[tuple[Mention, str, str]]:
-        """Yield the anchors that name a chapter: the anchor, the chapter, and the specification."""
+        """Yield the anchors that refer to a chapter: the anchor, the chapter, and the specification."""
         for mention in cast("WorkSummary", summary)["anchors"]:
             name = folded(mention[0][:PATH_LENGTH]) if ".md" in mention[0] else ""
             match = _PATH_AND_CHAPTER.match(name) if name else None

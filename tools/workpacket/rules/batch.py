@@ -38,7 +38,7 @@ class IntegerLookingSha(CheckpointRule):
     """Commit id that other parsers read as a number
 
     A commit id that consists of digits, or of digits around one `e`, is a number to most YAML parsers, which write it
-    back changed: without leading zeros, or as infinity.
+    back in a different form: without leading zeros, or as infinity.
 
     Remedy: `workpacket check --fix` puts it in quotes.
     """
@@ -60,9 +60,9 @@ class IntegerLookingSha(CheckpointRule):
 class BatchCommitMissing(CheckpointRule):
     """Checkpoint without the last commit
 
-    A resumed session cannot tell which commit contains the last batch, and whether the work tree has changed since.
+    A resumed session cannot tell which commit contains the last batch, or whether the work tree has changed since then.
 
-    Remedy: write the commit before the one that contains the checkpoint to `last_commit`.
+    Remedy: in `last_commit`, write the commit before the one that contains the checkpoint.
     """
 
     severity = "info"
@@ -77,10 +77,10 @@ class BatchCommitMissing(CheckpointRule):
 class BatchLabelText(CheckpointRule):
     """Batch label that is not a number
 
-    Labels are text here, so `2a` is as valid as `2`. But tools that count batches stop at the first label that is not a
-    number.
+    Labels are strings here, so `2a` is as valid as `2`. But tools that count batches stop at the first label that is
+    not a number.
 
-    Remedy: none needed if all readers of the checkpoint treat labels as text; otherwise, use numbers.
+    Remedy: none needed if all readers of the checkpoint treat labels as strings; otherwise, use numbers.
     """
 
     severity = "info"
@@ -93,9 +93,9 @@ class BatchLabelText(CheckpointRule):
 
 
 class BatchScopeMismatch(DocumentRule[BatchDocument]):
-    """Batch file that names another scope
+    """Batch file that names a different scope
 
-    It was copied from another folder, and its tasks may be those of that scope.
+    The file was copied from another folder, and its tasks may be those of the other scope.
 
     Remedy: write the name of the folder.
     """
@@ -113,17 +113,17 @@ class BatchScopeMismatch(DocumentRule[BatchDocument]):
             if text is not None and named and folder and _plain(named) != _plain(folder):
                 wrong.append((key, text))
         for key, text in wrong[:1]:
-            also = "".join(f"; {other} names another folder, too" for other, _ in wrong[1:])
+            also = "".join(f"; {other} also names a different folder" for other, _ in wrong[1:])
             yield self.fault(text.span, f"{key} is {text.value!r}, but the folder is {folder!r}{also}")
 
 
 def _plain(name: str) -> str:
-    """Return a name in a form for comparison: `Front matter` and `front-matter` are the same scope."""
+    """Return a name normalized for comparison: `Front matter` and `front-matter` are the same scope."""
     return "".join(filter(str.isalnum, name)).casefold()
 
 
 class BatchNumberBackwards(CheckpointRule):
-    """Batch number that does not follow the last one
+    """Batch number that does not follow the previous one
 
     A resumed session would repeat a batch, or skip one. An issue cannot have been deferred in a batch that is not done.
 
@@ -138,7 +138,7 @@ class BatchNumberBackwards(CheckpointRule):
         if coming is not None and len(numbers) > 1:
             before, after = (int(number[:_DIGITS]) for number in numbers)
             if after != before + 1:
-                yield self.fault(coming.span, f"the next batch is {numbers[1]}, but the last one was {numbers[0]}")
+                yield self.fault(coming.span, f"the next batch is {numbers[1]}, but the last batch was {numbers[0]}")
         found = (as_text(issue.get("batch")) for issue in document.deferred_issues if last is not None)
         for text in found:
             values = [one.value[:_DIGITS] for one in (text, last) if one is not None and _NUMBER.match(one.value)]
@@ -176,9 +176,9 @@ SEVERITIES = ("critical", "high", "medium", "low", "info", "blocker", "major", "
 
 
 class BatchSeverityUnknown(CheckpointRule):
-    """Deferred issue of an unknown severity
+    """Deferred issue of unknown severity
 
-    Issues of high severity may not be deferred, and a misspelled one is not recognized.
+    Issues of high severity may not be deferred, and a misspelled severity is not recognized.
 
     Remedy: write critical, high, medium or low.
     """
@@ -198,7 +198,7 @@ class BatchTaskInTwoGroups(CheckpointRule):
 
     A task listed as both done and pending may be repeated or never done.
 
-    Remedy: keep it only in the correct group.
+    Remedy: keep the task only in the correct group.
     """
 
     def check(self, document: BatchCheckpoint) -> Iterator[Problem]:
@@ -213,11 +213,11 @@ class BatchTaskInTwoGroups(CheckpointRule):
 
 
 class BatchNextNotPending(CheckpointRule):
-    """Task of the next batch that is not pending
+    """Next batch contains a task that is not pending
 
     The task is already done, or is not recorded as pending.
 
-    Remedy: take it out of `next_batch`, or put it under `pending`.
+    Remedy: remove it from `next_batch`, or put it under `pending`.
     """
 
     def check(self, document: BatchCheckpoint) -> Iterator[Problem]:
@@ -230,7 +230,7 @@ class BatchNextNotPending(CheckpointRule):
 
 
 class BatchStatusUnknown(TasksRule):
-    """Unknown status of a task
+    """Task with an unknown status
 
     The task counts neither as pending nor as done, so everything that depends on it waits forever.
 
@@ -266,7 +266,7 @@ class _Tasks(NamedTuple):
 
 
 class _PlanRule(TasksRule):
-    """A rule about faults that prevent the next batch from being planned."""
+    """A rule about faults that make it impossible to plan the next batch."""
 
     problem: ProblemCode
 
@@ -285,9 +285,9 @@ class _PlanRule(TasksRule):
 class BatchTaskTwice(_PlanRule):
     """Duplicate task id
 
-    It is unclear which of the tasks dependencies and checkpoints refer to.
+    It is unclear which of the tasks the dependencies and checkpoints refer to.
 
-    Remedy: give one of them another id.
+    Remedy: give one of them a different id.
     """
 
     problem = "batch_task_twice"
@@ -301,7 +301,7 @@ class BatchTaskTwice(_PlanRule):
 class BatchDependencyUnknown(_PlanRule):
     """Dependency on an unknown task
 
-    The task waits for something that will never be done.
+    The task is waiting for something that will never be done.
 
     Remedy: correct the id, or delete the dependency.
     """
@@ -335,7 +335,7 @@ class BatchDependencyCycle(_PlanRule):
 class BatchDependencyDeadlock(_PlanRule):
     """Deadlock of pending tasks
 
-    Each waits for a task that is neither done nor in progress, such as a deferred one.
+    Each task waits for one that is neither done nor in progress, such as a deferred task.
 
     Remedy: finish or descope the tasks that they wait for, or remove the dependency.
     """

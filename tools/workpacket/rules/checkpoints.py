@@ -28,7 +28,8 @@ class BatchFolder(NamedTuple):
     dependencies: File | None
 
     def files_of(self, task: str) -> list[str]:
-        """Return the files that a task changes: those in the checkpoint, in tasks.yaml, or in dependencies.yaml."""
+        """Return the files that a task changes: those listed in the checkpoint, in tasks.yaml, or in
+        dependencies.yaml."""
         for file in (self.checkpoint, self.tasks, self.dependencies):
             found = dict(file.summary["files"]).get(task) if file is not None else None
             if found:
@@ -52,7 +53,7 @@ def names(mentions: list[Mention]) -> set[str]:
 
 
 def unknown(mentions: Iterable[Mention], known: set[str]) -> Iterator[Mention]:
-    """Yield the first mention of each unknown task of this scope."""
+    """Yield the first occurrence of each unknown task in this scope."""
     said = set(known)
     for mention in mentions:
         if mention[0] not in said and not is_elsewhere(mention[0]):
@@ -80,7 +81,7 @@ class BatchCheckpointTaskUnknown(RepositoryRule):
 class BatchCheckpointTaskMissing(RepositoryRule):
     """Task missing from the checkpoint
 
-    The checkpoint lists it neither as done nor as pending, so a resumed session would forget it.
+    The checkpoint lists the task neither as done nor as pending, so a resumed session would forget it.
 
     Remedy: regenerate the checkpoint; it must list every task in tasks.yaml.
     """
@@ -95,7 +96,7 @@ class BatchCheckpointTaskMissing(RepositoryRule):
             listed = names(scope.checkpoint.summary["tasks"])
             missing = [mention[0] for mention in scope.tasks.summary["tasks"] if mention[0] not in listed]
             if missing:
-                message = f"the checkpoint does not list {', '.join(missing)} of tasks.yaml"
+                message = f"the checkpoint does not list {', '.join(missing)} from tasks.yaml"
                 yield self.finding(scope.checkpoint.path, scope.checkpoint.summary["place"], message)
 
 
@@ -104,7 +105,7 @@ class BatchStatusDrift(RepositoryRule):
 
     One of the two files was not updated after the last batch, so a resumed session would repeat or skip work.
 
-    Remedy: correct the one that is wrong.
+    Remedy: fix the file that is wrong.
     """
 
     severity = "warning"
@@ -128,11 +129,11 @@ class BatchStatusDrift(RepositoryRule):
 
 
 class BatchNextNotReady(RepositoryRule):
-    """Task of the next batch whose dependencies are not done
+    """Task in the next batch whose dependencies are not done
 
     The task would be based on work that does not exist yet.
 
-    Remedy: take it out of the next batch; `workpacket runtime batch next` lists the tasks that are ready.
+    Remedy: remove it from the next batch; `workpacket runtime batch next` lists the tasks that are ready.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -153,7 +154,7 @@ class BatchNextNotReady(RepositoryRule):
 class BatchNextFilesCollide(RepositoryRule):
     """Parallel tasks that change the same file
 
-    Both tasks are done at the same time, so one would overwrite the other's changes.
+    Both tasks are worked on at the same time, so one would overwrite the other's changes.
 
     Remedy: move one of them to a later batch, or set `parallel: false`.
     """
@@ -176,7 +177,7 @@ class BatchNextFilesCollide(RepositoryRule):
 class BatchDependenciesTaskUnknown(RepositoryRule):
     """Task in dependencies.yaml that is not in tasks.yaml
 
-    The file belongs to another set of tasks, or an id is misspelled.
+    The file belongs to a different set of tasks, or an id is misspelled.
 
     Remedy: correct the id, or add the task to tasks.yaml.
     """
@@ -219,7 +220,7 @@ _MOST_WALKS = 500
 
 
 class _Implied:
-    """Dependencies, and those that follow from them. Only what is not stated is searched for."""
+    """Dependencies, and those that follow from them. Only dependencies that are not stated are searched for."""
 
     def __init__(self, pairs: Iterable[tuple[Mention, Mention]]) -> None:
         self._needs: dict[str, set[str]] = {}
@@ -246,10 +247,9 @@ class _Implied:
 
 
 class BatchDependenciesDisagree(RepositoryRule):
-    """Dependencies that tasks.yaml and dependencies.yaml state differently
+    """Dependencies that differ between tasks.yaml and dependencies.yaml
 
-    Depending on the file that is read, different tasks may start. A dependency that follows from others may be left
-    out.
+    Depending on which file is read, different tasks may start. A dependency that follows from others may be left out.
 
     Remedy: make them agree.
     """
@@ -268,7 +268,7 @@ class BatchDependenciesDisagree(RepositoryRule):
                 for one, other in pairs:
                     agreed = (one[0], other[0]) in defined or (loose and (other[0], one[0]) in defined)
                     if not agreed and {one[0], other[0]} <= known:
-                        message = f"tasks.yaml does not say that {one[0]} depends on {other[0]}"
+                        message = f"tasks.yaml does not state that {one[0]} depends on {other[0]}"
                         yield self.finding(scope.dependencies.path, one[1:], message)
             yield from self._left_out(scope.dependencies, scope.tasks.summary["depends"], known)
 
@@ -280,16 +280,16 @@ class BatchDependenciesDisagree(RepositoryRule):
         places = {one[0]: one for one in reversed([*file.summary["tasks"], *(one for one, _ in stated)])}
         for one, other in defined if stated else ():
             if (one[0], other[0]) not in pairs and other[0] in known:
-                message = f"tasks.yaml says that {one[0]} depends on {other[0]}, but this file does not"
+                message = f"tasks.yaml states that {one[0]} depends on {other[0]}, but this file does not"
                 yield self.finding(file.path, places.get(one[0], stated[0][0])[1:], message)
 
 
 class BatchFilesDisagree(RepositoryRule):
     """Task whose files differ between the next batch and tasks.yaml
 
-    The batch is planned with one list, and the commit contains the files of the other.
+    The batch is planned using one list, and the commit contains the files in the other.
 
-    Remedy: correct the one that is wrong.
+    Remedy: fix the file that is wrong.
     """
 
     severity = "warning"
@@ -302,7 +302,9 @@ class BatchFilesDisagree(RepositoryRule):
             for name, line, column in scope.checkpoint.summary["next"]:
                 here, there = ({normal_path(path) for path in files.get(name, ())} for files in (planned, defined))
                 if here and there and here.isdisjoint(there):
-                    message = f"{name} changes {', '.join(sorted(here))}, but in tasks.yaml {', '.join(sorted(there))}"
+                    message = (
+                        f"{name} changes {', '.join(sorted(here))} here, but {', '.join(sorted(there))} in tasks.yaml"
+                    )
                     yield self.finding(scope.checkpoint.path, (line, column), message)
 
 
@@ -334,11 +336,11 @@ class BatchReviewOpen(RepositoryRule):
 
 
 class SidecarMilestoneTwice(RepositoryRule):
-    """Two checkpoints of a run with the same milestone
+    """Two checkpoints of one run with the same milestone
 
-    One of them was copied or edited; a resumed run would repeat a milestone, or skip one.
+    One of the sidecars was copied or edited; a resumed run would repeat a milestone, or skip one.
 
-    Remedy: correct `milestone_index`, or delete the sidecar that is wrong: the commit message names the milestone.
+    Remedy: correct `milestone_index`, or delete the wrong sidecar: the commit message names the milestone.
     """
 
     severity = "warning"
@@ -351,9 +353,9 @@ class SidecarMilestoneTwice(RepositoryRule):
 
 
 class SidecarOrder(RepositoryRule):
-    """Checkpoint that is older than an earlier milestone
+    """Checkpoint older than an earlier milestone
 
-    The order of the milestones decides where a run resumes, so a wrong number resumes it in the wrong place.
+    The order of the milestones determines where a run resumes, so with a wrong number it resumes in the wrong place.
 
     Remedy: correct `milestone_index` or `created_at`.
     """

@@ -64,7 +64,7 @@ WorkRule = DocumentRule[WorkDocument]
 
 
 def id_fields(document: StructuredDocument) -> Iterator[tuple[str, Text]]:
-    """Yield the fields of a document's metadata that hold only an id."""
+    """Yield the fields of a document's metadata that contain only an id."""
     for key in ("wp_id", "task_id", "base_wp_id"):
         text = document.text_at("metadata", key)
         if text is not None and text.value and not PLACEHOLDER.match(text.value):
@@ -72,7 +72,7 @@ def id_fields(document: StructuredDocument) -> Iterator[tuple[str, Text]]:
 
 
 def is_hollow(document: StructuredDocument, field: Field) -> bool:
-    """Whether a field has a value that says nothing. Other rules report empty fields and placeholders."""
+    """Whether a field has a value without meaning. Other rules report empty fields and placeholders."""
     said = content_of(document, field)
     if not said.strip() or says_something(said) or PLACEHOLDER.match(field.value):
         return False
@@ -134,7 +134,7 @@ class IdMalformed(StructuredRule):
 
     Neither the board, the registry nor another packet can refer to the document.
 
-    Remedy: write it as `WP-<phase>-<slug>` with an optional `-v<N>`.
+    Remedy: write the id as `WP-<phase>-<slug>` with an optional `-v<N>`.
     """
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
@@ -144,7 +144,7 @@ class IdMalformed(StructuredRule):
                 odd = next((character for character in value if not character.isascii()), "")
                 look_alike = f" (U+{ord(odd):04X} is not ASCII)" if odd else ""
                 message = f"{name} is {text.value!r}, which is not a work packet id{look_alike}"
-                yield self.fault(text.span, message, hint="write it as WP-<phase>-<slug>, with an optional -v<N>")
+                yield self.fault(text.span, message, hint="write the id as WP-<phase>-<slug>, with an optional -v<N>")
                 continue
             rest = text.value[leading_word(text.value)[1] :]
             if rest.strip() and not is_hint(rest):
@@ -155,7 +155,7 @@ class IdMalformed(StructuredRule):
 class IdFileMismatch(StructuredRule):
     """Id and file name differ
 
-    Tools find a packet by its file name, people by the id inside the file, and the two differ.
+    Tools find a packet by its file name, and people find it by the id inside the file, but the two differ.
 
     Remedy: rename the file or correct the id.
     """
@@ -166,14 +166,14 @@ class IdFileMismatch(StructuredRule):
         for name, text in id_fields(document):
             value = leading_id(text.value)
             if name != "BASE_WP_ID" and value != document.stem:
-                message = f"{name} says {value}, but the file name is {document.stem}"
+                message = f"{name} is {value}, but the file name is {document.stem}"
                 yield self.fault(text.span, message, hint="rename the file or correct the id")
 
 
 class BaseIdMismatch(WorkRule):
-    """Base id that does not match the id
+    """Base id that does not match the packet's id
 
-    The registry finds the active packet by its base id, so this packet would be listed under another one.
+    The registry finds the active packet by its base id, so this packet would be listed under a different base.
 
     Remedy: `workpacket check --fix` removes the revision; if the bases differ, correct the wrong one.
     """
@@ -200,7 +200,7 @@ class BaseIdMismatch(WorkRule):
 class TitleMismatch(WorkRule):
     """Title that does not name the packet
 
-    People read the title and tools the metadata; here they name different packets, or there is no title.
+    People read the title, and tools read the metadata; here the two name different packets, or the title is missing.
 
     Remedy: correct the title.
     """
@@ -217,7 +217,7 @@ class TitleMismatch(WorkRule):
         for section in document.sections_at((1,)):
             named = [str(name) for name, _, _ in find_ids(section.title)]
             if named and own_id not in named:
-                yield self.fault(section.title_span, f"the title names {named[0]}, but the metadata {own_id}")
+                yield self.fault(section.title_span, f"the title names {named[0]}, but the metadata names {own_id}")
 
 
 _WAITS_FOR = lazy_pattern(r"(?i)(?:depends? on|blocked by|requires|waits for)[\s:*_`]*")
@@ -230,7 +230,7 @@ class DependencyOnItself(WorkRule):
 
     It can never start.
 
-    Remedy: write the id of the packet that was meant, or delete the dependency.
+    Remedy: write the id of the intended packet, or delete the dependency.
     """
 
     requires = (IdMalformed,)
@@ -249,7 +249,7 @@ class DependencyOnItself(WorkRule):
 class DependencyMalformed(WorkRule):
     """Dependency that is not a work packet id
 
-    It is ignored, so work may start too early.
+    The dependency is ignored, so work may start too early.
 
     Remedy: write the id as `WP-<phase>-<slug>-v<N>`.
     """
@@ -266,9 +266,9 @@ class DependencyMalformed(WorkRule):
 
 
 class ItemRepeated(WorkRule):
-    """Item that is listed twice
+    """Item listed twice
 
-    One of the two was probably meant to be different: a criterion that is missing, or another path.
+    One of the two was probably meant to be different, such as a missing criterion or another path.
 
     Remedy: correct or delete one of them.
     """
@@ -296,11 +296,11 @@ _WITHOUT_REPETITION = frozenset({"done_means", "acceptance_criteria", "in_scope"
 
 
 class ItemTruncated(StructuredRule):
-    """List item whose beginning is lost
+    """List item whose beginning is missing
 
-    It begins in the middle of a sentence; what it was about is unknown.
+    The item begins in the middle of a sentence, so its subject is unknown.
 
-    Remedy: restore the text from git or from the document that it was copied from.
+    Remedy: restore the text from git or from the document from which it was copied.
     """
 
     severity = "warning"
@@ -324,7 +324,7 @@ _BEHIND_BULLET = lazy_pattern(r"[/,;)\]](?<=[-*+] .) ")
 class SignatureMalformed(StructuredRule):
     """Invalid signature token
 
-    A token says who approved and when. This one does not, so it proves nothing.
+    A token shows who approved and when. This one does not, so it proves nothing.
 
     Remedy: have the packet approved: `workpacket approve <WP_ID>`.
     """
@@ -454,7 +454,7 @@ class MetadataFieldUnknown(StructuredRule):
 
     The field is ignored; its name may be misspelled.
 
-    Remedy: correct its name if it is misspelled; otherwise leave it.
+    Remedy: correct the name if it is misspelled; otherwise leave it.
     """
 
     severity = "info"

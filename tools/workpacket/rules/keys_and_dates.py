@@ -26,7 +26,7 @@ FIRST_YEAR, LAST_YEAR = 1990, 2050
 
 
 class DatedRule(DocumentRule[Document]):
-    """A rule about documents whose reader lists the fields that contain a date or time."""
+    """A rule about documents whose reader lists the fields that contain dates or times."""
 
     @classmethod
     def applies_to(cls, reader: type[Document]) -> bool:
@@ -38,7 +38,7 @@ class DateOnly(DatedRule):
 
     Two events on the same day cannot be ordered.
 
-    Remedy: write it as RFC 3339 with time and zone, such as 2026-01-31T00:00:00Z.
+    Remedy: write it in RFC 3339 format with time and zone, such as 2026-01-31T00:00:00Z.
     """
 
     severity = "warning"
@@ -55,11 +55,11 @@ class DateOnly(DatedRule):
 
 
 class DateMalformed(DatedRule):
-    """Date that does not exist or is not RFC 3339
+    """Date that does not exist or is not in RFC 3339 format
 
-    Sorting, expiry and audits that use this date go wrong.
+    Sorting, expiry and audits that use this date give wrong results.
 
-    Remedy: write it as RFC 3339 with time and zone, such as 2026-01-31T00:00:00Z.
+    Remedy: write it in RFC 3339 format with time and zone, such as 2026-01-31T00:00:00Z.
     """
 
     def check(self, document: Document) -> Iterator[Problem]:
@@ -88,7 +88,7 @@ def _how_to_write(value: str) -> str:
 class DateImplausible(DatedRule):
     """Implausible year in a date
 
-    The year is probably a typo, and the date sorts before or after all others.
+    The year is probably a typo, so the date is sorted before or after all others.
 
     Remedy: correct the year.
     """
@@ -103,7 +103,7 @@ class DateImplausible(DatedRule):
 
 
 class DateBackwards(DocumentRule[Document]):
-    """Date before an earlier one
+    """Date earlier than the one before it
 
     The entry was added later with a wrong date, or copied from another document.
 
@@ -124,12 +124,12 @@ class DateBackwards(DocumentRule[Document]):
                 continue  # the newest entry comes first
             for (earlier, first), (name, second) in pairwise(known):
                 if self._is_before(second.value, first.value):
-                    message = f"{name} is dated {second.value}, before {earlier} of {first.value}"
+                    message = f"{name} is dated {second.value}, before {earlier}, dated {first.value}"
                     yield self.fault(second.span, message)
                     break
 
     def _is_before(self, later: str, earlier: str) -> bool:
-        """Whether a date is before an earlier one in every time zone; times with the same zone are compared."""
+        """Whether a date is before an earlier one in every time zone; times in the same zone are compared."""
         if not date_time(later) and not date_time(earlier) and later[-1:] == earlier[-1:] == "Z":
             return later[:19] < earlier[:19]
         return (day_of.fromisoformat(earlier[:10]) - day_of.fromisoformat(later[:10])).days > 1
@@ -162,7 +162,7 @@ _MOST_KEYS = 200
 class KeyMisspelled(DocumentRule[Document]):
     """Key that is nearly the name of a missing field
 
-    Unknown keys are kept and ignored, so the field has no value.
+    Unknown keys are kept but ignored, so the field has no value.
 
     Remedy: correct the key.
     """
@@ -203,7 +203,7 @@ def _at(node: Node, path: list[str]) -> Iterator[Node]:
 
 
 def _meant(key: str, absent: frozenset[str]) -> str:
-    """Return the field whose name differs from the key in one or two letters, or in hyphens and capitals."""
+    """Return the field whose name differs from the key in one or two letters, or in hyphens and capitalization."""
     plain = _plain(key)
     for name in sorted(absent):
         other = _plain(name)
@@ -220,7 +220,7 @@ def _plain(key: str) -> str:
 
 
 def is_near(one: str, other: str) -> bool:
-    """Whether one word becomes the other by one letter more, less or different, or by two letters that are swapped."""
+    """Whether one word becomes the other by adding, removing or changing one letter, or by swapping two."""
     if abs(len(one) - len(other)) > 1:
         return False
     begin = 0

@@ -1,4 +1,4 @@
-"""Rules about the work packages of a mission together: their ids, dependencies and claims.
+"""Rules about all work packages of a mission together: their ids, dependencies and claims.
 
 An id such as WP07 is meaningful only within its mission, so every rule handles one mission at a time. Summaries have
 scoped ids (`<mission>--WP07`), which distinguish them from packages of other missions.
@@ -34,7 +34,7 @@ class WorkPackageFile(NamedTuple):
 
 
 class Mission:
-    """The packages of one mission, in file order; of several with the same id, the first one counts."""
+    """The packages of one mission, in file order; if several have the same id, the first one counts."""
 
     def __init__(self, packages: list[WorkPackageFile]) -> None:
         self.packages = packages
@@ -101,7 +101,7 @@ class PackageIdTwice(RepositoryRule):
 class PackageDependencyUnknown(RepositoryRule):
     """Dependency on an unknown work package
 
-    The package waits for work that will never be done.
+    The package is waiting for work that will never be done.
 
     Remedy: correct the id, or delete the dependency.
     """
@@ -118,7 +118,7 @@ class PackageDependencyUnknown(RepositoryRule):
 class PackageFileMissing(RepositoryRule):
     """Dependency on a work package whose file is missing
 
-    The numbering of the mission shows that the package existed. Without its file, it is unknown whether it is done.
+    The mission's numbering shows that the package existed. Without its file, it is unknown whether it is done.
 
     Remedy: restore the file, or correct the dependency.
     """
@@ -171,9 +171,9 @@ class PackageDependencyCycle(RepositoryRule):
 class PackageSubtaskTwice(RepositoryRule):
     """Subtask claimed by two work packages
 
-    The subtask may be done twice, or each package may leave it to the other.
+    The subtask may be done twice, or each package may leave it to the other one.
 
-    Remedy: remove the id from one of them.
+    Remedy: remove the id from one of the packages.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -212,7 +212,7 @@ def _numbered_apart(mission: Mission) -> list[WorkPackageFile]:
 class PackageOwnedFilesShared(RepositoryRule):
     """File owned by two independent work packages
 
-    Neither waits for the other, so both may be done at once: one overwrites the other, or the merge fails.
+    Neither package waits for the other, so both may be worked on at once: one overwrites the other, or the merge fails.
 
     Remedy: let only one of them own the file, or make one depend on the other.
     """
@@ -229,7 +229,7 @@ class PackageOwnedFilesShared(RepositoryRule):
 
 
 def _shared_files(mission: Mission) -> Mapping[tuple[int, int], list[Mention]]:
-    """Return the files that two independent packages both own. A file with many owners is compared with only one
+    """Return the files that two independent packages both own. A file with many owners is compared only with one
     earlier owner.
     """
     owners: dict[str, list[int]] = {}

@@ -163,11 +163,11 @@ _ENTRY = lazy_pattern(r"(?m)(?:^|(?<=\r))[-*] (?P<at>\d{4}-\d{2}-\d{2}T\d{2}:\d{
 
 
 class PackageLogBackwards(WorkPackageRule):
-    """Entry of the activity log that is older than the one before it
+    """Activity log entry older than the one before it
 
     The log is append-only. An entry out of order was inserted later, or its time was made up.
 
-    Remedy: find out which is the case, but do not sort the log, because it is evidence.
+    Remedy: find out what happened, but do not sort the log, because it is evidence.
     """
 
     severity = "info"

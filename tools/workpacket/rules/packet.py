@@ -35,7 +35,7 @@ PacketRule = DocumentRule[Packet]
 class PacketIdMissing(PacketRule):
     """Packet that does not state its id
 
-    The packet is identified only by its file name, so renaming the file turns it into another packet.
+    The packet is identified only by its file name, so renaming the file turns it into a different packet.
 
     Remedy: add `- WP_ID: <WP_ID>` to METADATA; a later revision also needs BASE_WP_ID.
     """
@@ -58,7 +58,7 @@ class PacketIdMissing(PacketRule):
 class PacketStatusUnknown(PacketRule):
     """Status that is not a lane
 
-    The board cannot show the packet, and gates cannot decide about it.
+    The board cannot show the packet, and gates cannot judge it.
 
     Remedy: `workpacket board sync` writes the lane recorded in the log.
     """
@@ -78,7 +78,7 @@ class PacketStatusUnknown(PacketRule):
 class CriterionTicked(PacketRule):
     """Ticked criteria in a packet that no one has claimed
 
-    The work has not begun, so its criteria cannot be met; a reader may take the work for done.
+    The work has not begun, so its criteria cannot be met; a reader may assume that the work is done.
 
     Remedy: clear the boxes; the verdict records which criteria are met.
     """
@@ -111,7 +111,7 @@ def criteria_of(document: Packet) -> Iterator[Item]:
 class StatusElsewhere(PacketRule):
     """Status line outside the metadata
 
-    The line belongs to an old report, but tools that use the first status line will read it.
+    The line belongs to an old report, but tools that use the first status line will read this one.
 
     Remedy: quote it as text, or delete it.
     """
@@ -155,15 +155,15 @@ _EVERYTHING = lazy_pattern(
 
 
 def is_too_wide(entry: str) -> bool:
-    """Whether an entry of a scope allows every file."""
+    """Whether a scope entry allows every file."""
     path = entry.strip().strip("`\"'").rstrip(".,; ") or "."
     return bool(entry.strip()) and _EVERYTHING.fullmatch(path) is not None
 
 
 class PacketContentMissing(PacketRule):
-    """Packet without a part of the contract, such as its scope or criteria
+    """Packet without part of the contract, such as its scope or criteria
 
-    Without the missing part, any change could pass for the work.
+    Without the missing part, any change could be taken for the work.
 
     Remedy: add the missing part from the stub or the refinement.
     """
@@ -203,7 +203,7 @@ class PacketContentMissing(PacketRule):
 
 
 def _nearly(document: Packet, keys: tuple[str, ...]) -> Section | None:
-    """Return the section whose heading differs from that of a field in one letter or two."""
+    """Return the section whose heading differs from a field's heading in one or two letters."""
     sections = (section for section in document.outline.walk() if section.heading is not None)
     names = [key for key in keys if "_" in key]
     return next((section for section in sections if any(is_near(section.name, name) for name in names)), None)
@@ -237,7 +237,7 @@ class FieldContradicts(PacketRule):
 
     A reader who sees only one of the values may act on the wrong one.
 
-    Remedy: correct the one that is wrong.
+    Remedy: fix the file that is wrong.
     """
 
     severity = "warning"
@@ -267,7 +267,7 @@ class FieldContradicts(PacketRule):
 
 
 def _may_have_one_value(document: Packet, section: Section) -> bool:
-    """Whether all words of such a field are in the section. Reading its fields would take much longer."""
+    """Whether all words of such a field occur in the section. Reading its fields would take much longer."""
     text = document.source.text[section.start : section.end].casefold()
     signed = "signature" in text and ("locked" in text or "signature**:" in text or "- signature:" in text)
     return signed or any(all(word in text for word in name.split("_")) for name in _ONE_VALUE)
@@ -276,7 +276,7 @@ def _may_have_one_value(document: Packet, section: Section) -> bool:
 class ScopeContradicts(PacketRule):
     """Path that is both in scope and out of scope
 
-    It is unclear whether the work may change it.
+    It is unclear whether the work may change the path.
 
     Remedy: delete it from one of the two lists.
     """
@@ -292,17 +292,17 @@ class ScopeContradicts(PacketRule):
 
 
 def _path_in(entry: str) -> str:
-    """Return the entry of a list of paths, if it is nothing but a path."""
+    """Return the entry in a list of paths, if it consists only of a path."""
     path = entry.strip("`* ").removeprefix("./").rstrip("/")
     return path if path and not any(map(str.isspace, path)) and ("/" in path or "." in path) else ""
 
 
 class RefinementOfAnother(PacketRule):
-    """Packet that names the refinement of another packet
+    """Packet that names a different packet's refinement
 
     That refinement was approved for different work.
 
-    Remedy: name the refinement of this packet in REFINEMENT_FILE.
+    Remedy: name this packet's refinement in REFINEMENT_FILE.
     """
 
     severity = "warning"
@@ -312,7 +312,7 @@ class RefinementOfAnother(PacketRule):
         for name, start, end in find_ids(named.value) if named is not None else ():
             if name.text != document.own_id:
                 span = (named.start + start, named.start + end) if named is not None else (0, 0)
-                yield self.fault(span, f"the refinement is that of {name}, but this is {document.own_id}")
+                yield self.fault(span, f"the refinement belongs to {name}, but this is {document.own_id}")
 
 
 class EvidencePlaceMissing(PacketRule):
@@ -330,7 +330,7 @@ class EvidencePlaceMissing(PacketRule):
         for field in fields:
             shown = field.value.strip("`") == _EVIDENCE_FORM
             if field.name == "evidence" and not field.owned and not shown and not _EVIDENCE_PLACE.search(field.value):
-                yield self.fault(field.key_span, "the evidence does not name a `path:line`")
+                yield self.fault(field.key_span, "the evidence does not give a `path:line`")
         stated = [field for field in fields if field.name in {"requirement", "evidence"}]
         stated = sorted({field.key_span: field for field in stated}.values(), key=lambda field: field.key_span)
         names = [field.name for field in stated]
@@ -340,9 +340,9 @@ class EvidencePlaceMissing(PacketRule):
 
 
 class CriterionUnmapped(PacketRule):
-    """Criterion of finished work that the evidence does not name
+    """Criterion of finished work that the evidence does not mention
 
-    The evidence quotes the other criteria, but no one seems to have looked at this one.
+    The evidence quotes the other criteria, but apparently no one has looked at this one.
 
     Remedy: add its REQUIREMENT and EVIDENCE to EVIDENCE_MAPPING, or correct the quotation.
     """
@@ -371,7 +371,7 @@ def _quoted(text: str) -> str:
 
 
 def _evidence_fields(document: Packet) -> Iterator[Field]:
-    """Yield the fields of EVIDENCE_MAPPING: those in lists at any depth, and those on lines of their own."""
+    """Yield the fields of EVIDENCE_MAPPING: those in lists at any depth, and those on separate lines."""
     placed = document.placed_section("evidence_mapping")
     for section in placed.section.walk() if placed is not None else ():
         lists = [block for block in walk(section.blocks) if block.kind.endswith("_list")]
@@ -382,8 +382,7 @@ def _evidence_fields(document: Packet) -> Iterator[Field]:
 class TodoField(PacketRule):
     """Unfilled field that is not in the template
 
-    Someone meant to fill in the field later. Placeholders in fields of the template have their own code,
-    `placeholder_left`.
+    Someone meant to fill in the field later. Placeholders in template fields have their own code, `placeholder_left`.
 
     Remedy: fill it in.
     """
@@ -414,7 +413,7 @@ _SOMETHING = lazy_pattern(
 
 
 def ran_nothing(log: str) -> str:
-    """Return the words in a log that say that no test was run; '' if there are none, or if other tests were run."""
+    """Return the words in a log that say that no test was run; '' if there are none, or if some tests were run."""
     match = _NOTHING.search(log)
     return match[0] if match is not None and not _SOMETHING.search(log) else ""
 
@@ -433,15 +432,15 @@ class EvidenceExitCodeMissing(DocumentRule[Packet]):
         for block in document.evidence_blocks:
             if block.value("COMMAND") and not re.fullmatch(r"-?[0-9]+", block.value("EXIT_CODE")):
                 place = block.fields.get("EXIT_CODE") or block.fields["COMMAND"]
-                yield self.fault(place.span, "EXIT_CODE has no exit code")
+                yield self.fault(place.span, "EXIT_CODE contains no exit code")
 
 
 class EvidenceFailed(DocumentRule[Packet]):
     """Failed command as evidence of validated work
 
-    The work was accepted although its own evidence says that it does not work.
+    The work was accepted although its own evidence shows that it does not work.
 
-    Remedy: run the command again and record the result, or say in the report why the failure is expected.
+    Remedy: run the command again and record the result, or explain in the report why the failure is expected.
     """
 
     severity = "info"
@@ -460,11 +459,11 @@ class EvidenceFailed(DocumentRule[Packet]):
                 continue
             proof, failed = block.fields.get("PROOF_LINES"), _SOME_FAILED.search(block.proof)
             if proof is not None and failed is not None:
-                yield self.fault(proof.span, f"the packet is {lanes[0].token}, but the log says {failed[0]!r}")
+                yield self.fault(proof.span, f"the packet is {lanes[0].token}, but the log shows {failed[0]!r}")
 
 
 class EvidenceRule(ReferenceRule):
-    """A rule about the logs named as evidence."""
+    """A rule about the logs listed as evidence."""
 
     kinds = ("packet",)
 
@@ -476,7 +475,7 @@ class EvidenceRule(ReferenceRule):
 class EvidenceLogMissing(EvidenceRule):
     """Missing evidence log
 
-    The output of the command can no longer be read.
+    The command's output can no longer be read.
 
     Remedy: commit the log, or correct LOG_PATH.
     """
@@ -488,7 +487,7 @@ class EvidenceLogMissing(EvidenceRule):
         for evidence in cast("WorkSummary", summary)["evidence"]:
             log, *place = evidence["log"]
             if log and not is_inside(log):
-                yield self.finding(path, place, f"log {log[:PATH_LENGTH]!r} is not a file of the repository")
+                yield self.finding(path, place, f"log {log[:PATH_LENGTH]!r} is not a file in the repository")
             elif log and files[log].source is None:
                 yield self.finding(path, place, f"log {log} not found")
 
@@ -518,7 +517,7 @@ _COUNTED = lazy_pattern(r"(?i)(?<![0-9.])[0-9]+ (?:tests? )?(?:passed|passing|fa
 class EvidenceProofAbsent(EvidenceRule):
     """Quoted result that is not in its log
 
-    The log is the one that was recorded, so the quotation was changed, or belongs to another run.
+    The log is the recorded one, so the quotation was changed, or belongs to a different run.
 
     Remedy: quote the log, or run the command again and record the result.
     """
@@ -537,11 +536,11 @@ class EvidenceProofAbsent(EvidenceRule):
 
 
 class EvidenceRanNothing(EvidenceRule):
-    """Evidence of a test run without tests
+    """Test run without tests as evidence
 
     Many test runners exit with 0 if a filter matches nothing, which proves nothing.
 
-    Remedy: correct the filter, and run the tests again.
+    Remedy: fix the filter, and run the tests again.
     """
 
     def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
@@ -558,7 +557,7 @@ class EvidenceRanNothing(EvidenceRule):
 
 
 def _is_trivial(command: str) -> bool:
-    """Whether a command ends with 0 whatever the work is like."""
+    """Whether a command exits with 0 regardless of the work."""
     words = command.split()
     return bool(words) and (words[0] in {"true", ":"} or words[:2] == ["exit", "0"])
 

@@ -60,11 +60,11 @@ def _is_finished(document: Packet) -> bool:
 
 
 class CriterionOpen(ReportRule):
-    """Criteria without a tick in finished work
+    """Unticked criteria in finished work
 
-    The work was accepted, but its criteria look as if no one had compared them with it.
+    The work was accepted, but it looks as if no one had compared it with its criteria.
 
-    Remedy: tick what is met; the verdict says which criteria are.
+    Remedy: tick the criteria that are met; the verdict says which they are.
     """
 
     severity = "info"
@@ -87,7 +87,7 @@ class PacketStatusOldForm(ReportRule):
 
     Scripts compare the whole line; because of the remark, they do not recognize the lane.
 
-    Remedy: `workpacket board sync` writes only the lane; move the remark to the section STATUS_HANDOFF.
+    Remedy: `workpacket board sync` writes only the lane; move the remark to the STATUS_HANDOFF section.
     """
 
     severity = "warning"
@@ -137,7 +137,7 @@ _NO_VERDICT_YET = lazy_pattern(r"(?i)(?:PENDING|N/?A|none|TODO|see|NOT)(?:\b|_)(
 
 
 class VerdictUnknown(ReportRule):
-    """Report with a verdict that is not one
+    """Report with an invalid verdict
 
     Gates and boards know PASS, FAIL, CHANGES and OUTDATED_ONLY, so they see no verdict here.
 
@@ -167,10 +167,10 @@ _NAME = lazy_pattern(r"[A-Z][A-Z_]{2,}")
 
 
 class ReportContradicts(ReportRule):
-    """Report that does not fit the packet
+    """Report that does not match the packet
 
-    It names another packet, or misses what this one contains: it was copied from another packet, or the packet was
-    completed later and not judged again.
+    The report names a different packet, or says that something is missing that this packet contains: it was copied from
+    another packet, or the packet was completed later and not judged again.
 
     Remedy: judge the packet again, and append a report.
     """
@@ -206,7 +206,7 @@ class ReportContradicts(ReportRule):
                 yield self.fault(match.span(), f"this is said to be missing, but the packet has it: {shown}")
 
     def _other_versions(self, document: Packet, reports: list[Section]) -> Iterator[Problem]:
-        """Report a verdict that was based on another version of the specification than the packet."""
+        """Report a verdict that was based on a different version of the specification than the packet."""
         baseline = document.text_at("authority", "spec_baseline")
         stated = baseline is not None and reports and ".md" in baseline.value
         wanted = dict(_VERSIONED.findall(baseline.value)) if baseline is not None and stated else {}
@@ -235,7 +235,7 @@ _ENDED = lazy_pattern(r"(?i)(?:done|validated|merged|closed|completed?)\b(?! whe
 class HandoffContradicts(ReportRule):
     """Handoff that contradicts the status
 
-    The next session reads the handoff first, and would do the work again, or leave it out.
+    The next session reads the handoff first, and would redo the work or leave it out.
 
     Remedy: update WP_STATUS in STATUS_HANDOFF.
     """
@@ -268,7 +268,7 @@ _MANIFEST = lazy_pattern(
 
 
 class ManifestUnchanged(ReportRule):
-    """Manifest of a change that has the same digest before and after
+    """Change manifest with the same digest before and after
 
     One of the digests is wrong, so the manifest does not prove what was changed.
 
@@ -304,9 +304,9 @@ _WHOLE = lazy_pattern(r"[+-]?\d{1,7}")
 class ManifestContradicts(ReportRule):
     """Manifest whose numbers contradict each other
 
-    The lines that were changed cannot be found by these numbers, so the manifest proves nothing.
+    The changed lines cannot be found with these numbers, so the manifest proves nothing.
 
-    Remedy: correct the numbers: the lines from Start to End in the new file, and how many lines it has more.
+    Remedy: correct the numbers: the lines from Start to End in the new file, and the number of lines added.
     """
 
     severity = "warning"
@@ -328,7 +328,7 @@ class ManifestContradicts(ReportRule):
 
 
 def _manifests(document: Packet) -> Iterator[dict[str, re.Match[str]]]:
-    """Yield the fields of each manifest in the section VALIDATION."""
+    """Yield the fields of each manifest in the VALIDATION section."""
     values: dict[str, re.Match[str]] = {}
     for match in _WINDOW.finditer(document.source.text, *_span_of(_validation(document))):
         if match["key"] == "Target File" and values:
@@ -361,7 +361,7 @@ _OPEN_GATE = lazy_pattern(r"(?m)(?:^|(?<=\r))(?:[ \t]+|-[ \t]+)[-*+] \[ \] (?P<n
 class ManifestIncomplete(ReportRule):
     """Incomplete manifest in finished work
 
-    What was changed, by whom, and what was run afterwards, can no longer be told.
+    It can no longer be determined what was changed, by whom, and what was run afterwards.
 
     Remedy: fill in the fields, and tick the gates that were passed.
     """
@@ -390,7 +390,7 @@ class ManifestIncomplete(ReportRule):
                 value = match["value"].strip()
                 if match not in known and not any(map(str.isspace, value)) and "/" not in value:
                     shown = f"is {value!r}" if value else "is empty"
-                    yield self.fault(match.span("key"), f"{match['key']} {shown}, not a digest of 40 digits")
+                    yield self.fault(match.span("key"), f"{match['key']} {shown}, not a 40-digit digest")
 
 
 _QUESTIONS = lazy_pattern(
@@ -403,7 +403,7 @@ _ANSWERED = lazy_pattern(r"(?i)\b(?:answer\w*|resol\w+|decided|decision:|none|n/
 class OpenQuestions(ReportRule):
     """Open question in finished work
 
-    The work was accepted without an answer, so only the code shows how the question was decided.
+    The work was accepted without an answer, so only the code shows how the question was resolved.
 
     Remedy: write the answer below the question.
     """
@@ -423,11 +423,11 @@ _REMARK = lazy_pattern(r"\([^()]*\)")
 
 
 class EvidenceEmpty(ReportRule):
-    """Empty section EVIDENCE in finished work
+    """Empty EVIDENCE section in finished work
 
-    The section is where a reviewer looks for the logs of the commands.
+    Reviewers look in this section for the logs of the commands.
 
-    Remedy: add the commands with their exit codes and logs, or say where they are.
+    Remedy: add the commands with their exit codes and logs, or state where they are.
     """
 
     severity = "info"
@@ -443,7 +443,7 @@ class EvidenceEmpty(ReportRule):
         # The template says in parentheses what to write.
         body = "\n".join(line for line in lines if not _REMARK.fullmatch(line.strip("-*+ \t")))
         if not says_something(body):
-            yield self.fault(placed.section.title_span, "the section EVIDENCE is empty, but the work is done")
+            yield self.fault(placed.section.title_span, "the EVIDENCE section is empty, but the work is done")
 
 
 _LABEL_ONLY = lazy_pattern(r"[-*+][ \t]+[^:\r\n]{1,80}:")
@@ -472,9 +472,9 @@ class SkeletonEmpty(ReportRule):
 class StatusRepeated(ReportRule):
     """Second status that differs from the first
 
-    Tools read the status in METADATA, and people the last one.
+    Tools read the status in METADATA, but people read the last one.
 
-    Remedy: correct the status in METADATA, or quote the other as text.
+    Remedy: correct the status in METADATA, or quote the other status as text.
     """
 
     severity = "info"
@@ -493,5 +493,5 @@ class StatusRepeated(ReportRule):
         for field in stated[-1:]:
             lanes = document.lanes.named(field.bare)
             if lanes and not set(lanes) & set(own) and not PLACEHOLDER.match(field.value):
-                message = f"this status is {lanes[0].title}, but that in METADATA is {own[0].title}"
+                message = f"this status is {lanes[0].title}, but the one in METADATA is {own[0].title}"
                 yield self.fault(field.key_span, message)

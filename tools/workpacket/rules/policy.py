@@ -17,7 +17,7 @@ from workpacket.text.source import Node
 class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
     """Added gate with the name of an existing gate, or without approval rules
 
-    A gate with that name already exists and has other rules, or the gate has no rules and could never be passed.
+    Either a gate with that name already exists and has other rules, or the gate has no rules and could never be passed.
 
     Remedy: choose another name, and define in [approvals.gates.NAME] who may approve it.
     """
@@ -36,7 +36,7 @@ class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
 
 
 class ActorUnfit(DocumentRule[PolicyDocument]):
-    """Agent without an operator, or a person with one
+    """Agent without an operator, or person with one
 
     Work must be judged by a different person, so each agent has an operator: a person who is also an actor. Until the
     table is valid, no event is accepted.
@@ -60,7 +60,7 @@ class ActorUnfit(DocumentRule[PolicyDocument]):
                 elif operator.text and operator.text not in people:
                     message = f"{operator.text}, the operator of {name}, is not a person in [actors]"
                     yield self.fault(
-                        _span(operator), message, hint=f"add [actors.{operator.text}], or name another operator"
+                        _span(operator), message, hint=f"add [actors.{operator.text}], or specify a different operator"
                     )
             elif operator is not None:
                 yield self.fault(
@@ -88,23 +88,23 @@ def _span(node: Node) -> tuple[int, int]:
 class LaneNameMalformed(LaneRule):
     """Added lane with an invalid name
 
-    Events, board entries and commands use the token of the lane, and status lines use its title.
+    Events, board entries and commands use the lane's token, and status lines use its title.
 
-    Remedy: use capital letters, such as `QA` or `SECURITY_REVIEW`; a title of letters and spaces.
+    Remedy: use capital letters, such as `QA` or `SECURITY_REVIEW`; the title consists of letters and spaces.
     """
 
 
 class LaneBuiltIn(LaneRule):
-    """Added lane with the name of a built-in one
+    """Added lane with the name of a built-in lane
 
     A policy can add lanes between the built-in ones. It cannot change or remove built-in lanes or gates.
 
-    Remedy: choose another name; gates are added by `[lifecycle.gates]`.
+    Remedy: choose another name; `[lifecycle.gates]` adds gates.
     """
 
 
 class LaneNameTaken(LaneRule):
-    """Added lane with the name of another lane
+    """Added lane with the name of a different lane
 
     The name would be ambiguous; case is ignored.
 
@@ -117,7 +117,7 @@ class LaneNeighbourUnknown(LaneRule):
 
     The position of the added lane is unknown.
 
-    Remedy: name lanes by their tokens; `workpacket policy show` lists them in order.
+    Remedy: specify lanes by their tokens; `workpacket policy show` lists the lanes in order.
     """
 
 
@@ -126,16 +126,16 @@ class LaneCycle(LaneRule):
 
     Packets could never reach these lanes, or never leave them.
 
-    Remedy: put the first lane after an existing lane, and the last one before the next existing lane.
+    Remedy: put the first of these lanes after an existing lane, and the last before the next existing lane.
     """
 
 
 class LaneUnreachable(LaneRule):
     """Unreachable added lane
 
-    The neighbors of the lane are not adjacent, or one of them does not refer to it, so packets could not reach it.
+    The lane's neighbors are not adjacent, or one of them does not refer to the lane, so packets could not reach it.
 
-    Remedy: name two adjacent lanes, and let added neighbors name each other.
+    Remedy: specify two adjacent lanes, and let added neighbors refer to each other.
     """
 
 
@@ -144,15 +144,15 @@ class LanePlaceTaken(LaneRule):
 
     A command can move a packet from one lane to only one other lane.
 
-    Remedy: put the second lane after the first, and name it in `before` of the first.
+    Remedy: put the second lane after the first, and name it in `before` of the first lane.
     """
 
 
 class LaneBeforeGate(LaneRule):
     """Added lane between a lane and its own gate
 
-    Activation makes a packet ready for dev, and a claim moves it to in progress under a lease; a packet in between
-    would be neither.
+    Activation makes a packet ready for dev, and a claim moves the packet to in progress under a lease; a packet in
+    between would be neither.
 
     Remedy: put the lane after IN_PROGRESS, or add a gate or a checklist item instead.
     """
@@ -163,7 +163,7 @@ class LifecycleGateAstray(DocumentRule[PolicyDocument]):
 
     The gate is applied to every move that can have one, so that a typo does not open it.
 
-    Remedy: name a lane in `[lifecycle.lanes]`, or the move by its command.
+    Remedy: specify a lane in `[lifecycle.lanes]`, or the move by its command.
     """
 
     def check(self, document: PolicyDocument) -> Iterator[Problem]:

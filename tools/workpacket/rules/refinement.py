@@ -1,7 +1,7 @@
 """Rules about technical refinements, and about the specification that a refinement is based on.
 
 An anchor quotes a passage of the specification. Excerpts are written with ASCII escapes (`§`) and indented like their
-fence, and people wrap and trim them. Therefore white space is folded and escapes are decoded before the comparison;
+fence, and people wrap and trim them. Therefore white space is collapsed and escapes are decoded before the comparison;
 every other character counts.
 """
 
@@ -44,7 +44,7 @@ RefinementRule = DocumentRule[Refinement]
 
 
 class SpecificationRule(ReferenceRule):
-    """A rule about the specification of a refinement."""
+    """A rule about a refinement's specification."""
 
     kinds: ClassVar[tuple[str, ...]] = ("refinement",)
 
@@ -54,7 +54,7 @@ class SpecificationRule(ReferenceRule):
 
 
 class SpecificationMissing(SpecificationRule):
-    """Specification that is not in the repository
+    """Specification not in the repository
 
     The anchors cannot be checked.
 
@@ -103,7 +103,7 @@ class SpecificationElsewhere(SpecificationRule):
 
 
 def _named(summary: Mapping[str, object]) -> tuple[str, Place]:
-    """Return the specification that a refinement or the pointer names, and where."""
+    """Return the specification that a refinement or the pointer refers to, and where."""
     if "spec" in summary:
         return _summary(summary)["spec"], _summary(summary)["spec_place"]
     return cast("str", summary["target"]), cast("Place", summary["place"])
@@ -132,9 +132,9 @@ class SpecMoved(SpecificationRule):
 class AnchorNotFound(SpecificationRule):
     """Anchor text not found in its window
 
-    The specification does not state the approved requirement at that place.
+    The specification does not contain the approved requirement in these lines.
 
-    Remedy: correct the lines, the token and the excerpt of the anchor.
+    Remedy: correct the anchor's lines, token and excerpt.
     """
 
     def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
@@ -152,7 +152,7 @@ class AnchorNotFound(SpecificationRule):
 class AnchorChapterUnknown(SpecificationRule):
     """Anchor in a chapter that the specification does not have
 
-    Even if the lines are right, readers who look for the chapter find nothing.
+    Even if the lines are right, readers who look for the chapter will not find it.
 
     Remedy: write the number of the chapter that contains the lines.
     """
@@ -174,7 +174,7 @@ class AnchorChapterUnknown(SpecificationRule):
 class AnchorInRoadmap(SpecificationRule):
     """Anchor in a roadmap section of the specification
 
-    A roadmap lists plans; only the main body says what must hold.
+    A roadmap lists plans; only the main body states what must hold.
 
     Remedy: find the requirement in the main body, or propose an enrichment.
     """
@@ -232,7 +232,7 @@ def window_of(first: str, last: str) -> tuple[int, int] | None:
 
 
 def specification(refinement: RefinementSummary, files: Files) -> Source | None:
-    """Return the text of the specification from the first path that exists."""
+    """Return the text of the specification at the first path that exists."""
     found = (files[path].source for path in candidates(refinement["spec"]))
     return next((source for source in found if source is not None), None)
 
@@ -270,9 +270,9 @@ def contains_excerpt(lines: Sequence[str], excerpt: str) -> bool:
 
 
 class ApprovedUnsigned(RefinementRule):
-    """Refinement marked as approved without a signature
+    """Refinement marked as approved, without a signature
 
-    An agent can type the mark; only a signature proves that a person approved.
+    An agent can type the mark; only a signature proves that a person gave approval.
 
     Remedy: have it approved: `workpacket approve <WP_ID>`; until then write PENDING.
     """
@@ -283,15 +283,15 @@ class ApprovedUnsigned(RefinementRule):
             return
         if signature is None or not signature.value or PLACEHOLDER.match(signature.value):
             span = signature.span if signature is not None else status.span
-            yield self.fault(span, "USER_REVIEW_STATUS is APPROVED, but USER_SIGNATURE has no signature")
+            yield self.fault(span, "USER_REVIEW_STATUS is APPROVED, but USER_SIGNATURE contains no signature")
 
 
 class ApprovalEvidenceMismatch(RefinementRule):
     """Approval evidence that does not name this packet
 
-    The evidence must name this packet; otherwise the approval of one packet could pass for that of another.
+    The evidence must name this packet; otherwise one packet's approval could pass for another's.
 
-    Remedy: write `APPROVE REFINEMENT <WP_ID>` with the id of this packet.
+    Remedy: write `APPROVE REFINEMENT <WP_ID>` with this packet's id.
     """
 
     def check(self, document: Refinement) -> Iterator[Problem]:
@@ -321,7 +321,7 @@ class ApprovalEvidenceMissing(RefinementRule):
 class VerdictUnticked(RefinementRule):
     """PASS verdict with open points in its checklist
 
-    The verdict says that the specification covers the work, but the checklist says otherwise.
+    According to the verdict, the specification covers the work, but the checklist contradicts that.
 
     Remedy: tick the points that are met, or set the verdict to FAIL.
     """
@@ -347,9 +347,9 @@ _DAY = timedelta(days=1)
 
 
 class SignatureBeforeDocument(RefinementRule):
-    """Signature that is older than the refinement
+    """Signature older than the refinement
 
-    Text that did not exist yet cannot have been approved.
+    Text that did not yet exist cannot have been approved.
 
     Remedy: correct CREATED_AT; if the refinement was rewritten, have it approved again: `workpacket approve <WP_ID>`.
     """
@@ -377,7 +377,7 @@ class VerdictContradiction(RefinementRule):
     Either the specification covers the work (PASS, no enrichment) or it does not (FAIL, enrichment). Here the two
     fields contradict each other.
 
-    Remedy: correct the one that is wrong.
+    Remedy: fix the file that is wrong.
     """
 
     def check(self, document: Refinement) -> Iterator[Problem]:
@@ -387,7 +387,7 @@ class VerdictContradiction(RefinementRule):
         said = len(proposed) > _SHORT_ANSWER or proposed.startswith("#")
         if said and "SPEC_ANCHOR" not in proposed and document.enrichment_needed is not None:
             span = placed.section.title_span if placed is not None else document.enrichment_needed.span
-            yield self.fault(span, "ENRICHMENT_NEEDED is NO, but PROPOSED_SPEC_ENRICHMENT has a text")
+            yield self.fault(span, "ENRICHMENT_NEEDED is NO, but PROPOSED_SPEC_ENRICHMENT contains text")
         if document.enrichment_needed is None or (verdict, enrichment) not in {("PASS", "YES"), ("FAIL", "NO")}:
             return
         message = f"CLEARLY_COVERS_VERDICT is {verdict}, but ENRICHMENT_NEEDED is {enrichment}"
@@ -414,11 +414,11 @@ class AmbiguityContradiction(RefinementRule):
 
 
 class AmbiguityUnstated(RefinementRule):
-    """Ambiguity among the gaps that AMBIGUITY_FOUND denies
+    """Ambiguity listed as a gap, although AMBIGUITY_FOUND says NO
 
-    A reader of the verdict does not learn of it, and the coder would have to resolve it alone.
+    A reader of the verdict does not learn of the ambiguity, and the coder would have to resolve it alone.
 
-    Remedy: set AMBIGUITY_FOUND to YES, or say in GAPS_IDENTIFIED how the specification resolves it.
+    Remedy: set AMBIGUITY_FOUND to YES, or explain in GAPS_IDENTIFIED how the specification resolves it.
     """
 
     severity = "info"
@@ -440,7 +440,7 @@ class EnrichmentReasonMissing(RefinementRule):
 
     Without a reason, a considered answer cannot be distinguished from a skipped one.
 
-    Remedy: name in REASON_NO_ENRICHMENT the part of the specification that covers the work.
+    Remedy: in REASON_NO_ENRICHMENT, name the part of the specification that covers the work.
     """
 
     def check(self, document: Refinement) -> Iterator[Problem]:
@@ -456,9 +456,9 @@ class EnrichmentReasonMissing(RefinementRule):
 class EnrichmentTextMissing(RefinementRule):
     """Enrichment needed but not proposed
 
-    The person who must approve the new text of the specification has nothing to read.
+    The person who must approve the new specification text has nothing to read.
 
-    Remedy: add the proposed text to the section PROPOSED_SPEC_ENRICHMENT.
+    Remedy: add the proposed text to the PROPOSED_SPEC_ENRICHMENT section.
     """
 
     def check(self, document: Refinement) -> Iterator[Problem]:
@@ -472,19 +472,19 @@ class AnchorsMissing(RefinementRule):
 
     Nothing links the work to a requirement.
 
-    Remedy: add `#### ANCHOR 1` with the lines of the specification that state the requirement.
+    Remedy: add `#### ANCHOR 1` with the lines of the specification that contain the requirement.
     """
 
     def check(self, document: Refinement) -> Iterator[Problem]:
         placed = document.placed_section("spec_anchors")
         if placed is not None and not document.anchors:
-            yield self.fault(placed.section.title_span, "the section SPEC_ANCHORS has no anchor")
+            yield self.fault(placed.section.title_span, "the SPEC_ANCHORS section has no anchor")
 
 
 class AnchorRepeated(RefinementRule):
-    """Anchor that is listed twice
+    """Anchor listed twice
 
-    The second one was probably meant to name another passage.
+    The second anchor was probably meant to refer to a different passage.
 
     Remedy: correct or delete one of them.
     """
@@ -504,7 +504,7 @@ class AnchorRepeated(RefinementRule):
 class AnchorIncomplete(RefinementRule):
     """Incomplete anchor
 
-    Whether the requirement is where the anchor says cannot be verified. A SPEC_ANCHOR such as `None known.` names no
+    It cannot be verified whether the requirement is where the anchor says. A SPEC_ANCHOR such as `None known.` names no
     passage and counts as empty.
 
     Remedy: add SPEC_ANCHOR, CONTEXT_START_LINE, CONTEXT_END_LINE, CONTEXT_TOKEN and an excerpt.
@@ -519,13 +519,13 @@ class AnchorIncomplete(RefinementRule):
             if missing:
                 yield self.fault(anchor.span, f"the anchor lacks {', '.join(missing)}")
             elif not names_passage(name):
-                yield self.fault(anchor.span, f"the anchor's SPEC_ANCHOR, {name[:60]!r}, names no passage")
+                yield self.fault(anchor.span, f"the anchor's SPEC_ANCHOR, {name[:60]!r}, does not name a passage")
 
 
 class AnchorTokenNotQuoted(RefinementRule):
     """Anchor whose excerpt does not contain its token
 
-    The token shows where the requirement is; the excerpt then quotes something else.
+    The token marks where the requirement is, but the excerpt quotes something else.
 
     Remedy: choose a token from the excerpt.
     """
@@ -543,11 +543,11 @@ class AnchorTokenNotQuoted(RefinementRule):
 
 
 class AnchorLines(RefinementRule):
-    """Invalid window of an anchor
+    """Invalid anchor window
 
     The requirement cannot be found in the specification.
 
-    Remedy: give the first and the last line of the window, starting from 1.
+    Remedy: give the first and last lines of the window, counting from 1.
     """
 
     requires = (AnchorIncomplete,)
@@ -563,7 +563,7 @@ class AnchorLines(RefinementRule):
 class RefinementNotAscii(RefinementRule):
     """Non-ASCII character in a refinement
 
-    Approved text is compared byte for byte; look-alike characters would make different texts look the same.
+    Approved text is compared byte for byte; look-alike characters would make different text look the same.
 
     Remedy: write it as \\uXXXX, as the excerpts do.
     """

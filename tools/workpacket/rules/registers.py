@@ -33,7 +33,7 @@ class RegisterTableMissing(RegisterRule):
 
     Rows can be neither found in the register nor added to it.
 
-    Remedy: add the header that the message names, and a separator line of dashes below it.
+    Remedy: add the header that the message shows, and a separator line of dashes below it.
     """
 
     def check(self, document: RegisterDocument) -> Iterator[Problem]:
@@ -67,7 +67,7 @@ def _header(document: RegisterDocument) -> str:
 class RegisterTableTorn(RegisterRule):
     """Broken table in a register
 
-    Below the break, Markdown is displayed as plain text, and tools that read Markdown see no rows.
+    After the break, Markdown is displayed as plain text, and tools that read Markdown see no rows.
 
     Remedy: `workpacket check --fix` removes blank lines between rows and adds a missing separator line.
     """
@@ -126,7 +126,7 @@ AuditRule = DocumentRule[SignatureAudit]
 class AuditSignatureMalformed(AuditRule):
     """Invalid audited signature
 
-    A token says who approved and when. This one does not, so the row proves nothing.
+    A token shows who approved and when. This one does not, so the row proves nothing.
 
     Remedy: correct the token if it was mistyped; otherwise delete the row and have the packet approved again.
     """
@@ -145,7 +145,7 @@ class AuditSignatureTwice(AuditRule):
 
     One of the rows is a copy.
 
-    Remedy: delete the row that is a copy.
+    Remedy: delete the copy.
     """
 
     def check(self, document: SignatureAudit) -> Iterator[Problem]:
@@ -177,11 +177,11 @@ class AuditOrder(AuditRule):
 
 
 class AuditDateContradicts(AuditRule):
-    """Date of a row that differs from the date in its token
+    """Row dated differently from its token
 
     One of them is wrong, so the row may record an approval on the wrong day.
 
-    Remedy: correct the date of the row; the token is what was signed.
+    Remedy: correct the row's date; the token is what was signed.
     """
 
     severity = "warning"
@@ -191,18 +191,18 @@ class AuditDateContradicts(AuditRule):
             token, when = row.signature, row.date_time
             day = _DAY.search(when.value) if when is not None else None
             if when is not None and when.value and day is None and not _ANY_DAY.search(when.value):
-                yield self.fault(when.span, f"the row has no date, but {when.value!r}")
+                yield self.fault(when.span, f"the row has {when.value!r} instead of a date")
             if token is None or when is None or day is None or legacy_signature(token.value):
                 continue
             signed = f"{_moment(token):012}"
             made = f"{signed[:4]}-{signed[4:6]}-{signed[6:8]}"
             # A difference of one day is a matter of time zones, and tokens of the same minute are moved to the next.
             if text_date(day[0]) or abs((date.fromisoformat(day[0]) - date.fromisoformat(made)).days) > 1:
-                yield self.fault(when.span, f"the row says {day[0]}, but the token is dated {made}")
+                yield self.fault(when.span, f"the row is dated {day[0]}, but the token is dated {made}")
 
 
 def _moment(token: Text) -> int:
-    """Return year, month, day and time of a token that ends in DDMMYYYYHHMM, as one number."""
+    """Return the year, month, day and time of a token that ends in DDMMYYYYHHMM, as one number."""
     digits = token.value[-12:]
     return int(digits[4:8] + digits[2:4] + digits[:2] + digits[8:])
 
@@ -224,7 +224,7 @@ def full_rows(document: TraceabilityRegistry) -> Iterator[RegistryRow]:
 class RegistryBaseMalformed(RegistryRule):
     """Invalid base id in a row
 
-    The row does not help commands or people to find the packet in force.
+    The row does not help commands or people to find the current packet.
 
     Remedy: write the id of the work without a revision, `WP-<phase>-<slug>`.
     """
@@ -246,7 +246,7 @@ class RegistryBaseMalformed(RegistryRule):
 class RegistryBaseTwice(RegistryRule):
     """Base with two rows
 
-    It is unclear which packet of this base is in force.
+    It is unclear which packet of this base is current.
 
     Remedy: merge the two rows.
     """
@@ -260,7 +260,7 @@ class RegistryBaseTwice(RegistryRule):
 class RegistryActiveMalformed(RegistryRule):
     """Active Packet that is not the path of a packet or stub
 
-    This path is the main purpose of the registry.
+    The registry exists mainly for this path.
 
     Remedy: write the path: `.GOV/task_packets/<WP_ID>.md`, or `.GOV/task_packets/stubs/<WP_ID>.md` for a stub.
     """
@@ -279,9 +279,9 @@ class RegistryActiveMalformed(RegistryRule):
 
 
 class RegistryActiveOtherBase(RegistryRule):
-    """Active Packet that belongs to another base
+    """Active Packet that belongs to a different base
 
-    People who look for the packet in force would work on a different packet.
+    People who look for the current packet would work on a different one.
 
     Remedy: correct the path or the base id.
     """
@@ -295,7 +295,7 @@ class RegistryActiveOtherBase(RegistryRule):
 
 
 class RegistryBoardMalformed(RegistryRule):
-    """Task Board cell that does not name a place on the board
+    """Task Board cell that does not name a section and packet on the board
 
     Readers must search the whole board for the packet, and an outdated cell goes unnoticed.
 
@@ -318,7 +318,7 @@ class RegistryBoardMalformed(RegistryRule):
                 yield self.fault(cell.span, f"the cell does not name a packet: {cell.value!r}", edits=edits)
             else:
                 shown = repr(cell.value) if cell.value else "nothing"
-                message = f"the cell says {shown}, which does not name a section of the board"
+                message = f"the cell contains {shown}, which does not name a section of the board"
                 known = ", ".join(section.heading.partition(" (")[0] for section in document.lanes.sections)
                 yield self.fault(cell.span, message, hint=f"write `<Section>: <WP_ID>`; the sections are {known}")
 
@@ -335,7 +335,7 @@ class RegistryBoardOtherPacket(RegistryRule):
 
     The row was changed for a new revision, but the cell was not.
 
-    Remedy: enter the board section and the id of the active packet: `workpacket board registry sync`.
+    Remedy: enter the board section and id of the active packet: `workpacket board registry sync`.
     """
 
     def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
@@ -361,7 +361,7 @@ class RegistryNotesContradict(RegistryRule):
                 continue
             for _, named in row.noted("active"):
                 if named.value.rstrip(".,") != active.text:
-                    message = f"the note says active={named.value}, but the active packet is {active}"
+                    message = f"the note has active={named.value}, but the active packet is {active}"
                     yield self.fault(named.span, message)
             for _, named in row.noted("supersedes"):
                 if named.value == active.text:
@@ -374,7 +374,7 @@ class RegistryNotesContradict(RegistryRule):
 class RegistrySupersedesNothing(RegistryRule):
     """Note `supersedes` without a packet
 
-    The earlier packets of the base still appear to be in force.
+    The base's earlier packets still appear to be current.
 
     Remedy: write `supersedes: <WP_ID>, <WP_ID>`, or delete the note.
     """
@@ -407,15 +407,15 @@ class GateIdMalformed(GateRule):
             parsed = WorkPacketId.try_parse(text.value)
             if parsed is None or parsed.kind != "packet":
                 message = f"{text.value!r} is not a work packet id"
-                yield self.fault(text.span, message, hint="write it as WP-<phase>-<slug>, with an optional -v<N>")
+                yield self.fault(text.span, message, hint="write the id as WP-<phase>-<slug>, with an optional -v<N>")
 
 
 class GateTimeBackwards(GateRule):
-    """Gate older than the one before it
+    """Gate event older than the one before it
 
     Logs are append-only. An event out of order was inserted later, or has the wrong time.
 
-    Remedy: find out which is the case, but do not sort the log, because it is evidence.
+    Remedy: find out what happened, but do not sort the log, because it is evidence.
     """
 
     severity = "warning"
@@ -429,7 +429,7 @@ class GateTimeBackwards(GateRule):
                 if time is None or date_time(time.value) or not time.value.endswith("Z"):
                     continue
                 if latest is not None and time.value[:19] < latest.value[:19]:
-                    yield self.fault(time.span, f"{time.value} is before {latest.value}, the time of an earlier event")
+                    yield self.fault(time.span, f"{time.value} is before {latest.value}, the time of a preceding event")
                 else:
                     latest = time
 
@@ -455,9 +455,9 @@ class ValidatorGateUnknown(DocumentRule[ValidatorGates]):
 class GateValueUnknown(GateRule):
     """Gate log with an unknown gate or verdict
 
-    Tools skip what they do not know, so the packet seems to lack the gate or the verdict.
+    Tools skip unknown words, so the packet seems to lack the gate or the verdict.
 
-    Remedy: correct the word, if it is misspelled.
+    Remedy: correct the word if it is misspelled.
     """
 
     severity = "info"
@@ -480,7 +480,7 @@ class GateValueUnknown(GateRule):
 
 
 class GateFileMismatch(DocumentRule[ValidatorGates]):
-    """Gate session in the file of another packet
+    """Gate session in a different packet's file
 
     The packet's validator does not find the session, and the other packet seems to have passed gates that it did not
     pass.
@@ -492,5 +492,5 @@ class GateFileMismatch(DocumentRule[ValidatorGates]):
         for text in document.packet_texts():
             parsed = WorkPacketId.try_parse(text.value)
             if parsed is not None and text.value != document.stem:
-                message = f"the session belongs to {text.value}, but the file to {document.stem}"
+                message = f"the session belongs to {text.value}, but the file belongs to {document.stem}"
                 yield self.fault(text.span, message, hint="rename the file or correct the id")

@@ -6,8 +6,8 @@ is then compared by independent readers (`text.second_reading`), which know noth
 see any other change, the whole file is refused.
 
 When a stub is rewritten, nothing is rendered from values. The lines of each section are moved unchanged under the
-heading that the canonical form has for them; a section without such a place keeps its own heading. Information that the
-older form did not require gets a placeholder, which `check` reports: a person must fill it in.
+heading that the canonical form has for them; a section that has no such place keeps its own heading. Information that
+the older form did not require gets a placeholder, which `check` reports: a person must fill it in.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 class RepairRefused(Exception):
-    """Raised if a repair would change more than its findings name; the message gives the details."""
+    """Raised if a repair would change more than its findings cover; the message gives the details."""
 
 
 class Repair(NamedTuple):
@@ -46,7 +46,7 @@ def repair(
     """Return the source with the fixes of `findings` applied: the safe ones, or all. Fixes that could not be proved are
     left out.
 
-    Raises RepairRefused if a fix does not fit the file, or if other readers see a change that no finding names.
+    Raises RepairRefused if a fix does not fit the file, or if other readers see a change that no finding covers.
     """
     wanted = [(finding, finding.fix) for finding in findings if finding.fix and (finding.fix.safe or unsafe)]
     for finding, fix in wanted:
@@ -72,7 +72,7 @@ def repair(
 
 
 def _refuse_misfit(source: Source, finding: Problem, fix: Fix) -> None:
-    """Require that edits are inside the file, and on the lines of their finding; white space may extend to adjacent
+    """Require that edits are inside the file, and on the lines of their findings; white space may extend to adjacent
     blank lines.
     """
     ordered = sorted((edit.start, edit.end) for edit in fix.edits)
@@ -87,7 +87,7 @@ def _refuse_misfit(source: Source, finding: Problem, fix: Fix) -> None:
         if not fits:
             break
     if not fits:
-        raise RepairRefused(f"the fix of {finding.code} on line {finding.line} extends beyond its lines")
+        raise RepairRefused(f"the fix for {finding.code} on line {finding.line} extends beyond the finding's lines")
 
 
 def _proved(source: Source, kind: str, groups: Sequence[EditGroup], lanes: LaneTable) -> list[EditGroup]:
@@ -112,9 +112,9 @@ def only_touched_changed(
 
 
 def untouched_change(old: Node, new: Node, edits: Sequence[Edit]) -> Path | None:
-    """Return a place of the tree whose value differs although no edit touched it.
+    """Return a place in the tree whose value differs although no edit touched it.
 
-    For a deleted value, an edit must touch its old place; for a new one, its new place.
+    For a deleted value, an edit must touch its old place; for a new value, its new place.
     """
     changes = _Changes(edits)
     waiting: list[tuple[Path, Node | None, Node | None]] = [((), old, new)]
@@ -131,7 +131,7 @@ def untouched_change(old: Node, new: Node, edits: Sequence[Edit]) -> Path | None
 
 
 class _Changes:
-    """The places of the edits, in the text before and after them."""
+    """The positions of the edits, in the text before and after them."""
 
     def __init__(self, edits: Sequence[Edit]) -> None:
         ordered = sorted(set(edits) - {DROP_BOM}, key=lambda edit: (edit.start, edit.end))
@@ -197,7 +197,7 @@ class _Chunk(NamedTuple):
 
 
 def upgraded(source: Source) -> Source | None:
-    """Return the canonical form of an older stub; None if it is not one, or does not state its id.
+    """Return the canonical form of an older stub; None if it is not an older stub, or does not state its id.
 
     Raises RepairRefused if a line would be lost, or if a block never ends and would swallow everything after it.
     """
@@ -227,7 +227,7 @@ class _Draft:
         self.chunks = _chunks(stub)
         self.places = self._places()
         if "metadata" not in self.places:
-            raise RepairRefused("its section Identity is inside another section")
+            raise RepairRefused("its Identity section is inside another section")
         # Fields that a section becomes: the label under which it is placed, and its lines.
         self.values = {key: lines for key in _VALUES if (lines := self._value(key)) is not None}
         self.moved = {index for key, index in self.places.items() if key not in _VALUES or key in self.values}
@@ -254,7 +254,7 @@ class _Draft:
             yield ""
 
     def _places(self) -> dict[str, int]:
-        """Return the chunks that have a place in the canonical form, by the key of their section; if there are two, the
+        """Return the chunks that have a place in the canonical form, by section key; if there are two for a key, the
         first one.
         """
         known = {id(placed.section): placed.spec.key for placed in self.stub.placed}
@@ -325,7 +325,7 @@ class _Draft:
             yield from _labelled("SPEC_ANCHOR_CANDIDATES (Main Body, not Roadmap)", self.values["anchors"])
 
     def _status(self) -> str:
-        """Return the status as written. If a line contains only the status, it is not moved a second time."""
+        """Return the status as written. A line that contains only the status is not moved a second time."""
         field = self.stub.status_line or self._fields("metadata").get("status")
         if field is None:
             return ""
@@ -340,7 +340,7 @@ class _Draft:
         return value
 
     def _with_fields(self, key: str, fields: Mapping[str, list[str] | None]) -> Iterator[str]:
-        """Yield the lines of a section, followed by the fields that it lacks."""
+        """Yield the lines of a section, followed by its missing fields."""
         yield from self._spaced(key)
         present = self._fields(key)
         for label, value in fields.items():
@@ -348,14 +348,15 @@ class _Draft:
                 yield from _labelled(label, value)
 
     def _spaced(self, key: str) -> list[str]:
-        """Return the lines of a section, with a blank line if items would otherwise not start a list after them."""
+        """Return the lines of a section, followed by a blank line if items after them would otherwise not start a
+        list."""
         body = self._body(key)
         section = self.chunks[self.places[key]].section if body else None
         last = [block for inner in section.walk() for block in inner.blocks][-1:] if section is not None else []
         return [*body, ""] if body and not (last and last[0].kind in LISTS) else body
 
     def _carried(self) -> Iterator[str]:
-        """Yield the text without a place: lines above the first section, sections with their own headings, the older
+        """Yield the text that has no place: lines above the first section, sections with their own headings, the older
         steps.
         """
         above: list[str] = []
@@ -392,7 +393,7 @@ def _chunks(stub: Stub) -> list[_Chunk]:
 
 
 def _trimmed(lines: Sequence[str]) -> list[str]:
-    """Return the lines without the blank ones at both ends."""
+    """Return the lines without leading and trailing blank lines."""
     full = [index for index, line in enumerate(lines) if line.strip()]
     return list(lines[full[0] : full[-1] + 1]) if full else []
 

@@ -1,7 +1,7 @@
 """All governance documents of a repository, as summaries: the input of the rules across files.
 
 `WorkIndex` combines what files, board and registry say about each packet, by id; it is built once and used by every
-rule. A file is identified by its name, as in board and registry; another rule compares the name with the id in the
+rule. A file is identified by its name, as on board and registry; a separate rule compares the name with the id in the
 file. Everything here is one pass over the summaries with dictionary look-ups, because there may be ten thousand
 packets.
 """
@@ -69,7 +69,7 @@ class IdSuggestions:
 
 
 def _keys(name: str) -> Iterator[str]:
-    """Yield all words of an id, and the words without each one in turn, so that two ids that differ in one word share a
+    """Yield all words of an id, and all words except each one in turn, so that two ids that differ in one word share a
     key.
     """
     words = name.casefold().split("-")
@@ -107,7 +107,7 @@ class IndexedRow(NamedTuple):
 
 
 class Superseded(NamedTuple):
-    """The row that says that a packet is superseded. `by` is '' if the row does not name the successor."""
+    """The row that says that a packet is superseded. `by` is '' if the row does not state the successor."""
 
     path: str
     line: int
@@ -118,8 +118,8 @@ class WorkIndex:
     """All work, by id. `packets`, `stubs` and `entries` are by id, `rows` by base; of several with the same key, the
     first one counts.
 
-    `repeated` are files that share their id with another file of the same kind, `from_stub` the stubs that were
-    activated according to the registry, `under_active` the packets that the board lists for other branches.
+    `repeated` are files that share their id with another file of the same kind, `from_stub` are the stubs that were
+    activated according to the registry, and `under_active` are the packets that the board lists for other branches.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class WorkIndex:
 
     @cached_property
     def entries(self) -> Mapping[str, Listed]:
-        """Return the entry of each packet. An entry that names a base represents the packet of that base."""
+        """Return the entry of each packet. An entry that contains a base represents the packet of that base."""
         found: dict[str, Listed] = {}
         for listed in self.listed:
             if listed.entry["token"] != ACTIVE_TOKEN:
@@ -186,7 +186,7 @@ class WorkIndex:
     @cached_property
     def superseded(self) -> Mapping[str, Superseded]:
         """Return the packets that are superseded according to the registry: by a note, or because a later packet of the
-        base is in force.
+        base is current.
         """
         found: dict[str, Superseded] = {}
         for path, row in self.all_rows:
@@ -220,7 +220,7 @@ class WorkIndex:
         return name in self.packets or name in self.stubs
 
     def packet_of_base(self, base: str) -> str:
-        """Return the packet or stub that a base id refers to: the one in force, or else the only one; '' if there is
+        """Return the packet or stub that a base id refers to: the current one, or else the only one; '' if there is
         none.
         """
         row = self.rows.get(base)
@@ -244,13 +244,13 @@ def base_of(name: str) -> str:
 
 
 def revision_of(name: str) -> int:
-    """Return the number of a packet among those of its base; the packet without a number is the first."""
+    """Return a packet's number among the packets of its base; the packet without a number is the first."""
     parsed = WorkPacketId.try_parse(name)
     return (parsed.revision or 1) if parsed is not None else 0
 
 
 def is_open(tokens: Iterable[str], lanes: LaneTable) -> bool:
-    """Whether a status says that work is left: every lane that it may mean is open."""
+    """Whether a status says that work remains: every lane that it may mean is open."""
     named = [lanes.lane(token) for token in tokens]
     return bool(named) and all(lane is not None and lane.unfinished for lane in named)
 
@@ -271,8 +271,8 @@ class _OfKind(Generic[S]):
 class RepositorySummaries:
     """Summaries by kind and path, and the lane of each packet that has a log.
 
-    `known_lanes` are those of the policy in the same tree; `passed` counts the moves into each lane. `board` is the
-    policy's setting `[board] commit`. `attested` are the packets whose activation names an envelope.
+    `known_lanes` are the lanes of the policy in the same tree; `passed` counts the moves into each lane. `board` is the
+    policy's setting `[board] commit`. `attested` are the packets whose activation lists an envelope.
     """
 
     stubs = _OfKind[WorkSummary]("stub")
@@ -318,7 +318,7 @@ class RepositorySummaries:
 
     @cached_property
     def work(self) -> WorkIndex:
-        """Return stubs, packets, board and registry, related to one another.
+        """Return stubs, packets, board and registry, linked to one another.
 
         Board and registry are not judged unless the policy has them written on every branch: otherwise they show the
         state of the target branch.

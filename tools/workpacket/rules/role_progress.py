@@ -67,9 +67,9 @@ class RoleOlderForm(RoleRule):
 
 
 class RoleFileUnread(RoleRule):
-    """File among the role checkpoints that is not one
+    """File among the role checkpoints that is not a checkpoint
 
-    It is neither a checkpoint nor a summary, so nothing is resumed from it.
+    The file is neither a checkpoint nor a summary, so nothing is resumed from it.
 
     Remedy: add the seven fields feature, team, agent, phase, status, last_action, updated, or move the file elsewhere.
     """
@@ -79,7 +79,9 @@ class RoleFileUnread(RoleRule):
 
     def check(self, document: RoleProgress) -> Iterator[Problem]:
         if document.note == "other" and not document.faults:
-            why = "its fields are not those of one" if document.has_front_matter else "it has no front matter"
+            why = (
+                "it does not have the fields of a checkpoint" if document.has_front_matter else "it has no front matter"
+            )
             yield self.fault((0, 0), f"not read as a checkpoint: {why}")
 
 
@@ -110,7 +112,7 @@ class RoleStatusUnknown(RoleRule):
 class RolePhaseForeign(ReferenceRule):
     """Unknown phase
 
-    Reports by phase leave out the checkpoint, and a resumed session does not know which step comes next.
+    Reports by phase omit the checkpoint, and a resumed session does not know which step comes next.
 
     Remedy: write one of the team's phases; to mark the work as finished, use `status`.
     """
@@ -130,13 +132,13 @@ class RolePhaseForeign(ReferenceRule):
             return
         phases = _vocabularies(*(files[name].source for name, _ in SETTINGS)).get(role["team"], PHASES)
         if role["phase"] not in phases:
-            message = f"the phase {role['phase']!r} is not one of the team's"
+            message = f"the phase {role['phase']!r} is not one of the team's phases"
             yield self.finding(path, role["phase_place"], message, hint=f"write one of {', '.join(phases)}")
 
 
 @lru_cache(maxsize=4)
 def _vocabularies(*sources: Source | None) -> Mapping[str, tuple[str, ...]]:
-    """Return the phases of teams, from the files that may define them."""
+    """Return the phases of teams, from the files that can define them."""
     for source, (_, below) in zip(sources, SETTINGS, strict=True):
         root = load_toml(source).root if source is not None else None
         node = root.get(*below) if root is not None else None
@@ -148,7 +150,7 @@ def _vocabularies(*sources: Source | None) -> Mapping[str, tuple[str, ...]]:
 class RoleIdentityMismatch(RoleRule):
     """Role checkpoint with the wrong file name
 
-    The file is found by its name and read by its fields, so a second file for the same role may appear.
+    The file is found by its name but identified by its fields, so a second file for the same role may appear.
 
     Remedy: name the file `<feature>-<agent>.md`, or correct the fields.
     """
@@ -169,9 +171,9 @@ class RoleIdentityMismatch(RoleRule):
 
 
 class RoleFeatureMalformed(RoleRule):
-    """Feature that is a title instead of a short name
+    """Feature given as a title instead of a short name
 
-    Files of one feature are found by its name, so this file is not found with the others.
+    The files of a feature are found by its short name, so this file is not found with the others.
 
     Remedy: write the name that the other files use, in lower-case letters with hyphens.
     """
@@ -188,7 +190,7 @@ class RoleFeatureMalformed(RoleRule):
 class RoleNoteTime(RoleRule):
     """Progress note without a time
 
-    Without a time, it is unknown how long a step took, or which of two agents came first.
+    Without a time, it is unknown how long a step took, or which of two agents acted first.
 
     Remedy: begin each note with the time: `- [14:30] ...`.
     """
@@ -213,7 +215,7 @@ class RoleWorkLeft(RoleRule):
 
     The role is not resumed, so the rest is never done.
 
-    Remedy: set the status to in_progress, or delete what is done from the list.
+    Remedy: set the status to in_progress, or delete finished work from the list.
     """
 
     severity = "info"
@@ -236,7 +238,7 @@ class RoleZombie(RepositoryRule):
 
     Resuming the role would continue work that is already finished.
 
-    Remedy: set its status to complete, or run `workpacket runtime progress close FEATURE`.
+    Remedy: set the role's status to complete, or run `workpacket runtime progress close FEATURE`.
     """
 
     # A team may omit it on purpose; `resume` and `progress` refuse to continue it anyway.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class FileFact(Value):
-    """The file at a path. `source` is set only if a rule asked for the text."""
+    """The file at a path. `source` is set only if a rule requested the text."""
 
     state: Literal["file", "folder", "absent"]
     source: Source | None = None
@@ -65,7 +65,8 @@ class Rule:
     """The base of all rules.
 
     The docstring of a subclass has three parts, separated by blank lines: the title, a single phrase; why it matters;
-    and, after the word Remedy, what to do. A class without a remedy is only a base of other rules, and is not run.
+    and, after the word Remedy, what to do. A class without a remedy is only a base class for other rules, and is not
+    run.
     """
 
     family: ClassVar[Family] = "document"
@@ -91,7 +92,7 @@ class Rule:
 
     @classmethod
     def reason(cls) -> Reason:
-        """Return the reason made from the class, for the catalogue."""
+        """Return the reason that the class defines, for the catalogue."""
         title, _, rest = (cls.__doc__ or "").strip().partition("\n\n")
         explanation, remedy = explanation_and_remedy(rest)
         return Reason(
@@ -107,7 +108,7 @@ class Rule:
 
 
 def repeated(items: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[tuple[T, T]]:
-    """Yield each item with the same key as an earlier one, together with the first of them."""
+    """Yield each item with the same key as an earlier one, together with the first item with that key."""
     first: dict[Hashable, T] = {}
     for item in items:
         earlier = first.setdefault(key(item), item)
@@ -116,7 +117,7 @@ def repeated(items: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[tuple
 
 
 def first_lines(numbers: Sequence[int]) -> str:
-    """Return the first of the lines of a fault that repeats: `lines 3, 9, 12 and 4 more`."""
+    """Return the first lines on which a fault repeats: `lines 3, 9, 12 and 4 more`."""
     shown = ", ".join(map(str, numbers[:_SHOWN]))
     more = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
     return f"line{'s' if len(numbers) > 1 else ''} {shown}{more}"
@@ -137,7 +138,7 @@ class DocumentRule(Rule, Generic[D]):
 
     It applies to the documents of the class in brackets: `DocumentRule[Stub]`. `kinds` limits it to some of them, empty
     for all; `except_kinds` excludes some. `reads_fields`: the rule judges values, and is not run if the document could
-    not be read. `requires`: rules that must find nothing before this one makes sense; if one of them finds something,
+    not be read. `requires`: rules that must find nothing before this rule makes sense; if one of them finds something,
     this rule is not run, and the report says so.
     """
 
@@ -172,7 +173,7 @@ class DocumentRule(Rule, Generic[D]):
         fix_title: str = "",
         safe: bool | None = None,
     ) -> Problem:
-        """Return a fault about `span`. A repair may change only the lines of `span`; otherwise it is omitted.
+        """Return a fault about `span`. A repair may change only the lines of `span`; otherwise the repair is omitted.
 
         `safe` is passed if some repairs of a rule are less safe than the others.
         """
@@ -181,7 +182,7 @@ class DocumentRule(Rule, Generic[D]):
 
 
 class RepositoryRule(Rule):
-    """A rule about documents taken together. It sees their summaries, never their text."""
+    """A rule about all documents together. It sees their summaries, never their text."""
 
     family: ClassVar[Family] = "cross-file"
 
@@ -194,7 +195,7 @@ class LogRule(RepositoryRule):
 
 
 class ReferenceRule(Rule):
-    """A rule about what one document refers to: paths that must exist, text that must be in another file.
+    """A rule about what one document refers to: paths that must exist, text that must be in a different file.
 
     `wants` lists the files that the rule needs; they are read, and then `check` is called.
     """
@@ -263,7 +264,7 @@ def rules_across() -> tuple[type[RepositoryRule], ...]:
 
 @cache
 def all_rules() -> tuple[type[Rule], ...]:
-    """Return every rule; this imports them all."""
+    """Return every rule; this imports all of them."""
     modules = (*EVERY_KIND, *(module for kind in KINDS for module in kind.rules), *ACROSS)
     return tuple(rule for module in dict.fromkeys(modules) for rule in rules_in(module))
 
@@ -275,7 +276,7 @@ def _judges(rule: type[Rule], kind: str) -> bool:
 
 
 def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet) -> list[Problem]:
-    """Return everything that is wrong in one document, in text order, and the rules that were not run."""
+    """Return everything that is wrong in one document, in text order, and the rules that could not be run."""
     faults = list(document.faults)
     if document.root is not None:
         faults += schema_faults(document, schemas)
@@ -290,7 +291,7 @@ def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet)
             continue
         made = list(islice(rule.check(document), MOST_OF_A_KIND + 1))
         if len(made) > MOST_OF_A_KIND:
-            message = f"there are more than {MOST_OF_A_KIND:,} findings {rule.code()}; the rest are not listed"
+            message = f"there are more than {MOST_OF_A_KIND:,} {rule.code()} findings; the rest are not listed"
             made[-1] = Problem("findings_cut", message, Location.span(made[-1].start, made[-1].start))
         if made:
             found.update(fault.code for fault in made)
@@ -329,8 +330,8 @@ def schema_faults(document: Document, schemas: SchemaSet) -> Iterator[Problem]:
 
 
 def _elsewhere(document: Document, violation: Problem) -> tuple[str, bool]:
-    """Return where a missing field is instead, and whether that is outside of its section: in older packets, the
-    signature is below the skeleton.
+    """Return where a misplaced field is, and whether that is outside its section: in older packets, the signature is
+    below the skeleton.
     """
     if violation.code != "field_missing" or not isinstance(document, StructuredDocument):
         return "", False

@@ -23,7 +23,7 @@ class PathLeavesRepository(DocumentRule[Packet | BatchTasks | BatchCheckpoint]):
     Work is done and reviewed inside the repository. An absolute path, or one with `..`, refers to files that are not
     governed, and allows no changes in the repository.
 
-    Remedy: write the path from the root of the repository, without `..`.
+    Remedy: write the path relative to the root of the repository, without `..`.
     """
 
     kinds = ("packet", "batch_tasks", "batch_checkpoint")
@@ -54,9 +54,9 @@ class ScopeTooWide(DocumentRule[Packet | WorkPackage]):
 
 
 class ScopeWithoutPath(DocumentRule[Packet]):
-    """Scope that names no path
+    """Scope that contains no path
 
-    No change can be compared with it, so everything counts as outside of it, or nothing.
+    No change can be compared with the scope, so either everything counts as outside it, or nothing does.
 
     Remedy: list the files and folders that the work may change.
     """
@@ -68,7 +68,7 @@ class ScopeWithoutPath(DocumentRule[Packet]):
         said = [entry for entry in document.in_scope_paths if says_something(entry.value)]
         said = [entry for entry in said if not PLACEHOLDER.match(entry.value) and not is_too_wide(entry.value)]
         if said and not any(_LIKE_A_PATH.search(entry.value) for entry in said):
-            yield self.fault(said[0].span, f"the scope {said[0].value[:60]!r} names no path")
+            yield self.fault(said[0].span, f"the scope {said[0].value[:60]!r} contains no path")
 
 
 # A folder, an ending, a pattern, or a name in backticks or on its own.

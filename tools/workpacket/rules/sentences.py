@@ -1,6 +1,7 @@
 """Rules about sentences that contradict what the same document says elsewhere.
 
-Each goes by fixed words and a field, list or number next to them; nothing is guessed from the meaning of a sentence.
+Each rule relies on fixed words and a field, list or number next to them; nothing is guessed from the meaning of a
+sentence.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _FIRST_OF_ITS_BASE = lazy_pattern(r"(?i)\bfirst (?:packet|version|revision) of (
 
 
 class NoneContradicts(StructuredRule):
-    """List that says "none" and has other entries
+    """List that says "none" but has other entries
 
     A reader who stops at the first line misses the rest.
 
@@ -86,11 +87,11 @@ _CHANGED_FILE = lazy_pattern(
 
 
 class NoChangesContradicts(StructuredRule):
-    """Handoff that says that nothing changed, beside the manifest of a change
+    """Handoff that says that nothing changed, despite a change manifest
 
-    The reviewer who believes the sentence does not look at the change.
+    A reviewer who believes the sentence will not look at the change.
 
-    Remedy: say what changed, or delete the manifest.
+    Remedy: describe what changed, or delete the manifest.
     """
 
     kinds = ("packet",)
@@ -104,16 +105,16 @@ class NoChangesContradicts(StructuredRule):
         changed = _CHANGED_FILE.search(text) if said is not None else None
         if said is not None and changed is not None:
             line = document.source.line_and_column(changed.start("path"))[0]
-            message = f"this says {said['said']!r}, but line {line} has the manifest of {changed['path']}"
+            message = f"this says {said['said']!r}, but line {line} has the manifest for {changed['path']}"
             yield self.fault(said.span("said"), message)
 
 
 class LineageContradicts(StructuredRule):
     """Later revision that calls itself the first packet of its base
 
-    The audit of the lineage was copied from the template, so what the earlier revisions left open is unknown.
+    The lineage audit was copied from the template, so it is unknown what the earlier revisions left open.
 
-    Remedy: say what became of the earlier revisions.
+    Remedy: describe what became of the earlier revisions.
     """
 
     kinds = ("packet",)

@@ -1,5 +1,5 @@
-"""The settings of a repository for rules: profile, severities, findings that are ignored for a stated reason, and
-findings that are known.
+"""A repository's settings for rules: profile, severities, findings that are ignored for a stated reason, and findings
+that are known.
 
 A repository that adopts the tool has findings that no one will fix this week. `check --baseline` records them, and from
 then on only new ones are reported. A finding is recognized by its file, its code and the text of its line, so that it
@@ -36,7 +36,7 @@ LEVELS: tuple[Level, ...] = ("error", "warning", "info", "off")
 
 
 class Ignore(Value):
-    """Findings of `code` in files that match one of `paths` are hidden. `place` is where this setting is written."""
+    """Findings with `code` in files that match one of `paths` are hidden. `place` is where this setting is written."""
 
     code: str
     paths: tuple[str, ...]
@@ -51,9 +51,9 @@ class CheckSettings(Value):
     """The settings of `check`. `where` is their file, or '' for the defaults; `places` gives the positions of
     `severities`.
 
-    `phases` are those of teams that define their own.
+    `phases` are the phases of teams that define their own.
 
-    `faults` are the parts that could not be read or do not match the schema, and are therefore not in force.
+    `faults` are the parts that could not be read or do not match the schema, and therefore have no effect.
     """
 
     profile: Profile = "adopt"
@@ -66,9 +66,8 @@ class CheckSettings(Value):
 
 
 def settings_of(root: Node, source: Source) -> CheckSettings:
-    """Return the settings in a policy. Parts that do not match the schema are left out; the check of the policy reports
-    them.
-    """
+    """Return the settings in a policy. Parts that do not match the schema are left out; the policy check reports
+    them."""
     severities = root.mapping_at("severity")
     levels = {level: level for level in LEVELS}
     return CheckSettings(
@@ -100,7 +99,7 @@ def grade(
     settings: CheckSettings,
     archived: Collection[str] = frozenset(),
 ) -> tuple[list[Problem], list[Ignore]]:
-    """Return the findings that are not ignored, with the severities in force, and the ignores that matched nothing.
+    """Return the findings that are not ignored, with their effective severities, and the ignores that matched nothing.
 
     Reasons that cannot be ignored keep their severity, whatever the settings say. `archived` are the paths of
     superseded and abandoned work, which is not changed any more: what is missing there is not an error.
@@ -124,7 +123,7 @@ def grade(
 
 
 def settings_findings(settings: CheckSettings, reasons: Mapping[str, Reason]) -> Iterator[Problem]:
-    """Report faults of the settings themselves: unknown codes, and codes that may not be changed."""
+    """Report faults in the settings themselves: unknown codes, and codes that may not be changed."""
     places = [(code, settings.places.get(code, (0, 0))) for code in settings.severities]
     for code, place in [*places, *((ignore.code, ignore.place) for ignore in settings.ignores)]:
         if code not in reasons:
@@ -140,7 +139,7 @@ def settings_findings(settings: CheckSettings, reasons: Mapping[str, Reason]) ->
 
 
 def unused_finding(ignore: Ignore, settings: CheckSettings) -> Problem:
-    """Report an ignore that matched nothing in the whole repository."""
+    """Report an ignore entry that matched nothing in the whole repository."""
     message = f"unused ignore: no {ignore.code} finding in {', '.join(ignore.paths)}"
     return Problem("ignore_unused", message, Location(settings.where, *ignore.place), "delete it", severity="warning")
 
@@ -171,7 +170,7 @@ Baseline: TypeAlias = Mapping[KnownPlace, int]
 
 
 class ComparedWithBaseline(NamedTuple):
-    """The findings that the baseline does not contain, the number of findings that it contains, and its entries that
+    """The findings that are not in the baseline, the number of findings that are, and the baseline's entries that
     matched nothing.
     """
 
@@ -181,7 +180,7 @@ class ComparedWithBaseline(NamedTuple):
 
 
 def read_baseline(data: bytes | None, schemas: SchemaSet) -> Baseline | Problem:
-    """Return the baseline in a file, empty without one; a problem if the file is not a baseline."""
+    """Return the baseline in a file, empty if there is no file; a problem if the file is not a baseline."""
     if data is None:
         return {}
     if len(data) > BASELINE.size:
@@ -210,8 +209,8 @@ def recorded(findings: Iterable[Problem], reasons: Mapping[str, Reason], line: S
 def compare(
     findings: Sequence[Problem], known: Baseline, reasons: Mapping[str, Reason], line: SourceLine
 ) -> ComparedWithBaseline:
-    """Separate new findings from known ones. If a line has more findings of a code than the baseline, the surplus ones
-    are new.
+    """Separate new findings from known ones. If a line has more findings with a code than the baseline, the surplus
+    ones are new.
     """
     if not known:
         return ComparedWithBaseline([*findings], 0, Counter())
@@ -253,7 +252,7 @@ def _recordable(reason: Reason, against_log: frozenset[str]) -> bool:
 
 
 def _against_log() -> frozenset[str]:
-    """Return the codes of the rules that compare documents with the log."""
+    """Return the codes of rules that compare documents with the log."""
     return frozenset(rule.code() for rule in rules_across() if issubclass(rule, LogRule))
 
 

@@ -63,20 +63,21 @@ _ALIKE: Final = str.maketrans(
 
 
 def latin(text: str) -> str:
-    """Return the text as it looks: with Latin letters for those of other scripts, without invisible characters."""
+    """Return the text as it looks: with Latin letters instead of look-alikes from other scripts, and without invisible
+    characters."""
     return text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_ALIKE)
 
 
 def elsewhere(document: StructuredDocument, *names: str) -> str:
-    """Return the end of a sentence about a missing field: the line that has it where it is not read, if there is
+    """Return the end of a sentence about a missing field: the line where the field appears but is not read, if there is
     one.
     """
     found = line_of_field(document, *names)
-    return f"; line {found[0]} has {found[1]}, where it is not read" if found is not None else ""
+    return f"; line {found[0]} has {found[1]}, where it is ignored" if found is not None else ""
 
 
 def line_of_field(document: StructuredDocument, *names: str) -> tuple[int, str] | None:
-    """Return the first line that looks like one of these fields, and how it writes the name."""
+    """Return the first line that looks like one of these fields, and how the line spells the name."""
     for number in range(1, document.source.line_count + 1):
         start, end = document.source.line_span(number)
         match = _FIELD_LINE.match(document.source.text, start, end)
@@ -92,7 +93,7 @@ def says_something(text: str) -> bool:
 
 
 def content_of(document: StructuredDocument, field: Field) -> str:
-    """Return the content of a field: its value and everything that belongs to it; for a heading, everything
+    """Return the content of a field: its value and everything that belongs to the field; for a heading, everything
     below it.
     """
     if field.block.kind == "heading":
@@ -125,7 +126,7 @@ class SectionMissing(StructuredRule):
 class PacketSectionMissing(StructuredRule):
     """Section missing from a packet
 
-    Older packets may lack it. In a new packet, work would start without this information.
+    Older packets may lack the section. In a new packet, work would start without this information.
 
     Remedy: add the section with the heading from the template.
     """
@@ -184,14 +185,15 @@ def _fields_to_move(document: StructuredDocument, missing: SectionSpec, line: in
 
 
 def _in_older_sections(document: StructuredDocument, missing: SectionSpec) -> bool:
-    """Whether an older document has a section of its own for each list of the missing section."""
+    """Whether an older document has a separate section for each list of the missing section."""
     older = {placed.spec.key for placed in document.placed if placed.spec in document.layout.older}
     lists = {field.key for field in missing.fields} & {spec.key for spec in document.layout.older}
     return bool(lists) and lists - {"rollback_hint"} <= older
 
 
 def _place_for(document: StructuredDocument, missing: SectionSpec) -> tuple[int, int]:
-    """Return the place for a missing section: after the heading that it would follow, or else the start of the file."""
+    """Return the position for a missing section: after the heading that it would follow, or else the start of the
+    file."""
     before = []
     for spec in document.layout.sections:
         if spec is missing:
@@ -204,9 +206,9 @@ def _place_for(document: StructuredDocument, missing: SectionSpec) -> tuple[int,
 class SectionEmpty(StructuredRule):
     """Empty required section
 
-    The heading makes the missing text easy to overlook.
+    Because of the heading, the missing text is easy to overlook.
 
-    Remedy: fill it in, or write `- None.` if there is nothing to say.
+    Remedy: fill in the section, or write `- None.` if there is nothing to say.
     """
 
     severity = "warning"
@@ -214,13 +216,13 @@ class SectionEmpty(StructuredRule):
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for placed in document.placed:
             if placed.spec.required and not body_of(document.source, placed.section):
-                yield self.fault(placed.section.title_span, f"the section {placed.spec.heading} is empty")
+                yield self.fault(placed.section.title_span, f"the {placed.spec.heading} section is empty")
 
 
 class FenceUnclosed(StructuredRule):
     """Unclosed code fence
 
-    Everything that follows is read as code: headings, fields and lists below it are lost.
+    Everything that follows is read as code: the headings, fields and lists after the fence are lost.
 
     Remedy: close the fence with a line of the same marks.
     """
@@ -291,8 +293,8 @@ def _bare_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec, 
 
 
 def _named_by(document: StructuredDocument, line: str) -> SectionSpec | None:
-    """Return the section that a line names, if it consists of nothing else: in bold, in a quotation, after an escaped
-    mark, or without the space after its marks.
+    """Return the section named by a line that contains nothing else: in bold, in a quotation, after an escaped mark, or
+    without the space after its marks.
     """
     if len(line) > _LONGEST_HEADING:
         return None
@@ -305,7 +307,8 @@ def _named_by(document: StructuredDocument, line: str) -> SectionSpec | None:
 
 
 def disguised_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec, Section]]:
-    """Yield the headings that only look like that of a known section, because of a letter of another script."""
+    """Yield the headings that only look like a known section's heading, because they contain a letter of another
+    script."""
     for section in document.unknown:
         spec = document.layout.section(latin(section.title)) if not section.title.isascii() else None
         if spec is not None:
@@ -322,8 +325,8 @@ def _lines_of(document: StructuredDocument, block: Block) -> Iterator[tuple[int,
 class HeadingHidden(StructuredRule):
     """Heading that is not read as one
 
-    It is inside a code fence or a comment, or its marks are wrong. The section below the heading is not read, so it
-    appears to be missing.
+    The heading is inside a code fence or a comment, or its marks are wrong. The section below the heading is not read,
+    so it appears to be missing.
 
     Remedy: close the fence or the comment before the heading, or write `## ` before it.
     """
@@ -331,16 +334,16 @@ class HeadingHidden(StructuredRule):
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for spec, span, block in hidden_headings(document):
             if block is None:
-                message = f"this line names the section {spec.heading}, but Markdown does not read it as a heading"
+                message = f"this line names the {spec.heading} section, but Markdown does not read it as a heading"
                 yield self.fault(span, message, hint=f"write `{'#' * document.layout.levels[0]} {spec.heading}`")
                 continue
             if block.kind == "fence" and not block.closed:
                 continue  # `FenceUnclosed` reports the cause once
             what = "comment or HTML" if block.kind == "html" else "code block"
-            message = f"the section {spec.heading} is inside the {what} that begins on line {block.line}"
-            yield self.fault(span, message, hint=f"end it before this line; it now ends on line {block.end_line}")
+            message = f"the {spec.heading} section is inside the {what} that begins on line {block.line}"
+            yield self.fault(span, message, hint=f"close it before this line; it now ends on line {block.end_line}")
         for spec, span in _bare_headings(document):
-            message = f"this line names the section {spec.heading}, but Markdown does not read it as a heading"
+            message = f"this line names the {spec.heading} section, but Markdown does not read it as a heading"
             yield self.fault(span, message, hint=f"write `{'#' * document.layout.levels[0]} {spec.heading}`")
         yield from self._hidden_fields(document)
         if " ##" not in document.source.text:
@@ -356,7 +359,7 @@ class HeadingHidden(StructuredRule):
                     yield self.fault(span, f"the heading {title[:60]!r} is inside a list item")
 
     def _hidden_fields(self, document: StructuredDocument) -> Iterator[Problem]:
-        """Report headings of fields, such as `### DONE_MEANS`, that a code block swallows."""
+        """Report headings of fields, such as `### DONE_MEANS`, that are swallowed by a code block."""
         if "###" not in document.source.text or document.source.text.count("```") < 2:
             return
         given = {field.name for placed in document.placed for field in placed.fields}
@@ -371,16 +374,17 @@ class HeadingHidden(StructuredRule):
                 spec = wanted.pop(normal_key(match[2].rstrip(" \t#")), None) if match else None
                 if match and spec is not None:
                     message = f"{spec.label} is inside the code block that begins on line {block.line}"
-                    hint = f"end the code block before this line; it now ends on line {block.end_line}"
+                    hint = f"close the code block before this line; it now ends on line {block.end_line}"
                     yield self.fault((start + match.start(1), start + match.end(2)), message, hint=hint)
 
 
 class HeadingGlued(StructuredRule):
     """Heading joined to the line before it
 
-    The line feed before it was lost, or a program wrote the two characters `\\n` instead, so the section is not read.
+    The newline before the heading was lost, or a program wrote the two characters `\\n` instead, so the section
+    is not read.
 
-    Remedy: begin a new line before the heading, and replace each `\\n` with a line feed.
+    Remedy: begin a new line before the heading, and replace each `\\n` with a newline.
     """
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
@@ -420,7 +424,7 @@ class SectionDuplicate(StructuredRule):
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         single = (placed for placed in document.placed if not placed.spec.repeatable)
         for placed, earlier in repeated(single, lambda placed: placed.spec.key):
-            message = f"the section {placed.spec.heading} is already on line {earlier.section.line}"
+            message = f"the {placed.spec.heading} section is already on line {earlier.section.line}"
             yield self.fault(placed.section.title_span, message, hint="merge the sections")
 
 
@@ -441,7 +445,7 @@ class SectionOrder(StructuredRule):
         order = {spec.key: index for index, spec in enumerate(document.layout.sections)}
         known = (placed for placed in document.placed if placed.spec.key in order)
         for placed, furthest in out_of_order(known, lambda placed: order[placed.spec.key]):
-            message = f"{placed.spec.heading} comes after {furthest.spec.heading}; in the template, it comes first"
+            message = f"{placed.spec.heading} comes after {furthest.spec.heading}, but precedes it in the template"
             yield self.fault(placed.section.title_span, message)
 
 
@@ -470,7 +474,7 @@ class SectionUnknown(StructuredRule):
 class OldHeading(StructuredRule):
     """Outdated heading
 
-    The section is still read, but scripts that look for the heading do not find it.
+    The section is still read, but scripts that look for the current heading do not find it.
 
     Remedy: `workpacket fmt` writes the current heading.
     """
@@ -497,11 +501,11 @@ class OldHeading(StructuredRule):
 
 
 class HeadingLevel(StructuredRule):
-    """Heading with the wrong level
+    """Heading at the wrong level
 
-    The section is still read, but tools that look for a heading of the right level do not find it.
+    The section is still read, but tools that look for a heading at the right level do not find it.
 
-    Remedy: `workpacket fmt` writes the level of the template.
+    Remedy: `workpacket fmt` writes the level used in the template.
     """
 
     severity = "warning"

@@ -45,9 +45,10 @@ StubRule = DocumentRule[Stub]
 
 
 class StubOldFamily(StubRule):
-    """Stub in the older form
+    """Stub in an older form
 
-    The headings differ from the current form and the checklist has no boxes, so tools find little in the stub.
+    The headings differ from the current form and the checklist has no boxes, so tools find little information in the
+    stub.
 
     Remedy: `workpacket fmt --upgrade` rewrites it.
     """
@@ -64,11 +65,11 @@ class StubOldFamily(StubRule):
             steps = _absent_steps(document) if document.placed_section("activation_checklist") else []
             absent += [f"the step {' and '.join(steps)} of the checklist"] if steps else []
             without = f", without {' and '.join(absent)}" if absent else ""
-            yield self.fault(placed.section.title_span, f"this stub is in the older form{without}", hint=hint)
+            yield self.fault(placed.section.title_span, f"this stub is in an older form{without}", hint=hint)
 
 
 class StubBannerMissing(StubRule):
-    """Stub that does not say that it is not executable
+    """Stub that does not state that it is not executable
 
     A reader who opens only this file may mistake it for a task packet and start work.
 
@@ -134,7 +135,7 @@ class StubStatusNoStub(StubRule):
 class SpecTargetTrailingText(StubRule):
     """Text after the path in SPEC_TARGET
 
-    The field is a path; with a remark after it, the file is not found. The remark also becomes outdated when the
+    The field must be a path; with a remark after it, the file is not found. The remark also becomes outdated when the
     pointer changes.
 
     Remedy: delete the remark, or move it to another line; SPEC_CURRENT.md says which specification is in force.
@@ -156,11 +157,11 @@ class SpecTargetTrailingText(StubRule):
 
 
 class SpecTargetMissing(ReferenceRule):
-    """SPEC_TARGET that is not in the repository
+    """SPEC_TARGET not in the repository
 
-    The stub does not say which specification it belongs to, so its requirement cannot be looked up.
+    The stub does not specify which specification it belongs to, so its requirement cannot be looked up.
 
-    Remedy: correct the path; usually it is that of SPEC_CURRENT.md.
+    Remedy: correct the path; usually it is the one given in SPEC_CURRENT.md.
     """
 
     family = "document"
@@ -209,7 +210,7 @@ class RoadmapCoverageMalformed(StubRule):
 class ChecklistNumbered(StubRule):
     """Activation checklist without boxes
 
-    The items of the checklist cannot be marked as done.
+    The checklist items cannot be marked as done.
 
     Remedy: `workpacket fmt` turns the items into boxes.
     """
@@ -239,7 +240,7 @@ def _before_words(document: Stub, item: Item) -> TextRun | None:
 class ChecklistLength(StubRule):
     """Activation checklist with the wrong number of items
 
-    Items that are missing from the list are easily forgotten.
+    Items missing from the list are easily forgotten.
 
     Remedy: add the missing items; the activation gate requires all of them anyway.
     """
@@ -279,15 +280,15 @@ class ChecklistItemUnknown(StubRule):
             return  # `ChecklistLength` reports those
         for item, words in zip(items, _STEPS, strict=True):
             if not any(word in item.text.casefold() for word in words):
-                yield self.fault(item.span, f"this is not the step {' / '.join(words)} of the checklist")
+                yield self.fault(item.span, f"this is not the checklist step {' / '.join(words)}")
 
 
 class ChecklistOtherPacket(StubRule):
-    """Activation checklist of another packet
+    """Activation checklist of a different packet
 
-    The checklist was copied from another stub and names that packet's files.
+    The checklist was copied from another stub and lists that packet's files.
 
-    Remedy: write the id of this packet.
+    Remedy: write this packet's id.
     """
 
     strict_severity = "error"
@@ -302,7 +303,7 @@ class ChecklistOtherPacket(StubRule):
             for name, start, end in find_ids(item.text):
                 if name.text not in of_this:
                     span = (item.span[0] + start, item.span[0] + end)
-                    yield self.fault(span, f"the checklist of {document.own_id} names {name}")
+                    yield self.fault(span, f"the checklist for {document.own_id} names {name}")
 
 
 class StubContentMissing(StubRule):
@@ -319,7 +320,7 @@ class StubContentMissing(StubRule):
         metadata = document.placed_section("metadata")
         if metadata is not None and not document.is_older and document.base_wp_id is None:
             where = elsewhere(document, "base_wp_id")
-            yield self.fault(metadata.section.title_span, f"the stub does not say BASE_WP_ID{where}")
+            yield self.fault(metadata.section.title_span, f"the stub does not state BASE_WP_ID{where}")
         placed = document.placed_section("intent")
         if placed is None or document.is_older:
             return
@@ -327,7 +328,7 @@ class StubContentMissing(StubRule):
             field = next((one for one in placed.fields if one.name == name), None)
             if field is None:
                 where = elsewhere(document, name)
-                yield self.fault(placed.section.title_span, f"the stub does not say {name}{where}")
+                yield self.fault(placed.section.title_span, f"the stub does not state {name}{where}")
             elif is_hollow(document, field):
                 yield self.fault(field.key_span, f"{field.key} says nothing")
 
@@ -335,9 +336,9 @@ class StubContentMissing(StubRule):
 class StubAnchorMissing(StubRule):
     """Stub without an anchor in the specification
 
-    Activation requires a passage that states the requirement.
+    Activation requires a passage that contains the requirement.
 
-    Remedy: name a passage of the main body in SPEC_ANCHOR_CANDIDATES.
+    Remedy: in SPEC_ANCHOR_CANDIDATES, name a passage of the main body.
     """
 
     severity = "info"
@@ -355,7 +356,7 @@ class StubAnchorMissing(StubRule):
 
 
 class ChecklistTicked(StubRule):
-    """Ticked box in the activation checklist of a stub
+    """Ticked box in a stub's activation checklist
 
     A tick proves nothing: the conditions are derived from the refinement, the approval and the log.
 
@@ -379,7 +380,7 @@ class NestedTooDeep(StubRule):
 
     Requirements at that depth are easily missed.
 
-    Remedy: raise the inner items by one level.
+    Remedy: move the nested items up one level.
     """
 
     severity = "warning"

@@ -28,7 +28,7 @@ BoardRule = DocumentRule[TaskBoard]
 
 
 class BoardSectionMissing(BoardRule):
-    """Missing section of the board
+    """Missing board section
 
     Packets in its lane have no place on the board, and scripts that look for the heading fail.
 
@@ -54,21 +54,21 @@ class BoardSectionMissing(BoardRule):
 
 
 class BoardSectionTwice(BoardRule):
-    """Duplicate section of the board
+    """Duplicate board section
 
     A packet may be in one of the sections while people look for it in the other.
 
-    Remedy: move all entries into one of them.
+    Remedy: move all entries into one of the sections.
     """
 
     def check(self, document: TaskBoard) -> Iterator[Problem]:
         for section, earlier in repeated(document.sections, lambda section: section.key):
-            message = f"the section {section.title} is already on line {earlier.line}"
-            yield self.fault(section.title_span, message, hint="move all entries into one of them")
+            message = f"the {section.title} section is already on line {earlier.line}"
+            yield self.fault(section.title_span, message, hint="move all entries into one of the sections")
 
 
 class BoardSectionOrder(BoardRule):
-    """Sections of the board in the wrong order
+    """Board sections in the wrong order
 
     People expect lanes in the same order on every board.
 
@@ -87,11 +87,11 @@ class BoardSectionOrder(BoardRule):
 
 
 class BoardSectionUnknown(BoardRule):
-    """Entries outside the sections of the board
+    """Entries outside the board's sections
 
-    The heading is not that of a lane, so these packets cannot be found by lane.
+    The heading does not name a lane, so these packets cannot be found by lane.
 
-    Remedy: move the entries to the section of their lane, or correct the heading.
+    Remedy: move the entries to the sections for their lanes, or correct the heading.
     """
 
     def check(self, document: TaskBoard) -> Iterator[Problem]:
@@ -111,13 +111,13 @@ def _meant(title: str, lanes: LaneTable) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(heading_key(title), keys, n=1)
-    return f"did you mean `## {keys[close[0]]}`?" if close else "move the entries to the section of their lane"
+    return f"did you mean `## {keys[close[0]]}`?" if close else "move the entries to the sections for their lanes"
 
 
 class BoardHeadingSpelling(BoardRule):
-    """Non-standard heading of the board
+    """Non-standard board heading
 
-    The section is still read, but scripts that look for the heading do not find it.
+    The section is still read, but scripts that look for the current heading do not find it.
 
     Remedy: `workpacket check --fix` writes the standard form.
     """
@@ -130,7 +130,7 @@ class BoardHeadingSpelling(BoardRule):
             wanted = section.known.heading if section.known is not None else ""
             start, end = section.title_span
             if section.level != _LEVEL or not section.spaced:
-                message = f"`{section.title}` is not a heading of level {_LEVEL}"
+                message = f"`{section.title}` is not a level {_LEVEL} heading"
                 yield self.fault((start, end), message, hint=f"write `## {wanted}`")
                 continue
             match = _NAME.match(section.title)
@@ -149,7 +149,7 @@ class BoardHeadingSpelling(BoardRule):
 class BoardFenceUnclosed(BoardRule):
     """Unclosed code fence on the board
 
-    Everything that follows is shown as code: the lanes below it disappear for people.
+    Everything that follows is shown as code: the lanes after the fence disappear for people.
 
     Remedy: close the fence with a line of the same marks, or delete it.
     """
@@ -164,7 +164,7 @@ class BoardFenceUnclosed(BoardRule):
             elif marks.startswith(opened[0]) and not match["rest"].strip():
                 opened = None
         if opened is not None:
-            yield self.fault(opened[1], "never closed: everything up to the end of the board is shown as code")
+            yield self.fault(opened[1], "never closed: everything to the end of the board is shown as code")
 
 
 class BoardBlankLines(BoardRule):
@@ -172,7 +172,7 @@ class BoardBlankLines(BoardRule):
 
     Over time, such lines outnumber the entries, and they cause merge conflicts.
 
-    Remedy: `workpacket check --fix` removes them and changes nothing else.
+    Remedy: `workpacket check --fix` removes the blank lines and changes nothing else.
     """
 
     severity = "warning"
@@ -192,8 +192,8 @@ class BoardBlankLines(BoardRule):
 
 
 def _holes(board: TaskBoard) -> Iterator[tuple[int, int]]:
-    """Yield the first and last of the surplus blank lines: all between two entries, and all but one next to an entry or
-    a section heading. Blank lines within people's prose are left alone.
+    """Yield the first and last of the surplus blank lines: all blank lines between two entries, and all but one next to
+    an entry or a section heading. Blank lines within people's prose are left alone.
     """
     entries = {entry.line: entry.section for entry in board.entries}
     marks = entries.keys() | {section.line for section in board.sections}
@@ -233,7 +233,11 @@ class BoardIdMalformed(BoardRule):
             complaint = _id_complaint(entry.wp_id.value)
             if complaint:
                 inner = [str(name) for name, _, _ in find_ids(entry.wp_id.value)]
-                hint = f"did you mean {inner[0]}?" if inner else "write it as WP-<phase>-<slug>, with an optional -v<N>"
+                hint = (
+                    f"did you mean {inner[0]}?"
+                    if inner
+                    else "write the id as WP-<phase>-<slug>, with an optional -v<N>"
+                )
                 yield self.fault(entry.wp_id.span, f"{entry.wp_id.value!r} {complaint}", hint=hint)
 
 
@@ -246,7 +250,7 @@ def _id_complaint(value: str) -> str:
         return "is a work package of a mission, and does not belong on this board"
     # `WP-1-Parser.log` matches the grammar, but is the name of a file.
     looks_like_file = "." in value and [str(name) for name, _, _ in find_ids(value)] != [value]
-    return "is the name of a file, not of a work packet" if looks_like_file else ""
+    return "is a file name, not the name of a work packet" if looks_like_file else ""
 
 
 class BoardEntryForm(BoardRule):
@@ -275,7 +279,8 @@ class BoardEntryForm(BoardRule):
 
 
 def _marks_only(document: TaskBoard, entry: BoardEntry) -> TextRun | None:
-    """Return the head of an entry if it has only marks besides id and token: a link, tick or level would be lost."""
+    """Return the head of an entry if it has only marks besides id and token; anything else, such as a link, tick or
+    level, would be lost."""
     run = TextRun.on_line(document.source.text, *entry.head)
     if run is None:
         return None
@@ -296,7 +301,7 @@ class BoardTokenMissing(BoardRule):
 
     Scripts that read single lines cannot determine the packet's lane.
 
-    Remedy: write the token of the lane after the id.
+    Remedy: write the lane's token after the id.
     """
 
     fix = "unsafe"
@@ -309,7 +314,9 @@ class BoardTokenMissing(BoardRule):
             hint = f"write `{' or '.join(_canonical(entry, lane) for lane in lanes)}`" if lanes else ""
             run = _marks_only(document, entry) if len(lanes) == 1 else None
             edits = [run.replaced_by(_canonical(entry, lanes[0]))] if run is not None else []
-            yield self.fault(entry.wp_id.span, f"the entry of {entry.wp_id.value} has no token", hint=hint, edits=edits)
+            yield self.fault(
+                entry.wp_id.span, f"the entry for {entry.wp_id.value} has no token", hint=hint, edits=edits
+            )
 
 
 class BoardTokenUnknown(BoardRule):
@@ -328,14 +335,14 @@ class BoardTokenUnknown(BoardRule):
             lanes = [lane.token for lane in document.lanes.named(token.value.replace("_", " "))]
             if lanes:
                 message = f"[{token.value}] stands for {' or '.join(lanes)}"
-                yield self.fault(token.span, message, hint="write one of them")
+                yield self.fault(token.span, message, hint="write one of these tokens")
                 continue
             known = [ACTIVE_TOKEN, *document.lanes.tokens]
             from difflib import get_close_matches
 
             close = get_close_matches(token.value.upper(), known, n=1)
             hint = f"{f'did you mean {close[0]}? ' if close else ''}one of {', '.join(known)}"
-            yield self.fault(token.span, f"[{token.value}] is not the token of a lane", hint=hint)
+            yield self.fault(token.span, f"[{token.value}] is not a lane token", hint=hint)
 
 
 class BoardTokenMisplaced(BoardRule):
@@ -343,7 +350,7 @@ class BoardTokenMisplaced(BoardRule):
 
     The section and the token disagree, and readers may follow either.
 
-    Remedy: move the entry to the section of its token, or correct the token.
+    Remedy: move the entry to the section for its token, or correct the token.
     """
 
     def check(self, document: TaskBoard) -> Iterator[Problem]:
@@ -358,11 +365,11 @@ class BoardTokenMisplaced(BoardRule):
 
 
 class BoardTokenOldPlace(BoardRule):
-    """Entry in the section that older boards used for its lane
+    """Entry in a section that older boards used for its lane
 
     The packet is waiting to be merged or was abandoned, but in this section it appears to be in progress or judged.
 
-    Remedy: move it to the section of its lane: `workpacket board sync`.
+    Remedy: move the entry to the section for its lane: `workpacket board sync`.
     """
 
     severity = "warning"
@@ -392,7 +399,7 @@ def _in_older_home(entry: BoardEntry) -> bool:
 class BoardEntryTwice(BoardRule):
     """Packet listed twice on the board
 
-    When the packet moves, only one of the entries is moved.
+    When the packet moves, only one of its entries is moved.
 
     Remedy: delete the outdated entry.
     """
@@ -408,7 +415,7 @@ class BoardEntryTwice(BoardRule):
 
 
 class BoardEntryRemark(BoardRule):
-    """Remark after the token of an entry
+    """Remark after an entry's token
 
     The remark is lost when the entry moves, and no tool reads it.
 
@@ -428,7 +435,7 @@ class BoardEntryRemark(BoardRule):
 class BoardReasonMissing(BoardRule):
     """Blocked packet without a reason
 
-    Without a reason, no one knows how to unblock it.
+    Without a reason, no one knows how to unblock the packet.
 
     Remedy: write ` - <reason>` after the token.
     """
@@ -438,7 +445,7 @@ class BoardReasonMissing(BoardRule):
     def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             if entry.token is not None and entry.lane_token == _BLOCKED and not entry.remark:
-                message = f"the board does not say what blocks {entry.wp_id.value}"
+                message = f"the board does not state what blocks {entry.wp_id.value}"
                 yield self.fault(entry.token.span, message, hint="write ` - <reason>` after the token")
 
 
@@ -459,15 +466,15 @@ class BoardActiveIncomplete(BoardRule):
             details = entry.details()
             missing = [name for name in ACTIVE_DETAILS if name not in details or not details[name].value]
             if missing:
-                message = f"the entry of {entry.wp_id.value} lacks {', '.join(missing)}"
+                message = f"the entry for {entry.wp_id.value} lacks {', '.join(missing)}"
                 hint = "write ` - branch: <branch> - coder: <name> - last_sync: YYYY-MM-DD` after the token"
                 yield self.fault(entry.token.span, message, hint=hint)
 
 
 class BoardBranchOfAnother(BoardRule):
-    """Active entry with the branch of another packet
+    """Active entry with a different packet's branch
 
-    People who look for the work of this packet find that of the other.
+    People who look for the work on this packet find the work on the other one.
 
     Remedy: correct the branch, or the id of the entry.
     """
@@ -480,7 +487,7 @@ class BoardBranchOfAnother(BoardRule):
             own = WorkPacketId.try_parse(entry.wp_id.value)
             named = find_ids(branch.value.replace("/", " ")) if branch is not None else []
             if branch is not None and own is not None and named and all(name.base != own.base for name, *_ in named):
-                yield self.fault(branch.span, f"the branch is that of {named[0][0]}, but the entry is {own}")
+                yield self.fault(branch.span, f"the branch belongs to {named[0][0]}, but the entry is for {own}")
 
 
 class BoardSyncDate(BoardRule):

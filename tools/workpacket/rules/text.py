@@ -1,4 +1,4 @@
-"""Rules about the text of a file, whatever kind of document it is."""
+"""Rules about the text of a file, for every kind of document."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ _WINDOWS_GAPS = {chr(byte): bytes([byte]) for byte in (0x81, 0x8D, 0x8F, 0x90, 0
 
 
 def places_of(words: str, text: str, start: int = 0) -> Iterator[int]:
-    """Yield where the words are: in long texts, much faster than a pattern that begins with something else."""
+    """Yield the positions of the words: in long texts, this is much faster than a pattern that begins with something
+    else."""
     at = text.find(words, start)
     while at >= 0:
         yield at
@@ -70,12 +71,12 @@ def places_of(words: str, text: str, start: int = 0) -> Iterator[int]:
 
 
 def said_already(document: Document, *codes: str) -> bool:
-    """Whether the reader refused the text for the same fault."""
+    """Whether the reader refused the text because of the same fault."""
     return any(fault.code in codes for fault in document.faults)
 
 
 class TextRule(DocumentRule[Document]):
-    """A rule about the text alone, whatever kind of document it is."""
+    """A rule about the text alone, for every kind of document."""
 
     family = "text"
     reads_fields = False
@@ -84,7 +85,7 @@ class TextRule(DocumentRule[Document]):
 class NotUtf8(TextRule):
     """Invalid UTF-8
 
-    Tools read bytes that are not UTF-8 differently, so two people may approve different texts.
+    Tools read bytes that are not UTF-8 differently, so two people may approve different text.
 
     Remedy: save the file as UTF-8.
     """
@@ -121,7 +122,7 @@ class LineEnds(TextRule):
 
     The same text gets a different digest on another machine, so approvals and evidence no longer match.
 
-    Remedy: `workpacket fmt` converts them; `* text=auto eol=lf` in `.gitattributes` prevents them.
+    Remedy: `workpacket fmt` converts the line endings; `* text=auto eol=lf` in `.gitattributes` prevents the problem.
     """
 
     severity = "warning"
@@ -139,7 +140,8 @@ class LineEnds(TextRule):
 
 
 def _block_at_end(document: Document) -> str:
-    """Return the YAML block scalar at the end of the file; '' if there is none. Unreadable text counts as one."""
+    """Return the YAML block scalar at the end of the file; '' if there is none. Unreadable text counts as a block
+    scalar."""
     text = document.source.text
     if document.root is None and document.source.path.endswith(_YAML):
         return "|+"
@@ -201,8 +203,8 @@ class ControlCharacter(TextRule):
 
     The character can hide text from a reader, control a terminal, or truncate a value in another tool.
 
-    Remedy: write the intended text, such as a backtick and a letter that a shell took for an escape; otherwise delete
-    it.
+    Remedy: write the intended text, such as a backtick and a letter that a shell interpreted as an escape; otherwise
+    delete the character.
     """
 
     def check(self, document: Document) -> Iterator[Problem]:
@@ -222,7 +224,7 @@ class ControlCharacter(TextRule):
 
 
 def _is_in_a_name(document: Document, match: re.Match[str]) -> bool:
-    """Whether a character without a width is in an id, a key or a heading, where `look_alike_character` reports it."""
+    """Whether a zero-width character is in an id, a key or a heading, where `look_alike_character` reports it."""
     if match[0] not in _WITHOUT_WIDTH or document.kind not in _WITH_NAMES:
         return False
     start, end = document.source.line_span(document.source.line_and_column(match.start())[0])
@@ -232,13 +234,13 @@ def _is_in_a_name(document: Document, match: re.Match[str]) -> bool:
 
 
 def _repeated(document: Document, found: Sequence[re.Match[str]]) -> str:
-    """Return in how many places a fault is, and on which lines; '' if there is only one."""
+    """Return how often a fault occurs, and on which lines; '' if it occurs only once."""
     lines = dict.fromkeys(document.source.line_and_column(match.start())[0] for match in found)
     return f", {len(found)} times ({first_lines([*lines])})" if len(found) > 1 else ""
 
 
 def _what_was_meant(match: re.Match[str]) -> str:
-    """Return the word that a control character most often spoils, restored; without the character, it would be
+    """Return the word that a control character most often corrupts, restored; without the character, the word would be
     incomplete.
     """
     meant = _MEANT_BY_CONTROLS.get(match[0])
@@ -251,16 +253,20 @@ def _what_was_meant(match: re.Match[str]) -> str:
         word = f"```{meant[1:]}{rest}"
     if meant == "\u00a7" and start.endswith("A"):  # of two characters for one sign, the first may be left
         word = f"{start[:-1]}{meant}{rest}, or {word} if the A belongs to it"
-    why = "a shell probably read {} as an escape" if meant.startswith("`") else "an old code page displays it as {}"
+    why = (
+        "a shell probably interpreted {} as an escape"
+        if meant.startswith("`")
+        else "an old code page displays it as {}"
+    )
     return f"{why.format(meant)}: write {word}"
 
 
 class BidiControl(TextRule):
-    """Character that changes the direction of the text
+    """Character that changes the text direction
 
-    People see a different text from the one that tools read, which can trick a reviewer into approving it.
+    People see different text from what tools read, which can trick a reviewer into approving it.
 
-    Remedy: if the text is about the character, write its escape, such as `\\u202e`; otherwise delete it.
+    Remedy: if the text is about the character, write its escape, such as `\\u202e`; otherwise delete the character.
     """
 
     def check(self, document: Document) -> Iterator[Problem]:
@@ -269,7 +275,7 @@ class BidiControl(TextRule):
         for match in _BIDI.finditer(document.source.text):
             names = ", ".join(f"U+{ord(character):04X}" for character in match.group()[:4])
             escaped = "".join(f"\\u{ord(character):04x}" for character in match.group()[:4])
-            hint = f"write it as {escaped} if the text is about it, otherwise delete it"
+            hint = f"write {escaped} if the text is about the character, otherwise delete it"
             yield self.fault(match.span(), f"direction control {names}", hint=hint)
 
 
@@ -299,9 +305,9 @@ class ConflictMarker(TextRule):
 
 
 class HomePath(TextRule):
-    """Absolute path of one machine
+    """Absolute path specific to one machine
 
-    The path into a home folder, or on a drive, may reveal a name, and does not exist on other machines.
+    The path leads into a home folder or names a drive, so it may reveal a name, and does not exist on other machines.
 
     Remedy: write the path relative to the repository.
     """
@@ -398,13 +404,11 @@ class CharactersLost(TextRule):
         asked = "?" in text and ("???" in text or " ?. " in text or "\n? " in text)
         for match in _LOST_FENCE.finditer(text) if "`ash" in text else ():
             if not text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip(" \t`"):
-                yield self.fault(
-                    (match.start(), match.start() + 1), "marks of the fence were lost", hint="write ```bash"
-                )
+                yield self.fault((match.start(), match.start() + 1), "fence marks were lost", hint="write ```bash")
         found = list(_LOST.finditer(text)) if asked or "\ufffd" in document.source.unusual else []
         if found:
             what = "U+FFFD" if found[0][0].startswith("\ufffd") else "question marks"
-            message = f"{what} where other characters were{_repeated(document, found)}"
+            message = f"{what} in place of other characters{_repeated(document, found)}"
             start = found[0].start() if found[0][0].startswith(("?", "\ufffd")) else found[0].end()
             yield self.fault((start, max(start + 1, found[0].end())), message)
 
@@ -451,9 +455,10 @@ _ONLY_BLOCK = lazy_pattern(
 class FrontMatterTwice(TextRule):
     """Front matter that is not read
 
-    In documents with front matter, only the first block is read; in the others, none is. The rest counts as text.
+    In documents with front matter, only the first block is read; in other documents, none is. The rest counts as
+    ordinary text.
 
-    Remedy: merge the two blocks, or move the fields of the only one into the sections of the document.
+    Remedy: merge the two blocks, or move the fields of the only block into the document's sections.
     """
 
     kinds = ("work_package", "role_progress", "stub", "packet", "refinement")
@@ -463,7 +468,7 @@ class FrontMatterTwice(TextRule):
             text = document.source.text
             only = _ONLY_BLOCK.match(text) if text.startswith("---") else None
             if only is not None:
-                yield self.fault(only.span(1), f"documents of the kind {document.kind} have no front matter")
+                yield self.fault(only.span(1), f"documents of kind {document.kind} have no front matter")
             return
         second = _second_block(document.source)
         if second is not None:
@@ -471,7 +476,8 @@ class FrontMatterTwice(TextRule):
 
 
 def _second_block(source: Source) -> tuple[int, int] | None:
-    """Return where a second block begins. Searches line by line, because a pattern for both would rescan long lines."""
+    """Return where a second block begins. The search is line by line, because a pattern for both blocks would rescan
+    long lines."""
     spans = map(source.line_span, range(1, source.line_count + 1))
     lines = ((start, source.text[start:end].strip("\ufeff \t\r\n")) for start, end in spans)
     if next(lines, (0, ""))[1] != "---" or all(line not in _MARKS for _, line in lines):

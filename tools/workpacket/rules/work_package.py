@@ -1,4 +1,4 @@
-"""Rules about single work packages of spec-kitty. `missions` compares those of a mission."""
+"""Rules about single work packages of spec-kitty. `missions` compares the packages of a mission."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class PackageFrontMatterMissing(WorkPackageRule):
 
     The package's id, lane and dependencies are unknown, so no tool can start it, move it or wait for it.
 
-    Remedy: start the file with a line `---`, the fields `work_package_id`, `title` and `dependencies`, and another line
-    `---`.
+    Remedy: start the file with a `---` line, the fields `work_package_id`, `title` and `dependencies`, and another
+    `---` line.
     """
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
@@ -43,7 +43,7 @@ class PackageFrontMatterMissing(WorkPackageRule):
 
 
 class PackageTitleMismatch(WorkPackageRule):
-    """Heading of another work package
+    """Heading of a different work package
 
     The text may have been copied from the other package, with its scope.
 
@@ -65,7 +65,7 @@ class PackageTitleMismatch(WorkPackageRule):
 class PackageFileMismatch(WorkPackageRule):
     """Work package id that differs from the file name
 
-    Commands find the file by its name, but then act on the package that its id names.
+    Commands find the file by its name, but then act on the package that its id refers to.
 
     Remedy: rename the file or correct `work_package_id`.
     """
@@ -80,9 +80,9 @@ class PackageFileMismatch(WorkPackageRule):
 class PackageDependenciesText(WorkPackageRule):
     """Dependencies written as text instead of a list
 
-    Some tools read the text as one dependency with an invalid id, others as none.
+    Some tools read the text as one dependency with an invalid id, and others read no dependency.
 
-    Remedy: `workpacket check --fix` writes them as a list.
+    Remedy: `workpacket check --fix` writes the dependencies as a list.
     """
 
     severity = "warning"
@@ -98,14 +98,14 @@ class PackageDependenciesText(WorkPackageRule):
         clear = all(WorkPacketId.try_parse(name) is not None for name in names)
         run = TextRun.on_line(document.source.text, written.start, written.end) if clear else None
         edits = [run.replaced_by(written_anew)] if run is not None else []
-        message = f"dependencies is the text {written.value!r} instead of a list"
+        message = f"dependencies is the string {written.value!r} instead of a list"
         yield self.fault(written.span, message, hint=f"write {written_anew}", edits=edits, fix_title="write a list")
 
 
 class PackageLaneOld(WorkPackageRule):
     """Outdated lane name
 
-    Newer tools do not know the old name and refuse the file.
+    Newer tools do not know the old name and reject the file.
 
     Remedy: `workpacket check --fix` writes the current name.
     """
@@ -123,11 +123,11 @@ class PackageLaneOld(WorkPackageRule):
 
 
 class PackageOwnedFileMalformed(WorkPackageRule):
-    """Owned file that matches nothing
+    """Owned file pattern that matches nothing
 
-    The pattern cannot match a file of the repository, so a conflict with another package stays hidden.
+    The pattern cannot match a file in the repository, so a conflict with another package remains hidden.
 
-    Remedy: write a path or a pattern from the root of the repository.
+    Remedy: write a path or a pattern relative to the root of the repository.
     """
 
     severity = "warning"
@@ -141,7 +141,7 @@ class PackageOwnedFileMalformed(WorkPackageRule):
 
 def _why_no_path(path: str) -> str:
     if any(path.count(left) != path.count(right) for left, right in ("<>", "{}", "[]")):
-        return "has a bracket that is not closed"
+        return "has an unclosed bracket"
     if "\\" in path:
         return "contains a backslash"
     if path.startswith("/") or ".." in path.split("/"):
@@ -152,7 +152,7 @@ def _why_no_path(path: str) -> str:
 
 
 class PackageTargetContradicts(WorkPackageRule):
-    """Merge target in the text that differs from the front matter
+    """Merge target in the text differs from the front matter
 
     The finished work may be merged into the wrong branch.
 
@@ -177,11 +177,11 @@ class PackageTargetContradicts(WorkPackageRule):
 
 
 class PackageDependencyContradiction(WorkPackageRule):
-    """Dependencies in the text that differ from the front matter
+    """Dependencies in the text differ from the front matter
 
-    Tools follow the front matter and people the text, so work may start too early.
+    Tools follow the front matter, but people follow the text, so work may start too early.
 
-    Remedy: correct the front matter, and make the text agree.
+    Remedy: fix the front matter, and make the text agree.
     """
 
     severity = "warning"
@@ -198,16 +198,16 @@ class PackageDependencyContradiction(WorkPackageRule):
                 named.setdefault(name, stated)
         none = named.pop("", None)
         if none is not None:
-            message = f"the text says that there are no dependencies, but the front matter has {', '.join(listed)}"
-            hint = f"delete them from `dependencies` (line {line}), or correct the text"
+            message = f"the text says that there are no dependencies, but the front matter lists {', '.join(listed)}"
+            hint = f"delete them from `dependencies` (line {line}), or fix the text"
             yield self.fault((none.start, none.end), message, hint=hint)
         if named:
             first, ids = next(iter(named.values())), ", ".join(named)
             verb = "the command builds on" if first.way == "command" else "the text depends on"
             lines = [*dict.fromkeys(document.source.line_and_column(one.start)[0] for one in named.values())]
             where = f" ({first_lines(lines)})" if len(lines) > 1 else ""
-            message = f"{verb} {ids}{where}, but the front matter has {', '.join(listed) or 'no dependencies'}"
-            hint = f"add {ids} to `dependencies` (line {line}), or correct the text"
+            message = f"{verb} {ids}{where}, but the front matter lists {', '.join(listed) or 'no dependencies'}"
+            hint = f"add {ids} to `dependencies` (line {line}), or fix the text"
             yield self.fault((first.start, first.end), message, hint=hint)
 
 
@@ -229,7 +229,7 @@ class PackageSubtaskUndescribed(WorkPackageRule):
 
 
 class PackageSubtaskUnlisted(WorkPackageRule):
-    """Section about a subtask that the front matter does not list
+    """Section for a subtask that the front matter does not list
 
     Progress is computed from the list, so the subtask is counted neither as open nor as done.
 
@@ -246,7 +246,7 @@ class PackageSubtaskUnlisted(WorkPackageRule):
         for text in document.subtask_headings:
             if text.value.casefold() not in listed:
                 listed.add(text.value.casefold())
-                yield self.fault(text.span, f"{text.value} is not in the front matter's list of subtasks")
+                yield self.fault(text.span, f"{text.value} is not in the front matter's subtask list")
 
 
 _VARIABLE = lazy_pattern(r"\{\{|\}\}")
@@ -285,10 +285,10 @@ class PackagePlaceholderLeft(WorkPackageRule):
         dashes = places_of("\u2013 __", text, document.body)
         left += [one for at in dashes if (one := _NO_AGENT.match(text, at + 2)) is not None]
         for match in left:
-            yield self.fault(match.span("text"), f"the template's text {match['text']!r} was not replaced")
+            yield self.fault(match.span("text"), f"the template text {match['text']!r} was not replaced")
         starts = places_of("\n[", text, document.body)
         for match in (one for at in starts if (one := _INSTRUCTION.match(text, at + 1)) is not None):
-            yield self.fault(match.span("text"), f"the template's text {match['text'][:60]!r} was not replaced")
+            yield self.fault(match.span("text"), f"the template text {match['text'][:60]!r} was not replaced")
         for section in document.sections():
             remark = _REMARK_LEFT.search(section.title)
             if remark is not None:
@@ -317,9 +317,9 @@ _REQUIREMENT = lazy_pattern(r"\((?P<id>(?:FR|NFR|C)-\d{3})\)")
 class PackageRequirementUnlisted(WorkPackageRule):
     """Subtask for a requirement that the front matter does not list
 
-    Coverage of requirements is computed from the list, so this one seems to have no work package.
+    Requirement coverage is computed from the list, so this requirement seems to have no work package.
 
-    Remedy: add it to `requirement_refs`, or correct the heading.
+    Remedy: add the requirement to `requirement_refs`, or correct the heading.
     """
 
     severity = "info"
@@ -342,11 +342,11 @@ _PLAIN_PATH = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012
 
 
 class PackageFileUnowned(WorkPackageRule):
-    """File of a subtask that the package does not own
+    """Subtask file that the package does not own
 
     Other packages may change it at the same time, because only owned files are compared.
 
-    Remedy: add it to `owned_files`, or correct the path.
+    Remedy: add the file to `owned_files`, or correct the path.
     """
 
     severity = "info"
@@ -376,9 +376,9 @@ _FIELD_ABOVE = lazy_pattern(r"`(?P<name>[a-z]+(?:_[a-z]+)+)` field (?:above|in t
 
 
 class PackageFieldAbsent(WorkPackageRule):
-    """Text that refers to a field that the front matter lacks
+    """Text that refers to a field missing from the front matter
 
-    The reader is told to act on a value that is not there.
+    The reader is told to act on a value that does not exist.
 
     Remedy: add the field, or delete the instruction.
     """
@@ -401,9 +401,9 @@ _INNER = lazy_pattern(r"[ \t]*```[a-z]+[ \t]*")
 class FenceInFence(WorkPackageRule):
     """Code fence inside a fence of the same marks
 
-    The inner fence ends the outer one, so the rest of the example is read as text of the document.
+    The inner fence closes the outer one, so the rest of the example is read as part of the document.
 
-    Remedy: write the outer fence with one mark more.
+    Remedy: write the outer fence with one more mark.
     """
 
     severity = "info"
@@ -416,6 +416,6 @@ class FenceInFence(WorkPackageRule):
             if block.kind == "fence" and block.marker == "```" and block.info.partition(" ")[0] in {"markdown", "md"}:
                 for start, end in block.spans:
                     if _INNER.fullmatch(document.source.text[start:end]):
-                        message = f"this fence is inside the one of line {block.line}, which has the same marks"
+                        message = f"this fence is inside the one on line {block.line}, which has the same marks"
                         yield self.fault((start, end), message)
                         return

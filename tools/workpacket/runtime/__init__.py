@@ -54,5 +54,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """List the public names: they are loaded on first use, so the default `dir` would miss them."""
+    """List the public names: they are loaded on first use, so the default `dir` would omit them."""
     return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -1,8 +1,8 @@
 """A run for async code: the same rules, awaited. The store is called in threads, so that the event loop never waits for
 it.
 
-Steps must be async functions, because a sync one would block the loop; wrap it in `asyncio.to_thread`. Gathered steps
-get their keys when they are called, not when they begin, so the keys are the same in every attempt.
+Steps must be async functions, because a sync function would block the loop; wrap it in `asyncio.to_thread`. Gathered
+steps get their keys when they are called, not when they begin, so the keys are the same in every attempt.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class AsyncRun(BaseRun):
         self, function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     ) -> Coroutine[Any, Any, T]: ...
     def step(self, first: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Run the step, once: a later attempt returns the stored result without calling the function."""
+        """Run the step once: a later attempt returns the stored result without calling the function."""
         return self._perform(self._call(first, args, kwargs))
 
     async def _perform(self, call: Call[Any]) -> Any:
@@ -103,7 +103,7 @@ class AsyncRun(BaseRun):
     ) -> list[Any]:  # fmt: skip
         """Run one step for each item, `workers` at a time; return their results in order.
 
-        With `errors="return"`, all of them run, and what a step raised is in the place of its result.
+        With `errors="return"`, all steps run, and an exception raised by a step takes the place of its result.
         """
         free = asyncio.Semaphore(workers)
         calls = [self._call(name, (function, item), {}) for item in items]
@@ -135,7 +135,7 @@ class AsyncRun(BaseRun):
         self, job: Callable[Concatenate[AsyncRun, P], Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     ) -> Coroutine[Any, Any, T]: ...
     def child(self, first: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Run a child run, once; see `Run.child`. To run several side by side, await them with `asyncio.gather`."""
+        """Run a child run once; see `Run.child`. To run several concurrently, await them with `asyncio.gather`."""
         return self._perform(self._child(first, args, kwargs))
 
     async def _wait(self, seconds: float) -> None:
@@ -163,7 +163,8 @@ class AsyncRun(BaseRun):
         compensate: Callable[[], Awaitable[object]] | None = None,
         **kwargs: Any,
     ) -> T:
-        """Run an effect. The intent is stored before it and the outcome after it; it is never silently repeated."""
+        """Run an effect. The intent is stored before it and the outcome after it; the effect is never silently
+        repeated."""
         how = EffectOptions(key=key, recovery=recovery, target=target, probe=probe, compensate=compensate)
         plan = self._effect_plan(name, function, args, kwargs, how)
         done: T = await self._carry_out(plan, confirm=confirm)
@@ -233,44 +234,44 @@ class AsyncRun(BaseRun):
         return await asyncio.to_thread(self._session.cursor, default)
 
     async def boundary(self, items: AsyncIterable[Item]) -> AsyncIterator[Item]:
-        """Yield the items one by one, ending the run between two of them if it was cancelled."""
+        """Yield the items one by one; if the run is cancelled, it ends between two items."""
         await self._check()
         async for item in items:
             yield item
             await self._check()
 
     async def confirm(self, question: str, about: Json = None) -> None:
-        """Continue only if a person says yes; if none can be asked, the run stops here and can be resumed."""
+        """Continue only if a person says yes; if no one can be asked, the run stops here and can be resumed."""
         await asyncio.to_thread(self._session.confirm, question, about)
 
     async def accept_unknown(self, key: str) -> None:
-        """Accept that it stays unknown whether an effect happened; see `Run.accept_unknown`."""
+        """Accept that it will remain unknown whether an effect happened; see `Run.accept_unknown`."""
         await asyncio.to_thread(self._session.accept_unknown, key)
 
     async def publish(self, name: str, value: Json) -> None:
-        """Publish a value under a name, in place of the last one: `Runtime.query` and `runs show` read it."""
+        """Publish a value under a name, replacing the previous one: `Runtime.query` and `runs show` read it."""
         await asyncio.to_thread(self._session.publish, name, value)
 
     # ---- a program that changes ----------------------------------------------------------------------------------
 
     async def patched(self, name: str) -> bool:
-        """Whether to take the new path at a change of the program: not in a run that an older one took past it."""
+        """Whether to take the new path at a change to the program: not in a run that an older program took past it."""
         return await asyncio.to_thread(self._session.patched, name)
 
     # ---- waits ---------------------------------------------------------------------------------------------------
 
     async def sleep(self, seconds: float) -> None:
-        """Wait that long, counted from the first attempt; the process may be restarted in the meantime."""
+        """Wait for this long, counted from the first attempt; the process may be restarted in the meantime."""
         self._scope()
         await self._wait_out(await asyncio.to_thread(self._session.sleep, seconds))
 
     async def sleep_until(self, instant: datetime) -> None:
-        """Wait until an instant, which needs a time zone."""
+        """Wait until a point in time, which needs a time zone."""
         self._scope()
         await self._wait_out(await asyncio.to_thread(self._session.sleep, until=instant))
 
     async def wait_for(self, signal: str, *, timeout: float | None = None) -> Json:
-        """Return the value of the next signal of this name; `TimeoutError` if none came in time."""
+        """Return the value of the next signal with this name; `TimeoutError` if none came in time."""
         self._scope()
         wait = await asyncio.to_thread(self._session.wait_for, signal, timeout)
         await self._wait_out(wait)
@@ -282,7 +283,8 @@ class AsyncRun(BaseRun):
 
 
 async def _begun(begin: Callable[[], T], leave: Callable[[BaseException], None]) -> T:
-    """Begin a step or effect in a thread. If the task is cancelled in the meantime, it was begun and left."""
+    """Begin a step or effect in a thread. If the task is cancelled in the meantime, the step or effect counts as begun
+    and abandoned."""
     beginning = asyncio.ensure_future(asyncio.to_thread(begin))
     try:
         return await asyncio.shield(beginning)
@@ -295,8 +297,8 @@ async def _begun(begin: Callable[[], T], leave: Callable[[BaseException], None])
 
 
 async def _fail_again(error: BaseException) -> NoReturn:
-    """Raise the recorded error again; a task that was cancelled then, for example by a timeout, waits to be cancelled
-    again.
+    """Raise the recorded error again; if the task was cancelled at that time, for example by a timeout, wait to be
+    cancelled again.
     """
     if isinstance(error, asyncio.CancelledError):
         await asyncio.get_running_loop().create_future()

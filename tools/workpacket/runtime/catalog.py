@@ -1,4 +1,4 @@
-"""Names of runs, the lines of a list of runs, and waiting for a run to continue. This module only reads the store."""
+"""Names of runs, the lines in a list of runs, and waiting for a run to continue. This module only reads the store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Liveness = Literal["live", "interrupted", "stopped", "cancelled", "completed"]
 
 
 class RunSummary(Value):
-    """One line of `runs list`. `attention` is the stop reason that a person must look at; '' if there is none."""
+    """One line in `runs list`. `attention` is the stop reason that a person must look at; '' if there is none."""
 
     id: str
     name: str
@@ -59,13 +59,13 @@ def stream_prefix(name: str, packet: str) -> str:
     if not name:
         raise ValueError("a run needs a name")
     if packet == RESERVED:
-        raise ValueError(f"{RESERVED!r} cannot be the packet of a run: it is reserved for threads")
+        raise ValueError(f"{RESERVED!r} cannot be a run's packet: it is reserved for threads")
     return f"{packet}/{name}@" if packet else f"{name}@"
 
 
 def stream_name(name: str, packet: str, key: str) -> str:
-    """Return the id of the run with this key. In the key, what separates the parts of an id, and what no one can see or
-    type, is quoted as in a URL.
+    """Return the id of the run with this key. In the key, characters that separate the parts of an id, and those that
+    no one can see or type, are quoted as in a URL.
     """
     quoted = (
         letter if letter.isprintable() and letter not in "/@%" else letter.encode("utf-8", "surrogatepass").hex("%")
@@ -75,14 +75,14 @@ def stream_name(name: str, packet: str, key: str) -> str:
 
 
 def next_in_line(store: Store, prefix: str) -> str:
-    """Return the name of the next run. A number is never reused, even after its run was removed."""
+    """Return the name of the next run. A number is never reused, even after its run is removed."""
     number = newest_numbered(store, prefix, removed=True).removeprefix(prefix)
     return f"{prefix}{int(number) + 1 if number.isdigit() else 1:08d}"
 
 
 def newest_numbered(store: Store, prefix: str, *, removed: bool = False) -> str:
-    """Return the newest numbered run of this name; keyed runs do not count. `removed` includes runs
-    removed by retention.
+    """Return the newest numbered run with this name; keyed runs do not count. `removed` includes runs removed by
+    retention.
     """
     for limit in (20, None):  # keyed runs sort among the numbered ones, but there are rarely many
         for head in store.heads(f"{prefix}0", newest_first=True, limit=limit, removed=removed):
@@ -126,8 +126,8 @@ _ENDED: dict[str, Liveness] = {
 def lines_of(store: Store, prefix: str = "") -> tuple[RunLine, ...]:
     """Return a line for each run, ordered by id.
 
-    A store may keep the lines, each with the hash at the end of its run's log: as long as that is the hash, the line is
-    what would be derived again. Of the other runs, only the event that the index points to is verified; `summary_of`
+    A store may keep the lines, each with the hash at the end of its run's log: as long as the hash is the same, so is
+    the line that would be derived. Of the other runs, only the event that the index points to is verified; `summary_of`
     and `runs verify` read the whole log.
     """
     try:
@@ -161,7 +161,7 @@ FEW = 200  # lines are kept again once more than this many runs have changed
 
 
 def _kept_lines(store: KeepsDerived) -> dict[str, list[Any]]:
-    """Return the lines that the store has kept, by run, each after the hash at the end of the run's log."""
+    """Return the lines that the store has kept, by run, each preceded by the hash at the end of the run's log."""
     content = store.derived(LINES)
     return {} if content is None else {line[1]: line for line in json.loads(content)}
 
@@ -199,7 +199,8 @@ def _line_from_log(store: Store, stream: str, holder: str) -> RunLine:
 
 
 def _read_line(store: Store, stream: str) -> RunLine:
-    """Return the line of a run from its log. It is damaged if its log is, or if no one can say who works on it."""
+    """Return the line of a run from its log. The line is marked as damaged if the log is, or if no one can say who is
+    working on the run."""
     packet, _, rest = stream.rpartition("/")
     try:
         whole = summary_of(store, stream)
@@ -226,7 +227,7 @@ def _line(store: Store, stream: str, event: Event | None, holder: str, *, folded
 
 
 def _may_be_in_doubt(store: Store, streams: Iterable[str], only: str | None = None) -> set[str]:
-    """Return the runs with an effect that was begun and is unsettled; all of them if that is unknown."""
+    """Return the runs with an effect that was begun but not settled; all runs if that is unknown."""
     try:
         entries = (store.entries("effects", stream=only, status=status) for status in ("started", "failed"))
         return {entry.stream for found in entries for entry in found}

@@ -5,10 +5,10 @@
 
 Only the first line counts, and only as a whole: a message that quotes another one further down is not a checkpoint.
 
-    1  checkpoint.prepared    the log names the milestone to be committed, and its id
+    1  checkpoint.prepared    the log records the milestone to be committed, and its id
     2  git commit             the commit carries the id as a trailer
     3 sidecar a view of the log for other tools, if it can be written; never written in part
-    4  checkpoint_complete    the log names the resulting commit, with the checkpoint to resume from
+    4  checkpoint_complete    the log records the resulting commit, with the checkpoint to resume from
 
 If a process dies in between, the next call repairs it: the log has the id, and git shows whether a commit carries it.
 An existing commit is never repeated; a missing one is made under the same id.
@@ -16,8 +16,8 @@ An existing commit is never repeated; a missing one is made under the same id.
 A milestone without changes is recorded but not committed. A milestone that was reached is not committed again: the call
 returns the record if its commit is still part of this history, and is refused otherwise.
 
-At a resume, `GitObserver` says whether the commit of a checkpoint is part of this history, and whether the work tree
-has only our own changes.
+When a run resumes, `GitObserver` says whether the commit of a checkpoint is part of this history, and whether the work
+tree has only our own changes.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def read_message(message: str) -> CheckpointMessage | None:
 
 
 def message_of(run: str, milestone_index: int, title: str, checkpoint: str) -> str:
-    """Return the message of a checkpoint commit, with the trailer by which it can be found after its sha
+    """Return the message of a checkpoint commit, including the trailer by which the commit can be found after its sha
     has changed.
     """
     body = f"{title}\n\n" if title else ""
@@ -91,9 +91,8 @@ def sidecar_path(sha: str) -> str:
 
 
 def sidecar_bytes(values: Mapping[str, Json]) -> bytes:
-    """Return the canonical file of a sidecar: indented by two spaces, with the keys in the given order and a final line
-    end.
-    """
+    """Return the canonical sidecar file: indented by two spaces, with the keys in the given order and a final
+    newline."""
     return (json.dumps(dict(values), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
 
 
@@ -119,7 +118,7 @@ class GitObserver:
             return {}
         head = head_commit(self._repository)
         if head is None:
-            raise RunBlocked("there is no commit yet that a checkpoint could name", code="check_not_run",
+            raise RunBlocked("there is no commit yet to which a checkpoint could refer", code="check_not_run",
                              hint="commit something with git, then try again")  # fmt: skip
         return {"commit": head, "tree": tree_of(self._repository, head), "clean": not self.foreign_changes()}
 
@@ -152,7 +151,7 @@ class GitObserver:
         return "rewritten" if found is not None else "unreachable"
 
     def foreign_changes(self, own: Iterable[object] = ()) -> tuple[str, ...]:
-        """Return the changes that `git status` shows outside the run's own files: those in the observer's list, and
+        """Return the changes that `git status` shows outside the run's own files: the files in the observer's list, and
         those in the given `own`.
         """
         folders = (*self._own, *map(str, own))
@@ -172,7 +171,7 @@ def within(path: str, folders: Iterable[str]) -> bool:
 
 
 def sidecar_values(run: str, prepared: Prepared, sha: str, tree: str) -> dict[str, Json]:
-    """Return the fields of the format, plus two that identify the commit after its sha has changed. Optional fields
+    """Return the fields of the format, and two more that identify the commit after its sha has changed. Optional fields
     that are unknown are left out.
     """
     made = datetime.fromtimestamp(prepared.event.occurred_at / 1_000_000, UTC)
@@ -213,8 +212,8 @@ How = Literal["committed", "found", "unchanged", "recorded"]
 
 
 class CommitPoint(NamedTuple):
-    """A reached milestone. `how`: committed now, found as the commit of a call that died, reached without changes, or
-    recorded before.
+    """A reached milestone. `how`: committed now, found as the commit of an interrupted call, reached without changes,
+    or recorded before.
     """
 
     checkpoint: str
@@ -225,7 +224,7 @@ class CommitPoint(NamedTuple):
 
 
 class CommitReview(NamedTuple):
-    """A reviewer's record before a change is committed, and the reason why it must not be committed, if any."""
+    """A reviewer's record, made before a change is committed, and the reason why it must not be committed, if any."""
 
     drafts: tuple[RecordDraft, ...] = ()
     refusal: RunBlocked | None = None
@@ -280,7 +279,8 @@ class CommitCheckpoints:
         return self._complete(prepared, found, "committed")
 
     def settle(self) -> CommitPoint | None:
-        """Finish a call that died after making its commit; if it had not made it, leave that to the caller."""
+        """Finish a call that died after making its commit; if it had not yet made the commit, leave that to the
+        caller."""
         prepared = self.session.state.milestones.prepared
         if prepared is None or self.session.replay_only:
             return None
@@ -307,7 +307,8 @@ class CommitCheckpoints:
             raise judged.refusal
 
     def _prepared(self, milestone_index: int, title: str, cursor: Json, verified: VerificationNote) -> Prepared:
-        """Return the announcement; that of a call that died is reused, because its commit may still be made."""
+        """Return the announcement; the announcement of an interrupted call is reused, because its commit may still be
+        made."""
         open_one = self.session.state.milestones.prepared
         if open_one is not None and (open_one.milestone_index, open_one.title) == (milestone_index, title):
             return open_one
@@ -353,7 +354,8 @@ class CommitCheckpoints:
 
     def _promises(self, prepared: Prepared, commit: str, tree: str) -> dict[str, Json]:
         """Return the promises of the checkpoint. All changes within the scope belong to the run, even if they are part
-        of the next milestone. Without a scope, all changes belong to it, so a clean work tree cannot be promised.
+        of the next milestone. If the run has no scope, all changes belong to it, so a clean work tree cannot be
+        promised.
         """
         scope: list[Json] = list(self.session.state.scope)
         clean = bool(scope) and not GitObserver(self.repository, own=OWN_FOLDERS).foreign_changes(scope)
@@ -377,7 +379,7 @@ class CommitCheckpoints:
         relation = GitObserver(self.repository).relation(known.commit, known.tree, known.checkpoint)
         if relation == "unreachable":
             raise RunBlocked(
-                f"milestone {known.milestone_index} was reached by {known.commit}, which is not in this history",
+                f"milestone {known.milestone_index} was reached at {known.commit}, which is not in this history",
                 code="git_diverged",
                 details={"commit": known.commit, "milestone_index": known.milestone_index, "relation": relation},
             )
@@ -386,7 +388,7 @@ class CommitCheckpoints:
 
 
 def next_milestone(session: Session) -> int:
-    """Return the milestone that was begun but not reached, or else the one after the highest reached."""
+    """Return the milestone that was begun but not reached; otherwise the one after the highest reached."""
     milestones = session.state.milestones
     if milestones.prepared is not None:
         return milestones.prepared.milestone_index
@@ -395,4 +397,4 @@ def next_milestone(session: Session) -> int:
 
 def require_one_line(title: str) -> None:
     if not title.isprintable():
-        raise ValueError(f"the title of a milestone must be one line of text, not {title!r}")
+        raise ValueError(f"a milestone's title must be one line of text, not {title!r}")

@@ -25,7 +25,7 @@ class _Decorator(Protocol):
 def _decorator(
     call: Callable[[Any, str, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any], name: str
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that passes each call of the function to `call` if it is made in a run."""
+    """Return a decorator that passes each call of the function to `call` if the call is made in a run."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         called = name or function.__name__
@@ -59,7 +59,7 @@ def step(
     version: str | None = None,
     changed: Literal["block", "redo"] | None = None,
 ) -> Any:
-    """Make each call of the function a step of the current run. In an async run, it must be an async function."""
+    """Make each call of the function a step of the current run. In an async run, the function must be async."""
 
     def call(run: Any, called: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return run.using(retry=retry, version=version, changed=changed).step(called, function, *args, **kwargs)
@@ -90,7 +90,8 @@ def effect(
     confirm: bool = False,
     retry: Retry | None = None,
 ) -> Any:
-    """Make each call of the function an effect of the current run. `key` computes its key from its arguments."""
+    """Make each call of the function an effect of the current run. `key` computes the effect's key from the
+    arguments."""
 
     def call(run: Any, called: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         own = None if key is None else key(*args, **kwargs)

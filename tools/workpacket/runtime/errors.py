@@ -1,4 +1,4 @@
-"""The exceptions of the runtime. Each code is a stop reason, from which the exit status and the remedies follow."""
+"""The exceptions of the runtime. Each code is a stop reason, which determines the exit status and the remedies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workpacket.problem import WorkpacketError
 
 
 class RuntimeFault(WorkpacketError):
-    """Base of all exceptions below; `details` are the facts of the case, for --json and reports."""
+    """Base class of all exceptions below; `details` are the facts of the case, for --json and reports."""
 
     default_code = "unregistered"
 
@@ -27,14 +27,14 @@ class RuntimeFault(WorkpacketError):
 
     @property
     def way_out(self) -> str:
-        """Return the command or call that resolves the problem: the hint, or else the usual remedy of the code, for
-        this run.
+        """Return the command or call that resolves the problem for this run: the hint or, if there is none, the usual
+        remedy for the code.
         """
         return self.hint or usual_remedy(self.code, self.run)
 
     @property
     def __notes__(self) -> list[str]:  # type: ignore[override]
-        """Return what Python prints below the message if nothing catches the error."""
+        """Return what Python prints below the message if the error is not caught."""
         if not self._notes:
             then = _own_start() if self.run else ""
             self._notes.append(f"({self.code}) -> {self.way_out.rstrip('.')}{f'; then: {then}' if then else ''}")
@@ -62,7 +62,7 @@ def _reason(code: str) -> StopReason | None:
 
 
 def usual_remedy(code: str, run: str = "") -> str:
-    """Return the first remedy of a stop reason, with the id of the run filled in; '' for an unknown code."""
+    """Return the first remedy of a stop reason, with the run's id filled in; '' for an unknown code."""
     reason = _reason(code)
     found = reason.remedy if reason is not None else ""
     return re.sub(r"\bRUN\b", lambda _: shlex.quote(run), found) if run else found
@@ -122,7 +122,8 @@ class RedactionFailed(RuntimeFault):
 
 
 class WouldBeAltered(RedactionFailed):
-    """A value that the program receives again contains what looks like a secret, so it is not stored without it."""
+    """A value that is returned to the program contains what looks like a secret, so it is not stored with the secret
+    removed."""
 
     default_code = "would_be_altered"
 
@@ -134,7 +135,7 @@ class PayloadSealed(RuntimeFault):
 
 
 class RunBlocked(RuntimeFault):
-    """The run cannot continue without a person's choice. `hint` is the usual choice."""
+    """The run cannot continue without a person's decision. `hint` is the usual one."""
 
     default_code = "worker_blocked"
 
@@ -146,7 +147,8 @@ class LeaseHeld(RunBlocked):
 
 
 class RunWaiting(RunBlocked):
-    """The run waits for a time or a signal, longer than its process does. `until`: microseconds since 1970, or None."""
+    """The run is waiting for a time or a signal, longer than its process does. `until`: microseconds since 1970, or
+    None."""
 
     default_code = "waiting"
 
@@ -156,7 +158,7 @@ class RunWaiting(RunBlocked):
 
 
 class EffectKeyReused(RunBlocked):
-    """The key of an effect was already used for another one. `details` shows both."""
+    """The key of an effect was already used for a different one. `details` shows both."""
 
     default_code = "effect_key_reused"
 
@@ -184,13 +186,13 @@ class NotDone(Exception):
 
 
 class HandedOver(BaseException):
-    """The worker was asked to stop: its run ends at a boundary, and another worker continues it. `RunCancelled`
+    """The worker was asked to stop: its run stops at a step boundary, and another worker continues it. `RunCancelled`
     explains why this is not an `Exception`.
     """
 
 
 class RunCancelled(BaseException):
-    """The run was cancelled at a boundary. Not an `Exception`, so that a broad `except` in a step does not swallow
+    """The run was cancelled at a step boundary. Not an `Exception`, so that a broad `except` in a step does not swallow
     it.
     """
 

@@ -34,7 +34,7 @@ class Clock(Protocol):
         ...
 
     def ticks(self) -> float:
-        """Return seconds since some fixed point of this boot; they never go backward."""
+        """Return seconds since a fixed point in this boot; they never go backward."""
         ...
 
     def boot(self) -> str:
@@ -59,7 +59,7 @@ class SystemClock:
 
 
 def boot_id() -> str:
-    """Return a name for this boot of this machine; if the system has none, the host and the minute of the start."""
+    """Return a name for this boot of this machine; if the system has none, the host and the minute of start-up."""
     try:
         return _BOOT_ID.read_text("ascii").strip()
     except OSError:
@@ -92,12 +92,12 @@ NOBODY = Caller()
 
 
 def caller_named(name: str) -> Caller:
-    """Return a caller with a given name, such as agent#instance."""
+    """Return a caller with the given name, such as agent#instance."""
     return Caller(name, frozenset(process_ancestry(os.getppid())))
 
 
 def caller_with(owner: int = 0) -> Caller:
-    """Return a caller with only the process `owner`, if given, or else the calling process and its ancestors."""
+    """Return a caller with only the process `owner`, if given; otherwise with the calling process and its ancestors."""
     line = process_ancestry(os.getppid())
     if not owner:
         return Caller(" ".join(line), frozenset(line))
@@ -106,7 +106,7 @@ def caller_with(owner: int = 0) -> Caller:
 
 
 def process_ancestry(pid: int) -> tuple[str, ...]:
-    """Return the process with this number and its ancestors, except the first one of the machine."""
+    """Return the process with this pid and its ancestors, except the first process of the machine."""
     line: list[str] = []
     while pid > _FIRST and len(line) < _LONGEST_LINE:
         line.append(process_named(pid))
@@ -115,7 +115,7 @@ def process_ancestry(pid: int) -> tuple[str, ...]:
 
 
 def at_work(holder: str, caller: Caller) -> str:
-    """Return a living process of the holder that excludes the caller; '' if there is none."""
+    """Return a living process of the holder that prevents the caller from taking over; '' if there is none."""
     if not holder or holder == caller.name:
         return ""
     return next((one for one in holder.split() if one not in caller.line and not is_gone(one)), "")
@@ -126,12 +126,12 @@ def this_process() -> str:
 
 
 def process_named(pid: int) -> str:
-    """Return the name under which a lease records the process with this number on this machine."""
+    """Return the name under which a lease records the process with this pid on this machine."""
     return f"{os.uname().nodename}/{pid}/{_start_of(pid)}/{_place()}"
 
 
 def is_certainly_dead(holder: str) -> bool:
-    """Return True only if the holder ran on this machine and is gone; nothing is known about processes of other
+    """Return True only if the holder ran on this machine and is gone; nothing is known about processes on other
     machines.
     """
     parts = holder.split("/")
@@ -149,7 +149,7 @@ def is_certainly_dead(holder: str) -> bool:
 
 
 def is_certainly_alive(holder: str) -> bool:
-    """Return True only if this very process is running here now."""
+    """Return True only if this exact process is running here now."""
     parts = holder.split("/")
     if len(parts) != 4 or parts[3] != _place() or not parts[1].isdigit():
         return False
@@ -166,19 +166,19 @@ def is_gone(holder: str) -> bool:
 
 
 def shown_holder(holder: str) -> str:
-    """Return the holder in words: the process and its machine, without what only tells apart equal numbers."""
+    """Return the holder in words: the process and its machine, without the parts that only distinguish equal pids."""
     parts = holder.split(maxsplit=1)[0].split("/") if holder else []
     return f"process {parts[1]} on {parts[0]}" if len(parts) == 4 and parts[1].isdigit() else holder or "a process"
 
 
 def parent_of(pid: int) -> int:
-    """Return the parent of the process with this number; 0 if unknown."""
+    """Return the parent of the process with this pid; 0 if unknown."""
     fields = _status_of(pid)
     return int(fields[1]) if fields else 0
 
 
 def _start_of(pid: int) -> str:
-    """Return when the process began, in the system's own unit; 'ended' for a zombie; '' if unknown."""
+    """Return when the process started, in the system's own unit; 'ended' for a zombie; '' if unknown."""
     fields = _status_of(pid)
     if not fields:
         return ""
@@ -186,7 +186,8 @@ def _start_of(pid: int) -> str:
 
 
 def _status_of(pid: int) -> list[str]:
-    """Return the system's status fields of the process, from its state on; empty if it is missing or unreadable."""
+    """Return the system's status fields of the process, starting with its state; empty if they are missing or
+    unreadable."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:

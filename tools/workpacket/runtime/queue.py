@@ -3,11 +3,12 @@ execute them.
 
 Claiming a job takes the lease of its run in the same transaction. A worker that dies loses the lease, and the job waits
 again; the next worker that claims it resumes the run at its checkpoint. A finished job leaves the queue; the run itself
-says how it ended. A job that failed too often, or that needs a person, is dead: it stays in the queue with its reason.
+says how it ended. A job that failed too often, or that needs a person, is dead: it remains in the queue with its
+reason.
 
-The stop reason alone decides what happens to a job that failed: transient failures are retried with a growing delay,
-and failures that need a person make the job dead immediately. A worker that is asked to stop, or is interrupted, hands
-its run over, at the next boundary, to the next worker that claims it. This does not count as an attempt.
+The stop reason alone determines what happens to a failed job: transient failures are retried with a growing delay, and
+failures that need a person make the job dead immediately. A worker that is asked to stop, or is interrupted, hands its
+run over, at the next step boundary, to the next worker that claims it. This does not count as an attempt.
 
 One thread renews the lease of the current job for the life of the worker: starting and ending a thread for each run
 takes as long as an append.
@@ -46,7 +47,7 @@ from workpacket.runtime.stores.contract import (
 
 
 class Offer(NamedTuple):
-    """A run to be done, highest priority first. At most `limit` runs of one `lane` are active at a time."""
+    """A run to execute, highest priority first. At most `limit` runs in one `lane` are active at a time."""
 
     name: str
     packet: str = ""
@@ -96,9 +97,10 @@ class Queue:
         return _job(self.store.claim_job(self.name, holder, seconds, done), holder, seconds)
 
     def complete(self, job: Job, last: Append, *, seconds: float | None) -> tuple[Appended, Job | None]:
-        """Append the end of the run; in the same transaction, finish its job, release its lease and claim the next.
+        """Append the end of the run; in the same transaction, finish its job, release its lease and claim the next job.
+        If
 
-        With `seconds` None, no job is claimed. A job of a lane is never claimed here; that is left to `claim`.
+        `seconds` is None, no job is claimed. A job in a lane is never claimed here; that is left to `claim`.
         """
         holder = job.lease.holder
         appended, claimed = self.store.append_last(last, job.id, self.name, holder, seconds)
@@ -123,15 +125,15 @@ class Queue:
         return self.store.settle_job(job.id, job.lease.token, state, delay, reason, detail, tried=tried)
 
     def refresh(self) -> None:
-        """Return to the queue the jobs whose delay is over, and those whose workers lost their leases."""
+        """Return to the queue the jobs whose delay has elapsed, and those whose workers lost their leases."""
         self.store.refresh_jobs(self.name)
 
     def news(self) -> JobNews:
-        """Return an object that can wait for the next job."""
+        """Return an object that waits for the next job."""
         return self.store.job_news(self.name)
 
     def revive(self, job: int) -> bool:
-        """Return a dead job to the queue, with the full number of tries."""
+        """Return a dead job to the queue, with the full number of tries again."""
         return self.store.revive_job(job)
 
     def jobs(self) -> tuple[QueueItem, ...]:
@@ -149,16 +151,16 @@ def _job(claimed: ClaimedJob | None, holder: str, seconds: float) -> Job | None:
 
 
 def queue_of(store: Store, name: str) -> Queue:
-    """Return the queue of that name, if the store keeps queues; a file does not."""
+    """Return the queue with that name, if the store keeps queues; a file store does not."""
     if not isinstance(store, KeepsJobs):
         raise StoreUnavailable(
-            "this store keeps no queues", code="storage_unsuitable", hint="set WORKPACKET_STORE to a postgresql:// URL"
+            "this store has no queues", code="storage_unsuitable", hint="set WORKPACKET_STORE to a postgresql:// URL"
         )
     return Queue(store, name)
 
 
 class Keeper:
-    """Renews a lease in the background, in `with Keeper(...)`. `held` is the lease being renewed, if any."""
+    """Renews a lease in the background, used as `with Keeper(...)`. `held` is the lease being renewed, if any."""
 
     def __init__(self, store: Store, seconds: float) -> None:
         self.held: Lease | None = None
@@ -215,7 +217,7 @@ class Worker:
         return self._stopping.is_set()
 
     def stop(self) -> None:
-        """Stop at the next boundary of the current run. May be called from a signal handler."""
+        """Stop at the next step boundary of the current run. May be called from a signal handler."""
         self._stopping.set()
 
     def work(self, *, until_empty: bool = False) -> int:
@@ -260,8 +262,8 @@ class Worker:
         return job
 
     def _refresh(self, *, now: bool = False) -> None:
-        """Refresh the queue even if it is never empty, so that delayed jobs and jobs of dead workers do not wait until
-        it is.
+        """Refresh the queue even if it is never empty; otherwise delayed jobs and the jobs of dead workers would have
+        to wait.
         """
         if now or time.monotonic() >= self._refresh_at:
             self.queue.refresh()
@@ -308,7 +310,7 @@ class Worker:
         return False
 
     def _until(self, instant: int | None) -> float:
-        """Return for how long to put a waiting run aside. The queue is not notified of signals, so it looks again."""
+        """Return how long to put a waiting run aside. The queue is not notified of signals, so it checks again."""
         left = SIGNAL_LOOK if instant is None else (instant - self.runtime.settings.clock.now()) / 1_000_000
         return max(0.0, left)
 

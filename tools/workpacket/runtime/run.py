@@ -35,13 +35,14 @@ _OPEN: dict[str, int] = {}  # the runs in whose `with` block this process is, ea
 
 
 def current_run(name: str) -> BaseRun | None:
-    """Return the run whose `with` block is being executed, if any. `name` is the function that was called there."""
+    """Return the run whose `with` block is being executed, if any. `name` is the function that was called in the
+    block."""
     run = _CURRENT.get()
     if run is None and _OPEN and get_ident() not in _OPEN.values():
         raise RunBlocked(
-            f"{name} was called in a thread without the context of the run, so the call would not be recorded",
+            f"{name} was called in a thread without the run's context, so the call would not be recorded",
             code="step_without_context",
-            hint="use run.map or run.gather, or start the thread with contextvars.copy_context().run; outside of the "
+            hint="use run.map or run.gather, or start the thread with contextvars.copy_context().run; outside the "
             f"run, call {name}.__wrapped__",
         )
     return run
@@ -84,7 +85,7 @@ class BaseRun:
         codec: Codec[Any] | None = None,
         on_cancel: Literal["stop", "finish"] | None = None,
     ) -> Self:
-        """Return this run with other options for the steps and child runs called through it."""
+        """Return this run with different options for the steps and child runs called through it."""
         present, run = self._options, copy.copy(self)
         run._options = Options(
             retry or present.retry,
@@ -130,7 +131,7 @@ class BaseRun:
         self, name: str, function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any],
         how: EffectOptions,
     ) -> EffectPlan:  # fmt: skip
-        """Return the plan of the requested effect; a function with a `key` parameter receives its key."""
+        """Return the plan for the requested effect; a function with a `key` parameter receives the effect's key."""
         self._scope()
         if how["key"] is not None and takes_key(function):
             kwargs["key"] = how["key"]
@@ -143,7 +144,7 @@ def session_of(run: BaseRun) -> Session:
 
 
 def carry_out(run: Any, plan: tuple[Any, ...], how: EffectOptions, *, confirm: bool) -> Any:
-    """Carry out a call as an effect of a run of either kind; the result of an async run is awaited by the caller."""
+    """Carry out a call as an effect of a sync or async run; for an async run, the caller awaits the result."""
     return run._carry_out(run._effect_plan(*plan, how), confirm=confirm)
 
 
@@ -166,7 +167,7 @@ class Run(BaseRun):
     @overload
     def step(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
     def step(self, first: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Run the step, once: a later attempt returns the stored result without calling the function."""
+        """Run the step once: a later attempt returns the stored result without calling the function."""
         return self._perform(self._call(first, args, kwargs))
 
     @overload
@@ -184,8 +185,8 @@ class Run(BaseRun):
     def gather(self, *calls: Call[Any], workers: int = 4, errors: Literal["raise", "return"] = "raise") -> list[Any]:
         """Run several steps in parallel threads; return their results in call order.
 
-        With `errors="return"`, all of them run, and what a step raised is in the place of its result. A later attempt
-        tries it again; a finished run returns it.
+        With `errors="return"`, all steps run, and an exception raised by a step takes the place of its result. A later
+        attempt tries that step again; a finished run returns the exception.
         """
         from concurrent.futures import ThreadPoolExecutor  # slows start-up, and few runs need it
         from contextvars import copy_context
@@ -227,7 +228,7 @@ class Run(BaseRun):
     @overload
     def child(self, job: Callable[Concatenate[Run, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
     def child(self, first: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Run a child run, once: `job` receives the run, whose steps, cursor, patches and published values are then
+        """Run a child run once: `job` receives the run, whose steps, cursor, patches and published values are then
         those of the child.
 
         It belongs to the log and the lease of this run, which therefore shows its questions and waits. If this run is
@@ -277,7 +278,7 @@ class Run(BaseRun):
     def command(
         self, name: str, argv: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None
     ) -> Outcome:
-        """Run a program as a step, in its own process group; a cancellation stops the group."""
+        """Run a program as a step, in its own process group; a cancellation stops the whole group."""
         from workpacket.runtime.attempts.relay import run_command  # import subprocess only when it is used
 
         def execute(argv: list[str]) -> Outcome:
@@ -301,10 +302,11 @@ class Run(BaseRun):
         compensate: Callable[[], object] | None = None,
         **kwargs: Any,
     ) -> T:
-        """Run an effect. The intent is stored before it and the outcome after it; it is never silently repeated.
+        """Run an effect. The intent is stored before it and the outcome after it; the effect is never silently
+        repeated.
 
-        `key` names the effect (a function with a `key` parameter receives it); `recovery` says what may be done if the
-        process dies during the effect; see `effects`.
+        `key` identifies the effect (a function with a `key` parameter receives it); `recovery` says what may be done if
+        the process dies during the effect; see `effects`.
         """
         how = EffectOptions(key=key, recovery=recovery, target=target, probe=probe, compensate=compensate)
         plan = self._effect_plan(name, function, args, kwargs, how)
@@ -373,31 +375,32 @@ class Run(BaseRun):
         return self._session.cursor(default)
 
     def boundary(self, items: Iterable[Item] = ()) -> Iterator[Item]:
-        """Yield the items one by one, ending the run between two of them if it was cancelled."""
+        """Yield the items one by one; if the run is cancelled, it ends between two items."""
         self._session.boundary.check_now()
         for item in items:
             yield item
             self._session.boundary.check_now()
 
     def confirm(self, question: str, about: Json = None) -> None:
-        """Continue only if a person says yes; if none can be asked, the run stops here and can be resumed."""
+        """Continue only if a person says yes; if no one can be asked, the run stops here and can be resumed."""
         self._session.confirm(question, about)
 
     def accept_unknown(self, key: str) -> None:
-        """Accept that it stays unknown whether an effect happened, which otherwise keeps the run from being finished.
+        """Accept that it will remain unknown whether an effect happened; otherwise, that keeps the run from finishing.
 
-        `key` is the key of the effect, or else its name. A later attempt fails at it with the same error.
+        `key` is the key of the effect or, if it has none, its name. A later attempt fails at the effect with the same
+        error.
         """
         self._session.accept_unknown(key)
 
     def publish(self, name: str, value: Json) -> None:
-        """Publish a value under a name, in place of the last one: `Runtime.query` and `runs show` read it."""
+        """Publish a value under a name, replacing the previous one: `Runtime.query` and `runs show` read it."""
         self._session.publish(name, value)
 
     # ---- a program that changes ----------------------------------------------------------------------------------
 
     def patched(self, name: str) -> bool:
-        """Whether to take the new path at a change of the program named `name`.
+        """Whether to take the new path at a change to the program named `name`.
 
         True in runs that come here for the first time, and in their later attempts; False in a run that an older
         program had already taken further.
@@ -407,17 +410,17 @@ class Run(BaseRun):
     # ---- waits ---------------------------------------------------------------------------------------------------
 
     def sleep(self, seconds: float) -> None:
-        """Wait that long, counted from the first attempt; the process may be restarted in the meantime."""
+        """Wait for this long, counted from the first attempt; the process may be restarted in the meantime."""
         self._scope()
         self._wait_out(self._session.sleep(seconds))
 
     def sleep_until(self, instant: datetime) -> None:
-        """Wait until an instant, which needs a time zone."""
+        """Wait until a point in time, which needs a time zone."""
         self._scope()
         self._wait_out(self._session.sleep(until=instant))
 
     def wait_for(self, signal: str, *, timeout: float | None = None) -> Json:
-        """Return the value of the next signal of this name, from `Runtime.signal` or `workpacket runtime signal`.
+        """Return the value of the next signal with this name, from `Runtime.signal` or `workpacket runtime signal`.
 
         Each wait takes one signal, the oldest first. `TimeoutError`: none came within `timeout` seconds, counted from
         the first attempt.
@@ -433,7 +436,7 @@ class Run(BaseRun):
 
 
 def returnable(error: Exception) -> Exception:
-    """Return what a step raised; raise what stops the whole run."""
+    """Return an error raised by a step; raise one that stops the whole run."""
     if isinstance(error, RuntimeFault) and not isinstance(error, StepFailed):
         raise error
     return error

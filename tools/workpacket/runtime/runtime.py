@@ -36,7 +36,7 @@ Sign = Callable[[AnswerToJudge], str]
 
 
 class NoValue:
-    """The absence of a value, for cases in which None is a value."""
+    """The absence of a value, where None is a valid value."""
 
 
 NO_VALUE = NoValue()
@@ -50,9 +50,7 @@ class Runtime:
 
     @classmethod
     def open(cls, where: str | Path | None = None, settings: Settings | None = None) -> Runtime:
-        """Open the runtime of the given file or URL, or else of WORKPACKET_STORE, or else of this
-        folder's project.
-        """
+        """Open the runtime for the given file or URL; otherwise for WORKPACKET_STORE, or for this folder's project."""
         settings = settings or Settings()
         where = where or store_url() or None
         if isinstance(where, str) and "://" in where:
@@ -76,11 +74,11 @@ class Runtime:
     # ---- runs ----------------------------------------------------------------------------------------------------
 
     def run(self, name: str, **request: Unpack[RunRequest]) -> Run:
-        """Begin a run, or continue the unfinished one of this name. `RunRequest` lists the options."""
+        """Begin a run, or continue the unfinished run with this name. `RunRequest` lists the options."""
         return Run(self._opening().open(wanted_run(name, request, self._workdir)))
 
     def run_lent(self, lent: BorrowedLease, name: str, **request: Unpack[RunRequest]) -> Run:
-        """Begin a run under a lease that the caller holds and releases: that of a worker, taken with the job."""
+        """Begin a run under a lease that the caller holds and releases: a worker's lease, taken with the job."""
         return Run(replace(self._opening(), lent=lent).open(wanted_run(name, request, self._workdir)))
 
     def async_run(self, name: str, **request: Unpack[RunRequest]) -> AsyncRun:
@@ -97,15 +95,15 @@ class Runtime:
     def plan(self, run_id: str, name: str = "", **request: Unpack[RunRequest]) -> Decision:
         """Return what a resume would decide, with every check, without writing anything.
 
-        Without a name, only the log is used.
+        If no name is given, only the log is used.
         """
         wanted = wanted_run(name, request, self._workdir) if name else RunSpec("", workdir=self._workdir)
         _, decision = self._opening().plan(self._existing(run_id), wanted)
         return decision
 
     def waiting(self, run_id: str) -> tuple[Decision, tuple[OpenQuestion, ...]]:
-        """Return the decision according to the log, and the questions that wait for a person, each with the digest for
-        its answer.
+        """Return the decision according to the log, and the questions that are waiting for a person, each with the
+        digest for its answer.
         """
         state, decision = self._opening().plan(self._existing(run_id), RunSpec("", workdir=self._workdir))
         return decision, open_questions(self.store, state, decision)
@@ -119,7 +117,7 @@ class Runtime:
         return fold(self.store.read(run_id, 0, point.version), verifier=self.settings.verifier)
 
     def runs(self, prefix: str = "") -> tuple[RunLine, ...]:
-        """List all runs, read from the index; `catalog.lines_of` says what the index leaves out."""
+        """List all runs, read from the index; `catalog.lines_of` describes what the index leaves out."""
         return lines_of(self.store, prefix)
 
     def summary(self, run_id: str) -> RunSummary:
@@ -127,12 +125,13 @@ class Runtime:
         return summary_of(self.store, self._existing(run_id))
 
     def published(self, run_id: str, *, at: str = "") -> dict[str, Json]:
-        """Return the values that the run has published, by name; the names in a child run begin with its own."""
+        """Return the values that the run has published, by name; names in a child run begin with the name of the
+        child."""
         state = self.state(run_id, at=at)
         return {name: self._value_of(event) for name, event in state.published.items()}
 
     def query(self, run_id: str, name: str, default: Json = None) -> Json:
-        """Return the value that the run last published under this name. It is read without disturbing the run."""
+        """Return the value that the run last published under this name. Reading it does not disturb the run."""
         event = self.state(run_id).published.get(name)
         return default if event is None else self._value_of(event)
 
@@ -143,7 +142,7 @@ class Runtime:
     # ---- from outside --------------------------------------------------------------------------------------------
 
     def cancel(self, run_id: str, reason: str) -> None:
-        """Ask the run to end at its next boundary. If no one is working on it, it is cancelled immediately."""
+        """Ask the run to stop at its next step boundary. If no one is working on it, it is cancelled immediately."""
         recorder = self._outsider(run_id)
         recorder.record(RecordDraft("cancel.requested", {"reason": reason, "by": self.settings.actor}))
         lease = self.store.lease(run_id)
@@ -152,7 +151,7 @@ class Runtime:
             self.tell_end(run_id, recorder.state.packet)
 
     def confirm(self, run_id: str, subject: str, *, yes: bool, note: str = "", sign: Sign | None = None) -> None:
-        """Answer the question `subject` (of a decision, or of `run.confirm`). The answer covers exactly that
+        """Answer the question `subject` (from a decision, or from `run.confirm`). The answer covers exactly that
         question. `sign` returns an envelope with a person's signature over the answer, for runs with a verifier.
         """
         answer = "yes" if yes else "no"
@@ -169,7 +168,7 @@ class Runtime:
         value: Json | NoValue = NO_VALUE,
         sign: Sign | None = None,
     ) -> None:
-        """Record the outcome of an effect in doubt, or what to do about it; `sign` as in `confirm`.
+        """Record the outcome of an effect in doubt, or what to do about the effect; `sign` as in `confirm`.
 
         `value`, with `mark_done`, is the receipt that the program receives; the default is None. If an effect is known
         to have happened but its receipt was not kept, only a value can be recorded.
@@ -193,12 +192,12 @@ class Runtime:
         self._record_answer(recorder, RecordDraft("effect.resolved", data, payload), sign)
 
     def signal(self, run_id: str, name: str, value: Json = None, *, key: str = "") -> None:
-        """Send a signal to a run, for its next `wait_for(name)`. With a key, it is sent only once."""
+        """Send a signal to a run, for its next `wait_for(name)`. A signal with a key is sent only once."""
         send_signal(self._outsider(run_id), name, value, key)
 
     def purge(self, run_id: str, version: int, reason: str) -> bool:
-        """Erase the payload of one event wherever it is used. The log keeps its hash and records who erased it and
-        why.
+        """Erase the payload of one event wherever it is used. The log keeps the payload's hash and records who erased
+        the payload and why.
         """
         recorder = self._outsider(run_id)
         (event,) = self.store.read(run_id, version - 1, version)
@@ -209,13 +208,13 @@ class Runtime:
         return self.store.erase(event.payload)
 
     def fork(self, run_id: str, checkpoint: str, *, key: str) -> str:
-        """Start a new run from a checkpoint of `run_id`, and return its id. Finished effects stay finished."""
+        """Start a new run from a checkpoint of `run_id`, and return its id. Finished effects remain finished."""
         state = state_of(self.store, self._existing(run_id), self.settings.verifier)
         opening = self._opening()
         return opening.fork(state, self._checkpoint(state, checkpoint), key)
 
     def prune(self, before: int) -> tuple[str, ...]:
-        """Remove the runs that finished before that time (microseconds since 1970), for retention."""
+        """Remove the runs that finished before the given time (microseconds since 1970), for retention."""
         heads = {head.stream: head for head in self.store.heads()}
         gone = removable(self.runs(), before)
         for stream in gone:
@@ -226,7 +225,7 @@ class Runtime:
     # ---- parts ---------------------------------------------------------------------------------------------------
 
     def promised(self) -> Mapping[str, Json]:
-        """Return what a checkpoint made now would require of a resume."""
+        """Return what a checkpoint made now would require for resuming."""
         return self._opening().promised()
 
     def tell_end(self, stream: str, packet: str) -> None:

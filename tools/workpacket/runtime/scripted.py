@@ -1,11 +1,11 @@
 """A run whose steps are separate processes: shell scripts, and agents that call one command at a time.
 
 Each command joins the attempt, does one thing and leaves. In between, the lease is held in the name of the *owner*: the
-calling process, normally the script. While the owner lives, no one else can take the run; once it has ended, anyone
+calling process, normally the script. While the owner lives, no one else can take the run; once it has exited, anyone
 can.
 
-The handle `ID#ATTEMPT` names one attempt. If another script has continued the run of a script that was stopped, the old
-handle names an attempt that is over; it is refused with `lease_lost`.
+The handle `ID#ATTEMPT` identifies one attempt. If another script has continued the run of a script that was stopped,
+the old handle refers to an attempt that is over; it is refused with `lease_lost`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def handle_of(state: RunState) -> str:
 
 
 def start(runtime: Runtime, name: str, **request: Unpack[RunRequest]) -> tuple[RunState, Json]:
-    """Begin or continue a run and leave it to its owner; return its state, and the cursor of its last checkpoint."""
+    """Begin or continue a run and hand it to its owner; return its state, and the cursor of its last checkpoint."""
     run = runtime.run(name, **request)
     session = session_of(run)
     session.leave()
@@ -43,7 +43,7 @@ def start(runtime: Runtime, name: str, **request: Unpack[RunRequest]) -> tuple[R
 
 
 def join(runtime: Runtime, handle: str) -> Session:
-    """Join the attempt that the handle names, if it is still the current one and no one else holds it."""
+    """Join the attempt that the handle identifies, if it is still the current one and no one else holds it."""
     stream, _, attempt = handle.rpartition("#")
     if runtime.store.head(stream) is None:
         raise RunBlocked(f"run {stream or handle!r} not found", code="checkpoint_missing",
@@ -68,7 +68,7 @@ def join(runtime: Runtime, handle: str) -> Session:
 def _present(runtime: Runtime, stream: str, attempt: str) -> RunState:
     state = state_of(runtime.store, stream, runtime.settings.verifier)
     if str(state.attempt) != attempt:
-        raise LeaseLost(f"{stream} is at attempt {state.attempt}; attempt {attempt} is over",
+        raise LeaseLost(f"{stream} is at attempt {state.attempt}; attempt {attempt} has ended",
                         hint=f"workpacket runtime runs show {stream}")  # fmt: skip
     if state.status in {"stopped", "cancelled"}:
         raise RunBlocked(
@@ -80,7 +80,7 @@ def _present(runtime: Runtime, stream: str, attempt: str) -> RunState:
 
 
 def _lease(runtime: Runtime, stream: str) -> Lease:
-    """Return the attempt's own lease, renewed, or a new one if the lease has ended and no one took the run in the
+    """Return the attempt's own lease, renewed, or a new one if the lease has expired and no one took the run in the
     meantime.
     """
     owner = runtime.settings.holder or this_process()
@@ -101,7 +101,7 @@ def program_step(
     sinks: tuple[BinaryIO | None, BinaryIO | None] = (None, None),
     timeout: float | None = None,
 ) -> tuple[Relayed, bool]:
-    """Run a program once under this name; return its stored result, and whether it had been run before."""
+    """Run a program once under this name; return its stored result, and whether the program had been run before."""
     alive = orphans_of(session.state)
     if any(process.startswith(f"{name}: ") for process in alive):
         raise LeaseHeld(f"{name} is already running: {', '.join(alive)}", code="orphan_alive")

@@ -1,7 +1,7 @@
 """The actor of a command, according to the command line, the environment and git, and the moment of the command.
 
-The actor is only a claim, until a signature proves it. A moment is the input that no pure function can know: the time,
-a transaction id and a nonce.
+The actor is only a claim until a signature proves it. A moment is the input that no pure function can know: the time, a
+transaction id and a nonce.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KINDS: tuple[ActorKind, ...] = ("human", "agent", "ci")
 
 
 def acting(repository: Repository, name: str = "", kind: str = "") -> Actor:
-    """Return the given actor, or else WORKPACKET_ACTOR, or else git's user.name."""
+    """Return the given actor; otherwise WORKPACKET_ACTOR or, if that is not set, git's user.name."""
     from workpacket.model.events import Actor  # cached answers need a moment, but no actor
 
     found = name_of_actor(repository, name)

@@ -1,4 +1,4 @@
-"""Gather the facts of an audit: the findings of `check` and of the approvals, every packet, and its history in git.
+"""Gather the facts for an audit: the findings of `check` and of the approvals, every packet, and its history in git.
 
 The clock is not consulted: expiry is judged as of the head commit, so the same repository always produces the same
 report. A decision that was used is verified as of the time of its use.
@@ -101,7 +101,7 @@ def _decision(judged: Judged, consumer: LogEvent | None) -> SignedDecision:
 
 
 def commits(repository: Repository, wanted: Iterable[str], target: str) -> dict[str, KnownCommit]:
-    """Return the wanted commits that are in this clone; `target` is the commit of the target branch."""
+    """Return those of the wanted commits that are in this clone; `target` is the commit of the target branch."""
     contents = read_objects(repository, sorted({each for each in wanted if each}))
     held = known_to(repository, target, contents) if contents else frozenset()
     return {identity: _commit(identity, data, identity in held) for identity, data in contents.items()}
@@ -119,7 +119,7 @@ def _commit(identity: str, data: bytes, on_target: bool) -> KnownCommit:
 
 
 def target_commit(repository: Repository, target: str) -> str:
-    """Return the commit of the target branch, or else of the main branch, or else the one checked out."""
+    """Return the commit of the target branch; otherwise that of the main branch, or the one that is checked out."""
     found = tip_of(repository, target)
     if found is not None:
         return found
@@ -128,7 +128,7 @@ def target_commit(repository: Repository, target: str) -> str:
 
 
 def blobs(repository: Repository, names: Iterable[str]) -> dict[str, str | None]:
-    """Return the digests of files in commits, by `<commit>:<path>`; None for a missing one."""
+    """Return the digests of files in commits, by `<commit>:<path>`; None for a missing file."""
     # Git is asked with one name per line.
     wanted = sorted({name for name in names if "\n" not in name})
     found = read_objects(repository, wanted)
@@ -136,7 +136,7 @@ def blobs(repository: Repository, names: Iterable[str]) -> dict[str, str | None]
 
 
 def last_changes(repository: Repository, head: str, also: Iterable[str]) -> dict[str, LastChange]:
-    """Return, for each governed file and each file in `also`, the last commit that changed it."""
+    """Return, for each governed file and each file in `also`, the last commit that changed that file."""
     if not head:
         return {}
     answer = run_git(
@@ -161,7 +161,8 @@ _BEGINNING = "1970-01-01T00:00:00Z"
 
 
 class AuditInput(Value):
-    """The facts of the audit, those of the commands about the same packets, and the kinds of the checked files."""
+    """The facts for the audit, the facts that commands use about the same packets, and the kinds of the checked
+    files."""
 
     facts: AuditFacts
     governed: Facts
@@ -211,7 +212,7 @@ def gather_audit(
 def _rewritten(
     repository: Repository, packets: Iterable[PacketFacts]
 ) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
-    """Yield the packets whose contract is no longer the approved one, with the parts that differ."""
+    """Yield the packets whose contract is no longer the approved one, with the differing parts."""
     for packet in packets:
         approved = in_force(packet.log)
         document = packet.packet or packet.stub
@@ -236,7 +237,7 @@ _FORGES: Final = ("github", "gitlab", "codeberg", "gitea", "forgejo")
 
 
 def web_address(remote: str) -> str:
-    """Return the address of the repository's pages; '' if the host is not a forge whose addresses are known."""
+    """Return the address of the repository's web pages; '' if the host is not a forge whose addresses are known."""
     match = _REMOTE.match(remote)
     host = (match["host"] or match["short"] or "").lower() if match is not None else ""
     if match is None or not any(label in _FORGES for label in host.split(".")):
@@ -262,10 +263,10 @@ def _signed(repository: Repository, now: str) -> _Signed:
 
 
 def _landings(approvals: Approvals) -> Iterator[Problem]:
-    """Report changes that landed with a verdict but were not judged, or that no packet covered.
+    """Report changes that were merged with a verdict but were not judged, or that no packet covered.
 
-    These are warnings, because the changes are on the base already: the check required at the time may not have covered
-    coverage. If the policy switches coverage off, nothing is reported.
+    These are warnings, because the changes are on the base already: the check required at the time may not have
+    included coverage. If the policy turns coverage off, nothing is reported.
     """
     policy = lifecycle_of(approvals.base.policy.policy or b"")
     if policy.coverage.mode == "off":
@@ -279,7 +280,7 @@ def _landings(approvals: Approvals) -> Iterator[Problem]:
 
 
 def _specifications(root: str, packets: Iterable[PacketFacts]) -> dict[str, Source]:
-    """Return every specification that a refinement or a light packet names, from the work tree."""
+    """Return, from the work tree, every specification that a refinement or a light packet refers to."""
     named, pinned = set[str](), set[str]()
     for packet in packets:
         if packet.refinement is not None:
@@ -296,7 +297,7 @@ def _specifications(root: str, packets: Iterable[PacketFacts]) -> dict[str, Sour
 
 
 def _with_history(repository: Repository, facts: AuditFacts) -> AuditFacts:
-    """Add what the logs name: commits, files as they were in a commit, and files as they are now."""
+    """Add what the logs refer to: commits, files as they were at a commit, and files as they are now."""
     proofs = sorted(set(_proofs(facts.packets.values())))
     paths = sorted({path for _, path in proofs} | set(_named(facts.packets.values())))
     root = str(repository.root)
@@ -309,7 +310,7 @@ def _with_history(repository: Repository, facts: AuditFacts) -> AuditFacts:
 
 
 def _named(packets: Iterable[PacketFacts]) -> Iterator[str]:
-    """Yield the files that the logs record by digest."""
+    """Yield the files whose digests are recorded in the logs."""
     return (path for packet in packets for _, path, _ in named_files(packet.log))
 
 
@@ -325,7 +326,7 @@ def _commits(repository: Repository, facts: AuditFacts) -> dict[str, KnownCommit
 
 
 def _proofs(packets: Iterable[PacketFacts]) -> Iterator[tuple[str, str]]:
-    """Yield a commit and a path in it for each place in the code that is given as proof."""
+    """Yield a commit and a path in it for each code location that is given as proof."""
     for packet in packets:
         commit = ""
         for event in packet.state.evidence:

@@ -1,9 +1,9 @@
 """The base: the commit whose policy is in force, the files committed there, and the policy that this person saw last.
 
-The base is the revision that CI passes, or else the remote's default branch, or else the repository's main branch;
-never the work tree, and never the change being judged. `Base.place_of` returns the policy that judges an event: every
-verdict starts there. The contents of a commit cannot change, so they are read once per process, and many files by one
-call of git.
+The base is the revision that CI passes; otherwise the remote's default branch, or the repository's main branch; never
+the work tree, and never the change being judged. `Base.place_of` returns the policy that judges an event: every verdict
+starts there. The contents of a commit cannot change, so they are read once per process, and many files by one call of
+git.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ _BEFORE = "^1"
 
 
 class BaseLine:
-    """The commits of the base along first parents, and the contents of each at some paths.
+    """The first-parent history of the base, and the contents of each commit at some paths.
 
     One call of git covers all commits. Asking for `<commit>:<path>` makes git unpack the trees of that commit for every
     name, which takes longer with every file next to it. `first_seen` gives for each file the first commit that had it,
-    `held_since` gives the commit since which it was never missing or different, each with the commit's time. The two
-    can differ: a branch that was rebased and fast-forwarded may have had a file for only two commits, under a different
-    policy.
+    and `held_since` gives the commit since which it was never missing or different, each with the commit's time. The
+    two can differ: a branch that was rebased and fast-forwarded may have had a file for only two commits, under a
+    different policy.
     """
 
     def __init__(self, repository: Repository, commit: str, paths: tuple[str, ...]) -> None:
@@ -94,12 +94,12 @@ class BaseLine:
                 blobs.append(change.blob)
 
     def knows(self, revision: str, path: str) -> bool:
-        """Whether the line covers `revision`: a commit that changed some of the paths, or the one before it."""
+        """Whether this history covers `revision`: a commit that changed some of the paths, or the one before it."""
         covered = any(path == each or path.startswith(f"{each}/") for each in self._covered)
         return covered and revision.removesuffix(_BEFORE) in self._places
 
     def blob(self, revision: str, path: str) -> str:
-        """Return the id of the file at the path in `revision`, or '' if there is none."""
+        """Return the id of the file at this path in `revision`, or '' if there is none."""
         place = self._places[revision.removesuffix(_BEFORE)] + revision.endswith(_BEFORE)
         places, blobs = self._changed.get(path, ([], []))
         found = bisect_left(places, place)
@@ -108,7 +108,7 @@ class BaseLine:
 
 @lru_cache(maxsize=16)
 def base_line(repository: Repository, commit: str, *paths: str) -> BaseLine:
-    """Return the line that ends at `commit`. It cannot change, so it is read once per process."""
+    """Return the first-parent history that ends at `commit`. It cannot change, so it is read once per process."""
     return BaseLine(repository, commit, paths)
 
 
@@ -124,7 +124,7 @@ _READ: dict[Repository, dict[str, bytes | None]] = {}
 
 @lru_cache(maxsize=_MANY)
 def committed(repository: Repository, commit: str, paths: tuple[str, ...]) -> dict[str, bytes]:
-    """Return those of the given files that the commit has. The result is shared: do not change it."""
+    """Return those of the given files that are in the commit. The result is shared, so do not change it."""
     if not commit:
         return {}
     names = {f"{commit}:{path}": path for path in paths if "\n" not in path}
@@ -135,7 +135,7 @@ def committed(repository: Repository, commit: str, paths: tuple[str, ...]) -> di
 
 
 def read_ahead(repository: Repository, names: Iterable[str], line: BaseLine | None = None) -> None:
-    """Read many files (`<commit>:<path>`) in a few calls to git, for use by `committed`.
+    """Read many files (`<commit>:<path>`) in a few calls of git, for use by `committed`.
 
     Files that `line` covers are requested by the id of their contents.
     """
@@ -170,10 +170,10 @@ _FEW = 8
 class Place(Value):
     """The commit from which policy and specification are read, and the time of judgement.
 
-    For a file on the base, it is the commit before the one that added it, at that commit's time: a decision that was
-    valid under the policy of its time stays valid. For every other file it is the base as it is now. `first_landed` is
-    set for a file that was once reverted: the time at which the base first had it, which decides whether it was used in
-    time.
+    For a file on the base, it is the commit before the one that added the file, at that commit's time: a decision that
+    was valid under the policy of its time remains valid. For every other file it is the base as it is now.
+    `first_landed` is set for a file that was once reverted: the time at which the base first had it, which determines
+    whether it was used in time.
     """
 
     repository: Repository
@@ -188,7 +188,7 @@ class Place(Value):
 
 
 class Base(Value):
-    """The base. `commit` is '' if there is no base yet; `chosen` says that the caller named it."""
+    """The base. `commit` is '' if there is no base yet; `chosen` says that the caller specified it."""
 
     repository: Repository
     commit: str
@@ -201,9 +201,10 @@ class Base(Value):
 
     @property
     def policy(self) -> PolicyFiles:
-        """Return the files in force: those of the base, or the last readable ones on its line.
+        """Return the policy files in force: those of the base or, if they cannot be read, the last readable ones in its
+        history. It is an error if this clone lacks the
 
-        A missing list of revoked keys in this clone is an error, because no key would count as revoked.
+        list of revoked keys, because then no key would count as revoked.
         """
         commit = readable_commit(self.repository, self.commit)
         files = policy_at(self.repository, commit)
@@ -215,7 +216,7 @@ class Base(Value):
 
     @property
     def unreadable(self) -> tuple[Problem, ...]:
-        """Return why the policy of the base itself cannot be read; empty if it can, or if there is none."""
+        """Return why the base's own policy cannot be read; empty if it can, or if there is none."""
         return unreadable(policy_at(self.repository, self.commit))
 
     def place_of(self, path: str, folder: str) -> Place:
@@ -235,19 +236,19 @@ class Base(Value):
 
     @property
     def policy_files(self) -> dict[str, bytes]:
-        """Return all files of the policy folder, including files that are never read."""
+        """Return all files in the policy folder, including files that are never read."""
         paths = tree_at(self.repository, self.commit, POLICY_FOLDER)
         return committed(self.repository, self.commit, tuple(paths))
 
 
 def find_base(repository: Repository, revision: str | None = None) -> Base:
-    """Return the base; raise WorkpacketError if `revision` names no commit, or if the clone lacks history needed for
-    judging.
+    """Return the base; raise WorkpacketError if `revision` does not name a commit, or if the clone lacks history needed
+    for judging.
     """
     if (repository.common_dir / "shallow").exists():
         raise WorkpacketError(
             "history_shallow",
-            "this clone has only the end of the history, but judging approvals requires all of it",
+            "this clone has only the end of the history, but judging approvals requires the full history",
             hint="git fetch --unshallow; for actions/checkout set fetch-depth: 0",
         )
     if revision is not None:
@@ -259,7 +260,7 @@ def find_base(repository: Repository, revision: str | None = None) -> Base:
 
 
 def unanchored(base: Base) -> Problem:
-    """Return the problem of a base without a policy, with the command that adds one."""
+    """Return the problem for a base without a policy, with the command that adds one."""
     if not base.commit:
         return _without_main_branch(base.repository)
     what = f"the base {base.name} ({base.commit[:12]}) has no {POLICY_PATH}"
@@ -274,14 +275,14 @@ def _without_main_branch(repository: Repository) -> Problem:
     looked = ", ".join(dict.fromkeys(main_branch_candidates(repository)))
     remote = main_remote(repository)
     command = f"git remote set-head {remote} --auto" if remote else "git config init.defaultBranch NAME"
-    message = f"the main branch cannot be determined; none of these has a commit: {looked}; name it: {command}"
-    return Problem("policy_unanchored", message, Location(POLICY_PATH), f"Name the main branch: {command}")
+    message = f"the main branch cannot be determined; none of these has a commit: {looked}; specify it: {command}"
+    return Problem("policy_unanchored", message, Location(POLICY_PATH), f"Specify the main branch: {command}")
 
 
 def _commit(repository: Repository, revision: str) -> str:
     """Resolve the revision. A full id always means the same commit; a name must be looked up each time.
 
-    git prefers a tag to a branch of the same name, so anyone allowed to push a tag could choose the base.
+    git prefers a tag to a branch with the same name, so anyone allowed to push a tag could choose the base.
     """
     if len(revision) in {40, 64} and all(digit in "0123456789abcdef" for digit in revision):
         return _commit_with_id(repository, revision)
@@ -291,7 +292,7 @@ def _commit(repository: Repository, revision: str) -> str:
         raise WorkpacketError(
             "revision_ambiguous",
             f"{revision!r} could be {' or '.join(meant)}",
-            hint=f"name it in full: --base {meant[-1]}",
+            hint=f"give its full name: --base {meant[-1]}",
         )
     return commit_of(repository, revision)
 
@@ -303,7 +304,7 @@ def _commit_with_id(repository: Repository, identity: str) -> str:
 
 @lru_cache(maxsize=_MANY)
 def root_commit(repository: Repository, commit: str) -> str:
-    """Return the first commit along first parents: merging an unrelated history does not change a repository's
+    """Return the first commit in the first-parent history: merging an unrelated history does not change a repository's
     identity.
     """
     answer = run_git(repository.root, "rev-list", "--first-parent", "--max-parents=0", "--end-of-options", commit)
@@ -312,7 +313,7 @@ def root_commit(repository: Repository, commit: str) -> str:
 
 @lru_cache(maxsize=_MANY)
 def policy_at(repository: Repository, commit: str) -> PolicyFiles:
-    """Return the policy files of the commit; the same call reads the specification, which is needed next."""
+    """Return the policy files at the commit; the same call reads the specification, which is needed next."""
     if commit:
         read_ahead(repository, (f"{commit}:{path}" for path in OF_EVERY_JUDGEMENT))
     files = committed(repository, commit, (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH))
@@ -320,7 +321,7 @@ def policy_at(repository: Repository, commit: str) -> PolicyFiles:
 
 
 def no_verdict(base: Base) -> tuple[Problem, ...]:
-    """Return why no approval can count on this base, whatever was signed; empty if approvals can count."""
+    """Return why no approval can count on this base, regardless of what was signed; empty if approvals can count."""
     pin = judge_pin(base)
     if isinstance(pin, Problem):
         return (pin,)
@@ -331,7 +332,7 @@ def no_verdict(base: Base) -> tuple[Problem, ...]:
 
 
 def gate_policy(files: PolicyFiles, gate: str) -> GatePolicy | None:
-    """Return what the policy requires at the gate; None without a readable policy."""
+    """Return what the policy requires at the gate; None if there is no readable policy."""
     trusted = _trusted(files)
     return None if isinstance(trusted, tuple) else trusted.policy.rules_of(gate)
 
@@ -356,8 +357,8 @@ def unreadable(files: PolicyFiles) -> tuple[Problem, ...]:
 
 @lru_cache(maxsize=_MANY)
 def readable_commit(repository: Repository, commit: str) -> str:
-    """Return the commit, or the last one before it on its line with a readable policy; if there is none, the commit
-    itself.
+    """Return the commit, or the last one before it in its first-parent history with a readable policy; if there is
+    none, the commit itself.
     """
     if not commit or not unreadable(policy_at(repository, commit)):
         return commit
@@ -367,7 +368,8 @@ def readable_commit(repository: Repository, commit: str) -> str:
 
 
 def landed_at(repository: Repository, commit: str, landing: str) -> datetime:
-    """Return when the line of the base reached the landing. A commit never counts as older than its predecessors."""
+    """Return when the base's first-parent history reached the merge. A commit never counts as older than its
+    predecessors."""
     latest = 0
     for each, time in line_times(repository, commit):
         latest = max(latest, time)
@@ -388,7 +390,7 @@ def tree_at(repository: Repository, commit: str, *folders: str) -> dict[str, str
 
 
 def known_to(repository: Repository, commit: str, asked: Iterable[str]) -> frozenset[str]:
-    """Return the given commits that are `commit` or its ancestors."""
+    """Return those of the given commits that are `commit` or its ancestors."""
     if not commit:
         return frozenset()
     wanted = frozenset(asked)
@@ -411,7 +413,8 @@ def _history(repository: Repository, commit: str) -> frozenset[str]:
 
 
 def held_since(repository: Repository, commit: str, folder: str) -> dict[str, tuple[str, int]]:
-    """Return for each file below `folder` the commit since which the base has had it, and that commit's time."""
+    """Return, for each file below `folder`, the commit since which the base has had the file, and that commit's
+    time."""
     return base_line(repository, commit, folder).held_since if commit else {}
 
 
@@ -420,7 +423,7 @@ def held_since(repository: Repository, commit: str, folder: str) -> dict[str, tu
 
 
 def settings_folder() -> Path:
-    """Return the folder of this person's workpacket settings."""
+    """Return the folder with this person's workpacket settings."""
     own = os.environ.get("APPDATA" if os.name == "nt" else "XDG_CONFIG_HOME", "")
     return (Path(own) if own else Path.home() / ".config") / "workpacket"
 
@@ -453,7 +456,7 @@ def remember(pin: Pin) -> bool:
 
 
 def keep(path: Path, data: bytes) -> bool:
-    """Write the bytes to a file in the person's own folder; return False if that is not possible."""
+    """Write the bytes to a file in the user's home directory; return False if that is not possible."""
     try:
         if path.exists() and path.read_bytes() == data:
             return True
@@ -490,7 +493,8 @@ def _read(path: Path) -> Pin | Problem | None:
 
 @lru_cache(maxsize=64)
 def lifecycle_of(data: bytes) -> LifecyclePolicy:
-    """Return the lifecycle section of a `policy.toml`. A history has few policies, and each judges many events."""
+    """Return the lifecycle section of a `policy.toml`. Cached, because a history has few policies, and each judges many
+    events."""
     from workpacket.documents.policy import PolicyDocument
 
     policy = PolicyDocument.from_bytes(data)
@@ -498,8 +502,9 @@ def lifecycle_of(data: bytes) -> LifecyclePolicy:
 
 
 def with_former(repository: Repository, commit: str, actors: Actors) -> Actors:
-    """Return the actors, including those that only earlier policies on the line of the commit listed, to judge whose
-    work it is. Removing an agent and its key from the policy does not change who is responsible for its work.
+    """Return the actors, including those that only earlier policies in the commit's first-parent history listed, to
+    judge whose work it is. Removing an agent and its key from the policy does not change who is responsible for its
+    work.
     """
     if not actors.present or not commit:
         return actors
@@ -509,7 +514,7 @@ def with_former(repository: Repository, commit: str, actors: Actors) -> Actors:
 
 @lru_cache(maxsize=16)
 def _listed(repository: Repository, commit: str) -> Mapping[str, KnownActor]:
-    """Return every actor that a policy on the line of the commit listed, as last listed."""
+    """Return every actor that a policy in the commit's first-parent history listed, as last listed."""
     commits = [each for each, _ in changes_before(repository, commit, POLICY_PATH, options=FIRST_PARENTS, form="%H")]
     read_ahead(repository, (f"{each}:{POLICY_PATH}" for each in commits))
     found: dict[str, KnownActor] = {}
@@ -524,7 +529,7 @@ def _with_others(repository: Repository, commit: str, others: Iterable[str]) -> 
 
 
 class BasePolicy(Value):
-    """The policy in force. `where` names the commit from which it was read, or the work tree."""
+    """The policy in force. `where` is the commit from which it was read, or the work tree."""
 
     lifecycle: LifecyclePolicy
     anchored: bool
@@ -533,7 +538,7 @@ class BasePolicy(Value):
 
 
 def read_base_policy(repository: Repository, base: str = "", ahead: Iterable[str] = ()) -> BasePolicy:
-    """Read the policy from `base`, or else from the remote's default branch, or else from the main branch; permissions
+    """Read the policy from `base`; otherwise from the remote's default branch, or from the main branch; permissions
     count only from there. If no commit has a policy, lane settings are read from the work tree and no one is trusted.
 
     `ahead` are other files that the caller will need: the same call reads them.

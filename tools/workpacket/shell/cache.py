@@ -1,6 +1,6 @@
 """Cached results, kept until anything that they depend on changes.
 
-One rule applies throughout. A result is stored under a key that names everything it was made from, and an output also
+One rule applies throughout. A result is stored under a key that covers everything it was made from, and an output also
 with the state of each file and folder that it depends on, and the moment until which it is correct. It is *not stored
 if it depends on the clock in another way, or on anything that neither the key nor those files name* (`RestsOn`). Each
 version of the tool has its own cache.
@@ -13,12 +13,12 @@ version of the tool has its own cache.
     glance     packet                                       what lists say about it, and the state of its log
     sound      digest of a verdict's dependencies          nothing
     claim      digest of an envelope                        what the envelope claims to be about
-    landed     commit of the target branch, verdict         whether the work landed as it was judged
+    landed     commit of the target branch, verdict         whether the work was merged as it was judged
 
 The cache is in the git common directory, so all work trees share it and `git clean` leaves it alone; it may be deleted
-at any time. Anyone with write access there can forge its contents, so `check --base`, `check --no-cache` and `approvals
-verify` do not open it, and no gate uses it: the claims of envelopes and the decisions about landings are in the
-person's own folder. A cache that is damaged, cannot be opened or stays locked counts as empty.
+at any time. Anyone with write access there can forge its contents, so `check --base`, `check --no-cache` and
+`approvals verify` do not open it, and no gate uses it: the claims of envelopes and the decisions about merged work are
+in the user's home directory. A cache that is damaged, cannot be opened or remains locked counts as empty.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ class RestsOn:
     """What a result depends on besides its key.
 
     `files` are paths; a path that ends with '/' is a folder with everything below it. `clock`: time alone can change
-    the result, at an unknown moment. `until`: time alone can change it, but not before this moment, such as the end of
-    a waiver; '' if it cannot. `unnamed`: the result depends on something else that can change, or a cached result would
-    skip an effect.
+    the result, at an unknown moment. `until`: time alone can change it, but not before this moment, such as the expiry
+    of a waiver; '' if it cannot. `unnamed`: the result depends on something else that can change, or a cached result
+    would skip an effect.
     """
 
     __slots__ = ("clock", "files", "unnamed", "until")
@@ -91,7 +91,7 @@ class RestsOn:
 
 
 class Cache:
-    """One open cache. Without a folder, it stores nothing."""
+    """One open cache. Without a folder, nothing is stored."""
 
     def __init__(self, folder: str | None, fingerprint: str, place: Sequence[str] = _PLACE) -> None:
         self._connection = _open(os.path.join(folder, *place), fingerprint) if folder is not None else None
@@ -105,7 +105,7 @@ class Cache:
         return not self._all("SELECT 1 FROM kept WHERE kind = ? LIMIT 1", (kind,))
 
     def logs(self, root: str) -> LogState:
-        """Return the state of the log when it was first asked for: a command looks at it once, before it reads."""
+        """Return the state of the log when it was first requested: a command looks at it once, before it reads."""
         if not self.is_open:
             return LogState(root, self)
         if self._logs is None or self._logs.root != root:
@@ -126,12 +126,12 @@ class Cache:
         self._write("INSERT OR REPLACE INTO kept VALUES(?, ?, ?)", [(kind, key, value) for key, value in rows])
 
     def make_room(self, kind: Kind, most: int) -> None:
-        """Delete all entries of this kind once there are more than `most`: they are recomputed when needed."""
+        """Delete all entries of this kind once there are more than `most`: entries are recomputed when needed."""
         if self._count(kind) > most:
             self._write("DELETE FROM kept WHERE kind = ?", [(kind,)])
 
     def forget_unused(self, most: int) -> None:
-        """Delete results for bytes that no file has any more, once there are more than `most`."""
+        """Delete results for bytes that no file contains any more, once there are more than `most`."""
         if self._count("examined") > most:
             self._write(_FORGET, [("examined", "file")])
             self._write("DELETE FROM kept WHERE kind = ?", [("output",)])
@@ -171,7 +171,7 @@ NO_CACHE = Cache(None, "")
 class CachedOutput:
     """The cached output of one command on these files.
 
-    `deciding` names its other dependencies, such as commits; None if they are unknown. It is called before and after
+    `deciding` returns its other dependencies, such as commits; None if they are unknown. It is called before and after
     the output is computed, because a commit can be made in between. `now` returns the time.
     """
 
@@ -192,7 +192,7 @@ class CachedOutput:
         self._key = repr((root, *request, self._decides))
 
     def recall(self) -> tuple[int, str] | None:
-        """Return the exit status and the text, if none of their dependencies has changed."""
+        """Return the exit status and the text, if no dependency has changed."""
         if self._decides is None:
             return None
         for value in self._cache.recall("output", (self._key,)).values():
@@ -217,7 +217,7 @@ class CachedOutput:
         return Described(logs.stamp, logs.newest)
 
     def keep(self, status: int, text: str, rests_on: RestsOn) -> None:
-        """Store the output if the rule allows it, and if no file can have changed unnoticed since it was read."""
+        """Store the output if the rule allows it, and if no file can have changed undetected since it was read."""
         if not rests_on.can_be_kept or self._decides is None or self._deciding() != self._decides:
             return
         extras = sorted(set(rests_on.files))
@@ -232,7 +232,7 @@ class CachedOutput:
 
 
 def _state(seen: Iterable[Found]) -> str:
-    """Return a text that changes when any of the files changes."""
+    """Return a string that changes when any of the files changes."""
     return _storable("\n".join(f"{found.path}\t{found.state}\t{found.problem}" for found in seen))
 
 
@@ -245,7 +245,7 @@ def _folders(extras: Iterable[str]) -> list[str]:
 
 
 def _packed(parts: Sequence[str]) -> str:
-    """Join several texts. Their lengths come first, because no character is safe as a separator."""
+    """Join several strings. Their lengths come first, because no character is safe as a separator."""
     return " ".join(str(len(part)) for part in parts) + "\n" + "".join(parts)
 
 
@@ -282,7 +282,7 @@ class Described:
 
 
 def describe(root: str, folder: str) -> Described:
-    """Describe the folder and everything below it, following no link; '' if it is missing or not a folder."""
+    """Describe the folder and everything below it, without following links; '' if it is missing or not a folder."""
     top = os.path.join(root, folder)
     records: list[str] = []
     newest = 0
@@ -317,8 +317,8 @@ def unchanged(root: str, folder: str, text: str) -> bool:
     """Whether the folder is as it was when `describe` returned this text, without listing it again.
 
     Listing ten thousand folders takes four times as long as checking the state of each known file. Additions, removals
-    and renames change the times of the folder, edits those of the file: POSIX guarantees that `st_ctime` changes with
-    every change and cannot be set back. On other systems, the folder is listed again.
+    and renames change the times of the folder, and edits change those of the file: POSIX guarantees that `st_ctime`
+    changes with every change and cannot be set back. On other systems, the folder is listed again.
     """
     if not _HAS_POSIX_TIMES:
         return describe(root, folder).text == text
@@ -348,7 +348,7 @@ _LONG = 100_000
 
 
 class FolderState:
-    """The state of the log of one packet. `stamp` changes when anything in it changes; `newest` is the time of the last
+    """The state of one packet's log. `stamp` changes when anything in it changes; `newest` is the time of the last
     change, in nanoseconds.
     """
 
@@ -360,10 +360,10 @@ class FolderState:
 
 
 class LogState:
-    """The state of the log, as of `started`: that of each folder in it, and `stamp` and `newest` for all of them.
+    """The state of the log, as of `started`: the state of each folder in it, and `stamp` and `newest` for all of them.
 
     The names in a folder are cached. They are valid as long as the times of the folder are unchanged, so each known
-    file needs one `lstat`, and no folder is listed. A file that was edited in place has other times, too (see
+    file needs one `lstat`, and no folder is listed. A file that was edited in place has different times, too (see
     `unchanged`).
     """
 
@@ -388,7 +388,7 @@ class LogState:
         self.stamp = _shortened("\n".join(f"{state.stamp} {name}" for name, state in self.folders.items()))
 
     def is_at_rest(self, name: str) -> bool:
-        """Whether the state of this folder identifies its content from now on (see RACY_NS)."""
+        """Whether the state of this folder will identify its content from now on (see RACY_NS)."""
         state = self.folders.get(name)
         return state is not None and bool(state.stamp) and state.newest + RACY_NS < self.started
 
@@ -398,7 +398,7 @@ _WORTH_A_FORK = 2000
 
 
 def _looked_at(top: str, names: Sequence[str], known: Mapping[str, str]) -> list[_Look]:
-    """Look at all folders; if possible, half of them in a copy of this process."""
+    """Examine all folders; if possible, half of them in a copy of this process."""
     if len(names) < _WORTH_A_FORK or not hasattr(os, "fork") or (os.cpu_count() or 1) < 2:
         return _look(top, names, known)
     import json
@@ -457,7 +457,7 @@ def _state_below(folder: str, names: Sequence[str]) -> FolderState | None:
 
 
 def _names_below(folder: str) -> list[str]:
-    """Return the paths of everything below a folder, following no link."""
+    """Return the paths of everything below a folder, without following links."""
     found: list[str] = []
     waiting = [] if os.path.islink(folder) else [""]
     while waiting:
@@ -475,7 +475,7 @@ def _names_below(folder: str) -> list[str]:
 
 
 def _shortened(text: str) -> str:
-    """Return the text, or its digest if it is long."""
+    """Return the string, or its digest if it is long."""
     if len(text) < _LONG:
         return text
     from hashlib import sha256  # 2 ms, which only many packets are worth
@@ -484,15 +484,15 @@ def _shortened(text: str) -> str:
 
 
 def _unfit() -> tuple[type[Exception], ...]:
-    """Return the exceptions that storing and reading may raise. A path that is not UTF-8 becomes a text with
+    """Return the exceptions that storing and reading may raise. A path that is not UTF-8 becomes a string with
     surrogates, which cannot be stored.
     """
     return _driver().Error, UnicodeEncodeError
 
 
 def _driver() -> ModuleType:
-    """Return SQLite's module: 3 ms, and a check without a cache does not need it. `sqlite3` takes 2 ms more, for the
-    conversion of dates.
+    """Return the SQLite module: importing it takes 3 ms, and a check without a cache does not need it. `sqlite3` takes
+    2 ms more, for the conversion of dates.
     """
     try:
         import _sqlite3

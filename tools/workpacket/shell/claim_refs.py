@@ -1,13 +1,13 @@
 """Claims that hold between clones: a reference for each packet, which the remote lets exactly one push create.
 
 The reference points to a commit without files, whose message says who holds the packet, until when, and by which lease;
-the lease is random, so no two claims are the same commit. Every change of the reference names the value that it
+the lease is random, so no two claims are the same commit. Every change to the reference states the value that it
 replaces (`--force-with-lease`), and git's servers compare the two while they hold a lock, so of many pushes only one
 succeeds.
 
-A claim may be replaced once its lease has ended; by the clone that made it; and by a clone whose log has the event that
-recorded the lease, because that log says what became of the claim. A claim is therefore not deleted when its holder
-releases or submits the packet: until that log is merged, another claim would contradict it.
+A claim may be replaced once its lease has expired; by the clone that made it; and by a clone whose log has the event
+that recorded the lease, because that log says what became of the claim. A claim is therefore not deleted when its
+holder releases or submits the packet: until that log is merged, another claim would contradict it.
 
 `refs/workpacket/own/` and `refs/workpacket/seen/` in each clone have the claims that it made and found.
 """
@@ -41,8 +41,8 @@ _SILENT: Final[Mapping[str, str]] = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": 
 
 
 class RemoteClaim(Value):
-    """A claim as its reference describes it; `commit` is what the reference points to, and `seen` the time at which it
-    was fetched, if that is known.
+    """A claim as described by its reference; `commit` is what the reference points to, and `seen` is the time at which
+    it was fetched, if known.
     """
 
     packet: str
@@ -60,7 +60,7 @@ class Unarbitrated(Value):
 
 
 class ClaimRefs:
-    """The references of one remote. `pattern` is the name of a reference, with `{id}` for the packet."""
+    """The references at one remote. `pattern` is the name of a reference, with `{id}` for the packet."""
 
     def __init__(self, repository: Repository, remote: str, pattern: str) -> None:
         self.repository = repository
@@ -71,8 +71,8 @@ class ClaimRefs:
         return self.pattern.replace("{id}", packet)
 
     def take(self, wanted: RemoteClaim, now: str, known: Container[str]) -> RemoteClaim | Unarbitrated:
-        """Claim the packet, and return the claim that holds from now on: ours, or that of someone else. `known` are the
-        leases in the log of this clone.
+        """Claim the packet, and return the claim that holds from now on: ours, or someone else's. `known` are the
+        leases in this clone's log.
         """
         ours = self._written(wanted)
         expected = refusal = ""
@@ -104,7 +104,7 @@ class ClaimRefs:
         self._git("update-ref", "-d", _OWN + claim.packet, claim.commit)
 
     def find(self, packet: str) -> RemoteClaim | Unarbitrated | None:
-        """Return the claim of a packet on the remote; None if there is none."""
+        """Return the claim on a packet at the remote; None if there is none."""
         seen = SEEN_CLAIMS + packet
         answer = self._git("ls-remote", "--quiet", self.remote, self.ref(packet))
         if answer.status != 0:
@@ -130,14 +130,14 @@ class ClaimRefs:
         return RemoteClaim(claim.packet, claim.holder, claim.lease, claim.expires_at, made.text.strip())
 
     def _push(self, commit: str, packet: str, *, expected: str) -> Answer | None:
-        """Replace the expected commit ('' if there must be none); return git's answer if the remote refused."""
+        """Replace the expected commit ('' if there must not be one); return git's answer if the remote refused."""
         ref = self.ref(packet)
         options = ("--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--recurse-submodules=no")
         answer = self._git("push", *options, f"--force-with-lease={ref}:{expected}", self.remote, f"{commit}:{ref}")
         return None if answer.status == 0 else answer
 
     def fetch(self) -> str:
-        """Fetch the branches and all claims of the remote; return why that was not possible, or ''."""
+        """Fetch the remote's branches and all its claims; return why that was not possible, or ''."""
         quietly = ("fetch", "--quiet", "--no-recurse-submodules")
         claims = ("--prune", "--no-tags", "--no-write-fetch-head", self.remote, f"+{self.ref('*')}:{SEEN_CLAIMS}*")
         for words in ((*quietly, self.remote), (*quietly, *claims)):
@@ -149,7 +149,8 @@ class ClaimRefs:
         return ""
 
     def _note_when_seen(self, packet: str) -> None:
-        """Make the time of the reference's file that of this look, because git leaves it if nothing has changed."""
+        """Set the time of the reference's file to the present, because git leaves it unchanged if nothing has
+        changed."""
         # A packed reference has no file of its own.
         with suppress(OSError):
             os.utime(self.repository.common_dir / (SEEN_CLAIMS + packet))
@@ -166,7 +167,7 @@ class ClaimRefs:
 
 
 def seen_claims(repository: Repository) -> dict[str, RemoteClaim]:
-    """Return the claims that were last fetched, by packet."""
+    """Return the claims as last fetched, by packet."""
     answer = run_git(
         repository.root, "for-each-ref", "--format=%(refname)%00%(objectname)%00%(contents)%00", SEEN_CLAIMS
     )
@@ -177,8 +178,8 @@ def seen_claims(repository: Repository) -> dict[str, RemoteClaim]:
 
 
 def claims_elsewhere(repository: Repository, packets: Mapping[str, PacketFacts], now: str) -> list[RemoteClaim]:
-    """Return the claims of other clones on these packets that were last fetched, are in force and not in the log here,
-    by packet.
+    """Return, by packet, the claims of other clones on these packets that were last fetched, are still valid, and are
+    not in the log here.
     """
     return [
         claim
@@ -195,7 +196,7 @@ def leases_in(log: Log) -> frozenset[str]:
 
 def held_elsewhere(claim: RemoteClaim, remote: str, ref: str) -> Problem:
     """Return the refusal for those who do not hold the claim."""
-    until = f"until {claim.expires_at}" if claim.expires_at else f"without an end that can be read; see: git log {ref}"
+    until = f"until {claim.expires_at}" if claim.expires_at else f"with no readable expiry time; see: git log {ref}"
     source = f"{remote} at {claim.seen}" if claim.seen else remote
     message = f"{claim.holder} holds {claim.packet} in another clone, {until}, according to {source}"
     hint = f"git pull, once the work is merged; if it was given up: git push {remote} :{ref}"
@@ -210,7 +211,7 @@ def _read(repository: Repository, packet: str, ref: str) -> RemoteClaim:
 
 def _claim(repository: Repository, packet: str, commit: str, message: str) -> RemoteClaim:
     """Return the claim that a commit describes. Anyone who may push can write anything there, so an unreadable claim
-    counts as one without an end.
+    counts as one without an expiry.
     """
     try:
         said = json.loads(message.partition("\n\n")[2])

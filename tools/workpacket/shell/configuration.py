@@ -22,7 +22,7 @@ Read = Callable[[str], bytes | None]
 
 
 def read_settings(root: str) -> CheckSettings:
-    """Return the settings in force. If the file cannot be read, the settings are empty, with `faults` that say why."""
+    """Return the current settings. If the file cannot be read, the settings are empty, and `faults` say why."""
 
     def read(path: str) -> bytes | None:
         try:
@@ -34,7 +34,7 @@ def read_settings(root: str) -> CheckSettings:
 
 
 def read_settings_at(repository: Repository, base: str) -> CheckSettings:
-    """Return the settings of a revision, so that a change cannot relax its own checks."""
+    """Return the settings at a revision, so that a change cannot relax its own checks."""
     from workpacket.git.objects import read_file_at
     from workpacket.git.repository import commit_of
 
@@ -64,7 +64,7 @@ def _settings(read: Read) -> CheckSettings:
 
 
 def _unread(path: str, why: str) -> Problem:
-    return Problem("settings_unread", f"its settings are ignored: {why}", Location(path))
+    return Problem("settings_unread", f"the settings in it are ignored: {why}", Location(path))
 
 
 def _misfits(node: Node, source: Source) -> Iterator[Problem]:
@@ -75,10 +75,10 @@ def _misfits(node: Node, source: Source) -> Iterator[Problem]:
 
 
 def lanes_here(root: str) -> LaneTable:
-    """Return the lanes for the documents in the work tree: those of the policy in the work tree.
+    """Return the lanes for the documents in the work tree: the lanes of the policy in the work tree.
 
-    Commands that move a packet use the policy of the base instead. A policy without added lanes is not even parsed,
-    which is the usual case.
+    Commands that move a packet use the base's policy instead. A policy without added lanes is not even parsed, which is
+    the usual case.
     """
     try:
         data = read_bytes(root, POLICY_PATH, DATA.size)
@@ -92,7 +92,7 @@ def lanes_here(root: str) -> LaneTable:
 
 
 def board_here(root: str) -> str:
-    """Return the setting `[board] commit` of the policy in the work tree; '' if there is none."""
+    """Return the setting `[board] commit` of the policy in the work tree; '' if it is not set."""
     try:
         data = read_bytes(root, POLICY_PATH, DATA.size)
     except OSError:

@@ -108,7 +108,7 @@ def find_governed(root: str) -> GovernedFiles:
 
 
 def packets_that_say(root: str, words: bytes) -> Iterator[Log]:
-    """Return the logs in which some file contains these words. Searching is faster than reading each log."""
+    """Return the logs in which any file contains these words. Searching is faster than reading each log."""
     governed = GovernedFiles(root)
     for name in _names(root, LOG_FOLDER):
         if name == CHECKPOINT_LOG or not _is_id(name):
@@ -159,7 +159,7 @@ _is_id = cache(is_packet_id)  # each name is in several folders
 
 
 def packet_called(root: str, word: str) -> WorkPacketId:
-    """Like `packet_named`, but without listing all packets if the word is the id of one that has a log."""
+    """Like `packet_named`, but does not list all packets if the word is the id of one that has a log."""
     parsed = WorkPacketId.try_parse(word)
     if parsed is not None and parsed.kind == "packet" and os.path.isdir(os.path.join(root, LOG_FOLDER, parsed.text)):
         return parsed
@@ -167,7 +167,7 @@ def packet_called(root: str, word: str) -> WorkPacketId:
 
 
 def packet_named(governed: GovernedFiles, word: str) -> WorkPacketId:
-    """Return the packet that a person named; if there is none, raise an error with the most similar id."""
+    """Return the packet that a person specified; if there is none, raise an error with the most similar id."""
     parsed = WorkPacketId.try_parse(word)
     if parsed is not None and parsed.text in governed.known:
         return parsed
@@ -175,7 +175,7 @@ def packet_named(governed: GovernedFiles, word: str) -> WorkPacketId:
     revisions = [found.text for found in ids if parsed is not None and found.base == parsed.text]
     if revisions:
         hint = f"name the revision: {', '.join(revisions)}"
-        raise WorkpacketError("packet_ambiguous", f"{word} is a base id, not the id of a packet", hint=hint)
+        raise WorkpacketError("packet_ambiguous", f"{word} is a base id, not a packet id", hint=hint)
     require_found(governed.root, parsed.text if parsed is not None else "")
     branch = _branch_of(governed, parsed.text) if parsed is not None else ""
     if branch:
@@ -203,7 +203,7 @@ def append_only_paths(root: str) -> list[str]:
 
 
 def logged_packets(root: str) -> list[str]:
-    """Return the names directly below the log: the packets, and anything that does not belong there."""
+    """Return the names directly below the log folder: the packets, and anything that does not belong there."""
     place = os.path.join(root, LOG_FOLDER)
     try:
         with os.scandir(place) as entries:
@@ -229,12 +229,12 @@ def paths_below(root: str, folder: str) -> Iterator[str]:
 
 
 def is_temporary(path: str) -> bool:
-    """Whether a command is about to move the file into place; comparisons ignore it on both sides."""
+    """Whether a command is about to move the file into place; comparisons ignore such a file on both sides."""
     return path.rpartition("/")[2].startswith(TEMPORARY_PREFIX)
 
 
 def committed_ids(repository: Repository, commit: str) -> dict[str, str]:
-    """Return the object ids of the append-only files in a commit."""
+    """Return the object ids of the append-only files at a commit."""
     entries = list_tree(repository, commit, *APPEND_ONLY_FOLDERS)
     return {entry.path: entry.object_id for entry in entries if entry.is_file and not is_temporary(entry.path)}
 
@@ -269,8 +269,8 @@ def require_no_log_elsewhere(repository: Repository, names: Sequence[str]) -> No
 
 
 def packets_elsewhere(repository: Repository) -> dict[str, str]:
-    """Return the packets that another branch has, or has moved on, each with one such branch: local ones, and those of
-    the main remote as last fetched.
+    """Return the packets that another branch has, or has moved on, each with one such branch: local branches, and
+    branches of the main remote as last fetched.
     """
     head = head_commit(repository)
     tips = {branch.name: branch.commit for branch in remote_branches(repository)} | local_branches(repository)
@@ -294,7 +294,7 @@ _RECENT = 100
 
 
 def removed_lately(repository: Repository, packet: str) -> Problem | None:
-    """Return why the log of the packet is incomplete, if one of the last commits removed an event of it."""
+    """Return why the packet's log is incomplete, if one of the last commits removed one of its events."""
     head = head_commit(repository)
     if head is None:
         return None
@@ -309,8 +309,8 @@ def removed_lately(repository: Repository, packet: str) -> Problem | None:
         missing = [path for path in gone if not (repository.root / path).exists()]
         if missing:
             message = (
-                f"the log of {packet} is incomplete: "
-                f"HEAD's history has {len(missing)} of its events that are missing here"
+                f"the log of {packet} is incomplete: {len(missing)} of its events are in HEAD's history, but "
+                "missing here"
             )
             return Problem("log_event_missing", message, hint=f"workpacket log recover {packet}")
     return None

@@ -50,7 +50,7 @@ def described(paths: Sequence[str], why: Why) -> str:
 
 
 def bring_back(repository: Repository, paths: Sequence[str], why: Why) -> str:
-    """Return the git command that only restores the files."""
+    """Return the git command that restores the files and does nothing else."""
     import shlex  # every command imports this module, but few refuse
 
     shown = from_here(str(repository.root), "")
@@ -75,7 +75,7 @@ def bring_back(repository: Repository, paths: Sequence[str], why: Why) -> str:
 
 
 def _places(repository: Repository, absent: Sequence[str]) -> list[str]:
-    """Return the missing paths, or the outermost missing folders above them."""
+    """Return the missing paths, or the outermost missing folders that contain them."""
     places: dict[str, None] = {}
     for path in absent:
         ways = (place for place in folders_of(path) if not os.path.lexists(repository.root / place))
@@ -91,7 +91,7 @@ def _setting(repository: Repository, name: str) -> bool:
 
 
 def from_here(root: str, path: str) -> str:
-    """Return a path below the repository as one would type it in this folder; '' for the folder itself."""
+    """Return a path in the repository as one would type it in this folder; '' for the folder itself."""
     try:
         shown = os.path.relpath(os.path.join(root, path), os.getcwd()).replace(os.sep, "/")
     except (FileNotFoundError, ValueError):  # the folder is missing, or is on another drive
@@ -222,13 +222,13 @@ class Held(Value):
 
 
 def look(repository: Repository, *, head: bool = True) -> Held:
-    """Return what git has recorded below the governed folder. Without `head`, staged deletions do not count."""
+    """Return what git has recorded below the governance folder. Without `head`, staged deletions do not count."""
     return _held_below(repository, [GOVERNANCE_FOLDER], head=head)
 
 
 def hidden(root: str) -> WorkpacketError | None:
     """Return an error for read-only commands that describes what git was told to leave out of this work tree; None if
-    nothing.
+    nothing was left out.
     """
     held = _look_if_there(root, head=False)
     try:
@@ -324,8 +324,8 @@ def _base(name: str) -> str:
 def judged_in_part(root: str, findings: Iterable[Problem]) -> list[Problem]:
     """Return the findings; if git leaves out governed files, one finding says so instead of reporting damage.
 
-    The check still fails: files that could not be read are an error. A file that was simply deleted is not hidden: once
-    the deletion is committed, the log has lost it.
+    The check still fails: it is an error that files could not be read. A file that was simply deleted is not hidden:
+    once the deletion is committed, the log has lost it.
     """
     missing = hidden(root)
     if missing is None:

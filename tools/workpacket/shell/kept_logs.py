@@ -1,8 +1,8 @@
 """What lists say about each packet, cached until something in the folder of its log changes.
 
 Reading the logs of ten thousand packets takes seconds. What is cached is a function of the log (`lifecycle.glance`), so
-it is the same whether it was cached or not; the state of the folder says whether it is still that of the log
-(`shell.cache.LogState`). Missing ones are computed in two processes if there are many.
+it is the same whether it was cached or not; the state of the folder says whether the cached value still applies
+(`shell.cache.LogState`). If many values are missing, they are computed in two processes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PROCESSES = 2
 
 
 class ListedPacket(PacketFacts):
-    """A packet in a list: its glance is known, and its files are read only if something asks for them."""
+    """A packet in a list: its glance is known, and its files are read only when needed."""
 
     def __init__(self, wp_id: WorkPacketId, glance: Glance, files: GovernedFiles) -> None:
         self.__dict__.update(id=wp_id, glance=glance, files=files, stub_says=None, packet_says=None, landed=False)
@@ -75,7 +75,7 @@ class ListedPacket(PacketFacts):
             return self._of.document(self._of.refinements, self.id.text)
 
     def dependencies(self) -> Sequence[str]:
-        """Return those that the contract in force names, or, if the log names none, those in the documents."""
+        """Return those that the current contract lists or, if the log records no contract, those in the documents."""
         named = self.glance.dependencies
         if named is not None:
             return [name for name in named if name.startswith("WP-")]
@@ -87,14 +87,14 @@ class ListedPacket(PacketFacts):
 
     @cached_property
     def _mentioning(self) -> Sequence[str]:
-        """The documents of the packet, its packet and its stub, in which another id occurs: most name no dependency,
-        and parsing takes fifty times as long as searching.
+        """Those of the packet's documents (packet and stub) in which another id occurs: most state no dependency, and
+        parsing takes fifty times as long as searching.
         """
         sources = filter(None, (self.packet_source, self.stub_source))
         return [source.path for source in sources if any(one != self.id.text for one in _ids_in(source.text))]
 
     def unsaid(self) -> Iterator[str]:
-        """Yield the documents to read for what the log does not say, while the packet waits for others."""
+        """Yield the documents to read for what the log does not say, while the packet is waiting for others."""
         if self.glance.lane in WAITING and self.glance.dependencies is None:
             yield from self._mentioning
         if self.glance.lane in WAITING and self.glance.risk is None and self.id.text in self._of.packets:
@@ -118,7 +118,7 @@ def _ids_in(text: str) -> Iterator[str]:
 def listed(
     governed: GovernedFiles, cache: Cache, read: Callable[[Sequence[str]], Mapping[str, WorkSummary]] | None = None
 ) -> dict[str, PacketFacts]:
-    """Return all packets. `read` returns the summaries of documents, by path: it is asked for many at once."""
+    """Return all packets. `read` returns the summaries of documents, by path: it is called for many at once."""
     said = glances(governed, cache)
     none = read_log("", {})
     without = glance_at(none, fold(none))

@@ -40,7 +40,7 @@ WAITED = -1
 
 
 def find_ssh_keygen() -> str:
-    """Return the path of the tool; raise an error if it is missing or someone else may have put it there.
+    """Return the path of the tool; raise an error if it is missing or if someone else may have put it there.
 
     The program receives the person's passphrase and, with an event key, the right to sign.
     """
@@ -49,7 +49,8 @@ def find_ssh_keygen() -> str:
         raise WorkpacketError(
             "ssh_keygen_missing",
             "ssh-keygen was not found; it is required for signing",
-            hint="Install OpenSSH 8.2 or later, for example `apt install openssh-client`; verifying works without it",
+            hint="Install OpenSSH 8.2 or later, for example with `apt install openssh-client`; verification works "
+            "without it",
         )
     doubt = _doubt(Path(tool).absolute())
     if doubt:
@@ -65,7 +66,7 @@ def work_tree_here() -> Path | None:
 
 
 def _doubt(tool: Path) -> str:
-    """Return why the program may not be OpenSSH's; '' if there is no doubt."""
+    """Return why the program may not be from OpenSSH; '' if there is no doubt."""
     work_tree = work_tree_here()
     for path in dict.fromkeys((tool, tool.resolve())):
         for folder in path.parents:
@@ -85,7 +86,7 @@ _UNMAPPED = 65534
 
 
 def _other_writer(status: os.stat_result) -> str:
-    """Return who, besides this account and root, may change a file or folder; '' if no one.
+    """Return who, besides this account and root, may change a file or folder; '' if no one else may.
 
     Many systems give folders to a group without other members, so write permission for the group alone does not count.
     """
@@ -131,8 +132,9 @@ def sign(message: bytes, key: str, namespace: str = NAMESPACE) -> bytes:
     if status != 0:
         raise WorkpacketError(
             "signing_failed",
-            f"ssh-keygen did not sign with {key} (status {status})",
-            hint="See its message above; check the path and the passphrase, and whether the token was touched",
+            f"ssh-keygen failed to sign with {key} (status {status})",
+            hint="See the message from ssh-keygen above; check the path and the passphrase, and whether the token "
+            "was touched",
             path=key,
         )
     usable = _usable(output.decode("ascii", "replace").replace("\r\n", "\n"), message, namespace)
@@ -186,7 +188,7 @@ KEY_VARIABLE = "WORKPACKET_KEY"
 
 
 class OwnKey(Value):
-    """A key of this person. `path` is the file with which ssh-keygen signs."""
+    """A key of this person. `path` is the file that ssh-keygen uses to sign."""
 
     path: str
     public: PublicKey
@@ -202,7 +204,7 @@ def touch_key_path() -> Path:
 
 
 def write_public_key(path: Path, line: str) -> None:
-    """Write the whole line or, if the process is killed, no file of this name."""
+    """Write the whole line or, if the process is killed, no file with this name."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     unfinished.write_text(f"{line}\n", "utf-8")
@@ -210,7 +212,7 @@ def write_public_key(path: Path, line: str) -> None:
 
 
 def find_key(named: str = "") -> OwnKey:
-    """Return the given key, or else that of the environment, or else the one that `key init` creates."""
+    """Return the given key; otherwise the one in the environment, or the one that `key init` creates."""
     path = Path(named) if named else default_path()
     public = path if path.suffix == ".pub" else Path(f"{path}.pub")
     try:
@@ -219,7 +221,7 @@ def find_key(named: str = "") -> OwnKey:
         raise WorkpacketError(
             "approval_key_missing",
             f"the public key cannot be read: {error.strerror}",
-            hint=f"create one with `workpacket key init`, or name yours: --key PATH, or {KEY_VARIABLE}",
+            hint=f"create one with `workpacket key init`, or specify yours: --key PATH, or {KEY_VARIABLE}",
             path=str(public),
         ) from error
     fields = line.split()
@@ -237,7 +239,7 @@ def make_key(path: Path, comment: str) -> OwnKey:
         raise WorkpacketError(
             "key_exists",
             "the file already exists",
-            hint="name another file: workpacket key init PATH",
+            hint="specify a different file: workpacket key init PATH",
             path=str(path),
         )
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -262,7 +264,7 @@ def has_no_passphrase(tool: str, path: Path) -> bool:
 
 
 def signers_line(principal: str, key: PublicKey) -> str:
-    """Return the line of allowed_signers that lets the person approve with this key."""
+    """Return the line for allowed_signers that lets the person approve with this key."""
     from workpacket.approvals.fields import encode_base64
 
     return f'{principal} namespaces="{NAMESPACE}" {key.kind} {encode_base64(key.blob)}'
@@ -276,17 +278,20 @@ PATIENCE = 3.0
 
 # From the least effort to the best protection.
 LADDER = (
-    "Use a key for approvals only, with a passphrase, and never add it to an agent: `workpacket key init` creates one.",
+    "Use a key only for approvals, with a passphrase, and never add it to an agent: `workpacket key init` creates one.",
     "If the key must be in an agent, have the agent ask each time: `ssh-add -c KEY`.",
     "Approve from an account or a machine on which no agent works.",
-    'Use a FIDO token (`ssh-keygen -t ed25519-sk -O verify-required`), and set `hardware = "touch"` or "pin" at gates.',
+    (
+        'Use a FIDO token (`ssh-keygen -t ed25519-sk -O verify-required`), and set `hardware = "touch"` or "pin" '
+        "for gates."
+    ),
 )
 
 Place = Literal["agent", "file"]
 
 
 class Trial(Value):
-    """One key, where it was found (the path, if in a file), and whether it signed without asking."""
+    """One key, where it was found (the path, if it is in a file), and whether it signed without asking."""
 
     key: PublicKey
     place: Place
@@ -295,8 +300,8 @@ class Trial(Value):
 
 
 class Diagnosis(Value):
-    """The result of all trials. `exposed` are the keys that may approve and that any program of this
-    account can use.
+    """The result of all trials. `exposed` are the keys that may approve and that any program running under this account
+    can use.
     """
 
     trials: tuple[Trial, ...]
@@ -314,7 +319,7 @@ class Diagnosis(Value):
 def examine(key_files: Iterable[str], approving: frozenset[bytes] | None, patience: float = PATIENCE) -> Diagnosis:
     """Test the agent's keys and these private keys.
 
-    `approving` are the blobs of the keys that allowed_signers trusts; None, for a repository without that list, means
+    `approving` are the blobs of the keys that allowed_signers trusts; None, in a repository without that list, means
     that every key counts.
     """
     tool = find_ssh_keygen()
@@ -366,7 +371,7 @@ def _try_files(tool: str, paths: Iterable[str], patience: float) -> Iterator[Tri
 
 
 def _public_line(tool: str, private: str) -> str:
-    """Return the line from the public key file, or else from the private key if it has no passphrase."""
+    """Return the line from the public key file; otherwise the one from the private key, if it has no passphrase."""
     try:
         with open(private + ".pub", encoding="utf-8", errors="replace") as file:
             return file.readline().rstrip("\n")
@@ -404,7 +409,7 @@ def keys_folder() -> Path:
 
 
 def key_path(name: str) -> Path:
-    """Return the path of an actor's key; characters not allowed in file names are written as `%XX`."""
+    """Return the path of an actor's event key; characters not allowed in file names are written as `%XX`."""
     safe = "".join(
         each if each in _PLAIN else "".join(f"%{byte:02X}" for byte in each.encode("utf-8", "surrogatepass"))
         for each in name
@@ -417,8 +422,8 @@ def make_event_key(name: str, kind: Literal["event", "agent"], path: Path | None
 
     found = path or key_path(name)
     if found.exists() or Path(f"{found}.pub").exists():
-        hint = "it is already in use; name another file to create a second one"
-        raise WorkpacketError("key_exists", "a file of that name exists", hint=hint, path=str(found))
+        hint = "it is already in use; specify a different file to create a second key"
+        raise WorkpacketError("key_exists", "a file with that name exists", hint=hint, path=str(found))
     _require_outside(found)
     found.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     comment = f"workpacket {kind} key of {name}"
@@ -440,13 +445,14 @@ def _require_outside(path: Path) -> None:
         raise WorkpacketError(
             "event_key_in_repository",
             f"the event key {path} is in the work tree {top}; a key that everyone can read proves nothing",
-            hint="keep it elsewhere: workpacket key init --event creates one in your settings folder",
+            hint="store it elsewhere: workpacket key init --event creates one in your settings folder",
             path=str(path),
         )
 
 
 def own_keys() -> Iterator[Path]:
-    """Yield the event keys of this account: the one in the environment, or else all in the settings folder."""
+    """Yield the event keys of this account: the one in the environment or, if there is none, all keys in the settings
+    folder."""
     named = os.environ.get(EVENT_KEY_VARIABLE)
     if named:
         yield Path(named)
@@ -470,7 +476,7 @@ def _fingerprint(path: Path) -> str:
 
 
 def key_of(actor: Actor, actors: Actors) -> Path | None:
-    """Return the key that signs for the actor; None if there is none and the policy does not require one."""
+    """Return the key that signs for the actor; None if the actor has none and the policy does not require one."""
     named = os.environ.get(EVENT_KEY_VARIABLE)
     if not actors.present:
         path = Path(named) if named else key_path(actor.id)
@@ -482,16 +488,18 @@ def key_of(actor: Actor, actors: Actors) -> Path | None:
             return path
     usable = usable_names(actors)
     if usable:
-        hint = f"the keys of this account may act as {', '.join(usable)}; choose one with --as NAME or WORKPACKET_ACTOR"
+        hint = (
+            f"the keys of this account may act as {', '.join(usable)}; choose a name with --as NAME or WORKPACKET_ACTOR"
+        )
     else:
         hint = "workpacket key init --event, then have the policy of the base list its fingerprint in [actors.NAME]"
     what = f"no event key of this account may act as {actor.id}" if own else "this account has no event key"
-    raise WorkpacketError("event_key_missing", f"{what}, and the policy of the base requires signed events", hint=hint)
+    raise WorkpacketError("event_key_missing", f"{what}, and the policy on the base requires signed events", hint=hint)
 
 
 def signed(plan: Plan, actors: Actors) -> Plan:
-    """Return the plan with its events signed. An event's id changes with its signature, so later events name the new
-    ids.
+    """Return the plan with its events signed. An event's id changes with its signature, so later events refer to the
+    new ids.
 
     Checkpoints have a separate signature, in a file next to their event.
     """
@@ -560,7 +568,7 @@ def sign_event(message: bytes, key: Path) -> bytes:
     if blob is None or isinstance(blob, Problem):
         raise WorkpacketError(
             "signing_failed",
-            f"ssh-keygen did not sign with {key} (status {status})",
+            f"ssh-keygen failed to sign with {key} (status {status})",
             hint="an event key has no passphrase; workpacket key init --event creates one",
             path=str(key),
         )

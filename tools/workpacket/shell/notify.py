@@ -1,9 +1,10 @@
-"""Tell people that they are needed: by a command of the person who types, or by one webhook of the policy.
+"""Tell people that they are needed: through a command set by the person who types, or through one webhook in the
+policy.
 
-Both are off by default. The command is in the environment, WORKPACKET_NOTIFY, because a repository must not choose
-what runs on the machines of those who clone it; it gets the message as JSON on standard input. The webhook is in the
-policy of the base, and nothing is sent without the secret, WORKPACKET_WEBHOOK_SECRET. Messages are signed as the
-Standard Webhooks specification says, so that receivers can use its libraries.
+Both are off by default. The command is in the environment, WORKPACKET_NOTIFY, because a repository must not choose what
+runs on the machines of those who clone it; it gets the message as JSON on standard input. The webhook is in the base's
+policy, and nothing is sent without the secret, WORKPACKET_WEBHOOK_SECRET. Messages are signed according to the Standard
+Webhooks specification, so that receivers can use its libraries.
 
 A failure is a note in the answer and never fails the command, which has written everything by then.
 """
@@ -41,7 +42,7 @@ _BY_EVENT: Final = {"refinement.presented": "approval", "submitted": "review", "
 
 class Need(Value):
     """What a person is needed for: `approval`, `review`, `question`, `merge` or `lease_end`. `id` is the same in each
-    try, so that receivers can ignore what they have already received.
+    attempt, so that receivers can ignore what they have already received.
     """
 
     id: str
@@ -86,7 +87,7 @@ def tell(
 
 
 def _run(command: str, need: Need) -> str:
-    """Run the person's own command, as git runs an alias that begins with an exclamation mark."""
+    """Run the person's own command, in the way git runs an alias that begins with an exclamation mark."""
     said = ["/bin/sh", "-c", command]
     try:
         # S603: the person asked for this command.
@@ -114,7 +115,8 @@ def _post_all(webhook: str, secret: str, needs: Sequence[Need], pause: Callable[
 
 
 def _key(secret: str) -> bytes:
-    """Return the key: the base64 after `whsec_`, as the specification writes secrets, or else the text itself."""
+    """Return the key: the base64 after `whsec_`, which is how the specification writes secrets; otherwise the text
+    itself."""
     if secret.startswith("whsec_"):
         with contextlib.suppress(binascii.Error):
             return base64.b64decode(secret.removeprefix("whsec_"), validate=True)

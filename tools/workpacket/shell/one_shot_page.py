@@ -7,7 +7,7 @@ history or a list of processes: the page is shown once; - browsers and other pro
 each connection has its own thread and ten seconds.
 
 The answer is judged in the thread that asked, while the browser waits for the result. Programs of the same account can
-do all that the browser can: see docs/security.md.
+do everything that the browser can: see docs/security.md.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _Posted:
 
     def __init__(self, document: object) -> None:
         self.document = document
-        self.reply = Told("the command ended before it processed the answer", good=False)
+        self.reply = Told("the command exited before it processed the answer", good=False)
         self.replied = threading.Event()
 
 
@@ -105,7 +105,7 @@ class OneShotPage:
         return posted
 
     def wait(self, judge: Callable[[object], tuple[T, Told]], patience: float = PATIENCE) -> T:
-        """Return the result of `judge` for the answer. If it raises an error, the page shows that, too."""
+        """Return the result of `judge` for the answer. If it raises an error, the page shows the error, too."""
         try:
             posted = self._posted.get(timeout=patience)
         except queue.Empty:
@@ -146,7 +146,7 @@ def _let_replies_go(servers: list[_PageServer]) -> None:
 
 
 def exists(family: socket.AddressFamily) -> bool:
-    """Whether this machine has the address. Without IPv6, browsers do not try the IPv6 address either."""
+    """Whether this machine has this address. Without IPv6, browsers do not try the IPv6 address either."""
     if family is socket.AF_INET:
         return True
     try:
@@ -164,7 +164,7 @@ def _bound(family: socket.AddressFamily, address: str, page: OneShotPage) -> _Pa
         raise WorkpacketError(
             "page_port_taken",
             f"{page.origin} is in use by another program, and no other port may be used: {error.strerror}",
-            hint="end the program that uses the port, or approve in a terminal, without --browser",
+            hint="stop the program that uses the port, or approve in a terminal, without --browser",
         ) from error
 
 
@@ -196,14 +196,15 @@ class _PageServer(ThreadingHTTPServer):
         super().close_request(request)  # type: ignore[arg-type]  # a TCP server has sockets
 
     def server_close(self) -> None:
-        """Also close the connections that browsers open in advance, so that they do not reach the next page."""
+        """Also close the connections that browsers open in advance, so that those connections do not reach the next
+        page."""
         super().server_close()
         for connection in tuple(self._connected):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore a browser that closes a connection: it does not concern the person at the terminal."""
+        """Ignore a browser that closes a connection: that does not concern the person at the terminal."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -223,7 +224,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         shown = self.server.page.take(self.path) if self._is_ours() else None
         if shown is None:
-            self._send(404, "text/plain", "There is no page here, or it was already shown. Run the command again.\n")
+            self._send(
+                404, "text/plain", "There is no page here, or it has already been shown. Run the command again.\n"
+            )
             return
         self._send(200, "text/html", shown.html, {"Content-Security-Policy": shown.policy})
 

@@ -20,7 +20,7 @@ SHIPPED = os.path.join(STARTER, "shipped.sha256")
 
 
 def package_fingerprint() -> str:
-    """Return the identity of an installed package; for a checkout, the count, size and time of all source and schema
+    """Return the identity of an installed package; for a checkout, the number, size and times of all source and schema
     files.
     """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

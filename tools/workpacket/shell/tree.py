@@ -1,4 +1,4 @@
-"""Find and read governance documents on disk, following no symbolic link."""
+"""Find and read governance documents on disk, without following symbolic links."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getat
 
 UNKNOWN_KIND = "unknown"
 NOT_A_FILE = "is not a regular file"
-NEAR_MISS = "has almost the name of a document"
+NEAR_MISS = "has almost the same name as a document"
 FOLDER_SHUT = "is an unreadable folder"
 
 
 def refusal(error: OSError) -> str:
-    """Return the system's message in a form that can follow the name of the file."""
+    """Return the system's message in a form that can follow a file name."""
     return NOT_A_FILE if error.strerror == NOT_A_FILE else f"cannot be read ({error.strerror or error})"
 
 
@@ -49,7 +49,7 @@ def find_documents(root: str, folders: Iterable[str] = ROOTS) -> list[Found]:
 
 
 def look_at(root: str, path: str, kind: str = UNKNOWN_KIND) -> Found:
-    """Return the state of one file."""
+    """Return the state of a single file."""
     try:
         status = os.lstat(os.path.join(root, path))
     except OSError as error:
@@ -126,7 +126,7 @@ def named_document(root: str, path: str, kind: str) -> Found:
     A document behind a symbolic link is not read, because it may be anywhere.
     """
     link = link_on_the_way(root, os.path.dirname(path)) if "/" in path else ""
-    return Found(path, kind, "", 0, f"is behind the symbolic link {link}") if link else look_at(root, path, kind)
+    return Found(path, kind, "", 0, f"is behind symbolic link {link}") if link else look_at(root, path, kind)
 
 
 def _found(path: str, kind: str, status: os.stat_result) -> Found:
@@ -149,7 +149,7 @@ def _is_utf8(path: str) -> bool:
 
 
 def read_bytes(root: str, path: str, limit: int) -> bytes:
-    """Return the bytes of a regular file: at most `limit`, plus one that shows that it is too large.
+    """Return the bytes of a regular file: at most `limit`, plus one more that shows that the file is too large.
 
     A checkout with CRLF is read as git stores it, with LF: all clones then compute the same digests.
     """

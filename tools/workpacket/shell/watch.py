@@ -1,7 +1,7 @@
-"""Notice that a repository has changed: by a command here or elsewhere, by git, or in an editor.
+"""Detect that a repository has changed: by a command here or elsewhere, by git, or in an editor.
 
-Nothing is read: a look takes the times of what git and the journal of commands write, and, less often, those of each
-governed document and of each folder of the log. How long that took says how often it can be repeated.
+Nothing is read: a check takes the times of what git and the journal of commands write, and, less often, those of each
+governed document and of each folder of the log. How long a check took determines how often it can be repeated.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FITS: Final = 2**63 - 1  # a file can have any time at all
 
 
 class Watched:
-    """One repository. `also` are other files that matter, such as the store of runs."""
+    """One repository. `also` are other files that matter, such as the run store."""
 
     def __init__(self, repository: Repository, also: tuple[str, ...] = ()) -> None:
         root, git_dir, common = map(str, (repository.root, repository.git_dir, repository.common_dir))
@@ -47,7 +47,7 @@ class Watched:
         ]
 
     def look(self) -> str:
-        """Return a digest that differs once something has changed."""
+        """Return a digest that changes once something in the repository has changed."""
         few = array("q")
         for path in self._few:
             _add(path, few)
@@ -56,7 +56,7 @@ class Watched:
 
 
 class _Slow:
-    """Folders with many files, without what is below `but`."""
+    """Folders with many files, except what is below `but`."""
 
     def __init__(self, folders: Sequence[str], but: str, share: float) -> None:
         self._folders, self._but, self._share = folders, but, share
@@ -64,7 +64,7 @@ class _Slow:
         self._due = 0.0
 
     def look(self) -> bytes:
-        """Return what was seen last, or look again if that is due."""
+        """Return the last result, or check again if that is due."""
         if time.monotonic() >= self._due:
             began = time.thread_time()
             times = array("q")
@@ -84,8 +84,8 @@ def _add(path: str, times: array[int]) -> None:
 
 
 def _add_below(folders: Sequence[str], times: array[int], but: str = "") -> None:
-    """Add the times of everything below some folders, following no link. In the log, only folders are examined: adding
-    or removing an event changes the time of its folder.
+    """Add the times of everything below some folders, without following links. In the log, only folders are examined:
+    adding or removing an event changes the time of its folder.
     """
     waiting = [*folders]
     while waiting:

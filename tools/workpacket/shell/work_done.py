@@ -36,7 +36,7 @@ def is_own(path: str) -> bool:
 def described(repository: Repository, base: str, commit: str, changed: Iterable[str]) -> str:
     """Return a digest of the result of merging the commit into the base, at the paths that the work changes.
 
-    The submission records it, so that a clone that lacks the commit can compare the landed work with the judged work.
+    The submission records it, so that a clone that lacks the commit can compare the merged work with the judged work.
     """
     rows = differences(repository, base, commit)
     own = sorted(path for path in set(changed) & rows.keys() if not is_governance(path))
@@ -58,7 +58,7 @@ def is_described(repository: Repository, event: LogEvent, commit: str) -> bool |
 def submission_doubt(repository: Repository, log: Log) -> Problem | None:
     """Return why the last submission cannot be judged here.
 
-    It must describe its commit, because later readers rely on that.
+    The submission must describe its commit, because later readers rely on the description.
     """
     event = next((each for each in reversed(log.events) if each.type == "submitted"), None)
     if event is None or not isinstance(event.data.get("work"), Mapping):
@@ -95,7 +95,7 @@ def work_done(repository: Repository, packet: PacketFacts, target: str, commit: 
 
 
 def reports_at(repository: Repository, packet: PacketFacts, head: str) -> Iterator[str]:
-    """Yield the validators' reports on this packet that a verdict names: they are not part of the work."""
+    """Yield the validators' reports on this packet that a verdict lists: they are not part of the work."""
     for event in packet.state.verdicts:
         report = report_of(event)
         data = read_file_at(repository, head, report.path) if report is not None else None
@@ -118,7 +118,7 @@ def same_work(repository: Repository, one: str, other: str) -> bool:
 
 
 def containment(repository: Repository, packet: PacketFacts, target: str) -> Containment:
-    """Return whether the submitted commit, the same change, or the same files are on the target branch."""
+    """Return whether the submitted commit, an identical change, or the same files are on the target branch."""
     commit = submitted_commit(packet)
     target_commit = tip_of(repository, target) or ""
     if not commit or not target_commit:
@@ -148,7 +148,7 @@ def _base_of(repository: Repository, packet: PacketFacts, commit: str, target_co
 
 
 def _same_change(repository: Repository, base: str, commit: str, target: str, paths: list[str]) -> bool:
-    """Whether one commit of the target makes the same change to these paths, as a squashed merge does."""
+    """Whether a single commit on the target branch makes the same change to these paths, as a squashed merge does."""
     wanted = patch_id(repository, base, commit, *paths)
     listed = run_git(
         repository.root, "rev-list", "--no-merges", f"--max-count={_LOOKED_AT}", "--end-of-options", target, f"^{base}"
@@ -159,7 +159,8 @@ def _same_change(repository: Repository, base: str, commit: str, target: str, pa
 
 
 def _same_files(repository: Repository, commit: str, target: str, paths: list[str]) -> bool:
-    """Whether the target has every changed path exactly as in the commit, as after rebases and several commits."""
+    """Whether the target branch has every changed path exactly as in the commit, as after rebases and several
+    commits."""
     sides = [
         {entry.path: (entry.mode, entry.object_id) for entry in list_tree(repository, side, *paths)}
         for side in (commit, target)
@@ -168,15 +169,15 @@ def _same_files(repository: Repository, commit: str, target: str, paths: list[st
 
 
 def proof_base(repository: Repository, commit: str, target: str) -> str:
-    """Return the commit with which the proofs of a commit are compared, the one where its work left the target branch;
-    '' if git cannot tell.
+    """Return the commit with which the proofs of a commit are compared: the one where its work branched off the target
+    branch; '' if git cannot tell.
     """
     there = tip_of(repository, target)
     return (merge_base(repository, commit, there) or "") if there and commit else ""
 
 
 def branch_here(repository: Repository) -> str:
-    """Return the branch that is checked out, or '' for a detached HEAD."""
+    """Return the checked-out branch, or '' for a detached HEAD."""
     from workpacket.git.repository import current_branch
 
     return current_branch(repository) or ""
@@ -189,7 +190,7 @@ def relative_place(repository: Repository, path: str) -> str:
 
 
 class LineOrigin(Value):
-    """The origin of a line. `commit` is '' for an uncommitted line. `path` is that of the file in the commit."""
+    """The origin of a line. `commit` is '' for an uncommitted line. `path` is the file's path at the commit."""
 
     commit: str
     path: str
@@ -215,7 +216,7 @@ def line_origin(repository: Repository, path: str, line: int) -> LineOrigin:
 
 
 def packets_of_commit(repository: Repository, packets: Mapping[str, PacketFacts], origin: LineOrigin) -> Iterator[str]:
-    """Yield the packets whose submitted work contains the commit, or whose work landed as this commit."""
+    """Yield the packets whose submitted work contains the commit, or whose work was merged as this commit."""
     for name, packet in sorted(packets.items()):
         if any(_brought(repository, event, origin) for event in packet.log.events):
             yield name

@@ -1,8 +1,8 @@
 """The blocks of a Markdown document, produced by the parsers and used by all readers; keys and values in them.
 
 A line that begins with a label (see below) is a field. Its value follows on that line and on the more deeply indented
-lines of the same paragraph. Other lines never become part of the value, even if Markdown counts them to the same
-paragraph: an empty field must stay empty. Such lines are the field's `tail`.
+lines of the same paragraph. Other lines never become part of the value, even if Markdown counts them as part of the
+same paragraph: an empty field must remain empty. Such lines are the field's `tail`.
 
 Lists and fences below the key belong to it: those inside its list item or, for a field that is a paragraph without a
 value, the one that follows directly. The items of such a list are also read as fields, because a paragraph that ends in
@@ -22,8 +22,8 @@ paragraph it must be bold, or start with a capital and have at most three words:
 Sections, which begin with a heading, form the outline around the fields. A heading inside a quote or a list does not
 count: it belongs to that quote or list.
 
-Positions are exact: rules point to line and column, and edits replace [start, end) of `Source.text`. Lines count from 1
-and are those of `Source.line_starts`; a block includes its last line, but not the blank lines after it.
+Positions are exact: rules point to line and column, and edits replace [start, end) of `Source.text`. Lines are numbered
+from 1, as in `Source.line_starts`; a block includes its last line, but not the blank lines after it.
 
 Also has the functions that both Markdown parsers share: the words of a heading, the cells of a table row.
 """
@@ -59,7 +59,7 @@ def _words(text: str) -> str:
 
 
 def asides(text: str) -> list[str]:
-    """Return the parts in parentheses or brackets, with the parentheses or brackets."""
+    """Return the parts in parentheses or brackets, including the parentheses or brackets."""
     return _ASIDE.findall(text)
 
 
@@ -79,7 +79,8 @@ _LATER_KEY = lazy_pattern(rf"[A-Z][\w-]*(?: [\w/&-]+){{0,2}}(?: ?(?:{_BEHIND_LAB
 
 
 def first_label(text: str, start: int, end: int) -> tuple[Span, Span] | None:
-    """Return the spans of key and value, if the line [start, end), the first of a paragraph, begins with a label."""
+    """Return the spans of key and value, if the line [start, end), the first line of a paragraph, begins with a
+    label."""
     match = _LABEL.match(text, start, end) or _TIGHT_LABEL.match(text, start, end)
     if match is None or len(_ASIDES.sub("", match[2]).split()) > _MOST_WORDS:
         return None
@@ -92,7 +93,7 @@ def first_label(text: str, start: int, end: int) -> tuple[Span, Span] | None:
 
 
 def later_label(text: str, start: int, end: int) -> tuple[Span, Span] | None:
-    """Return the spans of key and value in a later line of a paragraph."""
+    """Return the spans of key and value on a later line of a paragraph."""
     label = first_label(text, start, end)
     if label is None or text[start] in "*_" or _LATER_KEY.match(text, *label[0]):
         return label
@@ -124,12 +125,12 @@ class Field:
 
     @property
     def children(self) -> list[Item]:
-        """Return the items of the lists below the field."""
+        """Return the items in the lists below the field."""
         return read_items(self._source, self.owned)
 
     @property
     def fields(self) -> list[Field]:
-        """Return the fields among those items."""
+        """Return the fields found among those items."""
         return read_fields(self._source, self.owned)
 
     @property
@@ -138,7 +139,7 @@ class Field:
 
     @property
     def bare_span(self) -> Span:
-        """Return the span of the value without a pair of backticks or asterisks around all of it."""
+        """Return the span of the value without backticks or asterisks enclosing all of it."""
         start, end = self.value_span
         for mark in ("`", "**", "*"):
             inner = self.value[len(mark) : -len(mark)]
@@ -152,7 +153,7 @@ class Field:
         return self._source.text[start:end]
 
     def extend(self, line: Span) -> None:
-        """Add one more line to the value."""
+        """Add another line to the value."""
         text = self._source.text
         start = self.value_span[0] if self.value else line[0]
         self.value = f"{self.value} {text[line[0] : line[1]]}".lstrip(" ")
@@ -160,10 +161,10 @@ class Field:
 
 
 class Item:
-    """One item of a list: the words on all lines of its first paragraph, without its task box, and the items below it.
+    """One list item: the words on all lines of its first paragraph, without its task box, and the items below it.
 
     `ticked` is None if the item has no task box; `box` is then None too, otherwise the span of the character inside the
-    box. `number` is that of an item in an ordered list.
+    box. `number` is the number of an item in an ordered list.
     """
 
     __slots__ = ("_source", "block", "box", "number", "span", "text", "ticked")
@@ -197,7 +198,7 @@ class Item:
 
 
 def read_items(source: Source, blocks: Iterable[Block]) -> list[Item]:
-    """Return the items of the lists among `blocks`."""
+    """Return the items in the lists among `blocks`."""
     found: list[Item] = []
     for block in blocks:
         if block.kind in LISTS:
@@ -286,9 +287,10 @@ if TYPE_CHECKING:
 class Section:
     """Everything below one heading, up to the next heading of the same or a higher level.
 
-    `blocks` are those before the first subsection, without the heading itself. [start, end) is the whole section in the
-    source, from the line of its heading to that of the next section, blank lines included; `end_line` is its last line.
-    The section of level 0 is the document: its `blocks` are those before the first heading.
+    `blocks` are the blocks before the first subsection, without the heading itself. [start, end) is the whole section
+    in the source, from the line of its heading to the line of the next section's heading, blank lines included;
+    `end_line` is its last line. The section of level 0 is the document: its `blocks` are those before the first
+    heading.
     """
 
     __slots__ = ("blocks", "end", "end_line", "heading", "level", "line", "name", "start", "subsections", "title")
@@ -310,13 +312,13 @@ class Section:
 
     @property
     def title_span(self) -> tuple[int, int]:
-        """Return the span of the title's words; for the document as a whole, its beginning."""
+        """Return the span of the title's words; for the document as a whole, its start."""
         if self.heading is None:
             return self.start, self.start
         return self.heading.spans[0][0], self.heading.spans[-1][1]
 
     def walk(self) -> Iterator[Section]:
-        """Yield this section and all below it, in document order."""
+        """Yield this section and all sections below it, in document order."""
         stack = [self]
         while stack:
             section = stack.pop()
@@ -362,7 +364,7 @@ _CELL_BORDER = lazy_pattern(r"(?<!\\)\|")
 
 
 def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return [start, end) without the white space at both ends; an empty span stays where it starts."""
+    """Return [start, end) without leading and trailing white space; an empty span remains where it starts."""
     body = text[start:end]
     core = body.strip(BLANKS)
     if not core:
@@ -383,7 +385,7 @@ def heading_words(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def row_cells(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return all cells of a table row as written, whatever the header says."""
+    """Return all cells of a table row as written, regardless of the header."""
     row = text[start:end]
     start += len(row) - len(row.lstrip(_ROW_TRIM))
     row = row.strip(_ROW_TRIM)
@@ -407,14 +409,14 @@ LISTS = frozenset({"bullet_list", "ordered_list"})
 
 
 class Block:
-    """One block. This is a plain class, because hundreds of them are made for each of thousands of files.
+    """One block. This is a plain class, because hundreds of blocks are made for each of thousands of files.
 
     `kind` is one of heading, paragraph, bullet_list, ordered_list, item, quote, fence, code, html, table, rule and
     definition (a link reference definition, which is not rendered).
 
     `start` is the offset of the block's first character: the `#`, `-`, `>`, the first backtick, the first letter.
     `spans` are the lines of text of a leaf, each as [start, end) without container prefixes, markers and surrounding
-    blanks: the words of a heading, each line of a paragraph, each line inside a fence (this one verbatim to its end).
+    white space: the words of a heading, each line of a paragraph, each line inside a fence (verbatim to its end).
     `marker` is the mark of the block: `##`, `-`, `1.`, the backticks of a fence; for a list, the character that its
     items share. `level` belongs to headings, `info` to fences, `content_start` to items: the offset of the first
     character after the marker, or of the end of the marker if the line contains nothing else. `rows` of a table are its
@@ -465,7 +467,7 @@ class Block:
 
     @property
     def closed(self) -> bool:
-        """Whether a fence has a closing line. Without one, it swallows the rest of the document."""
+        """Whether a fence has a closing line. Without one, the fence swallows the rest of the document."""
         return self.end_line - self.line > len(self.spans)
 
     def text(self, source_text: str) -> str:
@@ -484,5 +486,5 @@ def walk(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def node_count(blocks: Iterable[Block]) -> int:
-    """Return the number of blocks and table cells, which the limit on nodes counts."""
+    """Return the number of blocks and table cells, which count toward the limit on nodes."""
     return sum(1 + sum(map(len, block.rows)) for block in walk(blocks))

@@ -1,9 +1,9 @@
 """The meaning of `format` in our schemas: each name has its own check, which says what is wrong.
 
-`jsonschema` leaves most formats unchecked unless further packages are installed, and an unchecked format would go
-unnoticed. The names in `FORMATS` are therefore the only ones allowed; the schema loader refuses any other.
+`jsonschema` leaves most formats unchecked unless further packages are installed, and no one would notice an unchecked
+format. The names in `FORMATS` are therefore the only ones allowed; the schema loader refuses any other.
 
-A check takes a string and returns a complaint (a clause whose subject is the string), or "" if it is valid.
+A check takes a string and returns a complaint (a clause whose subject is the string), or "" if the string is valid.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MINUTES_A_DAY = 24 * 60
 
 
 def date(text: str) -> str:
-    """Check a day in RFC 3339 form: `2026-01-31`. Years begin at 0001, because calendar libraries cannot compute with
+    """Check a date in RFC 3339 form: `2026-01-31`. Years begin at 0001, because calendar libraries cannot compute with
     earlier ones.
     """
     match = _DATE_ONLY.match(text)
@@ -46,9 +46,8 @@ def date(text: str) -> str:
 
 
 def date_time(text: str) -> str:
-    """Check a moment in RFC 3339 form: `2026-01-31T09:30:00Z`. A second 60 is allowed only at the end of a month in
-    UTC.
-    """
+    """Check a time in RFC 3339 form: `2026-01-31T09:30:00Z`. A second 60 is allowed only at the end of a month in
+    UTC."""
     match = _DATE_TIME.match(text)
     if match is None:
         return _why_no_date_time(text)
@@ -77,7 +76,7 @@ def uuid4(text: str) -> str:
 
 
 def uuid7(text: str) -> str:
-    """Check a UUID of version 7, which begins with its time."""
+    """Check a version 7 UUID, which begins with its time."""
     return uuid(text) or _uuid_version(text, "7")
 
 
@@ -121,7 +120,10 @@ def repository_path(text: str) -> str:
         (len(text) > MAX_PATH, f"has {len(text)} characters; the limit for a path is {MAX_PATH}"),
         (_UNPRINTABLE.search(text), "contains an unprintable character"),
         ("\\" in text, "contains a backslash; use '/' between the parts of a path"),
-        (parts[0] in {"", "~"} or _DRIVE.match(text), "is absolute; paths start at the root of the repository"),
+        (
+            parts[0] in {"", "~"} or _DRIVE.match(text),
+            "is absolute; paths must be relative to the root of the repository",
+        ),
         (".." in parts, "leaves the repository through '..'"),
     )
     return next((complaint for wrong, complaint in faults if wrong), "")
@@ -166,7 +168,8 @@ def _clock(match: re.Match[str]) -> str:
 
 
 def _ends_a_month_of_utc(match: re.Match[str]) -> bool:
-    """Whether the minute is the last one of a month in UTC: the only place for a leap second (RFC 3339, 5.7)."""
+    """Whether the minute is the last one of a month in UTC, the only possible time for a leap second (RFC 3339,
+    5.7)."""
     zone = match["zone"] or "+00:00"
     offset = int(zone[1:3]) * 60 + int(zone[4:])
     local = int(match["hour"]) * 60 + int(match["minute"])
@@ -200,7 +203,7 @@ def _uuid_version(text: str, version: str) -> str:
 
 def _hexadecimal(text: str, least: int, most: int) -> str:
     if not _LOWER_HEX.match(text):
-        return "contains something other than lower-case hexadecimal digits"
+        return "contains characters other than lower-case hexadecimal digits"
     wanted = str(least) if least == most else f"{least} to {most}"
     return "" if least <= len(text) <= most else f"has {len(text)} digits, not {wanted}"
 

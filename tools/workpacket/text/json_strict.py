@@ -2,9 +2,9 @@
 
 Beyond the grammar, it refuses, each with its own code: a duplicate key, an integer that not every parser represents
 exactly, a number too large for any parser, an escape for a lone surrogate, and anything after the value. A byte order
-mark, which the RFC allows parsers to ignore, is a warning. The standard library's parser has no positions and recurses;
-this one keeps the open lists and mappings in a list, so that deep nesting exceeds a limit instead of
-crashing.
+mark, which the RFC allows parsers to ignore, results in a warning. The standard library's parser has no positions and
+recurses; this one keeps the open lists and mappings in a list, so that deep nesting exceeds a limit instead of causing
+a crash.
 
 Syntax errors are explained in plain words: what was found, and what JSON requires.
 """
@@ -37,7 +37,7 @@ _MISTAKES: tuple[tuple[re.Pattern[str], str, str, str], ...] = (
 
 def syntax_fault(source: Source, position: int, inside: Node | None, *, after_value: bool = False) -> Problem:
     """Return why no value can be read at `position`; with `after_value`, why neither a comma nor the closing bracket
-    can.
+    can be read.
     """
     at = _past_blanks(source.text, position)
     if at == len(source.text):
@@ -52,7 +52,7 @@ def syntax_fault(source: Source, position: int, inside: Node | None, *, after_va
 
 
 def trailing_fault(source: Source, position: int) -> Problem:
-    """Return the fault of the text that follows the value that ends at `position`."""
+    """Return the fault in the text that follows the value ending at `position`."""
     at = _past_blanks(source.text, position)
     comment = _comment_fault(source, at)
     message = "unexpected data after the value; a JSON file must contain a single value"
@@ -82,7 +82,7 @@ def _value_fault(source: Source, at: int) -> Problem:
 
 
 def _string_fault(source: Source, at: int) -> Problem | None:
-    """Return what is wrong with the string that begins at `at`, if anything."""
+    """Return what is wrong with the string that begins at `at`; None if it is valid."""
     good = _WHOLE_STRING.match(source.text, at)
     end = good.end() if good else at
     if end == len(source.text):
@@ -176,7 +176,7 @@ class _Open:
 
 
 class _Scanner:
-    """Reads one text from front to back; `_open` holds the unclosed lists and mappings."""
+    """Reads one text from beginning to end; `_open` contains the unclosed lists and mappings."""
 
     def __init__(self, source: Source, limits: Limits) -> None:
         self.faults: list[Problem] = []
@@ -239,7 +239,7 @@ class _Scanner:
             inside.members[key] = node
 
     def _next(self, position: int) -> int | None:
-        """Skip everything that may end values, from `position` to the start of the next one; return None if no more
+        """Skip everything that may end values, from `position` to the start of the next value; return None if no more
         values follow.
         """
         text, stack = self._text, self._open
@@ -281,7 +281,7 @@ class _Scanner:
         return None
 
     def _string(self, written: str, start: int) -> str:
-        """Return the string that is written with escapes."""
+        """Return a string that is written with escapes."""
         text = _ESCAPE.sub(_unescaped, written[1:-1])
         try:
             # Two escapes make one character beyond U+FFFF.

@@ -1,28 +1,28 @@
 """The entry point for reading Markdown as blocks.
 
 `read_blocks` uses the fast reader for plain documents and the full parser for others. If both return blocks, the blocks
-are the same. Limits on bytes, lines, blocks and depth apply to both; the full parser also refuses texts that would take
+are the same. Limits on bytes, lines, blocks and depth apply to both; the full parser also refuses text that would take
 too many steps.
 
-Most governed documents use little of Markdown: headings, nested lists, fences, paragraphs, a table. For these, one pass
-over the lines returns exactly the blocks of `markdown_full`, several times faster and without importing a parser. It
-gives up (and returns `None`) as soon as it finds anything that is not plain: quotes, HTML, underlined headings,
+Most governed documents use only a little Markdown: headings, nested lists, fences, paragraphs, a table. For these, one
+pass over the lines returns exactly the blocks of `markdown_full`, several times faster and without importing a parser.
+It gives up (and returns `None`) as soon as it finds anything that is not plain: quotes, HTML, underlined headings,
 indented code, link reference definitions, tabs that indent, a lone carriage return, an empty item before a blank line.
 
 The tests prove that both agree: on every example of the CommonMark specification, on every document of the corpus and
 on generated documents.
 
-Columns count from 0. A list item stays open for a line that is indented at least to the column where the item's content
-began; a paragraph also takes lines indented less, as long as they begin nothing else.
+Columns count from 0. A list item remains open for a line that is indented at least to the column where the item's
+content began; a paragraph also takes lines indented less, as long as they begin nothing else.
 
 Lines that begin with `<` may still be plain words: placeholders such as `<fill in: events, or NONE>`, arrows.
 
 CommonMark has seven ways to begin a block of HTML. The first six begin with a mark (`<!`, `<?`) or with a name from a
-list that ends there (by a blank, `>`, `/>` or the end of the line); the seventh is a whole tag, alone on its line. A
+list that ends there (by a space, `>`, `/>` or the end of the line); the seventh is a whole tag, alone on its line. A
 line counts as words only if it is certainly none of these. A line that is not ASCII is uncertain, because two non-ASCII
 letters equal `s` and `k` when case is ignored.
 
-The first line of a fence or table decides how the following lines are read. Both functions take the `lines` of the
+The first line of a fence or table determines how the following lines are read. Both functions take the `lines` of the
 document and their `starts` as offsets, the `index` of the block's first line and the column `inside` at which its
 container begins. They return None when the block is not plain.
 """
@@ -55,7 +55,7 @@ def read_blocks(
 ) -> list[Block] | Problem:
     """Return the blocks of `source`, or the one fault that prevents reading them.
 
-    `start` is where the Markdown begins: after the front matter, at the beginning of a line.
+    `start` is where the Markdown begins: after the front matter, at the start of a line.
     """
     refusal = _refusal(source, most_bytes, most_nodes)
     if refusal is not None:
@@ -158,7 +158,7 @@ def fenced_lines(
 def table_rows(
     text: str, lines: list[str], starts: list[int], index: int, inside: int, offset: int, most_cells: int
 ) -> list[Row] | None:
-    """Return the header, which begins at `offset`, and the rows below the delimiter row."""
+    """Return the header, which starts at `offset`, and the rows below the delimiter row."""
     header = row_cells(text, offset, starts[index] + len(lines[index]))
     delimiter = lines[index + 1].strip(_BLANKS)
     if not _belongs(lines[index + 1], inside) or not _DELIMITER_ROW.match(delimiter):
@@ -182,7 +182,7 @@ def table_rows(
 
 
 def _belongs(line: str, inside: int) -> bool:
-    """Whether the line is indented as far as the container, but not so far that it would be code."""
+    """Whether the line is indented as far as the container, but not so far that it would count as code."""
     body = line.lstrip(" ")
     return 0 <= len(line) - len(body) - inside < 4 and body[0] != "\t"
 
@@ -200,7 +200,7 @@ class _NotPlain(Exception):
 
 
 def fast_blocks(source: Source, start: int, most_nodes: int) -> list[Block] | None:
-    """Return the blocks of `source` from the line that begins at `start`, if the document is plain."""
+    """Return the blocks of `source` from the line that starts at `start`, if the document is plain."""
     if source.text.count("\r") != source.text.count("\r\n"):
         return None
     try:
@@ -248,9 +248,7 @@ class _Scan:
         return self._children[0]
 
     def _enter(self, column: int) -> int:
-        """Begin a new block at `column`: close everything that does not extend so far. Return the number of
-        the line.
-        """
+        """Begin a new block at `column`: close everything that does not extend that far. Return the line number."""
         while column < self._columns[-1]:
             self._leave_item()
         if column - self._columns[-1] > 3:
@@ -352,7 +350,7 @@ class _Scan:
         return True
 
     def _open_item(self, marker: str, sign: str, body: str, column: int, offset: int, width: int) -> None:
-        """Open an item. `width` is the width of the marker and the blanks after it; `sign` is the part of the marker
+        """Open an item. `width` is the width of the marker and the spaces after it; `sign` is the part of the marker
         that the items of a list share.
         """
         content = body[width:]
@@ -382,7 +380,7 @@ class _Scan:
             raise _NotPlain
 
     def _following(self) -> str:
-        """Return the next line without the blanks around it."""
+        """Return the next line without surrounding white space."""
         after = self._index + 1
         return self._lines[after].strip(_BLANKS) if after < len(self._lines) else ""
 

@@ -4,7 +4,7 @@ HTML blocks are recognized, which does not mean that HTML is allowed: nothing is
 ... -->` must not be mistaken for a field or a heading, as it would be if comments were read as paragraphs. Link
 reference definitions are blocks too, so that every non-blank line of the source belongs to a block.
 
-markdown-it-py is extended to report where each line of text is, and to stop before working too long.
+markdown-it-py is extended to report where each line of text is, and to stop before it takes too long.
 
 markdown-it reports the lines of a block, but not its columns. Its block rules know the columns, because they record
 where the text of each line begins after all container prefixes. Each rule is therefore wrapped: when it has matched,
@@ -53,7 +53,7 @@ _STEPS_TO_END = {"paragraph": 1, "reference": 20}
 
 
 class Exhausted(Exception):
-    """Raised if the text requires more work than allowed; `line` (from 0) is where the budget ended."""
+    """Raised if the text requires more work than allowed; `line` (from 0) is where the budget was exhausted."""
 
     def __init__(self, line: int) -> None:
         super().__init__(line)
@@ -98,7 +98,7 @@ class _Budget:
 
 
 def _begins_table(state: StateBlock, line: int) -> bool:
-    """Whether a delimiter row may follow: the `table` rule makes the tokens of all columns before any check."""
+    """Whether a delimiter row may follow: the `table` rule creates the tokens of all columns before any check."""
     delimiter = state.src[state.bMarks[line + 1] : state.eMarks[line + 1]]
     return bool(delimiter) and not delimiter.strip("|:- \t")
 
@@ -245,7 +245,7 @@ def _words(state: StateBlock, line: int) -> Place:
 
 
 def _behind_indent(state: StateBlock, line: int, indent: int) -> int:
-    """Return where the text of `line` begins when `indent` columns of it belong to the containers (see `getLines`)."""
+    """Return where the text of `line` begins if `indent` columns of it belong to the containers (see `getLines`)."""
     position = begin = state.bMarks[line]
     column = 0
     while position < state.eMarks[line] and column < indent:
@@ -279,7 +279,7 @@ _LEAVES = {
 
 
 def full_blocks(source: Source, start: int, most_nodes: int) -> list[Block] | Problem:
-    """Return the blocks of `source` from the line that begins at `start`, or why there are none."""
+    """Return the blocks of `source` from the line that starts at `start`, or why there are none."""
     origin = _Origin(source, start)
     try:
         tokens = placed_tokens(source.text[start:], most_nodes)
@@ -314,7 +314,7 @@ def _too_many_blocks(source: Source, line: int, most_nodes: int) -> Problem:
 
 
 class _Origin:
-    """Maps offsets in the text that markdown-it saw to the source, in which a line may end in CRLF."""
+    """Maps offsets in the text as seen by markdown-it to the source, in which a line may end in CRLF."""
 
     def __init__(self, source: Source, start: int) -> None:
         self.first_line = source.line_and_column(start)[0]

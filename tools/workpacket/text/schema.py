@@ -2,9 +2,9 @@
 
 Schemas are JSON Schema 2020-12, in files `<name>.schema.json`. schemas/README.md describes what they may contain, and
 the annotations `x-label` and `x-noun`, which let messages use the words of the document. Nothing here opens a file:
-texts come from the function given to `SchemaSet`, and references lead nowhere else.
+file contents come from the function given to `SchemaSet`, and references lead nowhere else.
 
-A valid value is recognized by a compiled acceptor. For any other value, `jsonschema` is imported and decides; its
+A valid value is recognized by a compiled acceptor. For any other value, `jsonschema` is imported to decide; its
 complaints are then reworded for the author of the document.
 
 An acceptor is a schema compiled to nested closures. Nearly every value is valid, and `jsonschema` takes 50 ms to import
@@ -37,10 +37,10 @@ __all__ = ["SchemaSet", "UnusableSchema"]
 
 
 def identity(value: Plain) -> str:
-    """Return a text that two values share if and only if they are the same JSON value.
+    """Return a string that two values share if and only if they are the same JSON value.
 
-    `True == 1` holds in Python but not in JSON Schema; `1 == 1.0` holds in both. With texts, a set finds repetitions in
-    one pass even in hostile lists: hashes of strings are keyed, while those of numbers and tuples can be made to
+    `True == 1` holds in Python but not in JSON Schema; `1 == 1.0` holds in both. With strings, a set finds repetitions
+    in one pass even in hostile lists: hashes of strings are keyed, while hashes of numbers and tuples can be made to
     collide.
     """
     return json.dumps(_whole(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
@@ -58,7 +58,7 @@ def repetitions(items: list[Plain]) -> list[tuple[int, int]]:
 
 
 def _whole(value: Plain) -> Plain:
-    """Return the value with every float that is a whole number as an integer."""
+    """Return the value with every whole-number float replaced by an integer."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
@@ -74,7 +74,7 @@ class EvaluatedFields:
     A field counts if the schema, or a schema that it applies to the same value (`allOf`, the matching branches of
     `anyOf` and `oneOf`, `if` and its consequence), names it, has a pattern for it or has a rule for all others.
     `jsonschema` computes this with lists that it searches again for every field; here it is linear, and shared by
-    acceptor and judge. `holds` returns the test of whether a schema matches.
+    acceptor and judge. `holds` returns the test for whether a schema matches.
     """
 
     def __init__(self, schema: dict[str, Any], holds: Callable[[Schema], Test]) -> None:
@@ -126,7 +126,7 @@ def always(_value: object) -> bool:
 
 
 def every(tests: Iterable[Test]) -> Test:
-    """Return a single test that passes only if all of them do."""
+    """Return a single test that passes only if all of the given tests do."""
     asked = [test for test in tests if test is not always]
     if len(asked) < 2:
         return asked[0] if asked else always
@@ -152,7 +152,7 @@ _BY_NAME: Mapping[str, type] = {"null": type(None), "boolean": bool, "string": s
 
 
 def members(values: list[Plain]) -> Table:
-    """Return the table of an enumeration. Numbers are one kind of value, whatever their type; booleans are another."""
+    """Return the table for an enumeration. Numbers are one kind of value, whatever their type; booleans are another."""
     table: Table = {}
     for kinds in ((type(None),), (bool,), (int, float), (str,)):
         allowed = frozenset(value for value in values if type(value) in kinds)
@@ -181,7 +181,7 @@ def text_test(schema: Mapping[str, Any]) -> Test:
 
 
 def _length(least: float, most: float | None) -> Test:
-    """Return the test of the length of a text, list or mapping."""
+    """Return the test for the length of a string, list or mapping."""
     if most is None:
         return (lambda value: len(value) >= least) if least else always
     return lambda value: least <= len(value) <= most
@@ -251,7 +251,8 @@ _NOTHING: Table = {}
 
 
 def _table(schema: Schema) -> Table:
-    """Return the tests of a schema. Every part of it is a table; a value passes if it passes all of them."""
+    """Return the tests for a schema. Every part of the schema becomes a table; a value passes if it passes all of
+    them."""
     if isinstance(schema, bool):
         return _ANYTHING if schema else _NOTHING
     for keyword in schema:
@@ -336,7 +337,7 @@ def _mapping_test(schema: dict[str, Any]) -> Test:
 
 
 def _dependent(schema: Mapping[str, Any]) -> Test:
-    """Return the test of conditions on a present field: `dependentRequired` counts as a schema with `required`."""
+    """Return the test for conditions on a present field: `dependentRequired` counts as a schema with `required`."""
     needed = ((name, {"required": names}) for name, names in schema.get("dependentRequired", {}).items())
     tables = [(name, _table(also)) for name, also in (*needed, *schema.get("dependentSchemas", {}).items())]
     return lambda value: all(name not in value or _passes(table, value) for name, table in tables)
@@ -399,7 +400,7 @@ def _combined(schema: Mapping[str, Any]) -> Iterator[Table]:
 
 
 def _tabulated(combine: Callable[[list[Test]], Test | None], tables: list[Table]) -> Table:
-    """Combine, for each type, the tests of the tables that have it; None rejects the type."""
+    """Combine, for each type, the tests from the tables that contain it; None rejects the type."""
     combined = {kind: combine([table[kind] for table in tables if kind in table]) for kind in _ALL_TYPES}
     return {kind: test for kind, test in combined.items() if test is not None}
 
@@ -425,8 +426,8 @@ def _none_of(tests: list[Test]) -> Test | None:
 
 
 class SchemaSet:
-    """Judges values by schemas; each schema is loaded once. `read` returns the file of a schema by its
-    name: "stub".
+    """Judges values against schemas; each schema is loaded once. `read` returns the schema file with a given name:
+    "stub".
     """
 
     def __init__(self, read: Read) -> None:
@@ -437,8 +438,8 @@ class SchemaSet:
         """Return what is wrong with `value` under the schema `name` ("stub"), in the order of the value; () if nothing
         is wrong.
 
-        The value must come from a strict loader: finite numbers, bounded depth. Raises `UnusableSchema` for a schema
-        file with unsupported content.
+        The value must come from a strict loader: finite numbers, limited depth. Raises `UnusableSchema` if a schema
+        file has unsupported content.
         """
         schema, accepts = self._load(name)
         if accepts is not None and accepts(value):

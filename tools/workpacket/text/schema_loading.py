@@ -102,7 +102,7 @@ def _piece(kind: str | None, text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Translate a `\\` and the character that it changes, outside a set. Raises KeyError if one of the languages does
+    """Translate a `\\` and the character that it modifies, outside a set. Raises KeyError if one of the languages does
     not support it.
     """
     letter = text[1]
@@ -114,7 +114,7 @@ def _escape(text: str) -> str:
 
 
 def _set(text: str) -> str:
-    """Translate `[...]`, member by member. Raises KeyError if the languages read it differently."""
+    """Translate `[...]`, member by member. Raises KeyError if the two languages read it differently."""
     negated = text.startswith("[^")
     members = _MEMBER.findall(text[2:-1] if negated else text[1:-1])
     if not members:
@@ -133,7 +133,7 @@ def _set(text: str) -> str:
 
 
 def _character(text: str) -> str:
-    """Return one literal character, however it was written."""
+    """Return one literal character, regardless of how it was written."""
     if len(text) == 1:
         return re.escape(text)
     letter, digits = text[1], text[2:]
@@ -152,7 +152,8 @@ def _character(text: str) -> str:
 def _refusal(pattern: str, position: int) -> UnusablePattern:
     shown = pattern[position : position + 8]
     return UnusablePattern(
-        f"the pattern {pattern!r} says {shown!r} at offset {position}, which Python and ECMA-262 do not both support"
+        f"the pattern {pattern!r} contains {shown!r} at offset {position}, which Python and ECMA-262 do not both "
+        "support"
     )
 
 
@@ -181,11 +182,11 @@ _MAY_BE_FALSE = frozenset(["additionalProperties", "items", "unevaluatedProperti
 
 
 class UnusableSchema(ValueError):
-    """Raised if a schema file uses something unsupported; the message names the file and the place."""
+    """Raised if a schema file uses something unsupported; the message gives the file and the location."""
 
 
 def is_annotation(keyword: str) -> bool:
-    """Whether the keyword only informs people and tools, and does not constrain a value."""
+    """Whether the keyword only informs people and tools, without constraining a value."""
     return keyword in ANNOTATIONS or keyword.startswith("x-")
 
 
@@ -279,7 +280,7 @@ class _Place(Value):
 
 
 def parse_schema(name: str, text: bytes) -> dict[str, Any]:
-    """Return the JSON value of a schema file, with nothing resolved."""
+    """Return the JSON value of a schema file, without resolving anything."""
     place = _Place(name, "", ())
     try:
         schema = json.loads(text, object_pairs_hook=_without_repetition)
@@ -301,13 +302,13 @@ def _assertion(keyword: str, argument: object, place: _Place) -> object:
     if keyword == "pattern":
         return _pattern(argument, place)
     if keyword == "format" and not (isinstance(argument, str) and argument in FORMATS):
-        raise place.refusal(f"names the format {argument!r}; supported are {', '.join(FORMATS)}")
+        raise place.refusal(f"specifies the format {argument!r}; supported formats are {', '.join(FORMATS)}")
     return argument
 
 
 def _pattern(pattern: object, place: _Place) -> str:
     if not isinstance(pattern, str):
-        raise place.refusal("cannot be used: a pattern must be text")
+        raise place.refusal("cannot be used: a pattern must be a string")
     try:
         return translate(pattern)
     except UnusablePattern as unusable:

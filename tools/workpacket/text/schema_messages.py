@@ -3,18 +3,17 @@
 Sentences name the field as written in the document, say what was expected and show what was found, truncated to a
 length that no document can extend. They repeat the document's text, including control characters; the output layer
 makes it safe to display. If a condition (`if`) applies to a complaint, it is put into words too. This module is
-imported only when an acceptor has not accepted a value, because `jsonschema` costs 50 ms to import. The loader has
+imported only when an acceptor has not accepted a value, because `jsonschema` takes 50 ms to import. The loader has
 resolved all references, and the validator has an empty registry, so that nothing can ever be fetched.
 
-Some keywords have our own implementation. `format` always uses our checks. `pattern` skips a text that `maxLength`
+Some keywords have our own implementation. `format` always uses our checks. `pattern` skips a string that `maxLength`
 refuses anyway, so that no pattern runs on a megabyte. Keywords about fields name each field, in document order;
 `uniqueItems` says which item repeats which; it and `unevaluatedProperties` take time proportional to the value.
 
 A reader may store `USER_SIGNATURE` under `metadata` as `user_signature`, but the author of the document has seen only
-the first form. A property may therefore have `"x-label": "USER_SIGNATURE"`, its key as written, and a schema `"x-noun":
-"work packet id"`, the noun for what it accepts. Both are looked up here along the path of the value, through every
-schema that applies in place (`allOf`, branches, `then`), because the schema that complains is rarely the one with the
-name.
+the first form. A property may therefore have `"x-label": "USER_SIGNATURE"`, its key as written, and a schema
+`"x-noun": "work packet id"`, the noun for what it accepts. Both are looked up here along the path of the value, through
+every schema that applies in place (`allOf`, branches, `then`), because the schema that complains rarely has the name.
 """
 
 from __future__ import annotations
@@ -63,13 +62,13 @@ def in_place(schema: Schema) -> Iterator[dict[str, Any]]:
 
 
 class Labels:
-    """The names of the parts of values of one schema, by path."""
+    """The names of the parts of a schema's values, by path."""
 
     def __init__(self, schema: Schema) -> None:
         self._schemas: dict[Path, list[dict[str, Any]]] = {(): list(in_place(schema))}
 
     def schemas(self, path: Path) -> list[dict[str, Any]]:
-        """Return all schemas that may apply to the value at `path`."""
+        """Return all the schemas that may apply to the value at `path`."""
         if path not in self._schemas:
             outer, step = self.schemas(path[:-1]), path[-1]
             self._schemas[path] = [
@@ -78,11 +77,11 @@ class Labels:
         return self._schemas[path]
 
     def annotation(self, path: Path, keyword: str) -> Any:
-        """Return the first annotation of this name at `path`, or None."""
+        """Return the first annotation with this name at `path`, or None."""
         return next((schema[keyword] for schema in self.schemas(path) if keyword in schema), None)
 
     def key(self, path: Path) -> str:
-        """Return the key at the end of `path` as written in the document."""
+        """Return the key at the end of `path`, as written in the document."""
         return shortened(str(self.annotation(path, "x-label") or path[-1]))
 
     def keys(self, path: Path) -> Iterator[str]:
@@ -91,7 +90,7 @@ class Labels:
         yield from (self.key((*path, name)) for name in names)
 
     def of(self, path: Path) -> str:
-        """Return the name of the value at `path` for a sentence."""
+        """Return the name of the value at `path`, for use in a sentence."""
         if not path:
             return str(self.annotation(path, "x-label") or "the document")
         if isinstance(path[-1], int):
@@ -119,13 +118,14 @@ _SEARCHES = 50
 
 
 class Suggestions:
-    """Finds the nearest known word, at most fifty times: a search is slow, and more errors are rarely typos."""
+    """Finds the nearest known word, at most fifty times: a search is slow, and when there are more errors, they are
+    rarely typos."""
 
     def __init__(self) -> None:
         self._searches_left = _SEARCHES
 
     def nearest(self, word: object, known: Iterable[object]) -> str:
-        """Return the known word of which `word` is a misspelling, or ""."""
+        """Return the known word of which `word` is a misspelling; "" if there is none."""
         if not isinstance(word, str) or len(word) > _LONGEST or not self._searches_left:
             return ""
         self._searches_left -= 1
@@ -140,7 +140,7 @@ class Suggestions:
 
 
 def _spelling(word: str) -> str:
-    """Return a word without case and punctuation: `Created at` and CREATED_AT are the same."""
+    """Return a word without case and punctuation, so that `Created at` and CREATED_AT are the same."""
     return "".join(character for character in word.casefold() if character.isalnum())
 
 
@@ -148,9 +148,9 @@ class Complaint(Value):
     """One unsatisfied keyword: its name, its argument, the faulty value, and the paths in the value and in the schema
     (both from the root).
 
-    For `anyOf` and `oneOf`, `branches` has the complaints of each branch, if none matches; `matches` the matching
-    branches of `oneOf`, if there are too many. `detail` is added by our own checks: the missing field, what is wrong
-    with the form, the repeated item.
+    For `anyOf` and `oneOf`, `branches` has the complaints of each branch, if none matches, and `matches` has the
+    matching branches of `oneOf`, if there are too many. `detail` is added by our own checks: the missing field, what is
+    wrong with the form, the repeated item.
     """
 
     keyword: str
@@ -165,7 +165,7 @@ class Complaint(Value):
 
 
 def complaints(schema: Schema, value: Plain) -> list[Complaint]:
-    """Return every complaint of the (loaded) schema about the value."""
+    """Return every complaint that the (loaded) schema has about the value."""
     validator = _validator_class()(schema, registry=Registry())
     return [_complaint(error, validator) for error in validator.iter_errors(value)]
 
@@ -338,7 +338,7 @@ _MOST_CHOICES = 24
 
 
 def message(complaint: Complaint, labels: Labels) -> str:
-    """Return one sentence without a full stop. The complaint is about one thing (see `schema_violations`)."""
+    """Return one sentence without a final period. The complaint is about one thing (see `schema_violations`)."""
     return _WORDINGS[complaint.keyword](complaint, labels)
 
 
@@ -356,7 +356,7 @@ def shown(value: Plain) -> str:
 
 
 def choices(values: Iterable[Plain]) -> str:
-    """Return permitted values, without quotes if they read as words."""
+    """Return the permitted values, without quotes if they read as words."""
     words = [_choice(value) for value in values]
     return any_of(words) if len(words) <= _MOST_CHOICES else f"one of {', '.join(words[:_MOST_CHOICES])}, …"
 
@@ -420,7 +420,7 @@ def _required(complaint: Complaint, labels: Labels) -> str:
 
 
 def _field_name(complaint: Complaint, labels: Labels) -> str:
-    """Describe an unknown field, or one whose name has an invalid form."""
+    """Describe an unknown field, or a field whose name has an invalid form."""
     if complaint.keyword != "propertyNames":
         return f"`{shortened(str(complaint.path[-1]))}` is not a known field{_within(complaint.path[:-1], labels)}"
     noun = complaint.argument.get("x-noun", "name for a field") if complaint.argument else "name for a field"
@@ -461,7 +461,7 @@ def _too_many_forms(complaint: Complaint, labels: Labels) -> str:
         return f"only one of {keys} may be given{_within(complaint.path, labels)}"
     titles = [form["title"] for form in forms if "title" in form]
     named = f": {all_of(titles)}" if len(titles) == len(complaint.matches) else ""
-    return f"{labels.of(complaint.path)} matches more than one of several exclusive forms{named}"
+    return f"{labels.of(complaint.path)} matches more than one of several mutually exclusive forms{named}"
 
 
 def _repetition(complaint: Complaint, labels: Labels) -> str:

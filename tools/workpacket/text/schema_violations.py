@@ -1,12 +1,12 @@
 """Turn the complaints of `jsonschema` about a value into messages for people.
 
-Branches are resolved, the most informative of several complaints about one scalar is kept (for an empty text, it is
-pointless to add that it is not a date), and all come in the order of the value.
+Branches are resolved, the most informative of several complaints about one scalar is kept (for an empty string, it is
+pointless to add that it is not a date), and all complaints are in the order of the value.
 
 The branch of `anyOf` or `oneOf` that the writer most likely meant is chosen, so that one fault is not reported five
 times. The choice is made in this order: the branches whose type fits; the branch chosen by a discriminator (a field
 whose value distinguishes the branches); what all remaining branches require of one value, as one complaint; the branch
-with the fewest complaints, or the deepest ones if there are several.
+with the fewest complaints or, if there are several, with the deepest ones.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Branch(NamedTuple):
 def settled(complaint: Complaint) -> tuple[Complaint, ...]:
     """Return the complaints that best explain this one, or this one itself if it is not about branches.
 
-    The argument of a `required` complaint without detail is a list of lists of fields, one of which is needed.
+    If a `required` complaint has no detail, its argument is a list of lists of fields, one of which is needed.
     """
     if not complaint.branches:
         return (complaint,)
@@ -81,7 +81,7 @@ def _chosen(complaint: Complaint, branches: list[_Branch]) -> list[_Branch]:
 
 
 def _discriminators(branches: list[_Branch]) -> list[str]:
-    """Return the fields for which each of several branches prescribes other values."""
+    """Return the fields for which each of several branches prescribes different values."""
     prescribed: dict[str, list[str]] = {}
     branches_with: dict[str, int] = {}
     for branch in branches:
@@ -107,7 +107,8 @@ def _options(schema: dict[str, Any]) -> list[Plain]:
 
 
 def _agreed(complaint: Complaint, branches: list[_Branch]) -> tuple[Complaint, ...]:
-    """Return one complaint if all branches have the same one: that the value is not in a list, or lacks a field."""
+    """Return one complaint if all branches have the same one: that the value is not in a list, or that it lacks a
+    field."""
     everything = list(chain.from_iterable(branch.complaints for branch in branches))
     if len(branches) < 2 or any(found.path != complaint.path for found in everything):
         return ()
@@ -121,7 +122,7 @@ def _agreed(complaint: Complaint, branches: list[_Branch]) -> tuple[Complaint, .
 
 
 def _united(keyword: str, found: list[Complaint]) -> tuple[Complaint, ...]:
-    """Return one complaint whose argument lists everything that the complaints in `found` would accept."""
+    """Return one complaint whose argument lists everything that would satisfy the complaints in `found`."""
     values: list[Any] = []
     for each in found:
         values += each.argument if isinstance(each.argument, list) and each.keyword != "const" else [each.argument]
@@ -129,7 +130,7 @@ def _united(keyword: str, found: list[Complaint]) -> tuple[Complaint, ...]:
 
 
 def _distance(branch: _Branch) -> tuple[int, int]:
-    """Return how far the value is from the branch: the number of complaints, then how deep they are."""
+    """Return how far the value is from the branch: the number of complaints, then their depth."""
     return len(branch.complaints), -max(len(found.path) for found in branch.complaints)
 
 
@@ -153,7 +154,7 @@ def violations(schema: Schema, value: Plain) -> tuple[Problem, ...]:
 
 
 def _most_telling(found: Iterable[Complaint]) -> list[Complaint]:
-    """Return the complaints without those made superfluous by a better one about the same scalar."""
+    """Return the complaints, except those made superfluous by a better one about the same scalar."""
     kept: list[Complaint] = []
     best: dict[Path, int] = {}
     for complaint in found:
@@ -189,7 +190,7 @@ def _hint(complaint: Complaint, labels: Labels, suggestions: Suggestions) -> str
         meant = suggestions.nearest(complaint.instance, options)
         return f"did you mean {choices([meant])}?" if meant else ""
     if complaint.keyword == "type" and "string" in complaint.argument and isinstance(complaint.instance, (int, float)):
-        return "put it in quotes to make it text"
+        return "put it in quotes to make it a string"
     wanted = (
         (*complaint.path, complaint.detail) if complaint.keyword in _MISSING and complaint.detail else complaint.path
     )
@@ -198,7 +199,7 @@ def _hint(complaint: Complaint, labels: Labels, suggestions: Suggestions) -> str
 
 
 class _Order:
-    """The positions of parts of a value, for sorting."""
+    """The positions of parts of a value, used for sorting."""
 
     def __init__(self, value: Plain) -> None:
         self._value = value

@@ -2,11 +2,11 @@
 tomllib.
 
 Rules and their edits depend on this project's own readers. If a reader were wrong about where a value ends, a repair
-would destroy text, and the same reader would not notice it in the result. Before it is written, each repaired file is
+would destroy text, and the same reader would not detect that in the result. Before it is written, each repaired file is
 therefore compared again by libraries that know nothing of our documents.
 
 A line is identified by its number among the non-blank lines, because blank lines come and go. The lines that findings
-name are those whose words an edit touches; everything else must be unchanged.
+cover are those whose words an edit touches; everything else must be unchanged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FRONT_MATTER = re.compile(
 )
 
 Leaf: TypeAlias = tuple[str, str, int, int]
-"""Tag and text of a YAML scalar, and the numbers of its first and last line."""
+"""The tag and text of a YAML scalar, and the numbers of its first and last lines."""
 
 
 def unexpected_change(before: Source, after: Source, edits: Sequence[Edit]) -> str:
@@ -58,7 +58,7 @@ def unexpected_change(before: Source, after: Source, edits: Sequence[Edit]) -> s
 
 
 def _wanted_lines(old: NumberedLines, edits: Sequence[Edit]) -> dict[int, list[str]]:
-    """Return the lines that replace each line whose words are to change, by line number."""
+    """Return the lines that replace each line whose words are to be changed, by line number."""
     by_line: dict[int, list[Edit]] = {}
     for edit in edits:
         there = old.text[max(edit.start, 0) : edit.end]
@@ -76,19 +76,19 @@ def _wanted_lines(old: NumberedLines, edits: Sequence[Edit]) -> dict[int, list[s
 
 
 def _compare_lines(old: NumberedLines, new: NumberedLines, wanted: dict[int, list[str]]) -> str:
-    """Check that each line is unchanged, or changed as intended. Record in `new` where its lines come from."""
+    """Check that each line is unchanged, or changed as intended. Record in `new` where the lines come from."""
     origin: list[int] = []
     expected: list[str] = []
     for number, line in enumerate(old.lines):
         pieces = wanted.get(number, [line])
         if not pieces:
-            return f"the line {line.strip()!r} would be empty"
+            return f"line {line.strip()!r} would be empty"
         expected += pieces
         origin += [number] * len(pieces)
     for line, other in zip_longest(expected, new.lines):
         # White space at the end of a line may be edited without naming it.
         if line is None or other is None or line.rstrip() != other.rstrip():
-            return f"the line {line!r} would be {other!r}"
+            return f"line {line!r} would be {other!r}"
     new.origin = [*origin, len(old.lines)]
     return ""
 
@@ -114,7 +114,8 @@ def _shape(value: Any) -> Any:
 
 
 def _compare_marks(old: str, new: str) -> str:
-    """Compare a text that was unreadable before: only blanks and characters without syntactic meaning may change."""
+    """Compare a text that was unreadable before: only white space and characters without syntactic meaning may
+    change."""
     was, now = ([character for character in text if "!" <= character <= "~"] for text in (old, new))
     return "" if was == now else "the original could not be read"
 
@@ -171,10 +172,10 @@ def _leaves(reading: NumberedLines, start: int, end: int) -> Iterator[tuple[tupl
 
 
 def not_carried_over(before: Source, after: Source, rewritten: Sequence[str], invented: str) -> str:
-    """Return what would be lost if `after`, which has another order, replaced `before`; '' if nothing would.
+    """Return what would be lost if `after`, which is in a different order, replaced `before`; '' if nothing would.
 
-    Each of its lines must be present, possibly indented or after a label, except those that are `rewritten`. `invented`
-    are the only words allowed in an HTML block that was not there before.
+    Each line of `before` must be present, possibly indented or after a label, except those that are `rewritten`.
+    `invented` are the only words allowed in an HTML block that was not there before.
     """
     old, new = NumberedLines(before.text), NumberedLines(after.text)
     there = Counter(line.strip() for line in new.lines)
@@ -182,7 +183,7 @@ def not_carried_over(before: Source, after: Source, rewritten: Sequence[str], in
     behind_labels = Counter(words for line in there - Counter(map(str.strip, old.lines)) for words in _behind(line))
     lost = missing - behind_labels
     if lost:
-        return f"the line {next(iter(lost))!r} would be lost"
+        return f"line {next(iter(lost))!r} would be lost"
     was, now = (Counter(Blocks(reading, 0).hidden_words()) for reading in (old, new))
     for kind, words in (was - now) + (now - was):
         if words != invented:
@@ -214,7 +215,7 @@ def _parser() -> MarkdownIt:
 
 
 class Blocks:
-    """A text as markdown-it sees it: for each line, its items and what hides it, and where lines are joined."""
+    """A text as markdown-it sees it: for each line, its items and what hides the line, and where lines are joined."""
 
     def __init__(self, reading: NumberedLines, start: int) -> None:
         self.reading = reading
@@ -260,27 +261,27 @@ class Blocks:
 
 
 def compare_markdown(old: Blocks, new: Blocks, named: frozenset[int]) -> str:
-    """Check that each line without a finding stays in the same items and remains as visible as before."""
+    """Check that each line without a finding remains in the same items and as visible as before."""
     for number, line in enumerate(old.reading.lines):
         was, now = old.hidden.get(number), new.hidden.get(number)
         if (was or now) and (was is None or now is None or was[:2] != now[:2]):
-            return f"the line {line.strip()!r} would be {f'in {HIDING[now[0]]}' if now else 'read as Markdown'}"
+            return f"line {line.strip()!r} would be {(f'in {HIDING[now[0]]}' if now else 'read as Markdown')}"
         if number in named:
             continue
         if was != now:
-            return f"the line {line.strip()!r} would be indented differently"
+            return f"line {line.strip()!r} would be indented differently"
         if _outer(old.holders.get(number, ()), named) != _outer(new.holders.get(number, ()), named):
-            return f"the line {line.strip()!r} would belong to another item"
+            return f"line {line.strip()!r} would belong to a different item"
         if (old.kinds.get(number) == "heading_open") != (new.kinds.get(number) == "heading_open"):
-            return f"the line {line.strip()!r} would become a heading or stop being one"
+            return f"line {line.strip()!r} would become a heading or no longer be one"
     for number, joined in old.joined.items():
         if new.joined.get(number, 0) != joined:
-            return f"the lines from {old.reading.lines[number].strip()!r} on would be grouped differently"
+            return f"the lines from {old.reading.lines[number].strip()!r} onward would be grouped differently"
     return ""
 
 
 def _outer(holders: tuple[tuple[str, int], ...], named: frozenset[int]) -> tuple[tuple[str, int], ...]:
-    """Return the items and quotes around a line, except those that begin on a named line."""
+    """Return the items and quotes around a line, except those that begin on a line with a finding."""
     return tuple(holder for holder in holders if holder[1] not in named)
 
 
@@ -305,6 +306,6 @@ class NumberedLines:
         return bisect_right(self.starts, offset) - 1
 
     def number(self, line: int) -> int:
-        """Return the number of the line (counted from 0, including blank ones), or of the next non-blank one."""
+        """Return the number of the line (counted from 0, including blank ones), or of the next non-blank line."""
         number = self._numbers[line] if line < len(self._numbers) else len(self.lines)
         return self.origin[number] if number < len(self.origin) else len(self.lines)

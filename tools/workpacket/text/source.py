@@ -47,11 +47,11 @@ class Limits(Value):
     nodes: int = 20_000
 
     def size_fault(self, start: int) -> Problem:
-        """Return the fault of a text at `start` that exceeds the size limit."""
+        """Return the fault for a text at `start` that exceeds the size limit."""
         return Problem("limit_size", f"more than {self.size:,} bytes of text", Location.span(start, start))
 
     def depth_fault(self, start: int, end: int) -> Problem:
-        """Return the fault of the first bracket, dash or key that opens one level too many."""
+        """Return the fault for the first bracket, dash or key that opens one level too many."""
         return Problem(
             "limit_depth",
             f"lists and mappings are nested more than {self.depth} levels deep here",
@@ -59,7 +59,7 @@ class Limits(Value):
         )
 
     def nodes_fault(self, start: int, end: int) -> Problem:
-        """Return the fault of the first value beyond the limit."""
+        """Return the fault for the first value beyond the limit."""
         return Problem("limit_nodes", f"more than {self.nodes:,} values", Location.span(start, end))
 
 
@@ -151,7 +151,7 @@ class Source:
         return line, offset - starts[line - 1] + 1
 
     def line_span(self, line: int) -> tuple[int, int]:
-        """Return the offsets of line `line` (from 1) without its line end."""
+        """Return the offsets of line `line` (from 1) without its line ending."""
         starts = self.line_starts
         start = starts[line - 1]
         end = starts[line] if line < len(starts) else len(self.text)
@@ -175,7 +175,7 @@ class Source:
 
     @property
     def eol(self) -> str:
-        """Return the first line end in the file, which is used for lines added to it."""
+        """Return the first line ending in the file, which is used for lines added to it."""
         newline = self.text.find("\n")
         if newline > 0 and self.text[newline - 1] == "\r":
             return "\r\n"
@@ -203,7 +203,7 @@ class Node:
     """A scalar, a list of nodes or a mapping of nodes, at [start, end) of its source.
 
     For a mapping, `keys` has the position of each key. A node that the reader derived (a title, a file name) has the
-    span of the text it was derived from.
+    span of the text from which it was derived.
     """
 
     __slots__ = ("end", "keys", "start", "value")
@@ -284,7 +284,7 @@ class Node:
         return None
 
     def plain(self) -> Plain:
-        """Return the value without positions, as a JSON library would."""
+        """Return the value without positions, as a JSON library would return it."""
         value = self.value
         if isinstance(value, dict):
             return {key: node.plain() for key, node in value.items()}
@@ -307,8 +307,8 @@ class Node:
 class Loaded(Value):
     """A tree, or the reasons why there is none.
 
-    A document is never partly loaded: if any fault is an error, `root` is None. Only a fault that the catalogue calls a
-    warning (`json_byte_order_mark`) can accompany a tree.
+    A document is never partly loaded: if any fault is an error, `root` is None. Only a fault that the catalogue
+    classifies as a warning (`json_byte_order_mark`) can accompany a tree.
     """
 
     root: Node | None
@@ -330,12 +330,12 @@ def _not_utf8(text: str, first: int, start: int) -> Problem:
     broken = sum(1 for character in text if "\ud800" <= character <= "\udfff")
     byte = ord(text[first]) & 0xFF
     others = f", and {broken - 1} more after it" if broken > 1 else ""
-    message = f"the byte 0x{byte:02X} is not UTF-8{others}"
+    message = f"byte 0x{byte:02X} is not UTF-8{others}"
     return Problem("text_not_utf8", message, Location.span(start + first, start + first + 1))
 
 
 def duplicate_key(code: str, source: Source, key: str, first: tuple[int, int], again: tuple[int, int]) -> Problem:
-    """Return the fault of a key that occurs twice in one mapping, at `first` and at `again`."""
+    """Return the fault for a key that occurs twice in one mapping, at `first` and at `again`."""
     line, later = source.line_and_column(first[0])[0], source.line_and_column(again[0])[0]
     where = f"twice on line {line}" if line == later else f"on line {line} and again on line {later}"
     return Problem(code, f"the key {key!r} occurs {where}", Location.span(*again), "keep only one of them")
@@ -348,7 +348,7 @@ _LINE_ENDS = ("\r", "\n")
 
 
 class OverlappingEdits(ValueError):
-    """Raised if two edits change the same characters, because applying both would lose one."""
+    """Raised if two edits change the same characters, because applying both would lose one of them."""
 
 
 class NotTogether(ValueError):
@@ -372,14 +372,15 @@ class Replacement:
 class TextRun:
     """Characters [start, end) of a text, all on one line or all blank. `offset` is where the text begins in its source.
 
-    A value that a reader assembled from several lines is not a run of any text: `quoting` returns None for it.
+    A value that a reader assembled from several lines is not a run of any text: `quoting` returns None for such a
+    value.
     """
 
     __slots__ = ("end", "offset", "start", "text")
 
     def __init__(self, text: str, start: int, end: int, offset: int = 0) -> None:
         if not 0 <= start <= end <= len(text):
-            raise NotTogether(f"{start}..{end} is outside a text of {len(text)} characters")
+            raise NotTogether(f"{start}..{end} is outside the text, which has {len(text)} characters")
         body = text[start:end]
         if _has_line_end(body) and body.strip(BLANK):
             raise NotTogether(f"{start}..{end} is not on one line")
@@ -390,14 +391,14 @@ class TextRun:
 
     @classmethod
     def quoting(cls, text: str, start: int, quoted: str) -> TextRun | None:
-        """Return the run that begins at `start` and reads as `quoted`; None if the text there differs."""
+        """Return the run that begins at `start` and reads as `quoted`; None if the text at that position differs."""
         if start < 0 or not quoted or _has_line_end(quoted) or not text.startswith(quoted, start):
             return None
         return cls(text, start, start + len(quoted))
 
     @classmethod
     def on_line(cls, text: str, start: int, end: int) -> TextRun | None:
-        """Return the run [start, end); None if it is not on one line."""
+        """Return the run [start, end); None if it extends over more than one line."""
         try:
             run = cls(text, start, end)
         except NotTogether:
@@ -417,7 +418,7 @@ class TextRun:
         length = self.end - self.start
         last = length if end is None else end
         if not 0 <= start <= last <= length:
-            raise NotTogether(f"{start}..{last} is outside a text of {length} characters")
+            raise NotTogether(f"{start}..{last} is outside the text, which has {length} characters")
         return TextRun(self.text, self.start + start, self.start + last, self.offset)
 
     def replaced_by(self, text: str) -> Replacement:
@@ -427,7 +428,7 @@ class TextRun:
             if _has_line_end(self.words) and not _has_line_end(text) and not alone:
                 raise NotTogether(f"removing {self.start}..{self.end} would join two lines")
         elif _has_line_end(text):
-            raise NotTogether(f"the edit of {self.start}..{self.end} would split a line")
+            raise NotTogether(f"the edit at {self.start}..{self.end} would split a line")
         return Replacement(self, text)
 
     def deleted(self) -> Replacement:
@@ -440,8 +441,8 @@ class TextRun:
 def fix_of(
     span: tuple[int, int], replacements: Iterable[Replacement], *, safe: bool, title: str = "", bom: bool = False
 ) -> Fix | None:
-    """Return the fix of a finding about `span`; None if there is nothing to replace, or if it exceeds the finding's
-    lines.
+    """Return the fix for a finding about `span`; None if there is nothing to replace, or if the fix would exceed the
+    finding's lines.
     """
     made = tuple(replacements)
     edits = tuple(replacement.edit for replacement in made)
@@ -453,7 +454,7 @@ def fix_of(
 
 
 def _is_own(span: tuple[int, int], replacement: Replacement) -> bool:
-    """Whether the replacement stays on the lines of `span`; white space may also change on adjacent blank lines."""
+    """Whether the replacement affects only the lines of `span`; white space may also change on adjacent blank lines."""
     run = replacement.run
     text = run.text
     start, end = span[0] - run.offset, max(span) - run.offset
@@ -474,8 +475,8 @@ def _has_line_end(text: str) -> bool:
 
 
 def apply_edits(source: Source, edits: Iterable[Edit]) -> Source:
-    """Return a new source with all edits applied. Identical edits count once; insertions at one place keep their
-    order.
+    """Return a new source with all edits applied. Identical edits count once; insertions at the same position keep
+    their order.
     """
     ordered = sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end))
     bom = source.bom and DROP_BOM not in ordered

@@ -1,11 +1,12 @@
 """The only TOML loader: `tomllib` for the values, and our own scan for their positions.
 
 `tomllib` is already strict: duplicate keys, tables defined twice and everything else outside TOML 1.0 are errors with a
-line and a column. But it has no limits, and accepts numbers that some parsers cannot represent. Dates become text, as
-in YAML.
+line and a column. But it has no limits, and accepts numbers that some parsers cannot represent. Dates become strings,
+as in YAML.
 
-The scan reads only text that `tomllib` has accepted, so it finds positions and decides nothing: values come from
-`tomllib`. The span of a table is its header; of a table implied by a dotted key, the part of the key that names it.
+The scan reads only text that `tomllib` has accepted, so it finds positions and determines nothing else: values come
+from `tomllib`. The span of a table is its header; for a table implied by a dotted key, the span is the part of the key
+that names it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ _SCALAR = lazy_pattern(
 
 
 def place(source: Source, plain: dict[str, Any]) -> tuple[Node, list[Problem]]:
-    """Return the tree of `source`, which has the value `plain`, and a fault for each value that JSON cannot have."""
+    """Return the tree of `source`, which has the value `plain`, and a fault for each value that JSON cannot
+    represent."""
     placer = _Placer(source.text)
     return placer.document(plain), placer.faults
 
@@ -60,7 +62,7 @@ class _Placer:
         return root
 
     def _header(self, root: Node, plain: dict[str, Any]) -> tuple[Node, Any]:
-        """Return the table that a header opens, and its values."""
+        """Return the table opened by a header, and its values."""
         start = self._at
         brackets = 2 if self._text.startswith("[[", start) else 1
         self._at += brackets
@@ -196,7 +198,7 @@ _ENDLESS_NUMBER = lazy_pattern(r"[0-9_]{1000,}")
 
 @lru_cache(maxsize=64)
 def plain_toml(text: str) -> dict[str, Any]:
-    """Return only the values. They are parsed once for all callers. The result is shared: do not change it."""
+    """Return only the values. They are parsed once for all callers. The result is shared, so do not change it."""
     return _parsed(text)
 
 
@@ -224,7 +226,7 @@ def load_toml(source: Source, limits: Limits = DATA) -> Loaded:
 
 def _beyond(root: Node, limits: Limits) -> list[Problem]:
     """Return the first value beyond the limits on number or depth: headers, dotted keys and brackets may each be within
-    the limits, but add up.
+    the limits, but exceed them together.
     """
     level, depth, count = [root], 0, 0
     while level:
@@ -239,7 +241,7 @@ def _beyond(root: Node, limits: Limits) -> list[Problem]:
 
 
 def _too_deep(text: str, limits: Limits) -> Problem | None:
-    """Return the bracket or dot that nests too deep: `tomllib` recurses, and copies the path to it."""
+    """Return the bracket or dot that nests too deeply: `tomllib` recurses, and copies the path to it."""
     brackets = dots = 0
     for token in _NESTING.finditer(text):
         brackets += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)

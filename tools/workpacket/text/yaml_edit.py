@@ -7,11 +7,11 @@ strict loader, and the first proposal after which only the intended part has cha
 The check after an edit requires that the document has the intended value, and that nothing else has changed.
 
 `reconciled` changes existing YAML to the wanted value with the smallest edits. Values that are already right are not
-touched, however they are written. In a list, items are removed, and added at the end; only if that does not suffice is
+touched, however they are written. In a list, items are removed, and added at the end; only if that is not sufficient is
 the value rewritten, with the comments inside it.
 
-Proposals are replacements of characters, best first. A proposal may break the document in an unusual layout; then the
-next one is tried.
+Proposals are replacements of characters, best first. A proposal may break the document if its layout is unusual; then
+the next one is tried.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from workpacket.value import Value
 
 
 class Removed(Enum):
-    """Represents a value that is removed."""
+    """Represents a removed value."""
 
     REMOVED = "removed"
 
@@ -55,8 +55,8 @@ Change: TypeAlias = "Plain | Removed"
 def changed_only(before: Node, after: Node, path: NodePath, value: Change) -> bool:
     """Whether `after` is `before` with `value` at `path`, and otherwise equal: values, types and the order of keys.
 
-    A path that ends with the length of a list appends to it; `REMOVED` deletes an item or a key. The empty path is the
-    whole document.
+    A path that ends with a list's length appends to that list; `REMOVED` deletes an item or a key. The empty path is
+    the whole document.
     """
     if not path:
         return not isinstance(value, Removed) and _same_value(value, after.plain())
@@ -76,7 +76,7 @@ def _below(plain: Plain, step: str | int) -> Plain:
 
 
 def _make(inside: Plain, step: str | int, value: Change) -> bool:
-    """Make the change in place; return False if the place does not exist."""
+    """Make the change in place; return False if that position does not exist."""
     if isinstance(inside, dict) and isinstance(step, str):
         there = step in inside
         if isinstance(value, Removed):
@@ -114,7 +114,7 @@ _LINE_END = lazy_pattern(r"\r\n|\r|\n|\Z")
 
 
 class Region(Value):
-    """The text of a file, the end of the YAML in it, and the file's line end."""
+    """The text of a file, the end of the YAML in it, and the file's line ending."""
 
     text: str
     end: int
@@ -127,7 +127,7 @@ class Region(Value):
         return self.text[self.line_start(offset) : offset]
 
     def line_end(self, offset: int) -> tuple[int, int]:
-        """Return where the line end after `offset` begins and ends."""
+        """Return where the line ending after `offset` begins and ends."""
         found = _LINE_END.search(self.text, offset, self.end)
         return found.span() if found else (self.end, self.end)
 
@@ -135,7 +135,7 @@ class Region(Value):
         return self.text[offset - 1 : offset] in ("\n", "\r")
 
     def before_line_ends(self, offset: int) -> int:
-        """Return `offset` without the line ends just before it."""
+        """Return `offset` without the line endings just before it."""
         return len(self.text[:offset].rstrip("\r\n"))
 
 
@@ -151,7 +151,7 @@ def replacing(region: Region, node: Node, value: Scalar) -> list[Edits]:
 
 
 def beginning_a_list(region: Region, node: Node, value: Plain) -> list[Edits]:
-    """Begin a list of one item, in place of null or an omitted value."""
+    """Begin a list of one item, replacing null or an omitted value."""
     if node.start == node.end:
         return _into_nothing(region, node.start, inline([value]))
     return [(Edit(node.start, node.end, inline([value])),)]
@@ -208,7 +208,7 @@ def removing(region: Region, holder: Node, index: int, key: tuple[int, int] | No
 
 
 def replacing_value(region: Region, node: Node, key: tuple[int, int], value: Plain) -> list[Edits]:
-    """Replace the value of `key` with `value`: on its line if it fits there, otherwise as a block below it."""
+    """Replace the value of `key` with `value`: on the key's line if it fits there, otherwise as a block below it."""
     colon = _COLON.match(region.text, key[1])
     after = colon.end() if colon else node.start
     end = max(after, region.before_line_ends(node.end))
@@ -247,7 +247,7 @@ def _out_of_brackets(region: Region, holder: Node, index: int) -> list[Edits]:
 
 
 def _dash(region: Region, holder: Node, index: int) -> int:
-    """Return the '-' of an item, which is aligned with the first one, where the list begins."""
+    """Return the '-' of an item, which is aligned with the first item, where the list begins."""
     if index == 0:
         return holder.start
     column = len(region.before_on_line(holder.start))
@@ -276,7 +276,7 @@ def _lines_after(region: Region, holder: Node, lines: str) -> Edits:
 
 
 def _into_nothing(region: Region, at: int, spelling: str) -> list[Edits]:
-    """Fill in an omitted value: after the ':' or '-', or after a key in braces that does not even have a ':'."""
+    """Fill in an omitted value: after the ':' or '-', or after a key in braces that has no ':'."""
     blanks = len(region.text[at:]) - len(region.text[at:].lstrip(" "))
     line_end = region.line_end(at)[0]
     rest = line_end if at + blanks == line_end else at
@@ -284,7 +284,7 @@ def _into_nothing(region: Region, at: int, spelling: str) -> list[Edits]:
 
 
 def _replacing_block(region: Region, node: Node, value: Scalar) -> list[Edits]:
-    """Replace a block of text with another block or one line; the comment after its indicator is kept."""
+    """Replace a block of text with another block or with one line; the comment after its indicator is kept."""
     raw = region.text[node.start : node.end]
     mark = _BLOCK_MARK.match(raw)
     mark_end = node.start + (mark.end() if mark else 1)
@@ -301,7 +301,8 @@ def _replacing_block(region: Region, node: Node, value: Scalar) -> list[Edits]:
 
 
 def _spellings(value: Scalar, raw: str) -> list[str]:
-    """Return the ways to write `value` on one line in place of `raw`, best first. Its quotes are kept if possible."""
+    """Return the ways to write `value` on one line in place of `raw`, best first. The quotes of `raw` are kept if
+    possible."""
     if not isinstance(value, str):
         return [spelled(value)]
     spellings = [double_quoted(value)]
@@ -372,11 +373,11 @@ def append_item(text: YamlText, path: NodePath, value: Plain) -> Edits:
 
 
 def remove_item(text: YamlText, path: NodePath) -> Edits:
-    """Remove the item at `path`, with the comment on its line; a list that becomes empty is written `[]`."""
+    """Remove the item at `path`, with the comment on its line; a list that becomes empty is written as `[]`."""
     node = _at(text, path)
     holder = _at(text, path[:-1])
     if not isinstance(holder.value, list) or not isinstance(path[-1], int):
-        raise CannotEdit(f"{_place(text, node)}: this is not an item of a list")
+        raise CannotEdit(f"{_place(text, node)}: this is not a list item")
     above = _at(text, path[:-2]) if len(path) > 1 else None
     key = above.keys.get(str(path[-2])) if above is not None and above.keys is not None else None
     return _first_that_holds(text, removing(text.region, holder, path[-1], key), path, REMOVED)
@@ -395,7 +396,7 @@ def insert_key(text: YamlText, path: NodePath, key: str, value: Plain) -> Edits:
 def set_value(text: YamlText, path: NodePath, value: Plain) -> Edits:
     """Replace the value of the key at `path` with `value`, which may be a list or mapping.
 
-    Comments inside the replaced part are lost; prefer a smaller change where one suffices.
+    Comments inside the replaced part are lost; prefer a smaller change if one is sufficient.
     """
     node = _at(text, path)
     if not isinstance(node.value, (dict, list)) and not isinstance(value, (dict, list)):
@@ -475,8 +476,8 @@ def _mapping(text: YamlText, path: NodePath, wanted: dict[str, Plain], is_text: 
 
 
 def _list(text: YamlText, path: NodePath, values: tuple[list[Plain], list[Plain]]) -> YamlText:
-    """Remove items, last one first, and append items; raise `CannotEdit` if one would have to be inserted
-    in between.
+    """Remove items, last one first, and append items; raise `CannotEdit` if an item would have to be inserted in
+    between.
     """
     have, wanted = values
     kept: list[Plain] = []
@@ -504,7 +505,7 @@ def _read(text: YamlText, is_text: IsText) -> Node:
 
 
 def _same(one: Plain, other: Plain) -> bool:
-    """Whether the two are equal in value and type, ignoring the order of keys."""
+    """Whether the two are equal in value and type, regardless of key order."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_same(item, other[key]) for key, item in one.items())
     if isinstance(one, list) and isinstance(other, list):

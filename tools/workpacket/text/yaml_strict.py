@@ -2,16 +2,16 @@
 package creates.
 
 It reads the part of YAML on which all parsers agree. It refuses, each with its own code: anchors and aliases (an alias
-bomb needs them), tags, directives, merge keys, a second document, duplicate keys, keys that are not text, and the
-spellings listed in `yaml_tree`. A key is always the text as written.
+bomb needs them), tags, directives, merge keys, a second document, duplicate keys, keys that are not strings, and the
+spellings listed in `yaml_tree`. A key is always a string, as written.
 
 A node's span includes its quotes or its block header. An omitted value is null with an empty span, where it would be; a
-block scalar ends with the line end of its last line, a block list or mapping with its last value.
+block scalar ends with the line ending of its last line, and a block list or mapping ends with its last value.
 
 YAML guesses the types of unquoted scalars, and every version guesses differently: `no` is false, `12:30` is 750 and
-`2026-06-08` a date in one parser and text in the next; a commit id that consists of digits becomes a number without its
-leading zeros. Here a plain scalar is text, unless it is null, true or false as spelled in YAML 1.2, or an integer of at
-most 15 digits in the form that `str` returns. Nothing is lost: the text of an integer is `str` of it, and
+`2026-06-08` a date in one parser and a string in the next; a commit id that consists of digits becomes a number without
+its leading zeros. Here a plain scalar is a string, unless it is null, true or false as spelled in YAML 1.2, or an
+integer of at most 15 digits in the form that `str` returns. Nothing is lost: the text of an integer is `str` of it, and
 `written_as_text` gives a text field (a commit id, a batch label) the characters in the file.
 
 A string is left unquoted only if every parser reads it as that string, including those that see dates, booleans and
@@ -72,7 +72,7 @@ def resolve(text: str) -> str | int | bool | None:
 
 
 def read_otherwise(text: str) -> str | None:
-    """Return the type that another YAML parser gives the plain scalar `text`, if it is text only here."""
+    """Return the type that other YAML parsers give the plain scalar `text`, if it is a string only here."""
     return next((kind for kind, pattern in _READ_OTHERWISE if pattern.match(text)), None)
 
 
@@ -84,7 +84,7 @@ def raw_text(source: Source, node: Node) -> str:
 def written_as_text(source: Source, root: Node, is_text: Callable[[NodePath], bool]) -> Node:
     """Return `root` with each integer and boolean at a path accepted by `is_text` replaced by its characters.
 
-    Null stays null: an empty field is empty, whatever its type.
+    Null remains null: an empty field is empty, whatever its type.
     """
     return _as_text(source, root, (), is_text)
 
@@ -119,9 +119,9 @@ def _characters(text: str, start: int) -> list[Problem]:
         return []
     more = sum(1 for _ in _UNPRINTABLE.finditer(text, first.end()))
     others = f", and {more} more like it" if more else ""
-    message = f"the character U+{ord(first[0][0]):04X} is not allowed in YAML{others}"
+    message = f"character U+{ord(first[0][0]):04X} is not allowed in YAML{others}"
     if len(first[0]) > 1:
-        message = f"the escape {first[0]} is not allowed in YAML{others}"
+        message = f"escape {first[0]} is not allowed in YAML{others}"
     hint = "remove it, or write it as an escape in double quotes"
     return [Problem("yaml_character", message, Location.span(start + first.start(), start + first.end()), hint)]
 
@@ -149,18 +149,18 @@ _LONGEST_KEY = 1000
 
 
 class NotWritable(ValueError):
-    """Raised if the value has no form in YAML that the strict loader would read back."""
+    """Raised if the value cannot be written as YAML that the strict loader would read back."""
 
 
 def write_yaml(value: Plain) -> str:
-    """Return `value` as a YAML document, with a final line end."""
+    """Return `value` as a YAML document, with a final newline."""
     if not isinstance(value, (dict, list)):
         return spelled(value) + "\n"
     return "\n".join(_block(value) if value else [inline(value)]) + "\n"
 
 
 def inline(value: Plain) -> str:
-    """Return `value` on one line, valid inside brackets too."""
+    """Return `value` on one line, in a form that is valid inside brackets too."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_key(key, in_brackets=True)} {inline(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
@@ -184,19 +184,19 @@ def spelled(value: Scalar, *, in_brackets: bool = False) -> str:
 
 
 def is_plain(text: str, *, in_brackets: bool = False) -> bool:
-    """Whether `text` can be left unquoted, so that every parser reads it as this text."""
+    """Whether `text` can be left unquoted, so that every parser reads it as this string."""
     if in_brackets and _BRACKETS_OR_QUESTION.search(text):
         return False
     return has_plain_shape(text) and resolve(text) == text and read_otherwise(text) is None
 
 
 def has_plain_shape(text: str) -> bool:
-    """Whether nothing in `text` marks a key, a comment or a line end; its meaning is a separate question."""
+    """Whether nothing in `text` marks a key, a comment or a line ending; its meaning is a separate question."""
     return _PLAIN.match(text) is not None and writable(text)
 
 
 def single_quoted(text: str) -> str | None:
-    """Return `text` in single quotes, which have no escapes; None if a character in it would be invisible."""
+    """Return `text` in single quotes, which allow no escapes; None if a character in it would be invisible."""
     if not text.isprintable():
         return None
     return "'" + text.replace("'", "''") + "'"
@@ -215,7 +215,7 @@ def writable(text: str) -> bool:
 
 
 def literal(text: str) -> list[str] | None:
-    """Return `text` as the lines of a literal block, header first, not yet indented; None if a character would be
+    """Return `text` as the lines of a literal block, header first, not yet indented; None if a character in it would be
     invisible.
     """
     body = text.rstrip("\n")

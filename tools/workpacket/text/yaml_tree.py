@@ -4,11 +4,11 @@ Events come one at a time, so that the caller can stop at the first bracket that
 trees by recursion, and 30,000 opening brackets crash the process. Neither scanner looks ahead by more than a line.
 
 libyaml reads YAML 1.1, and so does PyYAML's own parser, but with different gaps. The event stream is the same with
-both: texts that they read differently from each other or from YAML 1.2 are refused, except for the question mark.
-Inside brackets PyYAML reads any `?` as the start of a key, so that `[what?]` fails in one parser and `[?x]` is misread
-by both. A `?` that is text in YAML 1.2 is therefore passed to them as U+10FFFF, a code point that Unicode reserves for
-internal use and that no document may contain. A text without a final line end gets one; otherwise a block scalar at the
-end of the file would have a different value in PyYAML.
+both: text that they read differently from each other or from YAML 1.2 is refused, except for the question mark. Inside
+brackets PyYAML reads any `?` as the start of a key, so that `[what?]` fails in one parser and `[?x]` is misread by
+both. A `?` that is text in YAML 1.2 is therefore passed to them as U+10FFFF, a code point that Unicode reserves for
+internal use and that no document may contain. Text without a final line ending gets one; otherwise a block scalar at
+the end of the file would have a different value in PyYAML.
 
 This module imports `yaml`, which takes longer than reading a file with it; `yaml_strict` therefore imports this module
 only when there is a file.
@@ -18,7 +18,7 @@ that a file has one meaning or none, on every machine (the tests compare the two
 the published results of yaml-test-suite):
 
 - a tab anywhere but in a comment, in quotes, or inside the lines of a block scalar;
-- a comment without a blank before its '#', which some parsers read as text;
+- a comment without a space before its '#', which some parsers read as text;
 - a key marked with '?', and a lone '?' or '-' in brackets;
 - a plain key in brackets whose ':' touches the next bracket or comma;
 - a block scalar whose last line is blank and ends with the file (refused if it is the whole document).
@@ -56,7 +56,11 @@ _MEANINGS: tuple[tuple[str, str, str], ...] = (
     ("unexpected end of stream", "this quote is never closed", "close it where the value ends"),
     ("unexpected document", "this quote is not closed before the '---'", "close it where the value ends"),
     ("unknown escape character", "invalid YAML escape", "double the backslash, or use single quotes"),
-    ("Unicode character escape", "this escape does not name a character", "double the backslash, or use single quotes"),
+    (
+        "Unicode character escape",
+        "this escape does not represent a character",
+        "double the backslash, or use single quotes",
+    ),
     ("hex", "this escape is incomplete", "double the backslash, or use single quotes"),
     ("',' or ']'", "a list in brackets lacks a ',' or its ']'", ""),
     ("',' or '}'", "a mapping in braces lacks a ',' or its '}'", ""),
@@ -76,7 +80,7 @@ _SHOWN_AT_THEIR_START = ("could not find expected ':'", "unexpected document")
 
 
 def syntax_fault(source: Source, start: int, end: int, error: NotYaml) -> Problem:
-    """Return the fault for the text in [start, end) of `source`, which stops being YAML."""
+    """Return the fault for the text in [start, end) of `source`, where it ceases to be YAML."""
     at, since = start + error.at, start + error.since
     if source.text[at:end].startswith("\t"):
         return Problem(
@@ -93,7 +97,7 @@ def syntax_fault(source: Source, start: int, end: int, error: NotYaml) -> Proble
         at, line = since, source.line_and_column(since)[0]
     begun = source.line_and_column(since)[0]
     if begun != line:
-        meaning = f"{meaning} (in what begins on line {begun})"
+        meaning = f"{meaning} (in the structure that begins on line {begun})"
     return Problem("yaml_syntax", meaning, Location.span(at, min(at + 1, end)), hint)
 
 
@@ -113,7 +117,7 @@ _BLOCK = lazy_pattern(
 
 
 def faults(text: str, start: int, scalars: list[Scalar]) -> Iterator[Problem]:
-    """Yield the places in `text` that parsers read differently. `start` is its offset in the source."""
+    """Yield the positions in `text` that parsers read differently. `start` is its offset in the source."""
     yield from _unfinished(text, start, scalars)
     if _SUSPECT.search(text) is None:
         return
@@ -127,7 +131,7 @@ def faults(text: str, start: int, scalars: list[Scalar]) -> Iterator[Problem]:
 
 def end_of_block_scalar(text: str, start: int, end: int) -> int:
     """Return where the last line of the block scalar in [start, end) ends: trailing blank lines belong to it only if
-    kept.
+    they are kept.
     """
     end = min(end, len(text))
     header = _BLOCK.match(text, start)
@@ -228,7 +232,7 @@ LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 
 
 class NotYaml(Exception):
-    """Raised if the text stops being YAML at offset `at`, in something that began at `since`."""
+    """Raised if the text ceases to be YAML at offset `at`, in something that began at `since`."""
 
     def __init__(self, problem: str, at: int, since: int) -> None:
         super().__init__(problem)
@@ -261,7 +265,7 @@ def events(text: str) -> Iterator[Event]:
 
 
 def restored(value: str) -> str:
-    """Return `value` with its question marks."""
+    """Return `value` with its question marks restored."""
     return value.replace(STAND_IN, "?") if STAND_IN in value else value
 
 
@@ -287,7 +291,7 @@ def build(source: Source, text: str, start: int, limits: Limits) -> Loaded:
 
 
 class _OpenNode:
-    """An unclosed list or mapping; in a mapping, `key` waits for its value."""
+    """An unclosed list or mapping; in a mapping, `key` is waiting for its value."""
 
     __slots__ = ("in_brackets", "is_key", "is_list", "items", "key", "keys", "members", "node")
 
@@ -334,7 +338,7 @@ class _Builder:
         }
 
     def take(self, event: Event) -> bool:
-        """Process one event; return False once a limit is exceeded, after which nothing counts."""
+        """Process one event; return False once a limit is exceeded, after which nothing more counts."""
         handler = self._handlers.get(type(event))
         return handler is None or handler(event)
 
@@ -443,7 +447,7 @@ class _Builder:
         if event.anchor is not None:
             self._fault("yaml_anchor", start, end, f"'&{event.anchor}' names a value for use elsewhere")
         if event.tag is not None:
-            self._fault("yaml_tag", start, end, f"'{event.tag}' states the type of a value")
+            self._fault("yaml_tag", start, end, f"'{event.tag}' specifies the type of a value")
 
     def _span(self, event: Event) -> tuple[int, int]:
         return self._start + event.start_mark.index, self._start + event.end_mark.index

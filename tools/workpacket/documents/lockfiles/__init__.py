@@ -1,1 +1,1 @@
-"""Lock files and manifests of package managers: one module per ecosystem, and the comparison of two states."""
+"""Lock files and manifests of package managers: one module per ecosystem, and a module that compares two states."""

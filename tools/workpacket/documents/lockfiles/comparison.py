@@ -1,12 +1,12 @@
-"""Compare two states of lock files and manifests, and judge the changes by the policy. Direct dependencies are named
-one by one; transitive ones are counted. No direct dependency may change without permission. A permission never covers
-the following changes, for direct and transitive packages alike:
+"""Compare two states of lock files and manifests, and judge the changes according to the policy. Direct dependencies
+are listed one by one; transitive ones are counted. No direct dependency may change without permission. A permission
+never covers the following changes, for direct and transitive packages alike:
 
   source     a package comes from an origin not used before
   integrity  the digest of a version changed or is gone; or a new version has none although all others do
   removed    a lock file was deleted, so its versions are no longer pinned
 
-Every command that reads a policy imports this module, so it imports the parsers only when they are needed.
+Every command that reads a policy imports this module, so the parsers are imported only when they are needed.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 
 class LockFormat(NamedTuple):
-    """The format of a lock file. `manifests` are the files next to it that list its direct packages; the first existing
-    one counts.
+    """The format of a lock file. `manifests` are the files next to it that list its direct packages; the first one that
+    exists counts.
     """
 
     name: str
@@ -82,7 +82,7 @@ def format_of(path: str) -> LockFormat | None:
 
 
 def read_dependencies(source: Source, known: LockFormat) -> Dependencies:
-    """Return the content of the whole file; raise `WorkpacketError` with the place if it is malformed."""
+    """Return the content of the whole file; raise `WorkpacketError` with the location if it is malformed."""
     from workpacket.documents.lockfiles import formats
 
     read = cast("Callable[[Source], Dependencies]", getattr(formats, known.reader))
@@ -94,7 +94,7 @@ def read_dependencies(source: Source, known: LockFormat) -> Dependencies:
 
 class State:
     """One of the compared states. `files` maps each path to its bytes, or to a sentence that says why they are missing.
-    Each file is parsed once. `label` is the name of this state for people.
+    Each file is parsed once. `label` is the display name of this state.
     """
 
     def __init__(self, label: str, files: Mapping[str, bytes | str]) -> None:
@@ -113,7 +113,8 @@ class State:
         return self._sources[path]
 
     def read(self, path: str) -> Dependencies:
-        """Return the content of the file, empty for a missing one; raise `WorkpacketError` if it cannot be read."""
+        """Return the content of the file, or an empty one if it is missing; raise `WorkpacketError` if it cannot be
+        read."""
         if path not in self._read:
             self._read[path] = self._examined(path)
         found = self._read[path]
@@ -122,7 +123,7 @@ class State:
         return found
 
     def asked_below(self, folder: str, names: tuple[str, ...]) -> Mapping[str, str] | None:
-        """Return the requirements of the manifests with these names at and below `folder`, including workspace members.
+        """Return the requirements in the manifests with these names at or below `folder`, including workspace members.
         None if there are none.
         """
         found: dict[str, str] = {}
@@ -172,7 +173,7 @@ class DependencyChange(Value):
 
 
 class Suspicion(Value):
-    """A change of a dependency that no permission for the package's name allows."""
+    """A change to a dependency that is not covered by any permission for the package's name."""
 
     name: str
     kind: Literal["source", "integrity", "removed"]
@@ -181,7 +182,7 @@ class Suspicion(Value):
 
 
 class Compared(Value):
-    """One changed file. The three counts are those of transitive packages; `lines` are the numbers of added and removed
+    """One changed file. The three counts are for transitive packages; `lines` are the numbers of added and removed
     lines.
     """
 
@@ -226,7 +227,7 @@ def _compared(path: str, known: LockFormat, before: State, after: State) -> Comp
 
 def _asked(path: str, known: LockFormat, found: Dependencies, state: State) -> Mapping[str, str]:
     """Return the direct dependencies. If a lock file does not mark them, its manifests list them; without manifests,
-    every package counts as direct. If there was no lock file before, the requirements of the manifests count as the
+    every package counts as direct. If there was no lock file before, the requirements in the manifests count as the
     previous state.
     """
     if found.direct is not None and (path in state or not known.locks):
@@ -320,7 +321,7 @@ def _suspicions(
 
 
 def _of_package(package: Package, old: Dependencies) -> Iterator[tuple[Literal["source", "integrity"], str]]:
-    """Yield suspicious changes of a package. A comparison with an empty lock file shows none."""
+    """Yield suspicious changes to a package. A comparison with an empty lock file yields none."""
     if not old.packages:
         return
     same = [one for one in old.by_name.get(package.name, ()) if one.version == package.version]
@@ -348,7 +349,7 @@ def _integrity(package: Package, same: list[Package]) -> Iterator[tuple[Literal[
         yield "integrity", f"{what} has only new kinds of digests, which cannot be compared with the old ones"
     for label in sorted(digests.keys() & package.integrity.keys()):
         if package.integrity[label] not in digests[label]:
-            yield "integrity", f"{what} has a different digest from before ({label.partition(':')[2]})"
+            yield "integrity", f"the digest of {what} has changed ({label.partition(':')[2]})"
 
 
 # If one file has more new packages than this, someone should look at them, even if the change is allowed.
@@ -387,7 +388,7 @@ class FileVerdict(Value):
     warning: str
 
     def as_json(self) -> dict[str, Json]:
-        """Return the row for this file in the event `lockfile_changed`."""
+        """Return the row for this file in the `lockfile_changed` event."""
         direct: dict[str, Json] = {
             kind: [_row(change) for change in self.file.direct if change.kind == kind]
             for kind in ("added", "removed", "updated")

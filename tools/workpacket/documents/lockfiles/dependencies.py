@@ -1,5 +1,5 @@
 """The content of a lock file or manifest in any format: packages, their sources and digests. Malformed input is
-reported with its place. The origin of a package is the part of its address that does not change with the version.
+reported with its location. The origin of a package is the part of its address that does not change with the version.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LOCAL: Final = re.compile(
 
 def origin_of(address: str, name: str = "", version: str = "") -> str:
     """Return scheme and host; for a registry with paths, everything before the name; for a repository, the whole
-    address. An archive whose address names another package or version is a separate origin.
+    address. An archive whose address contains a different package name or version is a separate origin.
     """
     plain, _, fragment = address.partition("#")
     plain = plain.split("?", 1)[0]
@@ -64,13 +64,13 @@ def _before_name(path: str, name: str, version: str) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """Return the text without credentials, so that it can be shown and stored."""
+    """Return the string without credentials, so that it can be shown and stored."""
     return _CREDENTIALS.sub("://", text)
 
 
 def names_a_place(requirement: str, folder: str = "") -> bool:
     """Whether the requirement names a third-party source, and not only a version. A path inside this repository,
-    relative to `folder`, is not one.
+    relative to `folder`, is not a third-party source.
     """
     return any(
         _ADDRESS.search(part) is not None or any(_leads_out(found["path"], folder) for found in _LOCAL.finditer(part))
@@ -96,8 +96,8 @@ LOCKFILE = Limits(size=LARGEST_LOCKFILE, depth=80, nodes=1_000_000)
 
 class Package(Value):
     """One version of one package. `integrity` maps an algorithm or a file to its digest. `source` is the address of the
-    archive if the format has it, otherwise of the registry; '' is the default registry. `archives` are the addresses of
-    its files, if the format has them in addition to the registry.
+    archive if the format records it, otherwise of the registry; '' is the default registry. `archives` are the
+    addresses of its files, if the format records them in addition to the registry.
     """
 
     name: str
@@ -115,8 +115,8 @@ class Package(Value):
 
 class Dependencies(Value):
     """The content of a file. `direct` maps the names of direct dependencies to requirements; None if the format does
-    not mark them. `resolved` gives the version of a direct dependency, if the format distinguishes it from other
-    versions of the same package.
+    not mark direct dependencies. `resolved` gives the version of a direct dependency, if the format distinguishes it
+    from other versions of the same package.
     """
 
     packages: tuple[Package, ...] = ()
@@ -171,13 +171,13 @@ def _at(node: Node, path: tuple[str | int, ...]) -> Node | None:
         if found is None or found.value is None:
             return None
         if not isinstance(found.value, dict):
-            raise malformed(found, f"a mapping with {step} is expected here")
+            raise malformed(found, f"expected a mapping with {step} here")
         found = found.get(step)
     return found
 
 
 def _value(node: Node, path: tuple[str | int, ...], kind: type, noun: str) -> Any:
-    """Return the value at `path`; None if it is missing, malformed if it has another type."""
+    """Return the value at `path`; None if it is missing; raise an error if it has another type."""
     found = _at(node, path)
     if found is None or found.value is None:
         return None
@@ -206,14 +206,14 @@ def required_text(node: Node, *path: str | int) -> str:
 
 
 def written(node: Node | None, source: Source) -> str:
-    """Return a scalar as written, so that version 1.10 is not the number 1.1; '' if it is missing."""
+    """Return a scalar as written, so that version 1.10 does not become the number 1.1; '' if it is missing."""
     if node is None or node.value is None or isinstance(node.value, (dict, list)):
         return ""
     return node.value if isinstance(node.value, str) else source.text[node.start : node.end].strip()
 
 
 def subresource(integrity: str) -> dict[str, str]:
-    """Return the digests of an `integrity` text, by algorithm: 'sha512-... sha1-...'."""
+    """Return the digests in an `integrity` string, by algorithm: 'sha512-... sha1-...'."""
     rows = (part.partition("-") for part in integrity.split())
     return {f"alg:{algorithm}": digest for algorithm, dash, digest in rows if dash}
 
@@ -228,7 +228,7 @@ Asked = Iterable[tuple[str, str, int]]
 
 
 def merged(requirements: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return requirements by name; if several workspace members require a package, all their requirements."""
+    """Return requirements by name; if several workspace members require the same package, all their requirements."""
     found: dict[str, set[str]] = {}
     for name, requirement in requirements:
         found.setdefault(name, set()).add(requirement)
@@ -236,7 +236,7 @@ def merged(requirements: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def asked_for(asked: Asked) -> Dependencies:
-    """Return the requirements of a manifest."""
+    """Return the requirements in a manifest."""
     rows = list(asked)
     places: dict[str, int] = {}
     for name, _, at in rows:
@@ -255,7 +255,7 @@ def rooted(loaded: Loaded) -> Node:
 
 
 def text_lines(source: Source) -> Iterator[tuple[str, int]]:
-    """Yield the lines of a file with its own format, and where each begins."""
+    """Yield the lines of a file that has a format of its own, and where each line begins."""
     for fault in unreadable(source.text, 0, LOCKFILE):
         raise malformed_at(fault.start, fault.end, f"{fault.message} ({fault.code})")
     for number, at in enumerate(source.line_starts, 1):

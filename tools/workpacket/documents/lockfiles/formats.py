@@ -164,7 +164,7 @@ def _pnpm_requirements(importer: Node, source: Source) -> Iterator[tuple[str, st
 
 
 def _other_name(version: str) -> str:
-    """Return the actual package, if it differs from the name: `wolf@1.0.0`, formerly `/wolf/1.0.0`."""
+    """Return the actual package, if it differs from its name: `wolf@1.0.0`, formerly `/wolf/1.0.0`."""
     plain = version.partition("(")[0]
     found = None if "://" in plain or ":" in plain else _WITH_AT.match(plain) or _WITH_SLASH.match(plain)
     return found["name"] if found is not None else ""
@@ -256,7 +256,7 @@ def _berry(source: Source) -> Dependencies:
             continue
         named = _NAME.match(required_text(node, "resolution"))
         if named is None:
-            raise malformed(node, f"{key}: its resolution does not name a package")
+            raise malformed(node, f"{key}: its resolution does not identify a package")
         protocol, _, reference = named["rest"].partition(":")
         if protocol == "workspace":
             members = mapping(node, "dependencies").items()
@@ -310,7 +310,7 @@ def _uv_package(node: Node) -> Package:
     ((kind, place),) = where.items()
     address = place.text
     if address is None:
-        raise malformed(place, f"the source {kind} is not text")
+        raise malformed(place, f"source {kind} is not a string")
     files = [*items(node, "wheels"), *([found] if (found := node.get("sdist")) is not None else [])]
     digests = {f"file:{_file_name(file)}": text(file, "hash") for file in files if text(file, "hash")}
     source = address if kind in {"registry", "url"} else f"{kind}+{address}"
@@ -415,7 +415,7 @@ def _listed(rows: list[Node]) -> Asked:
 
 
 def _table(root: Node, source: Source, *path: str) -> Asked:
-    """Return the requirements of a table name = requirement; a requirement with details is kept as written."""
+    """Return the requirements in a table of name = requirement; a requirement with details is returned as written."""
     for name, node in mapping(root, *path).items():
         if python_name(name) != "python":
             yield python_name(name), _plain(node.text or source.text[node.start : node.end]), node.start
@@ -516,7 +516,7 @@ _VERBS = frozenset(
 
 
 def read_go_mod(source: Source) -> Dependencies:
-    """Read every requirement as a package. It is direct if it is a replacement or is not marked as indirect."""
+    """Read every requirement as a package. A package is direct if it is a replacement or is not marked as indirect."""
     packages: dict[str, Package] = {}
     direct: dict[str, str] = {}
     for verb, line, comment, at in _directives(source):
@@ -541,7 +541,8 @@ def read_go_mod(source: Source) -> Dependencies:
 
 
 def _directives(source: Source) -> Iterator[tuple[str, str, str, int]]:
-    """Yield directive, arguments, comment and position of each line; every line of a block is yielded separately."""
+    """Yield the directive, arguments, comment and position of each line; every line in a block is yielded
+    separately."""
     block = ""
     for whole, at in text_lines(source):
         said, _, comment = whole.partition("//")
@@ -556,18 +557,18 @@ def _directives(source: Source) -> Iterator[tuple[str, str, str, int]]:
             continue
         found = _ONE.match(line)
         if found is None or found["verb"] not in _VERBS:
-            raise _wrong(at, line, "is not a directive of go.mod")
+            raise _wrong(at, line, "is not a go.mod directive")
         if found["rest"] == "(":
             block = found["verb"]
         else:
             yield found["verb"], found["rest"], comment, at
     if block:
-        raise _wrong(len(source.text), "", f"the block of {block} is not closed")
+        raise _wrong(len(source.text), "", f"the {block} block is not closed")
 
 
 def read_go_sum(source: Source) -> Dependencies:
-    """Read the digests of modules and of their go.mod. Only go.mod says which modules are direct, and which version is
-    used.
+    """Read the digests of modules and of their go.mod files. Only go.mod says which modules are direct, and which
+    version is used.
     """
     digests: dict[tuple[str, str], dict[str, str]] = {}
     places: dict[tuple[str, str], int] = {}
@@ -576,11 +577,11 @@ def read_go_sum(source: Source) -> Dependencies:
             continue
         found = _SUM.match(line)
         if found is None:
-            raise _wrong(at, line, "is not a line of go.sum")
+            raise _wrong(at, line, "is not a valid go.sum line")
         key = found["module"], found["version"]
         label = f"alg:{found['kind']}{'-mod' if found['mod'] else ''}"
         if digests.setdefault(key, {}).setdefault(label, found["digest"]) != found["digest"]:
-            raise _wrong(at, line, "gives a second digest for the same item")
+            raise _wrong(at, line, "gives a second digest for the same entry")
         places.setdefault(key, at)
     packages = tuple(Package(*key, "", rows, places[key]) for key, rows in digests.items())
     # A digest alone requires nothing: every version that was ever examined has one.

@@ -1,1 +1,1 @@
-"""The reasons that are not rules, in one table per subject."""
+"""The reasons that do not come from rules, in one table per subject."""

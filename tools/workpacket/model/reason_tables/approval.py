@@ -15,7 +15,7 @@ _environment = partial(reasons, "environment")
 _finding = partial(reasons, "approval", exit_code=exits.FINDINGS)
 
 APPROVE_ANEW = "Have the approver run `workpacket approve` again."
-_REPAIR_POLICY = "Correct the file on the base revision; `workpacket policy test` shows what is wrong."
+_REPAIR_POLICY = "Fix the file on the base revision; `workpacket policy test` shows what is wrong."
 _APPROVE = "Have the packet approved with `workpacket approve`."
 _APPROVE_AND_REPLACE = (
     "Have it approved again with `workpacket approve`. If an event already uses the old approval, then run "
@@ -24,37 +24,37 @@ _APPROVE_AND_REPLACE = (
 _RESTORE_FILE = "Restore the file from the base revision with `git checkout`; approvals are never edited."
 
 FIT = _refused(f"""
-    packet_mismatch: Approval of another packet
-        Approving one packet does not approve another.
+    packet_mismatch: Approval of a different packet
+        Approving one packet does not approve another packet.
         Remedy: {APPROVE_ANEW}
 
-    gate_mismatch: Approval for another gate
+    gate_mismatch: Approval for a different gate
         Approving the start of the work does not approve its result.
         Remedy: {APPROVE_ANEW}
 
-    repository_mismatch: Approval from another repository
+    repository_mismatch: Approval from a different repository
         Forks and copies contain the same packets, but an approval given in one does not apply to another.
         Remedy: {APPROVE_ANEW}
 
     subject_mismatch: Text differs from what was approved
-        The approval covers the exact bytes of the file. If one byte differs, the person read a different text.
+        The approval covers the exact bytes of the file. If a single byte differs, the person read a different text.
         Remedy: Restore the approved text, or have the new text approved: `workpacket approve` shows the difference.
 
     approved_spec_moved: Specification changed since the approval
-        The person judged the work by another version of the specification, or by another passage of it.
+        The person judged the work by a different version of the specification, or by a different passage in it.
         Remedy: Check the packet against the specification in force. {_APPROVE_AND_REPLACE}
 
-    contract_mismatch: Approval of another contract
+    contract_mismatch: Approval of a different contract
         The person approved a different contract (what, why, criteria, scope, risk, dependencies, required evidence).
         Remedy: Restore the approved contract, or have the new one approved; `workpacket packet contract WP` shows it.
 
     contract_unreadable: Packet without a valid contract
         A part of the contract is missing, appears twice, or is ambiguous, so it is unclear what would be approved.
-        Remedy: Correct the place that the message names; docs/approvals/contract.md says where each part belongs.
+        Remedy: Fix the part that the message names; docs/approvals/contract.md says where each part belongs.
 
     statement_outdated: Approval that covers the refinement only
-        The approval was given before approvals named the contract. Events on the base that used it stay valid; no new
-        event can use it.
+        The approval was given before approvals covered the contract. Events on the base that used it remain valid, but
+        no new event can use it.
         Remedy: {APPROVE_ANEW}
 
     policy_moved: Policy changed since the approval
@@ -63,61 +63,61 @@ FIT = _refused(f"""
         Remedy: {_APPROVE_AND_REPLACE}
 
     scope_moved: Paths in scope that were not approved
-        The approval covers work on the named paths; a wider scope requires another decision.
+        The approval covers work on the listed paths; a wider scope requires a new decision.
         Remedy: Restore the approved scope, or have the new one approved.
 
     base_unknown: Approval that refers to an unknown base
-        The commit that the approver saw is not part of the base's history: it is on another branch, or the history was
+        The commit that the approver saw is not in the base's history: it is on another branch, or the history was
         rewritten.
-        Remedy: In a shallow clone run `git fetch --unshallow`; otherwise have the packet approved again.
+        Remedy: In a shallow clone, run `git fetch --unshallow`; otherwise have the packet approved again.
 
     log_head_unknown: Approval that refers to unknown events
         The approver saw a different history of the packet.
         Remedy: Restore the packet's log from the base (`workpacket log verify --base`), or have it approved again.
 
     log_moved: Packet moved after the approver last saw it
-        The approver might have refused after seeing the later move.
+        The approver might have refused if they had seen the later move.
         Remedy: {APPROVE_ANEW}
     """)
 
 TIME = _refused(f"""
     issued_in_future: Approval dated in the future
-        The approver's clock was wrong, or the approval was meant to outlive its validity.
-        Remedy: Set the clock of the approver's machine, and approve again.
+        The approver's clock was wrong, or the approval was meant to remain valid for longer than allowed.
+        Remedy: Set the clock of the approver's machine, then approve again.
 
     approval_expired: Approval that was not used in time
         An approval must be used, and the event that uses it must land, before it expires; then it remains valid.
         Remedy: {_APPROVE_AND_REPLACE}
 
     approval_too_old: Approval older than the gate accepts
-        The gate sets a maximum age, whatever validity the approval itself states.
+        The gate sets a maximum age, regardless of the validity stated in the approval.
         Remedy: {_APPROVE_AND_REPLACE}
 
-    validity_too_long: Approval valid for longer than 30 days
-        An approval that stays valid for years would be a blank check.
+    validity_too_long: Approval valid for more than 30 days
+        An approval that remains valid for years would be a blank check.
         Remedy: {APPROVE_ANEW}
 
     nonce_used: Approval that was already used
         An approval is for one event. If it were used twice, it would approve something that the person never saw.
         Remedy: {APPROVE_ANEW}
 
-    nonce_repeated: Two different statements with one nonce
-        Each statement has its own nonce; a repeated one means a bug in the signing tool, or an attack.
+    nonce_repeated: Two different statements with the same nonce
+        Every statement has its own nonce; a duplicate means a bug in the signing tool, or an attack.
         Remedy: {APPROVE_ANEW}
     """)
 
 COUNT = _refused(f"""
     approval_missing: No approval
-        Only the signature of a person opens this gate.
+        Only a person's signature opens this gate.
         Remedy: Ask a person with one of the gate's roles to run `workpacket approve`.
 
     threshold_unmet: Too few valid approvals
-        The gate requires several people. Several keys or files of one person count once.
+        The gate requires several people. Several keys or files from one person count only once.
         Remedy: Ask more people with one of the gate's roles to run `workpacket approve`.
 
     approval_rejected: Rejected by an approver
-        A rejection of this text applies until the same person approves it or revokes the rejection, or until the text
-        changes.
+        A rejection of this text applies until the person who rejected it approves it or revokes the rejection, or until
+        the text changes.
         Remedy: Read the reason, change the text, and have it approved again.
 
     approval_revoked: Revoked approval
@@ -127,19 +127,19 @@ COUNT = _refused(f"""
 
 ENVELOPE = _forged(f"""
     envelope_renamed: Approval file whose name is not the digest of its bytes
-        The name of an approval file is the SHA-256 of its content, so that an edit cannot go unnoticed.
+        The name of an approval file is the SHA-256 digest of its content, so that edits are detected.
         Remedy: {_RESTORE_FILE}
 
     envelope_malformed: Approval file that is not a DSSE envelope
-        Only payload, payloadType and signatures may occur; nothing else in the file was signed.
+        The file may contain only payload, payloadType and signatures; the signature covers nothing else.
         Remedy: {_RESTORE_FILE}
 
     envelope_not_canonical: Approval file that is not in canonical form
-        One approval is one file. Other forms would let the same approval appear under many names.
+        Each approval is exactly one file. If other forms were allowed, the same approval could appear under many names.
         Remedy: {_RESTORE_FILE}
 
-    approval_not_json: Approval in JSON that parsers may read differently
-        Parsers differ on inexact numbers, deep nesting, and bytes that are not UTF-8.
+    approval_not_json: Approval in JSON that parsers may interpret differently
+        Parsers disagree about inexact numbers, deep nesting, and bytes that are not UTF-8.
         Remedy: {_RESTORE_FILE}
 
     approval_duplicate_key: Approval with the same key twice
@@ -147,7 +147,7 @@ ENVELOPE = _forged(f"""
         Remedy: {_RESTORE_FILE}
 
     payload_type_wrong: Envelope with the wrong payload type
-        The signature covers the type; with another type, the same bytes could mean something else.
+        The signature covers the type; under a different type, the same bytes could mean something else.
         Remedy: {_RESTORE_FILE}
 
     signature_missing: Envelope without a signature
@@ -155,7 +155,7 @@ ENVELOPE = _forged(f"""
         Remedy: {APPROVE_ANEW}
 
     signature_surplus: Envelope with more than one signature
-        A statement names one approver. Other approvers sign their own statements.
+        A statement has one approver. Other approvers sign their own statements.
         Remedy: Have each approver run `workpacket approve`, which writes a separate file.
 
     statement_malformed: Signed statement that is not an approval
@@ -163,28 +163,28 @@ ENVELOPE = _forged(f"""
         Remedy: {APPROVE_ANEW}
 
     statement_not_canonical: Signed statement that is not in canonical form
-        A statement has only one permitted encoding, so that nothing can be hidden in another one.
+        A statement has only one permitted encoding, so that nothing can be hidden in a different encoding.
         Remedy: {APPROVE_ANEW}
     """)
 
 SIGNATURE = (
     *_forged(f"""
     sshsig_malformed: Invalid SSH signature
-        Lengths, numbers and the version have only one permitted form, because lenient parsing would allow forged
+        Lengths, numbers and the version each have only one permitted form, because lenient parsing would allow forged
         signatures.
         Remedy: Sign again, preferably with `workpacket approve`, otherwise with `ssh-keygen -Y sign`.
 
     signature_invalid: Signature that does not match the signed bytes
-        The statement or the signature was changed after signing, or the key is not the one that signed.
+        The statement or the signature was changed after signing, or was made with a different key.
         Remedy: {_RESTORE_FILE}
 
-    key_id_wrong: Envelope that names a different key from the one that signed
+    key_id_wrong: Envelope with a key id other than that of the key that signed it
         The key id is only a hint, but a wrong one misleads anyone who reads the file.
         Remedy: {_RESTORE_FILE}
     """),
     *_refused("""
-    namespace_wrong: Signature made for another purpose
-        The namespace prevents a signature on a commit, a file or an email from passing for an approval.
+    namespace_wrong: Signature made for a different purpose
+        The namespace ensures that a signature on a commit, a file or an email cannot pass for an approval.
         Remedy: Sign again with `workpacket approve`, or pass `-n workpacket-approval@v1` to `ssh-keygen`.
 
     hash_forbidden: Message hashed with a weak or unknown algorithm
@@ -201,153 +201,155 @@ SIGNATURE = (
         Remedy: Copy the line from the person's `.pub` file.
 
     key_kind_unsupported: Unsupported key type
-        Only ed25519, ECDSA on NIST curves, RSA of 3072 bits or more, and FIDO keys are accepted; certificates and DSA
-        are not.
+        Only ed25519, ECDSA on NIST curves, RSA with at least 3072 bits, and FIDO keys are accepted; certificates and
+        DSA are not.
         Remedy: Create a key with `workpacket key init`.
 
-    key_weak: Key that is too weak
-        Signatures for a short RSA key, or for a point of small order, can be forged.
+    key_weak: Weak key
+        Signatures by a short RSA key, or by a key that is a point of small order, can be forged.
         Remedy: Create a key with `workpacket key init`, and have it added to `.GOV/policy/allowed_signers`.
 
-    touch_missing: Token that signed without being touched
-        Without a touch, a program can make the token sign unnoticed. `ssh-keygen` does not check this.
+    touch_missing: Security key that signed without being touched
+        If no touch is required, a program can make the security key sign without anyone noticing. `ssh-keygen` does not
+        check this.
         Remedy: Create the FIDO key without `-O no-touch-required`, and approve again.
 
-    pin_missing: Token that signed without a PIN or fingerprint
-        The gate requires the token to verify its owner.
+    pin_missing: Security key that signed without a PIN or fingerprint
+        The gate requires the security key to verify its owner.
         Remedy: Create a FIDO key with `-O verify-required`, and approve again.
 
     client_data_wrong: Signature from a web page over something else
-        The browser's record of the request names different bytes, another kind of request, or a page embedded in
+        The browser's record of the request contains different bytes, a different kind of request, or a page embedded in
         another site's page.
         Remedy: Approve again with `workpacket approve --browser`.
 
     webauthn_not_accepted: Signature from a web page that the policy does not list
-        Any web page can ask a security key for a signature. Only pages listed in [approvals.webauthn] of the policy
+        Any web page can ask a security key for a signature. Only pages listed under [approvals.webauthn] in the policy
         count.
         Remedy: Approve with `workpacket approve`, or have the page listed in an approved policy change.
 
-    passkey_synced: Signature by a passkey that may be copied to other devices
+    passkey_synced: Signature by a passkey that can be copied to other devices
         Anyone with access to the account that stores the passkey can sign with it.
         Remedy: Register a key that stays on its device, or set `synced = true` in an approved policy change.
 
     hardware_required: File-based key at a gate that requires a hardware token
-        Any program that runs under the person's account can copy a key file; a token must be touched.
+        Any program that runs under the person's account can copy a key file; a security key must be touched.
         Remedy: Approve with a FIDO key (`ssh-keygen -t ed25519-sk`).
 
-    fido_application_wrong: Token key that belongs to another application
+    fido_application_wrong: Security key created for a different application
         The key was created for a web site or another program, which could obtain any signature from it.
-        Remedy: Create the FIDO key with `ssh-keygen`, whose keys have the application 'ssh:'.
+        Remedy: Create the FIDO key with `ssh-keygen`, which uses the application 'ssh:'.
     """),
 )
 
 SIGNER = _refused(f"""
     signer_unknown: Key that is not in allowed_signers
-        Only keys listed on the base can approve; an agent's own key is not one of them.
+        Only keys listed on the base can approve. An agent's own key is not among them.
         Remedy: Have the key added to `.GOV/policy/allowed_signers` in an approved policy change.
 
     key_not_for_approvals: Key that is not trusted for approvals
         The key's line in allowed_signers lists the namespaces that it is trusted for, and the one for approvals is
         missing.
-        Remedy: Add `workpacket-approval@v1` to namespaces="..." of the line, in an approved policy change.
+        Remedy: Add `workpacket-approval@v1` to namespaces="..." on that line, in an approved policy change.
 
     approver_mismatch: Statement in another person's name
         The approver named in the statement must be the owner of the key that signed it.
-        Remedy: Let the named person sign, or sign in your own name.
+        Remedy: Have the person named in the statement sign it, or sign in your own name.
 
     key_revoked: Revoked key
-        No signature by a revoked key is trusted, whenever it was made.
+        No signature by a revoked key is trusted, regardless of when it was made.
         Remedy: {_APPROVE_AND_REPLACE}
 
     key_out_of_time: Key outside its period of validity
-        The key's line in allowed_signers says from when and until when it may sign.
+        The key's line in allowed_signers gives the period during which it may sign.
         Remedy: Approve with a valid key, or have valid-before extended in an approved policy change. If an event
         already uses the approval, then run `workpacket packet reapprove WP_ID`.
 
     event_key_at_gate: Approval signed by an event key
-        An event key has no passphrase, so any program running under its account can sign with it. It identifies the
-        writer of an event, and never opens a gate.
-        Remedy: Approve with a key that [actors] does not list; `workpacket key init` creates one.
+        An event key has no passphrase, so any program running under its owner's account can sign with it. It identifies
+        who wrote an event, and never opens a gate.
+        Remedy: Approve with a key that is not listed under [actors]; `workpacket key init` creates one.
 
     role_not_accepted: Role that this gate does not accept
-        Each gate names the roles that may approve.
+        Each gate lists the roles that may approve.
         Remedy: Let a person with one of the gate's roles approve; `workpacket policy show` lists them.
 
     role_not_held: Role that the approver does not have
-        A statement may claim any role, but the policy of the base says who has it.
+        A statement may claim any role, but the policy on the base determines who has it.
         Remedy: Let a person who has the role approve; `workpacket policy show` lists them.
 
     own_work: Approval of the approver's own work
-        The gate requires a second person: authors may not approve, and coders may not validate, their own work.
+        The gate requires a second person: authors may not approve their own work, and coders may not validate it.
         Remedy: Let another person approve.
 
     party_unknown: Unknown author or coder
-        The approver must not be the author or coder, which cannot be verified if the packet does not record them.
+        The approver must not be the author or coder, but the packet does not record who that is.
         Remedy: Record the author or coder in the packet's documents, then try again.
     """)
 
 POLICY = (
     *_refused(f"""
     policy_unanchored: Base revision without a policy
-        Only the policy of the base revision says who may approve. Without a policy, no gate can be passed.
-        Remedy: Commit `.GOV/policy/` (`workpacket init` writes it) on the main branch: the first such commit is the
+        Only the policy on the base revision says who may approve. Without a policy, no gate can be passed.
+        Remedy: Commit `.GOV/policy/` (`workpacket init` creates it) to the main branch; the first such commit is the
         anchor.
 
     policy_malformed: Policy that cannot be read
-        A rule that cannot be read would not be applied, so no gate can be passed while the policy has an error.
+        A rule that cannot be read would not be applied, so no gate can be passed while the policy contains an error.
         Remedy: {_REPAIR_POLICY}
 
     approvers_unnamed: Policy that does not say who may approve
-        The table [approvals] says who may approve at which gate; without it, no one may.
+        The [approvals] table says who may approve at which gate; without it, no one may.
         Remedy: `workpacket policy trust` adds the table and your key; commit both to the main branch.
 
     signers_malformed: Invalid line in allowed_signers
-        Each line has one literal name, namespaces, optional dates in UTC, and one key. One invalid line makes the whole
-        list invalid, because half of it is not the list that was approved.
+        Each line has one literal name, namespaces, optional dates in UTC, and one key. A single invalid line makes the
+        whole list invalid, because the remaining lines are not the list that was approved.
         Remedy: {_REPAIR_POLICY}
 
     principal_pattern: Pattern instead of a name in allowed_signers
         With a pattern, one key could act for many people, and a threshold would mean nothing.
         Remedy: Write one line for each person, with their full name.
 
-    principal_ambiguous: Name spelled in two ways in allowed_signers
+    principal_ambiguous: Name with two spellings in allowed_signers
         Two spellings would count as two people towards a threshold.
         Remedy: Use the same spelling on all of the person's lines and in the roles of the policy.
 
     key_shared: Key on two lines of allowed_signers
-        A key that two people share identifies neither.
-        Remedy: Leave the key with one person; create another one with `workpacket key init`.
+        A key that two people share identifies neither of them.
+        Remedy: Leave the key with one person; create a new key for the other with `workpacket key init`.
 
     revoked_keys_malformed: Invalid line in revoked_keys
         A revocation that cannot be read would not be applied.
         Remedy: List public keys, one per line, as in a `.pub` file; binary lists are not supported.
 
     gate_without_policy: Gate that the policy does not define
-        A gate that requires a person stays closed if the policy has no rule for it.
+        A gate that requires a person remains closed if the policy has no rule for it.
         Remedy: Add `[approvals.gates.<gate>]` to `.GOV/policy/policy.toml` in an approved policy change.
     """),
     *_forged("""
     reanchor_unfit: Record of a new root of trust that does not match its policy
-        A new root of trust replaces the policy of the base by exactly one other policy, once. The record may only grow.
+        A new root of trust replaces the policy on the base with exactly one other policy, once. The record may only
+        grow.
         Remedy: Restore `.GOV/policy/reanchored.toml` from the base, then run `workpacket policy re-anchor`.
 
-    reanchor_unnamed: New root of trust that the CI configuration on the base does not name
-        No key approves a new root of trust, so it counts only if the base names the digest of the new policy.
-        Remedy: Have someone who may write to the base add the line in the message to the CI configuration there.
+    reanchor_unnamed: New root of trust that is not confirmed by the CI configuration on the base
+        No key approves a new root of trust, so it counts only if the base contains the digest of the new policy.
+        Remedy: Have someone who may write to the base add the line from the message to the CI configuration there.
     """),
     *_forged("""
-    policy_rolled_back: Base with an older policy than the one last seen here
-        The base lacks the commit at which this machine last saw the policy, and has a different policy: an old policy
-        may have been restored, with a key that had been removed.
+    policy_rolled_back: Base with an older policy than the one last seen on this machine
+        The base does not contain the commit at which this machine last saw the policy, and has a different policy: an
+        old policy may have been restored, together with a key that had been removed.
         Remedy: Fetch the base again. If its history was rewritten on purpose, compare the policies and remove the trust
         file.
 
-    trust_file_foreign: Trust file from another repository
-        The trust file, which records the policy last seen, belongs to a repository with another root commit.
+    trust_file_foreign: Trust file from a different repository
+        The trust file, which records the policy last seen, belongs to a repository with a different root commit.
         Remedy: Use a separate trust file for each repository.
 
     trust_file_malformed: Trust file that cannot be read
-        Without this file, a rolled-back policy would go unnoticed.
+        Without this file, a rollback of the policy would not be detected.
         Remedy: Restore the file, or remove it after comparing the base's policy with one you trust.
     """),
 )
@@ -365,16 +367,16 @@ LEGACY = _refused(f"""
         A nonexistent date suggests that the token was invented.
         Remedy: {_APPROVE}
 
-    legacy_date_off: Token recorded at a different time from the one it names
-        The date differs from the time of the record by more than time zones can explain.
+    legacy_date_off: Token whose date differs from the time at which it was recorded
+        The date differs from the recorded time by more than time zones can explain.
         Remedy: {_APPROVE}
 
     legacy_reused: Token used more than once
-        Each token records one decision and must be unique in the whole history.
+        Each token records one decision and must be unique in the entire history.
         Remedy: {_APPROVE}
 
     legacy_unpresented: Token for a text that was never shown
-        There is no record that the text was shown, so there is no sign that anyone has read it.
+        There is no record that the text was shown, so nothing suggests that anyone has read it.
         Remedy: Show the refinement (`workpacket refine --present`), then have it approved.
 
     legacy_hasty: Token recorded too soon after the text was shown
@@ -385,14 +387,13 @@ LEGACY = _refused(f"""
 ASKING = (
     *_refused("""
     contract_unchanged: Amendment without a change
-        Stub and packet state the contract that is already in force.
-        Remedy: Write the new contract into the stub and the packet first; `workpacket packet contract WP` shows the one
-        in force.
-    """),
+        Stub and packet still state the current contract.
+        Remedy: First write the new contract into the stub and the packet; `workpacket packet contract WP` shows the
+    current one. """),
     *_forged("""
-    attest_unfit: Event that names an envelope for something else
-        An event names the envelopes that opened its gate. Envelopes for another packet or gate cannot open it.
-        Remedy: Remove the event, and move the packet with its command, which names the right envelopes.
+    attest_unfit: Event that refers to an envelope for something else
+        An event lists the envelopes that opened its gate. Envelopes for another packet or gate cannot open it.
+        Remedy: Remove the event, and move the packet with its command, which refers to the right envelopes.
 
     reapproval_unfit: New approvals without a matching event
         `reapproved` names approvals for an earlier event whose own approvals counted once and no longer do. There is no
@@ -402,17 +403,16 @@ ASKING = (
     *reasons(
         "approval",
         """
-    revocation_lands: Revocation of an approval that was used
+    revocation_lands: Revocation of an approval that has been used
         Once the revocation is on the base, events that used the approval no longer count, and every check reports them.
-        Remedy: Once the revocation has landed, have the packet approved again, then run `workpacket packet reapprove
-        WP_ID`.
-    """,
+        Remedy: Once the revocation is on the base, have the packet approved again, then run
+    `workpacket packet reapprove WP_ID`. """,
         severity="info",
         strict_severity="info",
     ),
     *_refused("""
     approval_needs_terminal: Approval without a terminal
-        The text is shown in full to a person at a terminal; without one, a program could approve.
+        The text is shown in full to a person in a terminal; without a terminal, a program could approve it.
         Remedy: Run the command in a terminal, or write the statement with `--statement-out FILE` and sign it elsewhere.
 
     approval_not_given: Approval was not confirmed
@@ -424,13 +424,13 @@ ASKING = (
         Remedy: Write it first; `workpacket list` shows the existing packets.
 
     refinement_unfillable: Refinement without the fields for the signature
-        The signed text must itself say that it was approved, in USER_REVIEW_STATUS and USER_SIGNATURE of METADATA.
-        Remedy: Add the fields that `workpacket check` names, then approve.
+        The signed text must itself state that it was approved, in USER_REVIEW_STATUS and USER_SIGNATURE of METADATA.
+        Remedy: Add the fields that `workpacket check` lists, then approve.
     """),
     *_conflict("""
     statement_unfit: Statement about a text that differs from the one here
-        The statement was created for different bytes or another packet, so it would not count here.
-        Remedy: Create a new one with `workpacket approve WP --statement-out FILE`, and sign that.
+        The statement was created for different bytes or a different packet, so it would not count here.
+        Remedy: Create a new one with `workpacket approve WP --statement-out FILE`, and sign that file.
 
     signature_minute_taken: Too many approvals at once
         The token in the file consists of a name and a minute; each packet gets the next free minute, up to an hour
@@ -446,7 +446,7 @@ ASKING = (
         Only an existing approval can be revoked.
         Remedy: Look up the digest with `workpacket approvals list`.
 
-    revision_ambiguous: The name of the base is ambiguous
+    revision_ambiguous: The base name is ambiguous
         A tag and a branch have this name. Git would use the tag, which people without permission to merge may have
         pushed.
         Remedy: Name the base in full: `--base refs/remotes/origin/main`; or delete the tag or branch that you do not
@@ -455,7 +455,7 @@ ASKING = (
     *_environment("""
     approval_key_missing: No approval key found
         The public half of the key is needed to find out who owns it.
-        Remedy: Create one with `workpacket key init`, or name yours with `--key`.
+        Remedy: Create a key with `workpacket key init`, or specify yours with `--key`.
 
     key_without_passphrase: Key without a passphrase
         Any program that runs under the person's account could approve with it.
@@ -467,16 +467,17 @@ ASKING = (
         Remedy: Run `git fetch --unshallow`; in CI check out with the full history (`fetch-depth: 0`).
 
     object_missing: Object missing from the clone
-        An object that a commit refers to is not in this clone. It was cloned with `--filter`, or the disk is damaged.
+        An object that a commit refers to is not in this clone. Either the repository was cloned with `--filter`, or the
+        disk is damaged.
         Remedy: Fetch everything: `git config --unset remote.origin.partialclonefilter && git fetch --refetch`, or clone
         again without a filter; `git fsck` shows damage.
     """),
     *_finding("""
-    contract_changed: Stub, packet and log with different contracts
+    contract_changed: Contracts of stub, packet and log differ
         After activation, the approved contract is fixed. Status, evidence and notes may still change.
-        Remedy: Restore the approved contract (`workpacket packet contract WP` shows it), or write the new one into the
-        stub and the packet and have it approved: `workpacket approve WP --gate amendment`, then `workpacket packet
-        amend WP`.
+        Remedy: Restore the approved contract (`workpacket packet contract WP` shows it), or write the new contract into
+        the stub and the packet and have it approved: `workpacket approve WP --gate amendment`, then
+        `workpacket packet amend WP`.
 
     agent_could_approve: A program running under this account could approve
         A key that may approve signed without asking anyone, so it would also sign for an agent.
@@ -491,18 +492,18 @@ SIGNING = _environment("""
         it).
 
     ssh_keygen_doubtful: The ssh-keygen in PATH may not be OpenSSH's
-        The program is in the work tree, or in a folder to which others can write. It gets the passphrase, and can sign
-        anything.
+        The program is in the work tree, or in a folder to which others can write. It receives the passphrase, and could
+        sign anything.
         Remedy: Put the folder that contains OpenSSH, such as `/usr/bin`, first in PATH.
 
-    event_key_missing: No event key here may act under this name
-        The policy of the base names the actors, and each event must be signed by a key listed for its actor.
+    event_key_missing: No event key on this machine may act under this name
+        The policy on the base lists the actors, and each event must be signed by a key listed for its actor.
         Remedy: Create a key with `workpacket key init --event` or `key init --agent NAME`, and add its fingerprint to
         [actors.NAME] in an approved policy change.
 
     event_key_unfit: The event key cannot be used
-        The key file is missing, or readable by anyone other than its owner.
-        Remedy: Run `chmod 600 FILE`, or name another key in WORKPACKET_EVENT_KEY.
+        The key file is missing, or users other than its owner can read it.
+        Remedy: Run `chmod 600 FILE`, or specify a different key in WORKPACKET_EVENT_KEY.
 
     event_key_in_repository: The event key is in the work tree
         A file in the work tree can be read by everyone who works there, and will sooner or later be committed.
@@ -510,41 +511,42 @@ SIGNING = _environment("""
 
     machine_key_unfit: The key cannot sign a machine's statements
         Statements for other tools require a key that those tools can read, and that signs without a person.
-        Remedy: Create one with `openssl genpkey -algorithm ed25519 -out machine.pem`, and keep it out of the
+        Remedy: Create a key with `openssl genpkey -algorithm ed25519 -out machine.pem`, and keep it out of the
         repository.
 
-    page_port_taken: The port of the page is in use
-        Signatures count only from the one address that the policy names, so the page can be served only there.
+    page_port_taken: The port for the page is in use
+        Signatures count only if they come from the one address that the policy specifies, so the page can be served
+        only there.
         Remedy: Stop the program that uses the port, or approve in a terminal, without `--browser`.
 
-    page_answer_unfit: The page's answer is not a signature or key
-        The answer of the browser or the key does not match the request; nothing was written.
-        Remedy: Run the command again, with another browser or key if the message stays the same.
+    page_answer_unfit: The page's response is not a signature or key
+        The response from the browser or the key does not match the request; nothing was written.
+        Remedy: Run the command again; if the message stays the same, try a different browser or key.
 
-    signing_failed: The program ssh-keygen did not sign
+    signing_failed: ssh-keygen failed to sign
         The passphrase was wrong, the token was not touched, or the agent does not have the key.
-        Remedy: Read what `ssh-keygen` said, then run the command again.
+        Remedy: Read the output of `ssh-keygen`, then run the command again.
 
     signing_key_unfit: The key signs, but its signatures cannot approve
         Every gate would refuse its signatures, so none was written.
-        Remedy: Choose another key, or create one with `workpacket key init`.
+        Remedy: Choose a different key, or create one with `workpacket key init`.
     """)
 
 # Reasons found when an approval file is judged; the others arise while one is created, or are reported only by a check
 # of the whole repository.
 ROOT = (
     *_forged("""
-    reanchor_named: Change that names a new root of trust in the CI configuration
+    reanchor_named: Change that sets a new root of trust in the CI configuration
         A digest in the CI configuration replaces the root of trust, which the change being judged must not do itself.
-        Remedy: Remove the line from the change. Someone who may write to the base must commit it there.
+        Remedy: Remove the line from the change. Someone with write access to the base must commit it there.
     """),
     *reasons(
         "approval",
         """
     policy_reanchored: Policy whose root of trust was replaced
         The keys of the previous policy were lost, so this policy has no approval; the CI configuration on the base
-        vouched for it. Earlier approvals are judged by the policy of their time.
-        Remedy: Nothing needs to be done, but check that the policy names the people you expect.
+        vouched for it. Earlier approvals are judged by the policy in force at the time.
+        Remedy: Nothing needs to be done, but check that the policy lists the people you expect.
     """,
         exit_code=exits.FINDINGS,
         severity="info",

@@ -36,8 +36,8 @@ USAGE = _usage("""
         A command that ignored an argument would hide a mistake, such as missing quotes around a space.
         Remedy: Run the command with `--help`, and quote arguments that contain spaces.
 
-    invalid_value: Invalid value of an option or argument
-        Values are checked first, so that no command stops halfway because of one.
+    invalid_value: Invalid value for an option or argument
+        Values are checked first, so that no command stops halfway because of a bad one.
         Remedy: Use one of the values that the message or `--help` lists.
 
     conflicting_options: Options that cannot be used together
@@ -54,14 +54,14 @@ USAGE = _usage("""
 
     path_outside_repository: Path outside the repository
         A file is judged by the rules, policy and history of its own repository.
-        Remedy: Change into the repository that contains the file, and run the command there.
+        Remedy: Go to the repository that contains the file, and run the command there.
 
-    install_source_local: This workpacket was installed from a path on this machine
+    install_source_local: This copy of workpacket was installed from a path on this machine
         A workflow or hook installs the version that is running here, but no other machine has that path.
         Remedy: Pass `--from` with a version, a git commit, or an archive and its digest.
 
-    install_source_open: The requirement does not say which workpacket to install
-        Without a version, commit or digest, CI would run whatever was published last.
+    install_source_open: The requirement does not specify which version of workpacket to install
+        Without a version, commit or digest, CI would run whatever was last published.
         Remedy: Pass `--from` with a version, a git commit, or an archive and its digest.
     """)
 
@@ -72,14 +72,14 @@ ENVIRONMENT = _environment("""
 
     port_taken: The port is in use
         Another program listens there, or this account may not use the port.
-        Remedy: Name another port, or 0 for any free one.
+        Remedy: Specify another port, or 0 for any free one.
 
     no_repository: Not a git repository
         Governed files, their policy and their history belong to a repository.
-        Remedy: Change into a repository, or create one with `git init`, then run `workpacket init`.
+        Remedy: Go to a repository, or create one with `git init`, then run `workpacket init`.
 
     nothing_to_check: No governed files found
-        A check that examined no files must not look like one that passed.
+        A check that examined no files must not look like a successful check.
         Remedy: Check the paths on the command line; in a new repository, run `workpacket init` first.
 
     tool_missing: A program that the command needs is not installed
@@ -87,12 +87,12 @@ ENVIRONMENT = _environment("""
         Remedy: Install the program that the message names, and make sure that it is on PATH.
 
     tool_failed: A program that the command needs has failed
-        The command cannot continue without the program's answer. Nothing was written.
-        Remedy: Run the command in the message by hand; its own error message says what is wrong.
+        The command cannot continue without the program's output. Nothing was written.
+        Remedy: Run the command in the message by hand; its own error message explains what is wrong.
 
     git_failed: A git command failed
-        Without git's answer, the command would have to guess, so it stopped.
-        Remedy: Run the git command in the message by hand; its error message says what is wrong.
+        Without git's output, the command would have to guess, so it stopped.
+        Remedy: Run the git command in the message by hand; its error message explains what is wrong.
 
     file_unreadable: A file cannot be read
         The file could contain anything, so the check cannot pass without it.
@@ -121,9 +121,9 @@ GIT = (
         A folder or file on the path to the repository is missing or inaccessible.
         Remedy: Make sure that the folder exists and is readable.
 
-    repository_not_trusted: Repository of another account
+    repository_not_trusted: Repository owned by another account
         Git does not read the settings and hooks of a folder that belongs to another account, because they could run
-        programs, so no command of git works there.
+        programs, so no git command works there.
         Remedy: If you trust it: `git config --global --add safe.directory PATH`.
 
     git_timeout: Git timed out
@@ -141,8 +141,8 @@ GIT = (
     """),
     *_conflict("""
     log_elsewhere: Packet whose log is on another branch
-        A log has only one first event. A second one, written here, would conflict with it permanently once both are
-        merged.
+        A log has only one first event. A second first event, written here, would conflict with it permanently once both
+        are merged.
         Remedy: Merge the branch that the message names; adopt only packets that have no log on any branch.
 
     branch_exists: The branch already exists
@@ -153,9 +153,9 @@ GIT = (
         Two work trees on one branch would overwrite each other's commits.
         Remedy: Work in the work tree that has the branch; `git worktree list` shows where it is.
 
-    worktree_exists: The path for the work tree already exists
+    worktree_exists: The work tree path already exists
         Existing files are not overwritten.
-        Remedy: Choose another folder, or remove that one: `git worktree remove <folder>`.
+        Remedy: Choose another folder, or remove the existing one: `git worktree remove <folder>`.
     """),
     *_usage("""
     unknown_revision: No such commit here
@@ -172,7 +172,7 @@ WRITING = (
     *_conflict("""
     lock_held: Another command is writing
         Only one command at a time may change governed files, because two could overwrite each other's changes.
-        Remedy: Try again when that command has ended; the lock is released when its process ends.
+        Remedy: Try again when that command has finished; the lock is released when its process exits.
 
     operation_in_progress: Git is in the middle of a merge or rebase
         The work tree is a mixture of two histories; anything written now could be lost or belong to neither.
@@ -184,7 +184,7 @@ WRITING = (
     """),
     *_integrity("""
     transaction_unfinished: A command was interrupted while it changed several files
-        Some governed files have been changed, others not yet; the journal has both versions.
+        Some governed files have been changed and others have not; the journal contains both versions.
         Remedy: Run any command that writes, or choose: `workpacket log recover --forward` or `--back`.
 
     third_state: A file was changed after an interrupted command
@@ -214,8 +214,8 @@ WRITING = (
         Remedy: Free some space, then run the command again.
 
     permission_denied: Permission denied
-        The command needs write permission in every folder that it changes, and in the git directory.
-        Remedy: Correct the permissions of that path, or run the command as its owner.
+        The command needs write permission for every folder that it changes, and for the git directory.
+        Remedy: Fix the permissions of that path, or run the command as its owner.
 
     disk_failed: The disk reported an error
         Data that the disk has not confirmed may be lost.
@@ -223,7 +223,7 @@ WRITING = (
 
     lock_unavailable: The lock cannot be opened
         The lock is in the git directory, which must be writable for everyone who changes governed files.
-        Remedy: Correct the permissions of the git directory.
+        Remedy: Fix the permissions of the git directory.
     """),
 )
 
@@ -232,9 +232,8 @@ BROKEN_OFF = (
     internal_error: Internal error
         This is a bug in workpacket, not a problem with your files. Any write in progress was either completed or not
         started.
-        Remedy: Report it together with the log that the message names; `workpacket runtime doctor` shows whether
-        anything is unfinished.
-    """),
+        Remedy: Report this together with the log that the message names; `workpacket runtime doctor` shows whether
+    anything is unfinished. """),
     *_interrupted("""
     interrupted: The command was interrupted from the keyboard or by a signal
         Any write in progress was either completed or not started.
@@ -244,12 +243,12 @@ BROKEN_OFF = (
 
 RUNS = (
     *_gate("""
-    packet_not_active: The work packet of the run is not active
+    packet_not_active: The run's work packet is not active
         A stub has no approved scope yet, so work cannot start from it.
-        Remedy: Activate the stub: `just create-task-packet WP_ID`; or name a packet that `workpacket list` shows.
+        Remedy: Activate the stub: `just create-task-packet WP_ID`; or specify a packet that `workpacket list` shows.
 
     run_not_lost: The run is not lost
-        The run's store is here, so its outcome can be read, or it can be ended.
+        The run's store is on this machine, so you can read the run's outcome or end the run.
         Remedy: Resume or cancel it, or have `workpacket runtime runs settle` record how it ended.
 
     person_needed: Only a person may declare this
@@ -257,36 +256,35 @@ RUNS = (
         Remedy: Have a person run the command, without `--kind` and without WORKPACKET_ACTOR_KIND.
     """),
     *_conflict("""
-    run_links_disagree: Log and store disagree about a run
+    run_links_disagree: The log and the store disagree about a run
         No transaction spans both. If a process is killed in between, the link of a run that has ended, or never
-        started, stays open. A program that uses the runtime without the log leaves a run without a link.
+        started, remains open. A program that uses the runtime without the log leaves a run without a link.
         Remedy: `workpacket runtime runs settle` records in the log what the store knows, and lists what a person must
         decide.
     """),
     *_document("""
     checkpoint_malformed: A checkpoint file is malformed
         A misread checkpoint would repeat or skip work, so no part of the file is used.
-        Remedy: Correct the field that the message names, or restore the file.
+        Remedy: Fix the field that the message names, or restore the file.
     """),
 )
 
 ROLES = (
     *_across_advice("""
     artifact_changed: A file that a role named has changed since its last milestone
-        The interrupted role continued to work on the file, or someone else changed it and may have undone the role's
+        The interrupted role continued working on the file, or someone else changed it and may have undone the role's
         last work.
-        Remedy: Review the file; `workpacket resume ID --yes` accepts it as it is.
+        Remedy: Review the file; `workpacket resume ID --yes` accepts its current state.
     """),
     *_gate("""
-    role_feature_closed: The feature of a role is complete
+    role_feature_closed: The feature that a role works on is complete
         A summary declares the feature complete, or the packet with this id is finished. Further work would be lost or
-        done twice.
-        Remedy: Close its open checkpoints: `workpacket runtime progress close FEATURE`. For new work, use a new
-        feature.
-    """),
+        duplicated.
+        Remedy: Close the feature's open checkpoints: `workpacket runtime progress close FEATURE`. For new work, use a
+    new feature. """),
     *_conflict("""
     role_file_unwritable: A role's file cannot be updated without changing other parts of it
-        The file is written in a way that does not allow this value alone to be changed.
+        The way the file is written does not allow this value alone to be changed.
         Remedy: Make the change by hand, then run `workpacket runtime progress adopt FEATURE AGENT`.
     """),
 )
@@ -295,36 +293,36 @@ BATCHES = (
     *_usage("""
     batch_scope_missing: Batch scope not found
         A scope is a folder below specs/active or scopes/active that contains a tasks.yaml.
-        Remedy: Name a folder that has a tasks.yaml, such as specs/active/auth.
+        Remedy: Specify a folder that contains a tasks.yaml, such as specs/active/auth.
     """),
     *_document("""
-    batch_dependency_undecided: The order of two tasks is not stated
+    batch_dependency_undecided: The order of two tasks is not specified
         dependencies.yaml has a pair {from, to}, which people write in either direction, and tasks.yaml confirms neither
         direction.
-        Remedy: In tasks.yaml, add `depends_on` to the task that must wait.
+        Remedy: In tasks.yaml, add `depends_on` to the task that must wait for the other.
     """),
     *_gate("""
     batch_not_begun: No batch is in progress
-        A batch that was not started cannot be completed, because its tasks are not known.
+        A batch that was never started cannot be completed, because its tasks are not known.
         Remedy: Begin it with `workpacket runtime batch begin SPEC`.
 
     batch_phase_open: A phase of the batch is not done
-        A batch is complete once its tests are written, its tasks implemented and the work reviewed; a missing answer
+        A batch is complete once its tests are written, its tasks implemented and the work reviewed; a missing response
         from a reviewer is not an approval.
         Remedy: Finish the phase with `workpacket runtime batch begin SPEC`, then `workpacket runtime batch complete
         SPEC --phase PHASE`.
 
-    batch_stage_not_begun: A stage that never started was ended
+    batch_stage_not_begun: A stage that never started was reported as ended
         Each stage is recorded before work on it starts; a stage that was not recorded may already be done.
         Remedy: See the state of the batch with `workpacket runtime batch status SPEC`.
 
     batch_issue_not_deferrable: An issue is too severe to be deferred
-        Only issues of medium severity or less may be carried forward; all others must be resolved within the batch.
-        Remedy: Correct the work, and have it reviewed again: `--phase reviewers --outcome rejected`.
+        Only issues of medium or lower severity may be carried forward; all others must be resolved within the batch.
+        Remedy: Fix the work, and have it reviewed again: `--phase reviewers --outcome rejected`.
     """),
     *_conflict("""
-    batch_file_unwritable: A file of the scope cannot be updated without changing other parts of it
-        The file is written in a way that does not allow this value alone to be changed.
+    batch_file_unwritable: A file in the scope cannot be updated without changing other parts of it
+        The way the file is written does not allow this value alone to be changed.
         Remedy: Make the change by hand, then run `workpacket runtime batch adopt SPEC`.
     """),
 )

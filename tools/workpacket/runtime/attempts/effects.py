@@ -1,6 +1,6 @@
 """Effects: actions that change the outside world. The intent is durable before the action, the outcome after it.
 
-`next_move`, a pure function, decides what to do when an effect is reached:
+`next_move`, a pure function, determines what to do when an effect is reached:
 
     nothing known, or certainly failed          start
     intended, not started                       start
@@ -49,7 +49,7 @@ REPEATABLE: frozenset[str] = frozenset({"read", "idempotent", "keyed"})
 
 
 class EffectOptions(TypedDict):
-    """The options of an effect, apart from its name, function and arguments."""
+    """The options for an effect, apart from its name, function and arguments."""
 
     key: str | None
     recovery: Recovery
@@ -62,7 +62,7 @@ class EffectPlan(NamedTuple):
     """One effect as requested by the code: `function` carries it out, `probe` says whether it happened (returns its
     receipt or raises `NotDone`), and `compensate` undoes it. In an async run all three are awaited.
 
-    `asked`, for an effect with a key: the hash of each argument, and the names of arguments without one.
+    `asked`, for an effect with a key, has the hash of each argument, and the names of arguments without a hash.
     """
 
     effect: str
@@ -89,12 +89,13 @@ def effect_key(stream: str, step: str, recovery: str, target: str, args_hash: st
 
 
 def user_key(stream: str, key_hash: str) -> str:
-    """Return the identity of an effect named by its author, which is the same wherever in the run it is requested."""
+    """Return the identity of an effect named by its author, which is the same wherever the effect is requested in the
+    run."""
     return jcs_hash([stream, key_hash])
 
 
 COMPENSATED = "compensated"  # the error of an effect that was undone
-NOT_ENCODED = "the process ended while its result was encoded"  # stored in events, so this text never changes
+NOT_ENCODED = "the process ended while encoding its result"  # stored in events, so this text never changes
 KEYED = "key:"  # marks the hash of an author's key, which replaces the hash of the arguments
 
 
@@ -166,7 +167,7 @@ class Effects:
     _refused: set[str] = field(default_factory=set)
 
     def known(self, plan: EffectPlan) -> EffectRecord | None:
-        """Return the record of this effect; refuse a step that requested another effect before, or a reused key."""
+        """Return the record of this effect; refuse a step that requested a different effect before, or a reused key."""
         state = self.recorder.state
         record = state.effects.get(plan.effect)
         if record is not None and plan.asked is not None:
@@ -178,14 +179,14 @@ class Effects:
             and self._others(plan)
         ):
             raise RunBlocked(
-                f"the effect {plan.step} was previously requested with other arguments",
+                f"the effect {plan.step} was previously requested with different arguments",
                 code="step_changed",
                 details={"step": plan.step},
             )
         return record
 
     def done_for_other_inputs(self, plan: EffectPlan) -> bool:
-        """Whether the step carried out another effect for inputs that a person has since agreed to change."""
+        """Whether the step carried out a different effect for inputs that a person has since agreed to change."""
         state = self.recorder.state
         if plan.effect in state.effects or plan.step not in state.effect_steps or plan.options.changed != "block":
             return False
@@ -193,8 +194,8 @@ class Effects:
         return bool(others) and all(e.event.version < state.inputs_changed_at for e in others)
 
     def _others(self, plan: EffectPlan) -> list[EffectRecord]:
-        """Return the other effects that this step began. An effect that was only announced or asked about was not
-        begun.
+        """Return the other effects that this step began. An effect that was only announced or asked about does not
+        count as begun.
         """
         state = self.recorder.state
         if not state.effect_steps.get(plan.step):
@@ -210,8 +211,8 @@ class Effects:
             shown = "; ".join(f"{what}: {both['old']} -> {both['new']}" for what, both in differing.items())
             differs: dict[str, Json] = {what: dict(both) for what, both in differing.items()}
             raise EffectKeyReused(
-                f"the key of {plan.step} was used for another effect ({shown})",
-                hint="give the other effect its own key, or request the recorded one",
+                f"the key of {plan.step} was used for a different effect ({shown})",
+                hint="give the other effect its own key, or request the effect that was recorded",
                 details={"effect": plan.effect, "step": plan.step, "recorded_step": record.step, "differs": differs},
             )
         if args is None and self.replaying:
@@ -255,7 +256,8 @@ class Effects:
         return move
 
     def _failed(self, plan: EffectPlan) -> BaseException | None:
-        """In a finished run, return what the effect raised. An effect that was never carried out is refused."""
+        """In a finished run, return the error that the effect raised. An effect that was never carried out is
+        refused."""
         record = self.known(plan)
         if record is not None and record.status in {"succeeded", "mark_done"}:
             return self._refused_then(plan, record)
@@ -279,11 +281,11 @@ class Effects:
             self.in_flight[plan.effect] = (plan, error)
 
     def cut_short(self) -> list[RecordDraft]:
-        """Return the effects still in progress when the run finishes, as failures with unknown outcome."""
+        """Return, as failures with an unknown outcome, the effects still in progress when the run finishes."""
         return [_cut_short(plan, error) for plan, error in self.in_flight.values()]
 
     def accept_unknown(self, record: EffectRecord) -> None:
-        """Record that the outcome of this effect stays unknown; a later attempt fails with the same error."""
+        """Record that the outcome of this effect remains unknown; a later attempt fails with the same error."""
         resolved: dict[str, Json] = {"effect": record.effect, "choice": "accepted", "by": self.recorder.actor}
         _, error = self.in_flight.pop(record.effect, (None, None))
         # One that was cut short has no recorded error yet.
@@ -305,14 +307,14 @@ class Effects:
             return ReceiptRedacted(
                 f"{record.step} happened and is not repeated; {record.redactions} parts of its result looked like "
                 f"secrets and were not stored{why}",
-                hint=f"give its result: {answer} --value JSON; or give the effect a probe, or a codec that stores a "
-                "reference",
+                hint=f"provide its result: {answer} --value JSON; or give the effect a probe, or a codec that stores "
+                "a reference",
                 details=details | {"redactions": record.redactions},
             )
         return ReceiptUnkept(
             f"{record.step} happened and is not repeated; its result was not stored: {record.unkept}{why}",
-            hint=f"give its result: {answer} --value JSON; or give the effect a probe. "
-            "For later runs, have it return JSON, or give it a codec",
+            hint=f"provide its result: {answer} --value JSON; or give the effect a probe. For later runs, have it "
+            "return JSON, or give it a codec",
             details=details | {"unkept": record.unkept},
         )
 
@@ -327,8 +329,8 @@ class Effects:
         return next_move(record, plan.recovery) == "start"
 
     def _announced_otherwise(self, plan: EffectPlan) -> bool:
-        """Whether the key was announced only for other arguments or another target; if so, the person must be asked
-        again.
+        """Whether the key was announced only for different arguments or a different target; if so, the person must be
+        asked again.
         """
         record = self.recorder.state.effects.get(plan.effect)
         if record is None or plan.asked is None or record.status != "intended":
@@ -369,7 +371,7 @@ class Effects:
             raise self.no_receipt(plan)
 
     def _receipt(self, plan: EffectPlan, value: Any) -> tuple[dict[str, Json], bytes | None]:
-        """Return what to store of the result: its bytes and metadata, or the reason why there are none."""
+        """Return what to store from the result: its bytes and metadata, or the reason why there are none."""
         try:
             payload, result_hash, redactions = encoded(value, plan.options.codec, self.recorder, plan.step)
         except Exception as error:
@@ -380,7 +382,7 @@ class Effects:
         return facts, payload
 
     def fail(self, plan: EffectPlan, error: Exception, tries: int, spent: float) -> float:
-        """Return the wait before the next try; raise `error` again if there is none, or if another try could repeat the
+        """Return the wait before the next try; raise `error` again if there is no next try, or if it could repeat the
         effect.
         """
         if isinstance(error, RuntimeFault):
@@ -403,7 +405,7 @@ class Effects:
         raise undone(plan.step)
 
     def _asked(self, plan: EffectPlan) -> dict[str, Json]:
-        """Return the facts with which a reused key is compared, unless the record already has them."""
+        """Return the facts against which a reused key is compared, unless the record already has them."""
         if plan.asked is None:
             return {}
         args, opaque = plan.asked

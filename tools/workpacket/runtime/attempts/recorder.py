@@ -1,12 +1,12 @@
-"""The only writer of an attempt, the points at which a run may end, and the outline of a long run.
+"""The only writer of an attempt, the points at which a run may stop, and the outline of a long run.
 
-A store that keeps derived data (`KeepsDerived`) keeps the outline: the versions of those events, and the hash of the
-chain at the event up to which it goes. A run is opened from these few events and the ones that came later, each
-verified. Its finished steps are read in the order of the log, and verified, as the program asks for them, and are then
-forgotten; a program that asks in another order, or looks at all steps, has them all read at once (`load`). `runs
-verify` and `resume --plan` always read the whole log.
+A store that keeps derived data (`KeepsDerived`) keeps the outline: the versions of its events, and the hash of the
+chain at the last event that it covers. A run is opened from these few events and the ones that came later, each
+verified. Its finished steps are read in log order, and verified, as the program asks for them, and are then forgotten;
+if a program asks in a different order, or looks at all steps, all of them are read at once (`load`). `runs verify` and
+`resume --plan` always read the whole log.
 
-The recorder turns records into events, appends them, and keeps the state in step with the log. A run may end between
+The recorder turns records into events, appends them, and keeps the state in step with the log. A run may stop between
 steps and chunks (`Boundary`), never between an intent and its outcome.
 """
 
@@ -44,7 +44,7 @@ MOST_WAITING = 5000  # finished steps that were read and not asked for yet, befo
 
 
 class Outline(NamedTuple):
-    """`steps` is None if their number is not certain, because one may have been done twice."""
+    """`steps` is None if the number of steps is not certain, because one may have been done twice."""
 
     version: int
     hash: str
@@ -55,7 +55,7 @@ class Outline(NamedTuple):
 
 
 def keep_outline(store: Store, state: RunState, last: Event) -> None:
-    """Keep the outline of a run whose log ends with the event `last`."""
+    """Keep the outline of a run whose log ends with event `last`."""
     if not isinstance(store, KeepsDerived) or len(state.outline) > LARGEST:
         return
     known = state.steps.count if isinstance(state.steps, FinishedSteps) else len(state.steps)
@@ -65,7 +65,7 @@ def keep_outline(store: Store, state: RunState, last: Event) -> None:
 
 
 def outlined_state(store: Store, stream: str, verifier: AnswerVerifier | None = None) -> RunState | None:
-    """Return the state of a run, opened from its outline; None if the log must be read as a whole."""
+    """Return the state of a run, opened from its outline; None if the whole log must be read."""
     if not isinstance(store, KeepsDerived):
         return None
     try:
@@ -110,7 +110,7 @@ class FinishedSteps(MutableMapping[str, StepRecord]):
         self._lock = threading.RLock()
 
     def opened(self, last: Event) -> None:
-        """Record which event was the last one when the log was opened."""
+        """Record which event was the last when the log was opened."""
         self._end = last
 
     @property
@@ -122,7 +122,7 @@ class FinishedSteps(MutableMapping[str, StepRecord]):
 
     def hand_out(self, key: str) -> StepRecord | None:
         """Return the record of a step that a program asks for. An attempt asks for each outermost step only once, so
-        its record, and those of the steps in it, are forgotten.
+        its record, and the records of the steps in it, are then forgotten.
         """
         with self._lock:
             if self._all is None:
@@ -134,7 +134,7 @@ class FinishedSteps(MutableMapping[str, StepRecord]):
             return self._all.get(key)
 
     def not_handed_out(self) -> Mapping[str, StepRecord]:
-        """Return the steps of earlier attempts, without those that can be known to have been asked for."""
+        """Return the steps of earlier attempts, except those known to have been asked for."""
         with self._lock:
             # Each call reads one part of the log, so a question about one step reads no more than it needs.
             while self._read_on():
@@ -175,7 +175,7 @@ class FinishedSteps(MutableMapping[str, StepRecord]):
                 return None
 
     def _read_on(self) -> bool:
-        """Read some more steps; return whether there were any, and not all had to be read."""
+        """Read some more steps; return whether there were any and not all of them had to be read."""
         last = self._last
         if self._all is not None or self._read >= last.version:
             return False
@@ -225,12 +225,12 @@ class FinishedSteps(MutableMapping[str, StepRecord]):
 
 
 def asked_for(steps: Mapping[str, StepRecord], key: str) -> StepRecord | None:
-    """Return the record of a step that a program asks for now, at its place."""
+    """Return the record of a step that a program asks for now, in its place."""
     return steps.hand_out(key) if isinstance(steps, FinishedSteps) else steps.get(key)
 
 
 class RecordDraft(NamedTuple):
-    """A record before redaction; its payload is redacted already.
+    """A record before redaction; its payload is already redacted.
 
     This type differs from `NewEvent` so that nothing reaches a store without having been searched for secrets. `own`
     means that the data contain no float and nothing that others can change, so reading them back would yield the same.
@@ -301,7 +301,7 @@ class Recorder:
             return events
 
     def begin(self, *drafts: RecordDraft) -> None:
-        """Append the first records of a stream. If a stream of this name was lost, the new one records the loss,
+        """Append the first records of a stream. If a stream with this name was lost, the new one records the loss,
         because the lost run may have acted.
         """
         had = lost_events(self.store, self.stream)
@@ -349,12 +349,13 @@ class Boundary:
         self.check()
 
     def begin(self, place: str) -> None:
-        """Check before a call that no earlier attempt has finished."""
+        """Check the run before a call that no earlier attempt finished."""
         self.check()
         self.before(place)
 
     def check(self) -> None:
-        """Check before new work; raise if the run is finished, cancelled or handed over, or its deadline has passed."""
+        """Check before new work; raise if the run is finished, cancelled or handed over, or if its deadline has
+        passed."""
         recorder = self.recorder
         if recorder.clock.ticks() - recorder.last_contact > FRESH:
             recorder.catch_up()
@@ -366,13 +367,13 @@ class Boundary:
             raise HandedOver
         until = recorder.state.budget.get("until")
         if isinstance(until, int) and recorder.clock.now() > until:
-            raise RunBlocked("the deadline of the run has passed", code="timeout")
+            raise RunBlocked("the run's deadline has passed", code="timeout")
         steps = recorder.state.budget.get("steps")
         if isinstance(steps, int) and len(recorder.state.steps) >= steps:
-            raise RunBlocked(f"the run has used its {steps} steps", code="max_ticks")
+            raise RunBlocked(f"the run has used all of its {steps} steps", code="max_ticks")
 
     def wait(self, seconds: float) -> None:
-        """Sleep, waking up often enough to notice a cancellation."""
+        """Sleep, waking up often enough to detect a cancellation."""
         ends = self.recorder.clock.ticks() + seconds
         while (left := ends - self.recorder.clock.ticks()) > 0:
             self.recorder.clock.sleep(min(left, SLICE))

@@ -36,7 +36,8 @@ class Outcome(TypedDict):
 def run_command(
     argv: Sequence[str], check: Callable[[], None], *, cwd: Path | None = None, timeout: float | None = None
 ) -> Outcome:
-    """Run the program until it ends. If the run is cancelled, `check` raises and the whole process group is stopped."""
+    """Run the program until it exits. If the run is cancelled, `check` raises and the whole process group is
+    stopped."""
     with subprocess.Popen(  # noqa: S603  # an argument list, no shell
         list(argv),
         cwd=cwd,
@@ -68,7 +69,7 @@ def _check_or_stop(process: subprocess.Popen[str], check: Callable[[], None], ov
 
 
 def stop_group(process: subprocess.Popen[Any]) -> None:
-    """Terminate every process of the group, then kill those that remain."""
+    """Terminate every process in the group, then kill those that remain."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
         # The leader may end while others of its group ignore the signal, so the group is killed in any case.
@@ -97,7 +98,7 @@ class Relayed(TypedDict):
 
 
 class ProgramFailed(Exception):
-    """The program exited with a status other than 0. The message is stored with the failed step."""
+    """The program exited with a nonzero status. The message is stored with the failed step."""
 
     def __init__(self, outcome: Relayed) -> None:
         said = outcome["stderr"]["tail"].strip().splitlines()
@@ -126,7 +127,7 @@ class _RelayedOutput:
                     self.sink = None  # the reader is gone; the step is still done
 
     def kept(self) -> StoredOutput:
-        """Return what is stored. The end is searched for secrets together with what comes before it, then cut: a secret
+        """Return what is stored. The end is searched for secrets together with the output before it, then cut: a secret
         across the cut would not be recognized.
         """
         text = self.redactor.clean_text(self.tail.decode("utf-8", "replace"))
@@ -144,7 +145,8 @@ def relay(
     redactor: Redactor,
     timeout: float | None = None,
 ) -> Relayed:
-    """Run the program until it ends. `begin` gets its process id before it does anything; `check` raises to stop it."""
+    """Run the program until it exits. `begin` gets its process id before it does anything; `check` raises to stop
+    it."""
     if shutil.which(argv[0]) is None:
         raise RunBlocked(f"the program {argv[0]!r} was not found", code="worker_failed")
     with subprocess.Popen(  # noqa: S603  # the words of the user, as they are

@@ -1,8 +1,8 @@
 """One attempt at a run: the part that sync and async code share.
 
-A session holds the lease and the recorder, tracks the steps, effects, checkpoints and questions of the run, and records
-how it ended. It never calls user code. If a finished run is requested again, the session returns the results of the
-last attempt: where it continued and what it marked.
+A session holds the lease and the recorder, tracks the run's steps, effects, checkpoints and questions, and records how
+it ended. It never calls user code. If a finished run is requested again, the session returns the results of the last
+attempt: where it continued and what it marked.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Replay:
         return max(known, key=lambda point: point.version, default=None)
 
     def checkpoint(self, child: str, name: str, kind: str, payload: bytes) -> CheckpointRecord:
-        """Return the checkpoint made by this call: the next one with the same cursor, or else the next one with the
+        """Return the checkpoint made by this call: the next one with the same cursor; otherwise the next one with the
         same name.
         """
         wanted = (child, name, kind)
@@ -69,7 +69,7 @@ class Replay:
         exact = [point for point in alike if point.event.payload == address_of(payload)]
         if not alike:
             stream = self._recorder.stream
-            raise RunBlocked(f"{stream} is finished; it did not make the checkpoint {name!r}", code="step_changed")
+            raise RunBlocked(f"{stream} is finished; it did not create the checkpoint {name!r}", code="step_changed")
         # Steps are not repeated, so the checkpoints inside them are not repeated either: earlier ones are skipped.
         latest = self.latest_of(child)
         later = [point for point in exact if latest is None or point.version > latest.version]
@@ -103,7 +103,7 @@ class SavedCheckpoint(Value):
 class BorrowedLease(NamedTuple):
     """A lease that a worker takes with a job, renews, and releases with it. `begun`: whether the run existed when the
     lease was taken. `leaving`: whether the worker was asked to stop. `complete`: appends the end of the run if the job
-    is to be finished in the same transaction.
+    is to be finished in that same transaction.
     """
 
     lease: Lease
@@ -163,7 +163,7 @@ class Session:
             return present
         if self._inside and get_ident() != self.home:
             raise RunBlocked(
-                "this thread was started without the context of its step, so the call belongs to no known step",
+                "this thread was started without the context of its step, so the call cannot be assigned to a step",
                 code="step_without_context",
                 hint="use run.map or run.gather, or start the thread with contextvars.copy_context().run",
             )
@@ -188,8 +188,8 @@ class Session:
         return leave
 
     def note_line(self, scope: Scope, line: int) -> None:
-        """Record once if several threads or tasks make the calls of a program: their order then differs from attempt to
-        attempt.
+        """Record once if several threads or tasks make a program's calls: the order of the calls then differs between
+        attempts.
         """
         scope.line = scope.line or line
         if scope.line == line or scope.around is not None or scope.path in self.state.interleaved:
@@ -227,7 +227,7 @@ class Session:
                 continue  # the store was busy; there are two more tries before the lease ends
 
     def leave(self) -> None:
-        """Leave the run as it is, with its lease in force, for another process of the same holder."""
+        """Leave the run unchanged and its lease in force, for another process of the same holder."""
         self._over.set()
 
     def release(self) -> None:
@@ -250,7 +250,8 @@ class Session:
         with_token: bool,
         first: tuple[RecordDraft, ...] = (),
     ) -> SavedCheckpoint:
-        """Make a checkpoint. `first` are records that become durable together with it: all of them, or none."""
+        """Make a checkpoint. `first` are records that become durable together with the checkpoint: all of them or
+        none."""
         payload = self.cursor_bytes(cursor, name)
         scope = self.scope()
         child = scope.of_run.path
@@ -275,10 +276,11 @@ class Session:
     def cursor_bytes(self, cursor: Json, name: str) -> bytes:
         """Encode a cursor for storage. A cursor that contains a secret is encrypted or refused."""
         value: Json = {"cursor": cursor}
-        return self.recorder.redactor.unaltered(f"the cursor of the checkpoint {name!r}", value, stored_text(value))
+        return self.recorder.redactor.unaltered(f"the cursor of checkpoint {name!r}", value, stored_text(value))
 
     def cursor(self, default: Json) -> Json:
-        """Return where the last checkpoint says to continue; from then on, steps are counted as they were there."""
+        """Return where the last checkpoint says to continue; from then on, steps are counted from the checkpoint's
+        counts."""
         scope = self.scope()
         child = scope.of_run.path
         point = self.state.latest_of(child) if self.replay is None else self.replay.latest_of(child)
@@ -312,13 +314,13 @@ class Session:
         )  # fmt: skip
 
     def confirm(self, question: str, about: Json) -> None:
-        """Continue only after a person agreed to exactly this; the answer is remembered."""
+        """Continue only after a person has agreed to exactly this; the answer is remembered."""
         scope = self.scope()
         place = self.questions.place(scope, question)
         self.questions.put(Asking(question, "program", place, about, about, child=scope.of_run.path))
 
     def accept_unknown(self, key: str) -> None:
-        """Accept that the outcome of an effect stays unknown. The effect is named by its key, or by its step."""
+        """Accept that the outcome of an effect remains unknown. The effect is identified by its key, or by its step."""
         named = {user_key(self.recorder.stream, KEYED + jcs_hash(key))}
         steps = {f"{self.scope().path}{key}", key}
         found = [e for e in self.state.effects.values() if e.effect in named or e.step in steps]
@@ -388,7 +390,7 @@ class Session:
     # ---- the end -------------------------------------------------------------------------------------------------
 
     def end(self, error: BaseException | None) -> None:
-        """Record how the attempt ended, and release the lease. An error here never hides `error`."""
+        """Record how the attempt ended, and release the lease. An error here never masks `error`."""
         if isinstance(error, RuntimeFault) and not error.run:
             error.run = self.recorder.stream
         try:
@@ -402,7 +404,7 @@ class Session:
             self.release()
 
     def _tell_end(self) -> None:
-        """Report the end while the lease is held, before another attempt can begin."""
+        """Report the end while the lease is still held, before another attempt can begin."""
         if self.on_end is not None:
             self.on_end(self.recorder.stream, self.state.packet)
 
@@ -432,7 +434,7 @@ class Session:
             self.recorder.record(*drafts)
 
     def _require_known_outcomes(self) -> None:
-        """Refuse to finish a run while the outcome of an effect is unknown. Effects that only read do not count."""
+        """Refuse to finish a run while the outcome of an effect is unknown. Read-only effects do not count."""
         unknown = sorted(f"{e.step}: {e.target}" for e in self.state.unknown_effects if e.kind != "read")
         if not unknown:
             return
@@ -449,10 +451,10 @@ class Session:
     # ---- a program that changed ----------------------------------------------------------------------------------
 
     def unasked(self, scope: Scope) -> list[str]:
-        """Return what earlier attempts did in the run or child run, outside of any step, and its program has not asked
-        for in this one.
+        """Return what earlier attempts did in the run or child run, outside of any step, that its program has not asked
+        for in this attempt.
 
-        Calls before the cursor at which it went on are counted as asked for.
+        Calls before the cursor at which the program continued are counted as asked for.
         """
         asked, steps = scope.counters, self.state.steps
         done = self._done_before.get(scope.path, {})
@@ -466,7 +468,7 @@ class Session:
         return sorted(missing)
 
     def patched(self, name: str) -> bool:
-        """Whether the program takes its new path at this change: not in a run that an older program took past it."""
+        """Whether the program takes its new path at this change: not in a run that an older version took past it."""
         require_name(name, "patch")
         scope = self.scope().of_run
         patch = scope.path + name
@@ -479,8 +481,8 @@ class Session:
         return True
 
     def _before_new_work(self, place: str) -> None:
-        """Ask a person before a program does something new that has not yet asked for what was done after this point:
-        the results that it was given may belong to other calls.
+        """Ask a person before a program does something new without having asked for what was done after this point: the
+        results that it was given may belong to other calls.
         """
         self.steps.tell_left()
         path, slash, _ = place.rpartition("/")
@@ -495,8 +497,8 @@ class Session:
             scope.caught_up = True
 
     def _require_asked(self, scope: Scope, missing: Sequence[str], *, finishing: bool = False) -> None:
-        """Ask a person before a run or child run is finished whose program no longer asks for what an earlier attempt
-        did: the results that it was given may belong to other calls.
+        """Ask a person before finishing a run or child run whose program no longer makes the calls that an earlier
+        attempt made: the results that it was given may belong to other calls.
         """
         if not missing:
             return
@@ -516,7 +518,7 @@ class Session:
 def done_before(
     state: RunState, steps: Mapping[str, StepRecord], *, only_steps: bool = False
 ) -> dict[str, dict[str, str]]:
-    """Return what was done, except for inputs replaced later: by scope and place, the effect if it is one."""
+    """Return what was done, except for inputs replaced later: by scope and position, with the effect if it is one."""
     since = state.inputs_changed_at
     done = {key: "" for key, record in steps.items() if record.event.version >= since}
     if not only_steps:

@@ -2,8 +2,8 @@
 
 A new run that begins at another run's checkpoint takes over the finished steps, the effects that succeeded, and the
 cursor. They are copied, so that the new run does not depend on the old one, and retention may remove either. An effect
-that succeeded there counts as succeeded here, because it need not be repeated: the mail has been sent, whichever run
-requested it.
+that succeeded in the old run counts as succeeded in the new one, because it need not be repeated: the mail has been
+sent, whichever run requested it.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class RunRequest(TypedDict, total=False):
 
 
 class RunSpec(Value):
-    """The requested run. `inputs` is None if none are given; they are then not compared."""
+    """The requested run. `inputs` is None if none are given; inputs are then not compared."""
 
     name: str
     packet: str = ""
@@ -109,7 +109,7 @@ def _budget(request: RunRequest) -> dict[str, Json]:
 
 
 def said_of(wanted: RunSpec) -> dict[str, Json]:
-    """Return the properties given this time and accepted; they become the recorded ones."""
+    """Return the properties that were given and accepted this time; they become the recorded ones."""
     said: dict[str, Json | None] = {
         "inputs": None if wanted.inputs is None else dict(hashes_by_key(wanted.inputs)),
         "scope": None if wanted.scope is None else list(wanted.scope),
@@ -172,14 +172,15 @@ def _moment(recorded_at: int) -> str:
 
 
 def _require_same_inputs(stream: str, state: RunState, wanted: RunSpec) -> None:
-    """Require the same inputs: a finished run has results only for its own inputs, whatever a person confirms."""
+    """Require the same inputs: a finished run has results only for its own inputs, regardless of what a person
+    confirms."""
     asked = state.inputs if wanted.inputs is None else hashes_by_key(wanted.inputs)
     changed = changed_keys(state.inputs, asked)
     if changed:
         raise RunBlocked(
-            f"{stream} is finished, and used other values of {', '.join(changed)}",
+            f"{stream} is finished, and used different values for {', '.join(changed)}",
             code="inputs_changed",
-            hint="request it with the original values, or give the new run its own key",
+            hint="request the run with the original values, or give the new run its own key",
             details={"changed": list(changed)},
         )
 
@@ -192,7 +193,7 @@ PATIENCE_OF_WORKERS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings for all runs of a runtime. The defaults suit a program on one machine."""
+    """Settings for all runs of a runtime. The defaults are suitable for a program on one machine."""
 
     actor: str = field(default_factory=lambda: f"user:{os.environ.get('USER', os.getuid())}")
     policy: ResumePolicy = field(default_factory=ResumePolicy)
@@ -246,8 +247,8 @@ class RunStarter:
         return self.store.head(stream) is not None
 
     def _is_finished(self, stream: str) -> bool:
-        """Whether the run is finished. Nothing follows `run.completed`, so that event suffices; damage is reported by
-        `resume`.
+        """Whether the run is finished. Nothing follows `run.completed`, so this event is sufficient; damage is reported
+        by `resume`.
         """
         try:
             last = self.store.latest("runs", stream)
@@ -287,7 +288,7 @@ class RunStarter:
         return self._session(recorder)
 
     def _kept_inputs(self, inputs: Mapping[str, Json]) -> bytes:
-        """Encode the inputs in the form that may be shown to a person who is asked about a change."""
+        """Encode the inputs in a form that may be shown to a person who is asked about a change."""
         open_inputs: Json = {"inputs": {name: HIDDEN if names_a_secret(name) else inputs[name] for name in inputs}}
         cleaned, _ = self.settings.redactor.clean_value(open_inputs, stored_text(open_inputs))
         return stored_text(cleaned).encode("utf-8")
@@ -354,7 +355,7 @@ class RunStarter:
         )
 
     def _asked(self, stream: str, state: RunState, decision: Decision) -> bool:
-        """Ask the person present; the answer is an event bound to what they saw."""
+        """Ask the person who is present; the answer is an event bound to what they saw."""
         if self.settings.ask is None or self.settings.verifier is not None:
             return False  # a word at the terminal of the program carries no signature
         shown = "; ".join(f"{c.code}: {', '.join(c.details)}" for c in decision.checks if c.result == "confirm")
@@ -470,7 +471,7 @@ class RunStarter:
             self.settings.witness.begins(self.store, stream, packet)
 
     def _finished(self, recorder: Recorder) -> Session:
-        """Open a finished run, which only returns stored results, so that no one has to wait for it."""
+        """Open a finished run, which only returns stored results, so that no one has to wait for the run."""
         self._give_up(recorder.lease)
         recorder.lease = None
         self.tell_end(
@@ -479,7 +480,7 @@ class RunStarter:
         return Session(recorder, self.settings.lease_seconds, replay_only=True)
 
     def promised(self) -> Mapping[str, Json]:
-        """Return what the observers require of a resume from a checkpoint made now."""
+        """Return what the observers require for resuming from a checkpoint made now."""
         return {name: value for observer in self.settings.observers for name, value in observer.preconditions().items()}
 
     def _session(self, recorder: Recorder) -> Session:

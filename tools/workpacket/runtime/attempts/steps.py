@@ -4,8 +4,8 @@ Sync and async runs share these rules. A finished step returns its stored result
 in another version is refused by name. A step whose result contained a secret was not stored in full, so it is run
 again. Any other step is run, and its result is durable before the caller sees it.
 
-Nothing is written in a finished run: a failed step raises its error again, a step whose result was not stored in full
-is run again, but only for its value, and any other unfinished step is refused.
+Nothing is written in a finished run: a failed step raises its error again; a step whose result was not stored in full
+is run again, but only for its value; and any other unfinished step is refused.
 
 The log identifies a step by a key that is the same in every attempt (`Scope`) and by a hash of each argument.
 """
@@ -47,9 +47,7 @@ NO_HASHES: Mapping[str, str] = {}
 
 @dataclass(slots=True)
 class Scope:
-    """The position of the code in the nesting of steps. Names are counted: the third "fetch" here is always
-    "fetch#3".
-    """
+    """The position of the code in the nested steps. Names are counted: the third "fetch" here is always "fetch#3"."""
 
     owner: object
     path: str = ""
@@ -87,13 +85,13 @@ def name_and_function(
     if isinstance(first, str):
         function = rest[0] if rest else None
         if not callable(function):
-            raise TypeError(f"the step {first!r} needs a function to call")
+            raise TypeError(f"step {first!r} needs a function to call")
         return first, function, rest[1:]
     return getattr(first, "__name__", type(first).__name__).strip("<>"), first, rest
 
 
 def argument_hashes(args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[dict[str, str], list[str]]:
-    """Return the hash of each JSON argument, and the names of the others, which are not compared."""
+    """Return the hash of each JSON argument, and the names of the other arguments, which are not compared."""
     hashes: dict[str, str] = {}
     opaque: list[str] = []
     for name, value in _by_name(args, kwargs).items():
@@ -121,7 +119,7 @@ def effect_hashes(args: Sequence[object], kwargs: Mapping[str, object]) -> tuple
 
 
 def shown_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, Json]:
-    """Return the arguments by name, for a person to read; an object is shown by its class."""
+    """Return the arguments by name, for a person to read; an object is shown as its class."""
     shown: dict[str, Json] = {}
     for name, value in _by_name(args, kwargs).items():
         try:
@@ -132,7 +130,7 @@ def shown_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> dic
 
 
 def arguments_hash(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
-    """Return one hash of all arguments; raise `NotCanonical`, which names the argument, if one is not JSON."""
+    """Return one hash of all arguments; if one is not JSON, raise `NotCanonical`, which names the argument."""
     return jcs_hash(_by_name(args, kwargs))
 
 
@@ -159,8 +157,8 @@ class Retry:
     deadline: float | None = None
 
     def wait_after(self, tries: int, error: BaseException, spent: float = 0.0) -> float | None:
-        """Return the seconds to wait after try number `tries` failed with `error`, `spent` seconds after the first
-        one began; None if it was the last.
+        """Return how many seconds to wait after try number `tries` failed with `error`, `spent` seconds after the first
+        try began; None if it was the last try.
         """
         if tries >= self.attempts or not isinstance(error, self.on):
             return None
@@ -175,7 +173,7 @@ ONCE = Retry()
 
 
 class Options(Value):
-    """`version` names the step's own code; `changed='redo'` runs a changed step again instead of refusing it;
+    """`version` identifies the step's own code; `changed='redo'` runs a changed step again instead of refusing it;
     `on_cancel='finish'` lets a child run finish before a cancelled run stops.
     """
 
@@ -199,7 +197,7 @@ class Failed(NamedTuple):
 
 
 class Call(NamedTuple, Generic[T]):
-    """A step as called by the code. Its key is fixed when it is created, not when it runs. `Steps.begin` sets the
+    """A step as called by the code. Its key is fixed when the step is created, not when it runs. `Steps.begin` sets the
     fields that have a default before the step is run.
     """
 
@@ -229,7 +227,7 @@ class Steps:
     in_flight: dict[str, BaseException | None] = field(default_factory=dict)
 
     def begin(self, call: Call[T]) -> Stored | Failed | Call[T]:
-        """Return the known outcome, or the step with the data needed when it ends."""
+        """Return the known outcome, or the step with the data needed when it finishes."""
         key, scope, function, args, kwargs, options, first, child, *_ = call
         hashes, opaque = argument_hashes(args, kwargs)
         record = asked_for(self.recorder.state.steps, key)
@@ -292,7 +290,7 @@ class Steps:
         if options.changed == "redo":
             return False
         raise RunBlocked(
-            f"the step {record.key} was done with other values of {', '.join(changed)}",
+            f"step {record.key} was done with different values for {', '.join(changed)}",
             code="step_changed",
             details={"step": record.key, "changed": list(changed)},
         )
@@ -324,7 +322,7 @@ class Steps:
         self.in_flight.pop(call.key, None)
 
     def fail(self, call: Call[Any], error: Exception) -> tuple[Call[Any], float]:
-        """Return the next try and the wait before it; raise `error` again if there is none."""
+        """Return the next try and the wait before it; raise `error` again if there is no next try."""
         if self.replaying or isinstance(error, RuntimeFault):
             self.leave(call.key, error)
             raise error
@@ -348,14 +346,14 @@ class Steps:
             self.in_flight[key] = error
 
     def tell_left(self) -> None:
-        """Record the steps that the program left without a result, before it goes on to something else."""
+        """Record the steps that the program left without a result, before it continues with something else."""
         if any(error is not None for error in self.in_flight.values()):
             self.recorder.record(*self.cut_short(left=True))
             self.in_flight = {step: error for step, error in self.in_flight.items() if error is None}
 
     def cut_short(self, *, left: bool = False) -> list[RecordDraft]:
         """Return the steps still in progress when the run finishes, as failures; with `left`, only those that were
-        left already.
+        already abandoned.
         """
         drafts = []
         for step, error in self.in_flight.items():
@@ -384,7 +382,7 @@ def encoded(value: Any, codec: Codec[Any] | None, recorder: Recorder, what: str)
         form = kept(plain)
     except NotCanonical as error:
         # An effect stores this text in its event, so it never changes.
-        raise TypeError(f"the result of {what} cannot be kept: {error}") from None
+        raise TypeError(f"the result of {what} cannot be stored: {error}") from None
     cleaned, redactions = recorder.redactor.clean_value(plain, form.text)
     if redactions and recorder.redactor.policy != "hide":
         # The hash of a short secret could be guessed, so the hash is that of the encrypted bytes.

@@ -1,15 +1,15 @@
-"""Waits of a run: until a time, for a signal, or for the answer of a person.
+"""Waits of a run: until a time, for a signal, or for a person's answer.
 
-A wait begins with a record that says until when it lasts, so it ends at the same instant however often its process is
+A wait begins with a record that says until when it lasts, so it ends at the same time however often its process is
 restarted. It ends with a record of what ended it: the time, or the number of the signal. Each later attempt receives
-the same.
+the same result.
 
 A process waits for at most `patience` seconds; then the run stops with the reason `waiting`, and continues when the
 program is started again. A worker has little patience: it does other work in the meantime.
 
-An answer is bound to a digest of the question, target and arguments before redaction. If another question comes up at
-the same place, it is a new one and shows both subjects. The last answer to a question counts, so a "no" can be taken
-back; the log keeps who gave each.
+An answer is bound to a digest of the question, target and arguments before redaction. If a different question comes up
+at the same place, it is a new question and shows both subjects. The last answer to a question counts, so a "no" can be
+withdrawn; the log keeps who gave each answer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MICROSECONDS = 1_000_000
 
 
 class OpenWait(NamedTuple):
-    """A wait of this process. `timeout` is as requested; `leaves` is when the process stops waiting, in ticks."""
+    """A wait in this process. `timeout` is as requested; `leaves` is when the process stops waiting, in ticks."""
 
     record: WaitRecord
     timeout: float | None
@@ -51,7 +51,7 @@ class Waiter:
     def begin(
         self, step: str, signal: str = "", seconds: float | None = None, until: datetime | None = None
     ) -> OpenWait:
-        """Begin a wait, or find the one that an earlier attempt began."""
+        """Begin a wait, or find the wait that an earlier attempt began."""
         record = self.recorder.state.waits.begun.get(step)
         if record is None:
             self.boundary.begin(step)
@@ -63,13 +63,13 @@ class Waiter:
             self.recorder.record(RecordDraft("wait.begun", data))
             record = self.recorder.state.waits.begun[step]
         if record.signal != signal:
-            what = f"waited for {record.signal or 'a time'!r} before, and now for {signal or 'a time'!r}"
+            what = f"previously waited for {record.signal or 'a time'!r}, and now waits for {signal or 'a time'!r}"
             raise RunBlocked(f"{step} {what}", code="step_changed", details={"step": step})
         leaves = None if self.patience is None else self.recorder.clock.ticks() + self.patience
         return OpenWait(record, seconds, leaves)
 
     def pause(self, wait: OpenWait) -> float:
-        """Return for how many seconds to sleep before the wait is looked at again; 0 if it is over."""
+        """Return how many seconds to sleep before checking the wait again; 0 if it is over."""
         if self._is_over(wait.record):
             return 0.0
         self.boundary.check_now()
@@ -87,7 +87,7 @@ class Waiter:
         return self.recorder.state.waits.begun[record.step].number is not None
 
     def _end(self, record: WaitRecord, *, timed_out: bool) -> bool:
-        """Record what ended the wait, if anything did. A signal that is there wins over the time."""
+        """Record what ended the wait, if anything did. A signal that has arrived takes precedence over the time."""
         with self._lock:
             waits = self.recorder.state.waits
             number = waits.taken.get(record.signal, 0) + 1
@@ -104,7 +104,7 @@ class Waiter:
         waits = self.recorder.state.waits
         number = waits.begun[wait.record.step].number
         if not number:
-            raise TimeoutError(f"no signal {wait.record.signal!r} came within {wait.timeout:g} s")
+            raise TimeoutError(f"signal {wait.record.signal!r} did not arrive within {wait.timeout:g} s")
         value: Json = decoded(self.recorder.store.payload(waits.signals[wait.record.signal][number - 1]), None)
         return value
 
@@ -121,11 +121,11 @@ class Waiter:
 
 
 def send_signal(recorder: Recorder, signal: str, value: Json, key: str = "") -> None:
-    """Add a signal to the log of a run. One with a key that was sent before is not added again."""
+    """Add a signal to a run's log. A signal with a key that was sent before is not added again."""
     require_name(signal, "signal")
     state = recorder.state
     if state.status == "completed":
-        raise RunBlocked(f"{state.stream} is finished; it receives no signals", code="step_changed")
+        raise RunBlocked(f"{state.stream} is finished; it can receive no more signals", code="step_changed")
     recorder.redactor.require_plain("the name of a signal", signal)
     form = kept(value)
     payload = recorder.redactor.unaltered(f"the signal {signal!r}", value, form.text)
@@ -158,12 +158,13 @@ class Questions:
     _times: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def place(self, scope: Scope, question: str) -> str:
-        """Return where in the program a question is asked: the same in every attempt that takes the same path."""
+        """Return where in the program a question is asked, which is the same in every attempt that takes the same
+        path."""
         number = self._times[scope.path, question] = self._times.get((scope.path, question), 0) + 1
         return jcs_hash([scope.path, question, number])
 
     def put(self, asking: Asking) -> None:
-        """Continue only if a person agreed to exactly this; the answer is remembered."""
+        """Continue only if a person has agreed to exactly this; the answer is remembered."""
         bound = stored_text([self.recorder.stream, asking.question, asking.binding])
         subject = hashlib.sha256(bound.encode("utf-8")).hexdigest()
         # It may have been answered since the last look, by `resume --yes`, or its "no" may have been taken back.
@@ -186,7 +187,7 @@ class Questions:
         return RunBlocked(
             f"{by or 'a person'} said no: {asking.question}",
             code="confirmation_denied",
-            hint=f"to take it back: {take_back}" if take_back else "",
+            hint=f"to withdraw it: {take_back}" if take_back else "",
             details={"subject": subject, "by": by},
         )
 
@@ -229,11 +230,11 @@ class Questions:
 
 
 def _difference(recorder: Recorder, before: str, arguments: Json) -> str:
-    """Describe what the question is about, and what it was about when it was asked here before."""
+    """Describe what the question is about, and what it was about when it was last asked here."""
     now = f" {shown_short(arguments)}" if arguments not in (None, {}) else ""
     earlier = recorder.state.questions.get(before)
     if earlier is None:
         return f":{now}" if now else ""
     answer = {"yes": "confirmed", "no": "denied"}.get(recorder.state.confirmations.get(before, ""), "asked")
     old = shown_short(what_was_asked(recorder.store, earlier).get("arguments"))
-    return f": {answer} before for {old}, now asked{f' for{now}' if now else ' without arguments'}"
+    return f": {answer} previously for {old}, now asked{(f' for{now}' if now else ' without arguments')}"

@@ -40,7 +40,7 @@ def require_langgraph() -> None:
 
 
 def said_in(payload: bytes) -> bytes:
-    """Return the bytes that this payload adds: all of them, or the new ones of a patch."""
+    """Return the bytes that this payload adds: all of them, or only the new ones in a patch."""
     if find_spec("ormsgpack") is None or payload.startswith(SEALED):
         return b""
     from workpacket.runtime.langgraph.parcels import brought

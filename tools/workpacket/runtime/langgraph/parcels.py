@@ -1,16 +1,16 @@
 """The bytes of a thread's events: a checkpoint with its channels, or the writes of a task. Pure.
 
 The values are the output of LangGraph's serializer, with their types; pickle is refused. They are never interpreted, so
-every serializer works. Small parts come first and the largest last: it is nearly always the part that grows, and growth
-at the end is found fastest.
+every serializer works. Small parts come first and the largest last: the largest is nearly always the part that grows,
+and growth at the end is found fastest.
 
 A payload is such content, in full or as a patch on other contents, plus a few random bytes: no two events share a
 payload, so erasing one leaves the others intact.
 
 A patch is a list: bytes are new, and a pair of numbers refers to a piece of the earlier content. It is found in one
-pass that looks for the remaining text first where it should be, then a few bytes further (a count that grew, a time, an
-id), and only then anywhere, through an index of the pieces. A patch can always be made: anything that is not found is
-new.
+pass that looks for the remaining text first where it should be, then a few bytes further on (a count that grew, a time,
+an id), and only then anywhere, through an index of the pieces. A patch can always be made: anything that is not found
+is new.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class _Comparison:
         return found
 
     def _pieces(self) -> Iterator[tuple[int, int, int]]:
-        """Yield where in the new text a piece of the old one occurs, which piece, and its length."""
+        """Yield where in the new text a piece of the old text occurs, which piece, and its length."""
         count = 0
         for begin, likely, end in self.parts:
             at, expected, short, patience = begin, likely, 0, PATIENCE
@@ -103,7 +103,7 @@ class _Comparison:
                 at, expected = at + length, start + length
 
     def _better(self, at: int, end: int, place: tuple[int, int], length: int) -> tuple[tuple[int, int], int]:
-        """After many short pieces, look for a better alignment: a text that occurs only once shows the shift."""
+        """After many short pieces, look for a better alignment: a string that occurs only once shows the shift."""
         other = self._far(at, min(end, at + SHORT), alone=True)
         if other is not None:
             reach = common(self.old, other[1], self.new, other[0], end)
@@ -157,7 +157,7 @@ class _Comparison:
 
 
 def common(old: bytes, start: int, new: bytes, at: int, end: int) -> int:
-    """Return how far both texts agree from there. The steps double, so that memcmp does the comparing."""
+    """Return how far the two texts agree from this offset. The step size doubles, so that memcmp does the comparing."""
     most = min(len(old) - start, end - at)
     known, step = 0, PIECE
     same: Callable[[int, int], bool] = lambda a, b: old[start + a : start + b] == new[at + a : at + b]  # noqa: E731
@@ -212,7 +212,7 @@ def checkpoint_parts(content: bytes) -> CheckpointParts:
 
 
 def _table(content: bytes) -> list[tuple[str, str, int, int]]:
-    """Return name, type, start and end of each part."""
+    """Return the name, type, start and end of each part."""
     begin = 4 + int.from_bytes(content[:4])
     found: list[tuple[str, str, int, int]] = []
     for name, kind, length in ormsgpack.unpackb(content[4:begin]):
@@ -222,7 +222,8 @@ def _table(content: bytes) -> list[tuple[str, str, int, int]]:
 
 
 def likely_places(old: bytes, new: bytes) -> list[tuple[int, int]]:
-    """Return where each part of a checkpoint begins, and where the part of the same name began in the previous one."""
+    """Return where each part of a checkpoint begins, and where the part with the same name began in the previous
+    checkpoint."""
     before: dict[tuple[str, int], int] = {}
     for number, (name, _, begin, _) in enumerate(_table(old)):
         before[name, min(number, 2)] = begin
@@ -249,7 +250,8 @@ class Packed(NamedTuple):
 
 
 def packed(content: bytes, sources: Sequence[bytes], nonce: str, likely: Sequence[tuple[int, int]] = ()) -> Packed:
-    """Return the payload of a content: a patch on the sources if that is worthwhile. See `patch_of` for `likely`."""
+    """Return the payload for this content: a patch on the sources if that is worthwhile. See `patch_of` for
+    `likely`."""
     patch = patch_of(sources, content, likely) if sources else [content]
     new = sum(len(operation) if isinstance(operation, bytes) else 8 for operation in patch)
     is_patch = bool(sources) and new <= WORTH_IT * len(content)

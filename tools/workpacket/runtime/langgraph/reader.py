@@ -1,11 +1,11 @@
 """The reading half of the saver: checkpoints, the writes of tasks after them, and the history of a channel.
 
-Every asynchronous call runs the synchronous one in a thread, so the event loop never waits for a disk. A cancelled run
-of LangGraph leaves its pending checkpoints as tasks that wait for one another. Reading waits until they are stored;
+Every asynchronous call runs the synchronous one in a thread, so the event loop never waits for a disk. A cancelled
+LangGraph run leaves its pending checkpoints as tasks that wait for one another. Reading waits until they are stored;
 otherwise someone who continues from the newest checkpoint would be refused, and a list would lack the pending ones.
 
-Secrets are removed from state, metadata and configuration before these are stored. Serialized values are searched as
-they are: MessagePack holds text as UTF-8, even inside an object. In a channel that grew, only the new part is searched.
+Secrets are removed from state, metadata and configuration before these are stored. Serialized values are searched
+verbatim: MessagePack holds text as UTF-8, even inside an object. In a channel that grew, only the new part is searched.
 A value is taken apart, cleaned and reassembled only if a secret is found. In metadata and configuration, names count
 too: LangGraph copies all of `configurable` into the metadata of each checkpoint.
 """
@@ -131,7 +131,7 @@ class AsyncCalls(BaseCheckpointSaver[Any], ABC):
 
     async def _read(self, config: RunnableConfig | None, namespace: str | None = "") -> None:
         """Wait for pending writes to the thread and namespace about to be read. `namespace` is used if the
-        configuration has none; None means all namespaces.
+        configuration gives none; None means all namespaces.
         """
         asked = {} if config is None else config["configurable"]
         if not asked.get("checkpoint_id"):
@@ -141,7 +141,7 @@ class AsyncCalls(BaseCheckpointSaver[Any], ABC):
     async def _written(self, thread: str | None = None, namespace: str | None = None) -> None:
         """Wait until no write is pending: to a namespace, to a thread, or in this whole event loop.
 
-        The module docstring gives the reason.
+        For the reason, see the module docstring.
         """
         loop, quiet = asyncio.get_running_loop(), 0
         for _ in range(LONGEST):
@@ -188,22 +188,23 @@ class StateCleaner(NamedTuple):
     redactor: Redactor
 
     def state(self, field: str, value: Typed, known: Typed | None = None) -> Typed:
-        """Return the serialized value of a channel as it is, because the graph receives it again. If it contains a
-        secret, its payload is encrypted, or it is refused.
+        """Return the serialized value of a channel unchanged, because the graph gets it back. A value that contains a
+        secret is refused unless its payload is encrypted.
         """
         kind, content = value
         if self.redactor.policy == "encrypt" and kind in SEARCHED:
             return kind, bytes(content)
         if self.typed(value, known)[1] != content:
             raise WouldBeAltered(
-                f"{field} contains what looks like a secret, and would come back without it",
+                f"{field} contains what looks like a secret, and would be returned without it",
                 hint="keep a reference to the secret in the state, or set WORKPACKET_REDACTION=encrypt",
                 details={"field": field},
             )
         return kind, bytes(content)
 
     def typed(self, value: Typed, known: Typed | None = None) -> Typed:
-        """Return the serialized value without secrets. `known` is its part stored before: only the rest is searched."""
+        """Return the serialized value without secrets. `known` is the part of it that was stored before: only the rest
+        is searched."""
         kind, content = value
         try:
             if kind in SEARCHED and not any(self._is_secret(part) for part in self._new_parts(content, known)):
@@ -215,17 +216,17 @@ class StateCleaner(NamedTuple):
         except Exception as error:
             raise RedactionFailed(f"a value could not be searched for secrets: {type(error).__name__}") from error
         raise RedactionFailed(
-            f"data of the serializer type {kind!r} cannot be searched for secrets, so it is not stored",
+            f"data of serializer type {kind!r} cannot be searched for secrets, so it is not stored",
             hint="do not use a serializer that pickles or encrypts; encrypt the disk instead",
         )
 
     def _is_secret(self, part: bytes) -> bool:
-        """Whether a part may hold a secret. The keys of mappings count only once the value is taken apart."""
+        """Whether a part may contain a secret. Mapping keys count only once the value is taken apart."""
         return self.redactor.may_hold_secret(part.decode("utf-8", "surrogateescape"))
 
     def _new_parts(self, content: bytes, known: Typed | None) -> Iterator[bytes]:
-        """Yield the parts that are not in `known`, and the places where its pieces join, with enough context for the
-        longest secret.
+        """Yield the parts that are not in `known`, and the positions where pieces of it join, with enough context for
+        the longest secret.
         """
         if known is None:
             yield bytes(content)
@@ -243,13 +244,13 @@ class StateCleaner(NamedTuple):
         yield content[max(0, at - reach) :]
 
     def name(self, text: str) -> str:
-        """Return the stored name of a thread, namespace, checkpoint or task: the name itself, unless it contains a
-        secret.
+        """Return the stored name of a thread, namespace, checkpoint or task: the name itself, or its hash if it
+        contains a secret.
         """
         return self.redactor.name(text)
 
     def metadata(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Remove the texts whose names mark them as secret. The rest is searched once it is serialized."""
+        """Remove the strings whose names mark them as secret. The rest is searched once it is serialized."""
         return {name: _by_name(name, value) for name, value in values.items()}
 
     def _msgpack(self, content: bytes) -> bytes:
@@ -274,8 +275,8 @@ class _TakenApart:
         return ormsgpack.packb(self._walk(opened), option=ormsgpack.OPT_NON_STR_KEYS)
 
     def _object(self, code: int, content: bytes) -> ormsgpack.Ext:
-        """Remove secrets from an object of LangGraph's, which is nested MessagePack: the names of its constructor, and
-        its arguments.
+        """Remove secrets from a LangGraph object, which is nested MessagePack: the names of its constructor, and its
+        arguments.
         """
         return ormsgpack.Ext(code, self.cleaned(content))
 
@@ -355,7 +356,8 @@ class ReadingSaver(AsyncCalls):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """List checkpoints, newest first: in the order in which the store received them, whatever their clocks said."""
+        """List checkpoints, newest first by the order in which the store received them, regardless of their
+        timestamps."""
         namespace = wanted = None
         if config is None:
             threads = [thread_of(head.stream) for head in self.store.heads(THREADS)]
@@ -465,9 +467,8 @@ class ReadingSaver(AsyncCalls):
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """Return the writes of the ancestors to the channels, back to where each channel has a value. No other state is
-        read.
-        """
+        """Return the ancestors' writes to the channels, back to where each channel has a value. No other state is
+        read."""
         thread_id, namespace, wanted = named(config)
         thread = self.thread(thread_id)
         found: dict[str, DeltaChannelHistory] = {channel: {"writes": []} for channel in channels}
@@ -502,13 +503,14 @@ class ReadingSaver(AsyncCalls):
 
 
 def named(config: RunnableConfig) -> tuple[str, str, str | None]:
-    """Return thread, namespace and checkpoint of a configuration."""
+    """Return the thread, namespace and checkpoint in a configuration."""
     asked = config["configurable"]
     return str(asked["thread_id"]), str(asked.get("checkpoint_ns", "")), asked.get("checkpoint_id")
 
 
 def _place_of(history: ThreadHistory, checkpoint: str, space: str | None) -> CheckpointPlace | None:
-    """Return the checkpoint with this id in any namespace; LangGraph gives none when it asks what preceded a step."""
+    """Return the checkpoint with this id in any namespace; LangGraph gives no namespace when it asks what preceded a
+    step."""
     places = [place for place in history.positions if place.id == checkpoint]
     return next((place for place in places if place.namespace == space), places[0] if places else None)
 

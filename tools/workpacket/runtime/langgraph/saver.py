@@ -4,14 +4,14 @@
         graph = builder.compile(checkpointer=saver)
 
 A thread is a stream of the log (`thread`), a checkpoint one record whose payload is a patch on its parent (`parcels`).
-Deleting or pruning erases payloads; the hash chain stays intact, and `workpacket runtime runs verify` still passes.
+Deleting or pruning erases payloads; the hash chain remains intact, and `workpacket runtime runs verify` still passes.
 
 First, remaining records that depend on a removed one are rewritten in full; then payloads are erased. Each call is one
 append, so that a crash leaves the thread either unchanged or as requested; the next writer of the thread erases
 payloads that a crash left behind.
 
 A channel that LangGraph itself stores as deltas (`DeltaChannel`) is assembled from the writes of its ancestors. `prune`
-keeps those ancestors, and deleting the run that made them is refused, because the loss would not be noticed.
+keeps those ancestors, and deleting the run that made them is refused, because the loss would not be detected.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ COUNTERS = "counters_since_delta_snapshot"  # LangGraph's name for the channels 
 
 
 def remove(thread: Thread, choose: Callable[[], Set[CheckpointPlace]], reason: str) -> None:
-    """Delete the checkpoints that `choose` names and the writes after them, and erase their payloads."""
+    """Delete the checkpoints that `choose` selects and the writes after them, and erase their payloads."""
     for _ in range(TRIES):
         history = thread.catch_up()
         doomed = choose()
@@ -94,7 +94,7 @@ def remove(thread: Thread, choose: Callable[[], Set[CheckpointPlace]], reason: s
         for record in gone.values():
             thread.pen.contents.forget(record)
         return thread.erase()
-    raise StoreUnavailable(f"{thread.stream}: other writers were faster {TRIES} times in a row", code="store_busy")
+    raise StoreUnavailable(f"{thread.stream}: other writers got ahead {TRIES} times in a row", code="store_busy")
 
 
 def everything(thread: Thread) -> Set[CheckpointPlace]:
@@ -102,7 +102,7 @@ def everything(thread: Thread) -> Set[CheckpointPlace]:
 
 
 def of_runs(thread: Thread, marks: Set[str], parts: Parts, serde: SerializerProtocol) -> Set[CheckpointPlace]:
-    """Return the checkpoints of these runs. Refuse if a remaining checkpoint could not be assembled without them."""
+    """Return the checkpoints of these runs. Refuse if any remaining checkpoint could not be assembled without them."""
     history = thread.history
     doomed = {place for place, saved in history.saved.items() if saved.run in marks}
     for place in history.saved.keys() - doomed if doomed else ():
@@ -138,7 +138,7 @@ def _delta_ancestors(
 
 
 def _whole(thread: Thread, record: PayloadRecord) -> NewEvent:
-    """Return the record written in full, depending on nothing."""
+    """Return the record written in full, without dependencies on other records."""
     content = thread.pen.contents.of(thread.history.records, record)
     values = record.event.values()
     data = {name: values[name] for name in ("ns", "id", "parent", "run", "task") if name in values}
@@ -182,7 +182,7 @@ DEEPEST = 4096  # the number of patches until a checkpoint is stored in full aga
 class WorkpacketSaver(ReadingSaver):
     @classmethod
     def open(cls, where: str | Path | None = None, *, settings: Settings | None = None) -> WorkpacketSaver:
-        """Open the saver on the store that `Runtime.open` would open. Close it, or use it in a `with`."""
+        """Open the saver on the store that `Runtime.open` would open. Close it, or use it in a `with` block."""
         return cls(Runtime.open(where, settings).store, settings=settings)
 
     def __enter__(self) -> WorkpacketSaver:
@@ -206,9 +206,10 @@ class WorkpacketSaver(ReadingSaver):
         number = current.partition(".")[0]
         if not number.isdecimal():
             raise RuntimeFault(
-                f"the channel version {current!r} does not begin with a number, so the next one is unknown",
+                f"the channel version {current!r} does not begin with a number, so the next version is unknown",
                 code="thread_version_invalid",
-                hint="continue the thread with the saver that wrote it, or copy its state into a new thread",
+                hint="continue the thread with the saver that wrote the version, or copy the thread's state into a "
+                "new thread",
             )
         return f"{int(number) + 1:032}.{random():016}"  # noqa: S311  # tells branches apart, guards nothing
 
@@ -249,7 +250,7 @@ class WorkpacketSaver(ReadingSaver):
                 thread.put_done(place, parent)
                 break
             else:
-                raise StoreUnavailable(f"{thread.stream}: other writers were faster {TRIES} times", code="store_busy")
+                raise StoreUnavailable(f"{thread.stream}: other writers got ahead {TRIES} times", code="store_busy")
         return config_of(thread_id, namespace, checkpoint["id"])
 
     def _content(
@@ -289,7 +290,8 @@ class WorkpacketSaver(ReadingSaver):
         return self.cleaner.state(f"the channel {channel!r}", self.serde.dumps_typed(value), known)
 
     def _store(self, thread: Thread, data: dict[str, Any], content: bytes, base: Saved | None) -> None:
-        """Append the checkpoint as a patch on its parent, or periodically as a patch on an older one, or in full."""
+        """Append the checkpoint as a patch on its parent or, periodically, as a patch on an older checkpoint, or in
+        full."""
         history = thread.history
         sources = [] if base is None else _sources(history, base, len(content))
         texts = [self.pen.contents.of(history.records, source) for source in sources]
@@ -382,7 +384,7 @@ class WorkpacketSaver(ReadingSaver):
 
 
 def _sources(history: ThreadHistory, base: Saved, size: int) -> builtins.list[PayloadRecord]:
-    """Return the records that the next checkpoint is a patch on: none, once the patches have grown large compared with
+    """Return the records on which the next checkpoint is a patch; none, once the patches have grown large compared with
     the whole.
     """
     depth = base.depth + 1

@@ -1,13 +1,13 @@
 """One thread of conversation: the history read so far, and the only way to add to it.
 
-A checkpoint is added after an existing one. If another writer has added one at that place in the meantime, the later
+A checkpoint is added after an existing one. If another writer has added one at that position in the meantime, the later
 one is refused (`thread_moved`) and no part of it is stored: two answers to one question are never both kept silently.
 To branch on purpose, read the older checkpoint by its id first, or put with the configuration that `list` or
 `parent_config` returned for it. A namespace begins again after `list(before=...)` found nothing in it, which is how
 LangGraph replays a subgraph, or with a copy of its first checkpoint.
 
-The history of a thread is a pure fold over its records. Values stay in their payloads until requested; a bounded cache
-holds the contents read last, for all threads of a saver.
+The history of a thread is a pure fold over its records. Values remain in their payloads until requested; a bounded
+cache holds the contents read last, for all threads of a saver.
 
     langgraph.checkpoint   id, parent and namespace of a checkpoint; the record that its payload patches
     langgraph.writes       the writes of a task before the next checkpoint
@@ -88,9 +88,8 @@ def thread_of(stream: str) -> str:
 
 
 def run_mark(run_id: object) -> str:
-    """Return the marker by which the checkpoints of a run are found; the id itself is in the metadata, which can be
-    erased.
-    """
+    """Return the marker used to find the checkpoints of a run; the id itself is in the metadata, which can be
+    erased."""
     return hashlib.sha256(str(run_id).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -107,8 +106,8 @@ class PayloadRecord(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """A checkpoint. `depth` counts the patches since the last full one and `grown` their bytes; `anchor` is the older
-    record that a periodic patch refers to.
+    """A checkpoint. `depth` counts the patches since the last full checkpoint, and `grown` counts their bytes; `anchor`
+    is the older record that a periodic patch refers to.
     """
 
     record: PayloadRecord
@@ -172,7 +171,7 @@ class ThreadHistory:
             self.heads[place.namespace] = place
 
     def _parent(self, said: Json) -> str | None:
-        """Return the parent, which is named by its record, or by its id if the record is missing."""
+        """Return the parent according to the checkpoint's record, or by its id if the record is missing."""
         return self.ids.get(said, "") if isinstance(said, int) else cast("str | None", said)
 
     def _deleted(self, event: Event, data: Mapping[str, Json]) -> None:
@@ -205,8 +204,8 @@ class ThreadHistory:
 
         Within a namespace, the order is the store's. Across namespaces it is not: with durability="async", the first
         checkpoint of a subgraph may be stored before the checkpoint of the graph whose step it belongs to. Therefore
-        LangGraph's own record decides: `parents` names, for each enclosing namespace, the checkpoint in whose step this
-        one was made. A checkpoint made in the step of `point`, or in a later one, is not before it.
+        LangGraph's own record is decisive: `parents` gives, for each enclosing namespace, the checkpoint in whose step
+        this one was made. A checkpoint made in the step of `point`, or in a later one, does not count as earlier.
         """
         at, limit = self.positions[place], self.positions[point]
         if place.namespace == point.namespace:
@@ -279,7 +278,9 @@ class ThreadContents:
             asked = waiting[-1]
             needed = [records[origin] for origin in asked.sources if origin in records]
             if len(needed) < len(asked.sources):
-                raise LogDamaged(asked.event.stream, asked.event.version, "a checkpoint it depends on was deleted")
+                raise LogDamaged(
+                    asked.event.stream, asked.event.version, "a checkpoint on which it depends was deleted"
+                )
             known = self._recall(asked)
             if known is None:
                 missing = [one for one in needed if one.origin not in made]
@@ -326,7 +327,7 @@ class ThreadContents:
 
 @dataclass(slots=True)
 class Pen:
-    """What all threads of a saver share for writing."""
+    """What all threads of a saver share when writing."""
 
     store: Store
     contents: ThreadContents
@@ -407,9 +408,9 @@ class Thread:
                 store.erase(digest)
 
     def require_successor(self, place: CheckpointPlace, parent: str | None, *, branches: bool = False) -> None:
-        """Require that this checkpoint may be the next one of its namespace; see the module docstring.
+        """Require that this checkpoint may be the next one in its namespace; see the module docstring.
 
-        `branches` says that the caller names the parent as an older checkpoint, or asks for a second root.
+        `branches` says that the caller gives the parent as an older checkpoint, or asks for a second root.
         """
         head = self.history.head(place.namespace)
         if place in self.history.saved or (head is None and parent is None):
@@ -427,7 +428,7 @@ class Thread:
             return  # a second root, added by the writer of the first, which never read
         found = "it was deleted" if head is None else f"{head.id} followed it"
         raise VersionConflict(
-            f"{self.stream}: checkpoint {place.id} continues {parent or 'an empty thread'}, but meanwhile {found}",
+            f"{self.stream}: checkpoint {place.id} continues from {parent or 'an empty thread'}, but meanwhile {found}",
             code="thread_moved",
             details={"stream": self.stream, "checkpoint": place.id, "parent": parent, "head": head and head.id},
         )

@@ -1,1 +1,1 @@
-"""Sessions with a model: messages, model runs and tool calls, each session as a run."""
+"""Sessions with a model: messages, model runs and tool calls; each session is a run."""

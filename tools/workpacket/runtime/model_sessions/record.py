@@ -1,5 +1,5 @@
 """The record of a model session, folded from the log of its run, and what an operator may decide about an abandoned
-one.
+session.
 
 An artifact is a snapshot of a session in progress: JSON whose id is the SHA-256 of its canonical form, computed after
 redaction. An artifact of up to 32 KiB is part of the checkpoint itself; a larger one is stored once under its id, and
@@ -78,7 +78,7 @@ def artifact_id(body: Mapping[str, Json]) -> str:
 
 
 def save_artifact(run: Run, artifact: Artifact, kind: CheckpointKind) -> None:
-    """Make the artifact the last checkpoint of the run. It is durable when this returns."""
+    """Make the artifact the last checkpoint of the run. The checkpoint is durable when this returns."""
     cursor, drafts = kept_artifact(artifact)
     recorder = session_of(run).recorder
     if drafts and artifact_step(artifact.id) not in recorder.state.steps:
@@ -88,7 +88,7 @@ def save_artifact(run: Run, artifact: Artifact, kind: CheckpointKind) -> None:
 
 
 def kept_artifact(artifact: Artifact) -> tuple[dict[str, Json], list[RecordDraft]]:
-    """Return the cursor of its checkpoint, and the records to store first: an artifact too large for a cursor."""
+    """Return the cursor of its checkpoint, and the records to store first if the artifact is too large for a cursor."""
     cursor: dict[str, Json] = {"artifact": artifact.id}
     if len(jcs_bytes(artifact.body)) <= LARGEST_INLINE:
         return cursor | {"inline": artifact.body}, []
@@ -189,7 +189,7 @@ class Message(NamedTuple):
 
 
 class PendingCall(NamedTuple):
-    """A model run, program or tool call without an outcome. `effect` is empty for those that can simply be repeated."""
+    """A model run, program or tool call without an outcome. `effect` is empty if the call can simply be repeated."""
 
     step: str
     target: str
@@ -201,7 +201,7 @@ class PendingCall(NamedTuple):
 
 
 class ModelSession(Value):
-    """`reason` is the stop reason of a session that is not ACTIVE or CLOSED. Times are microseconds since 1970."""
+    """`reason` is the stop reason of a session that is neither ACTIVE nor CLOSED. Times are microseconds since 1970."""
 
     id: str
     stream: str
@@ -223,7 +223,8 @@ def stream_of(session_id: str, packet: str = "") -> str:
 
 
 def model_session(state: RunState, status: SessionStatus, reason: str, artifact: str) -> ModelSession:
-    """Return the record; `artifact` is the id of the last valid artifact, whose checkpoint it names."""
+    """Return the record; `artifact` is the id of the last valid artifact, and the record names the checkpoint of that
+    artifact."""
     point = next((p for p in reversed(session_points(state)) if p.name == artifact), None)
     return ModelSession(
         state.stream.rpartition("@")[2],
@@ -249,7 +250,7 @@ def behind_step(count: int) -> str:
 
 
 def messages_behind(state: RunState) -> int:
-    """Return how many messages remained on another machine; the first message here follows them."""
+    """Return how many messages remained on another machine; the first message here follows those."""
     return max((int(step.removeprefix(_BEHIND)) for step in state.steps if step.startswith(_BEHIND)), default=0)
 
 
@@ -264,7 +265,7 @@ def message_numbers(state: RunState) -> list[int]:
 
 
 def sequence_gaps(state: RunState) -> tuple[str, ...]:
-    """Return the positions of messages missing between the first and the last."""
+    """Return the positions of messages that are missing between the first and the last one."""
     gaps: list[str] = []
     last = messages_behind(state)
     for number in message_numbers(state):
@@ -284,7 +285,7 @@ def message_at(store: Store, state: RunState, number: int) -> Message:
     payload = store.payload(event)
     value = {} if payload is None else value_of(payload)
     if not isinstance(value, Mapping) or value.get("seq") != number:
-        raise LogDamaged(state.stream, event.version, f"it is not the message {number}")
+        raise LogDamaged(state.stream, event.version, f"it is not message {number}")
     redactions = value.get("redactions")
     found = redactions if isinstance(redactions, int) else 0
     return Message(number, str(value.get("role")), str(value.get("content")), found)
@@ -331,7 +332,8 @@ _CRASHES = frozenset({"", "worker_failed", "worker_timeout", "sequence_gap"})
 
 
 class SessionReport(Value):
-    """The assessment of a session. `artifact` is the newest valid one, `corrupt` the newer ones that were skipped."""
+    """The assessment of a session. `artifact` is the newest valid artifact, `corrupt` the newer ones that were
+    skipped."""
 
     session: ModelSession
     details: tuple[str, ...]
@@ -363,7 +365,7 @@ class SessionReport(Value):
 
 
 def assess(runtime: Runtime, stream: str) -> SessionReport:
-    """Return the present state of the session. Only reads."""
+    """Return the present state of the session. Read-only."""
     store = runtime.store
     state, seen = read_state(store, stream, Observations())
     artifact, corrupt = last_valid(store, state)
@@ -383,7 +385,7 @@ def assess(runtime: Runtime, stream: str) -> SessionReport:
 
 
 def operator_decides(runtime: Runtime, stream: str, choice: Decided, note: str = "") -> SessionReport:
-    """Carry out a decision about a blocked session, and return its new state.
+    """Carry out a decision on a blocked session, and return its new state.
 
     cancel: the session ends here. repair: effects in doubt count as done, damaged records as lost. retry: effects in
     doubt are done again.
@@ -435,7 +437,7 @@ def _judged(
 def _doubts(
     store: Store, state: RunState, artifact: Artifact | None, corrupt: tuple[str, ...]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the doubts that only a person can settle, the most serious first."""
+    """Yield the doubts that only a person can settle, most serious first."""
     orphans = orphans_of(state)
     if orphans:
         yield "orphan_alive", orphans
@@ -450,7 +452,7 @@ def _doubts(
     except RuntimeFault as fault:
         yield fault.code, (fault.message,)
     if state.stop_code == "sequence_gap":
-        yield "sequence_gap", ("the chunks of a model run",)
+        yield "sequence_gap", ("the chunks from a model run",)
     if corrupt and artifact is None:
         yield "log_damaged", tuple(f"artifact {name}" for name in corrupt)
     if fruitless_attempts(store, state.stream) >= FRUITLESS:
@@ -475,12 +477,12 @@ _DONE = frozenset({"succeeded", "mark_done"})
 
 
 def carry_over(runtime: Runtime, artifact: Artifact) -> str:
-    """Begin the session of the artifact in its former state, and return its run. Either all of it becomes durable, or
+    """Begin the session in the artifact in its former state, and return its run. Either all of it becomes durable, or
     nothing.
     """
     body = artifact.body
     if artifact_id(body) != artifact.id:
-        raise RunBlocked(f"{artifact.id} is not the id of this artifact", code="log_damaged")
+        raise RunBlocked(f"{artifact.id} is not this artifact's id", code="log_damaged")
     stream = stream_of(_text(body, "session_id"), _text(body, "packet"))
     _require_new(runtime.store, stream)
     drafts = [
@@ -515,7 +517,7 @@ def _messages(stream: str, body: Mapping[str, Json]) -> Iterator[RecordDraft]:
     total = body.get("messages", len(tail))
     before = total - len(tail) if isinstance(total, int) else -1
     if before < 0 or [one.get("seq") for one in tail] != list(range(before + 1, before + 1 + len(tail))):
-        raise LogDamaged(stream, 0, "the messages in the artifact do not match its count")
+        raise LogDamaged(stream, 0, "the number of messages in the artifact does not match its count")
     if before:
         yield _step(behind_step(before), {"messages": before})
     for one in tail:
@@ -529,10 +531,10 @@ def _step(step: str, value: Json) -> RecordDraft:
 
 
 def _call(stream: str, call: Mapping[str, Json]) -> Iterator[RecordDraft]:
-    """Yield the records that restore the call's former state. Its key identifies it, whatever the store."""
+    """Yield the records that restore the call's former state. Its key identifies the call in any store."""
     args_hash, status = _text(call, "args_hash"), _text(call, "status")
     if not args_hash.startswith(KEYED):
-        raise LogDamaged(stream, 0, f"the call {call.get('step')} of the artifact has no key")
+        raise LogDamaged(stream, 0, f"the artifact's call {call.get('step')} has no key")
     effect: Json = user_key(stream, args_hash)
     names = ("step", "kind", "target", "args_hash")
     data: dict[str, Json] = {"effect": effect, **{name: _text(call, name) for name in names}}

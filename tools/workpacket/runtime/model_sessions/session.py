@@ -6,9 +6,9 @@
         session.tool("call-7", post_comment, answer, target="comment")
 
 A session is a keyed run of the runtime: a message and a model run are steps, a tool call is an effect under the id of
-the call, and a checkpoint holds an artifact. If the same program repeats a finished call, it gets the result from the
-log; with `restore`, it skips the finished part instead. The session may end only between chunks, and before and after
-each tool call.
+the call, and a checkpoint contains an artifact. If the same program repeats a finished call, it gets the result from
+the log; with `restore`, it skips the finished part instead. The session may end only between chunks, and before and
+after each tool call.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def open_session(
 
 
 class ModelRun:
-    """One answer of the model while it arrives. `partial` is the text that an interrupted attempt had received."""
+    """One answer from the model as it arrives. `partial` is the text that an interrupted attempt had received."""
 
     def __init__(self, session: OpenSession, partial: str) -> None:
         self._session = session
@@ -94,7 +94,7 @@ class ModelRun:
     ) -> Iterator[Chunk]:
         """Yield the chunks one by one.
 
-        The session may be cancelled between two chunks; a missing chunk number ends it.
+        The session may be cancelled between two chunks; a missing chunk number stops it.
         """
         last: int | None = None
         for chunk in self._session.run.boundary(stream):
@@ -112,7 +112,7 @@ class ModelRun:
 
 
 class OpenSession:
-    """A session in progress. Created by `open_session`."""
+    """A session in progress. Use `open_session` to create one."""
 
     def __init__(
         self, run: Run, session_id: str, model: str, packet: str, report: SessionReport | None, every: int
@@ -148,23 +148,23 @@ class OpenSession:
         return messages_of(session_of(self.run).recorder.store, self.run.state)
 
     def restore(self) -> Restored:
-        """Continue after everything that is done, instead of replaying it call by call."""
+        """Continue after everything that is already done, instead of replaying it call by call."""
         messages = self.messages
         self._position = messages[-1].seq if messages else messages_behind(self.run.state)
         return Restored(messages, self._state, self._partial() or "")
 
     def add(self, role: str, content: str) -> Message:
-        """Add a message of the user or of a tool. The same message at the same place returns the stored one."""
+        """Add a message from the user or from a tool. The same message at the same position returns the stored one."""
         stored = self._stored()
         if stored is not None:
             if (stored.role, stored.content) != (role, self._clean(content)[0]):
-                message = f"message {stored.seq} of the session {self.id} differs from the stored one"
+                message = f"message {stored.seq} of session {self.id} differs from the stored one"
                 raise RunBlocked(message, code="step_changed", details={"message": stored.seq})
             return stored
         return self._keep(role, content)
 
     def model_run(self, function: Callable[[ModelRun], str]) -> Message:
-        """Get an answer from the model, once: `function` receives a `ModelRun` and returns the whole text."""
+        """Get an answer from the model, only once: `function` receives a `ModelRun` and returns the whole text."""
         stored = self._stored()
         if stored is not None:
             return stored
@@ -185,7 +185,7 @@ class OpenSession:
         if message_step(self._position + 1) not in self.run.state.steps:
             behind = messages_behind(self.run.state)
             if self._position < behind:
-                message = f"{behind} messages of the session {self.id} are on another machine"
+                message = f"{behind} messages of session {self.id} are on another machine"
                 raise RunBlocked(message, code="sequence_gap", hint="begin with `session.restore()`")
             return None
         self._position += 1
@@ -205,7 +205,7 @@ class OpenSession:
         return str(cleaned), found
 
     def _partial(self) -> str | None:
-        """Return the part of the next message that the last valid checkpoint contains."""
+        """Return the part of the next message that is in the last valid checkpoint."""
         body = {} if self.report is None or self.report.artifact is None else self.report.artifact.body
         partial = body.get("partial")
         if not isinstance(partial, Mapping) or partial.get("message") != self._position + 1:
@@ -226,7 +226,7 @@ class OpenSession:
         compensate: Callable[[], object] | None = None,
         **kwargs: Any,
     ) -> T:
-        """Call a tool that acts on the world; it is never silently repeated: the id of the call is its key."""
+        """Call a tool that acts on the world. The call is never silently repeated: its id is its key."""
         self._boundary()
         result = self.run.effect(
             f"tool-{call_id}", function, *args, key=call_id, recovery=recovery, target=target or call_id, probe=probe,
@@ -249,7 +249,8 @@ class OpenSession:
     # ---- checkpoints ---------------------------------------------------------------------------------------------
 
     def checkpoint(self, kind: CheckpointKind = "event_triggered", state: Json = None) -> str:
-        """Save a snapshot of the session as an artifact, and return its id. Without a state, the last one is kept."""
+        """Save a snapshot of the session as an artifact, and return its id. If no state is given, the last one is
+        kept."""
         if state is not None:
             self._state = state
         recorder = session_of(self.run).recorder

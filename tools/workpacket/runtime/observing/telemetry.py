@@ -48,7 +48,7 @@ def require_opentelemetry() -> None:
 
 class StableIds:
     """For `TracerProvider(id_generator=StableIds(RandomIdGenerator()))`: our spans get ids derived from their events;
-    all others get ids from the wrapped generator.
+    all other spans get ids from the wrapped generator.
     """
 
     def __init__(self, others: Any) -> None:
@@ -91,7 +91,7 @@ class Telemetry:
         self._lock = threading.RLock()
 
     def watch(self, store: Store) -> Store:
-        """Return the store, wrapped so that every event appended through it is reported to telemetry."""
+        """Return the store, wrapped so that every event appended through it is reported as telemetry."""
         return cast(Store, _Watched(store, self))
 
     def replay(self, events: Iterable[Event]) -> None:
@@ -246,7 +246,7 @@ def _ids(trace: int, span: int) -> Iterator[None]:
 
 
 def _number(text: str, size: int) -> int:
-    """Return a number that is never zero, because OpenTelemetry treats zero as no id."""
+    """Return a number that is never zero, because OpenTelemetry treats zero as an invalid id."""
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:size]) or 1
 
 

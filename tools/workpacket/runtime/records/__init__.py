@@ -1,1 +1,1 @@
-"""What is stored: events, their kinds and bytes, the state that they fold to, and redaction before storing."""
+"""What is stored: events, their kinds and bytes, the state obtained by folding them, and redaction before storing."""

@@ -53,7 +53,7 @@ class NewEvent(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A stored event. Times are microseconds since 1970 in UTC, and only claims: they order nothing."""
+    """A stored event. Times are microseconds since 1970 in UTC, and are only claims: nothing is ordered by them."""
 
     stream: str
     version: int
@@ -123,7 +123,7 @@ class Chain:
 
     def check(self, event: Event) -> Event:
         if event.stream != self.stream:
-            raise LogDamaged(self.stream, event.version, f"the record belongs to the stream {event.stream!r}")
+            raise LogDamaged(self.stream, event.version, f"the record belongs to stream {event.stream!r}")
         if event.version != self.version + 1:
             raise LogDamaged(self.stream, event.version, f"the preceding version {self.version + 1} is missing")
         if event.previous != self.hash:
@@ -175,7 +175,7 @@ class IndexEntry(NamedTuple):
 
 
 class Indexed(NamedTuple):
-    """How a type of event is indexed: as `kind`, under the value of its field `key_field` ('' for one entry per
+    """How a type of event is indexed: as `kind`, under the value of its field `key_field` ('' means one entry per
     stream).
     """
 
@@ -237,8 +237,8 @@ Upcaster = Callable[[Data], Data]
 
 
 class RecordKind(Value):
-    """A kind of record. `upcasters[n]` converts the data of schema version n to n + 1; version 0 is a record without a
-    version.
+    """A kind of record. `upcasters[n]` converts the data from schema version n to n + 1; version 0 is a record without
+    a version.
     """
 
     type: str
@@ -247,7 +247,7 @@ class RecordKind(Value):
     upcasters: Mapping[int, Upcaster] = NOTHING
 
     def guarded(self, data: Data) -> list[str]:
-        """Return the names in `data` whose values must not be stored as they are."""
+        """Return the names in `data` whose values must not be stored verbatim."""
         public = self._public
         return [name for name in data if name not in public]
 
@@ -384,8 +384,8 @@ class AskedQuestion(NamedTuple):
     """A question that a person was asked. `event` contains its subject; `before` is the earlier question at the same
     place.
 
-    `kind` says whether the program asked (`program`, `effect`), or a difference prevented the run from continuing
-    (`change`).
+    `kind` says whether the program asked (`program`, `effect`), or whether a difference prevented the run from
+    continuing (`change`).
     """
 
     id: str
@@ -401,7 +401,7 @@ class AskedQuestion(NamedTuple):
 
 
 class LastAnswer(NamedTuple):
-    """An answer to a question. `by` is the name of the person who signed it, or else a claimed one."""
+    """An answer to a question. `by` is the name of the person who signed it; if no one did, a claimed name."""
 
     answer: str
     by: str
@@ -423,8 +423,8 @@ class AnswerToJudge(NamedTuple):
     """An answer with everything that its signature covers.
 
     `subject` is the digest of question, target and arguments before redaction, or the id of an effect; `shown` is the
-    digest of what was stored of the arguments; `result` that of a value given with the answer. `envelope` has the
-    signature; '' if there is none. `at` is the time of the record, in microseconds since 1970.
+    digest of what was stored of the arguments; `result` is the digest of a value given with the answer. `envelope` has
+    the signature; '' if there is none. `at` is the time of the record, in microseconds since 1970.
     """
 
     run: str
@@ -447,9 +447,10 @@ _NOT_COVERED = frozenset({"envelope", "at"})
 
 
 class JudgedAnswer(NamedTuple):
-    """The result of verifying an answer. Without a refusal it counts: as `signer`'s, or as claimed if that is ''.
+    """The result of verifying an answer. Unless refused, the answer counts as given by `signer` or, if that is '', by
+    the person it claims to come from.
 
-    `nonce` occurs in one signature only: an answer that was taken back cannot be repeated.
+    `nonce` occurs in one signature only: an answer that was withdrawn cannot be replayed.
     """
 
     signer: str = ""

@@ -1,4 +1,4 @@
-"""Failures: how a failure is recorded, its stop reason, and how a finished run raises it again, with the same class and
+"""Failures: how a failure is recorded, its stop reason, and how a finished run raises it again with the same class and
 arguments.
 """
 
@@ -33,13 +33,13 @@ def _registry() -> Registry:
 
 
 def reason_of(code: str) -> StopReason:
-    """Return the stop reason of a code or alias; `unregistered` (exit status 9) for any other text."""
+    """Return the stop reason for a code or alias; `unregistered` (exit status 9) for any other string."""
     registry = _registry()
     return cast("StopReason", registry[code] if code in registry else registry["unregistered"])
 
 
 def described(error: BaseException) -> str:
-    """Return the error as a record can store it, whatever its text."""
+    """Return the error in a form that a record can store, whatever its text."""
     try:
         said = str(error)
     except Exception as broken:
@@ -68,7 +68,7 @@ def _arguments(error: BaseException) -> tuple[object, ...]:
 
 
 def _plain(values: tuple[object, ...]) -> list[Json] | None:
-    """Return the arguments of an exception if they can be stored and are within the limit for its text."""
+    """Return the arguments of an exception if they can be stored and are within the limit for error text."""
     listed: Any = list(values)
     try:
         # Arguments that were cut short would raise an exception that never happened.

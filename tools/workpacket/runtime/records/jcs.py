@@ -1,13 +1,13 @@
 """RFC 8785 in full (one JSON value, one sequence of bytes, floats included), and how a result is stored.
 
-The ledger's profile (`workpacket.model.canonical`) refuses floats, but results and inputs of a run may contain them.
+The ledger's profile (`workpacket.model.canonical`) refuses floats, but a run's results and inputs may contain them.
 Numbers are therefore written as ECMAScript writes them, and keys are sorted by UTF-16 code units. Anything that JSON
 cannot represent, or would read back as something else (a tuple, a set, an integer beyond 2**53, NaN), is refused with
 its path. The tests compare every output with the `rfc8785` package.
 
-A result is stored as JSON text from which exactly the same value is read: it keeps the order of keys and the point of
-`1.0`, so that a resumed run sees the same value as the first run; its address is the SHA-256 of those bytes. The
-*meaning* of a value is compared by `jcs_hash` instead, for which `1.0` and `1` are one number and the order of keys
+A result is stored as JSON text from which exactly the same value is read: it keeps the order of keys and the decimal
+point of `1.0`, so that a resumed run sees the same value as the first run; its address is the SHA-256 of those bytes.
+The *meaning* of a value is compared by `jcs_hash` instead, for which `1.0` and `1` are one number and the order of keys
 does not matter.
 """
 
@@ -27,11 +27,11 @@ from workpacket.model.canonical import LARGEST_INTEGER, Json, NotCanonical
 from workpacket.runtime.errors import PayloadSealed
 
 quoted: Callable[[str], str] = encoder.encode_basestring
-"""A string as JSON text, without escapes for characters that need none."""
+"""A string as JSON text, without escapes for characters that do not need them."""
 
 
 def storable(text: str) -> str:
-    """Return the text with lone surrogates escaped: file names may contain them, but records cannot."""
+    """Return the string with lone surrogates escaped: file names may contain them, but records cannot."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -39,7 +39,7 @@ _read = json.JSONDecoder().raw_decode
 
 
 def text_encoder(*, sort_keys: bool) -> Callable[[object], str]:
-    """Return a function that writes compact Unicode JSON of values already checked."""
+    """Return a function that writes compact Unicode JSON for values already checked."""
     plain = json.JSONEncoder(
         ensure_ascii=False, sort_keys=sort_keys, separators=(",", ":"), allow_nan=False, check_circular=False
     )
@@ -85,7 +85,8 @@ _encode_ordered = text_encoder(sort_keys=False)
 
 
 def jcs_bytes(value: object) -> bytes:
-    """Return the canonical bytes of `value`, or raise `NotCanonical` with the path of the part that has none."""
+    """Return the canonical bytes of `value`, or raise `NotCanonical` with the path of the part that has no canonical
+    form."""
     return jcs_text(value).encode("utf-8")
 
 
@@ -99,7 +100,7 @@ def jcs_text(value: object) -> str:
 
 
 def jcs_hash(value: object) -> str:
-    """Return `jcs-1:` and the SHA-256 of the canonical bytes: a stored hash always names its scheme."""
+    """Return `jcs-1:` and the SHA-256 of the canonical bytes: a stored hash always states its scheme."""
     return hash_of(jcs_text(value).encode("utf-8"))
 
 
@@ -108,7 +109,7 @@ def hash_of(canonical: bytes) -> str:
 
 
 def surveyed_text(value: object, form: Form) -> str:
-    """Return the canonical text of a value with this result of `survey`."""
+    """Return the canonical text of a value for which `survey` returned this result."""
     if form == ORDERED:
         return _encode_ordered(value)
     if form == PLAIN:
@@ -119,7 +120,7 @@ def surveyed_text(value: object, form: Form) -> str:
 
 
 class _Refused(Exception):
-    """The fault. Its path is assembled while unwinding, so that valid values pay nothing for it."""
+    """The fault. Its path is assembled while unwinding, so that there is no cost for valid values."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -130,7 +131,7 @@ class _Refused(Exception):
 def survey(value: object) -> Form:
     """Reject values that are not strict JSON, and return the encoder that the canonical form of `value` requires.
 
-    The standard encoder, written in C, suffices if there is no float and every key is ASCII.
+    The standard encoder, written in C, is sufficient if there is no float and every key is ASCII.
     """
     try:
         return _survey(value, DEEPEST)
@@ -151,7 +152,7 @@ def _survey(value: object, levels: int) -> Form:
     if type(value) is int:
         if -LARGEST_INTEGER <= value <= LARGEST_INTEGER:
             return ORDERED
-        raise _Refused(f"the integer {value} is not exact in every JSON parser; store it as text")
+        raise _Refused(f"the integer {value} is not exact in every JSON parser; store it as a string")
     if type(value) is float:
         if math.isfinite(value):
             return OWN
@@ -201,7 +202,7 @@ def _survey_items(items: list[object], levels: int) -> Form:
 
 def _require_text(key: object) -> None:
     if type(key) is not str:
-        raise _Refused("the key is not text")
+        raise _Refused("the key is not a string")
     _require_encodable(key)
 
 
@@ -209,7 +210,7 @@ def _require_encodable(text: str) -> None:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise _Refused("the text contains a lone surrogate") from None
+        raise _Refused("the string contains a lone surrogate") from None
 
 
 def _write(value: object, put: Callable[[str], None]) -> None:
@@ -253,7 +254,8 @@ def number_text(value: float) -> str:
 
 
 def _place_point(digits: str, point: int) -> str:
-    """Return `digits` with the decimal point after the first `point` of them, in the notation ECMAScript chooses."""
+    """Return `digits` with the decimal point after the first `point` of them, in the notation that ECMAScript would
+    use."""
     if len(digits) <= point <= 21:
         return digits + "0" * (point - len(digits))
     if 0 < point <= 21:
@@ -276,8 +278,8 @@ def stand_in(value: object) -> Json:
     """Return JSON that represents a value, and differs if the value does: `{"<Decimal>": "1.50"}` for
     `Decimal("1.50")`.
 
-    Raises `Opaque` for an object whose class is not a plain value. Within a container it is represented by its class
-    alone, so that the rest of the container is compared.
+    Raises `Opaque` for an object whose class is not a plain value. Within a container such an object is represented by
+    its class alone, so that the rest of the container is compared.
     """
     try:
         return _stand_in(value, DEEPEST)
@@ -343,7 +345,8 @@ _encode = text_encoder(sort_keys=False)
 
 
 class Codec(Protocol[T]):
-    """Converts a value of your own type to JSON and back. No pickle, no class paths: only what you write here."""
+    """Converts a value of your own type to JSON and back. No pickle, no class paths: only the code that you write
+    here."""
 
     def encode(self, value: T) -> Json: ...
     def decode(self, stored: Json) -> T: ...
@@ -373,7 +376,7 @@ def stored_text(value: Json) -> str:
 
 
 def value_of(stored: bytes) -> Json:
-    """Return the value of a payload; one that is encrypted is opened with the key of this process."""
+    """Return the value of a payload; an encrypted payload is decrypted with the key of this process."""
     if stored.startswith(SEALED):
         stored = unsealed(stored)
     text = stored.decode("utf-8", "surrogatepass")
@@ -431,7 +434,7 @@ def sealed(payload: bytes) -> bytes:
 
     key = payload_key()
     if key is None:
-        raise PayloadSealed("there is no key to encrypt a payload with", hint=_HOW)
+        raise PayloadSealed("there is no key with which to encrypt a payload", hint=_HOW)
     nonce = os.urandom(_NONCE_BYTES)
     text = AESGCM(key).encrypt(nonce, payload, _BOUND)
     parts = {"sealed_with": key_id(key), "nonce": base64.b64encode(nonce).decode()}
@@ -440,7 +443,7 @@ def sealed(payload: bytes) -> bytes:
 
 
 def unsealed(payload: bytes) -> bytes:
-    """Return the payload as it was before it was encrypted; a payload that was not encrypted, as it is."""
+    """Return the payload as it was before encryption; a payload that was not encrypted is returned unchanged."""
     if not payload.startswith(SEALED):
         return payload
     from cryptography.exceptions import InvalidTag
@@ -449,13 +452,13 @@ def unsealed(payload: bytes) -> bytes:
     parts = json.loads(payload)
     key, wanted = payload_key(), parts["sealed_with"]
     if key is None:
-        raise PayloadSealed(f"the payload is encrypted with the key {wanted}, which is not set", hint=_HOW)
+        raise PayloadSealed(f"the payload is encrypted with key {wanted}, which is not set", hint=_HOW)
     if key_id(key) != wanted:
         raise PayloadSealed(
-            f"the payload is encrypted with the key {wanted}, and {VARIABLE} is the key {key_id(key)}",
-            hint=f"set {VARIABLE} to the key {wanted}",
+            f"the payload is encrypted with key {wanted}, but {VARIABLE} contains key {key_id(key)}",
+            hint=f"set {VARIABLE} to key {wanted}",
         )
     try:
         return AESGCM(key).decrypt(base64.b64decode(parts["nonce"]), base64.b64decode(parts["text"]), _BOUND)
     except (InvalidTag, KeyError, ValueError):
-        raise PayloadSealed(f"the payload encrypted with the key {wanted} is damaged") from None
+        raise PayloadSealed(f"the payload encrypted with key {wanted} is damaged") from None

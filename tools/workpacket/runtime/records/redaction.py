@@ -1,9 +1,9 @@
 """Secrets are removed before anything is stored; if that cannot be done, nothing is stored.
 
-Every text is searched for the values of environment variables whose names mark them as secret, for the forms of
-secrets, and for the places that hold them (`secrets`). In a mapping, the name of a key counts.
-The whole encoded value is searched first, because it rarely contains a secret; only on a hit is the value walked and
-its texts replaced. The strings of a value are searched decoded, so an escape hides nothing.
+Every string is searched for the values of environment variables whose names mark them as secret, for the forms of
+secrets, and for the places that hold them (`secrets`). In a mapping, the name of a key counts. The whole encoded value
+is searched first, because it rarely contains a secret; only on a hit is the value walked and its strings replaced. The
+strings of a value are searched decoded, so an escape hides nothing.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _FOLDERS = frozenset({"PWD", "OLDPWD"})  # where a shell is and was
 
 
 def plain_payload(payload: bytes) -> bytes:
-    """Return the payload, opened if it is encrypted."""
+    """Return the payload, decrypted if it is encrypted."""
     if not payload.startswith(SEALED):
         return payload
     from workpacket.runtime.records.jcs import unsealed
@@ -114,26 +114,27 @@ class Redactor:
             raise RedactionFailed(f"a value could not be searched for secrets: {type(error).__name__}") from error
 
     def unaltered(self, field: str, value: Json, text: str) -> bytes:
-        """Return the bytes to store for a value that the program receives again: as they are, or encrypted if the value
-        contains a secret. Refuse it if the policy is to hide secrets, because it would come back as something else.
+        """Return the bytes to store for a value that is returned to the program: unchanged, or encrypted if the value
+        contains a secret. Refuse the value if the policy is to hide secrets, because it would be different when it is
+        returned.
         """
         if not self.clean_value(value, text)[1]:
             return text.encode("utf-8")
         if self.policy == "encrypt":
             return sealed_payload(text.encode("utf-8"))
         raise WouldBeAltered(
-            f"{field} contains what looks like a secret, and would come back without it",
+            f"{field} contains what looks like a secret, and would be returned without it",
             hint="store a reference to the secret, or set WORKPACKET_REDACTION=encrypt",
             details={"field": field},
         )
 
     @property
     def longest(self) -> int:
-        """Return the length that suffices to recognize any secret by its beginning."""
+        """Return the length that is sufficient to recognize any secret by its beginning."""
         return max([_REACH, *(len(value.encode("utf-8", "surrogatepass")) for value in self.values)])
 
     def clean_text(self, text: str) -> str:
-        """Return a text that is not JSON without its secrets."""
+        """Return a non-JSON text without its secrets."""
         search = self._search(text)
         return text if search is None else search.text(text)[0]
 
@@ -143,26 +144,26 @@ class Redactor:
         return everything.value(value, likely_secret(name))[0]
 
     def name(self, text: str) -> str:
-        """Return a name that can be stored: the text itself, or its hash if it contains a secret."""
+        """Return a name that can be stored: the name itself, or its hash if it contains a secret."""
         if self.clean_text(text) == text:
             return text
         return f"redacted-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
     def require_plain(self, what: str, *texts: str) -> None:
-        """Refuse a secret in a text that can be neither hidden nor encrypted, because it identifies something."""
+        """Refuse a secret in a string that can be neither redacted nor encrypted, because it identifies something."""
         for text in texts:
             if self._search(text) is not None and self.clean_text(text) != text:
                 raise RedactionFailed(
                     f"{what} contains what looks like a secret: {self.clean_text(text)!r}",
-                    hint="choose a name without it, and pass the secret as an argument",
+                    hint="choose a name without the secret, and pass the secret as an argument",
                 )
 
     def may_hold_secret(self, text: str) -> bool:
-        """Whether a text, as JSON or as it is, may contain a secret."""
+        """Whether a string, as JSON or verbatim, may contain a secret."""
         return self._search(text) is not None
 
     def _search(self, text: str) -> _Search | None:
-        """Return what has to be searched for in a text, as JSON or as it is; None if nothing can be found in it."""
+        """Return what has to be searched for in a string, as JSON or verbatim; None if nothing can be found in it."""
         values: tuple[str, ...] = ()
         for value in self._values:
             if value in text:
@@ -180,7 +181,7 @@ class Redactor:
 
 
 class _Search(NamedTuple):
-    """What may be found in one value. `places`: secrets that are recognized by their place, and by names."""
+    """What may be found in one value. `places`: secrets that are recognized by their position, and by names."""
 
     values: tuple[str, ...]
     rules: tuple[SecretRule, ...]
@@ -188,7 +189,7 @@ class _Search(NamedTuple):
     places: bool
 
     def value(self, value: Json, likely: Likely) -> tuple[Json, int]:
-        """Clean a value that is kept under a name; `likely` is what the name says."""
+        """Clean a value that is stored under a name; `likely` is what the name suggests."""
         if isinstance(value, str):
             text, hits = self.text(value)
             whole = hits == 1 and text.startswith("[redacted:") and text.endswith("]")
@@ -259,7 +260,8 @@ _NAMES = ("name", "key", "header", "variable")
 
 
 def _can_be_searched(value: str) -> bool:
-    """Whether a value of the environment is so long or unusual that it does not occur in other texts by chance."""
+    """Whether the value of an environment variable is so long or unusual that it would not occur in other text by
+    chance."""
     mixed = any(one.isdigit() for one in value) and any(one.isalpha() for one in value)
     return len(value) >= (_SHORTEST_MIXED if mixed else SHORTEST_VALUE)
 
@@ -286,7 +288,7 @@ _OWN_ID = frozenset({"checkpoint", "batch.completing", "batch.completed"})
 
 
 def _names_in(data: Data, kind: RecordKind) -> Iterator[str]:
-    """Yield the texts of a record that are stored as they are: names, and the keys of hashes by name. A random id may
+    """Yield the strings in a record that are stored verbatim: names, and the keys of hashes by name. A random id may
     look like a card number, but it is not a secret.
     """
     for name, value in data.items():
@@ -305,8 +307,8 @@ def clean_record(kind: RecordKind, data: Data, redactor: Redactor) -> str:
 
 
 def clean_data(kind: RecordKind, data: Data, redactor: Redactor) -> dict[str, Json]:
-    """Return the redacted record as a value instead of text. Refuse it if a field that identifies something contains a
-    secret.
+    """Return the redacted record as a value instead of text. Refuse the record if a field that identifies something
+    contains a secret.
     """
     kept = dict(data)
     dropped = 0

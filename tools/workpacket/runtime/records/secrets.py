@@ -1,12 +1,12 @@
-"""Secrets that are recognized by their form, such as the tokens of vendors, or by their place: by the name of what
-holds them, or by what surrounds them in a text.
+"""Secrets that are recognized by their form, such as vendors' tokens, or by their position: by the name of what
+contains them, or by the text around them.
 
 The form of a vendor's token is a literal prefix and the characters that may follow; it matches if enough of them do. A
 prefix that also occurs in ordinary words counts only at the start of a word, and not if prose follows. Forms without
 a prefix are patterns, each with a short text that must occur before the pattern is tried.
 
 The facts in `VENDORS` are from the vendors' documents and from the rules of gitleaks (config/gitleaks.toml at commit
-b58d3f10), read in November 2026. A form that is added names its source in the commit.
+b58d3f10), read in November 2026. A commit that adds a form states its source.
 
 A name says how likely its value is a secret. The value of a password or API key is one unless it is a placeholder, a
 reference or a label; the value of a `token` or `secret` is one only if it does not read like a word, a path or code.
@@ -157,7 +157,7 @@ RULES: tuple[SecretRule, ...] = (*_vendors(), *_HEADERS)
 
 
 class SecretShape(NamedTuple):
-    """A form without a literal prefix. The pattern is tried where `mark` occurs; its group `secret` is hidden."""
+    """A form without a literal prefix. The pattern is tried where `mark` occurs; its group `secret` is redacted."""
 
     name: str
     mark: str
@@ -166,7 +166,7 @@ class SecretShape(NamedTuple):
 
 
 def _is_card(digits: str) -> bool:
-    """Whether a number has the check digit of a card."""
+    """Whether a number has the check digit of a card number."""
     numbers = [int(digit) for digit in digits if digit.isdigit()]
     doubled = sum(sum(divmod(2 * number, 10)) for number in numbers[-2::-2])
     return len(set(numbers)) > 2 and (sum(numbers[-1::-2]) + doubled) % 10 == 0  # not all the same
@@ -227,8 +227,8 @@ _HEAD = 3  # characters before the first mark of a prefix
 
 
 class Prefixes:
-    """Finds out whether the prefix of any rule may be in a text, from the first mark in it (`_`, `.` or `-`) and the
-    characters before: one pattern with all prefixes takes five times as long.
+    """Finds out whether a text may contain the prefix of any rule, from the first mark in it (`_`, `.` or `-`) and the
+    characters before that mark: one pattern with all prefixes takes five times as long.
     """
 
     def __init__(self, rules: tuple[SecretRule, ...]) -> None:
@@ -256,7 +256,7 @@ def begins_a_word(text: str, position: int) -> bool:
 
 
 def is_prose(text: str) -> bool:
-    """Whether a text consists of words, such as the name of a branch or setting, and not of random characters."""
+    """Whether a string consists of words, such as the name of a branch or setting, and not of random characters."""
     pieces: list[str] = _PIECE.findall(text)
     if not pieces or any(character.isdigit() for character in text):
         return False
@@ -266,7 +266,7 @@ def is_prose(text: str) -> bool:
 
 
 def without_form(text: str, rule: SecretRule) -> tuple[str, int]:
-    """Return the text without the secrets of this form, and their number."""
+    """Return the text without secrets of this form, and the number removed."""
     kept: list[str] = []
     start = position = found = 0
     while (position := text.find(rule.begins, position)) >= 0:
@@ -284,7 +284,7 @@ def without_form(text: str, rule: SecretRule) -> tuple[str, int]:
 
 
 def without_shape(text: str, shape: SecretShape) -> tuple[str, int]:
-    """Return the text without the secrets of this shape, and their number."""
+    """Return the text without secrets of this shape, and the number removed."""
     kept: list[str] = []
     start = 0
     for match in shape.pattern.finditer(text):
@@ -330,7 +330,7 @@ def names_a_secret(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def likely_secret(name: str) -> Likely:
-    """Return how likely the value of something with this name is a secret."""
+    """Return how likely it is that the value of something with this name is a secret."""
     words = [word.lower() for word in _WORDS_OF_NAME.findall(name)]
     found = {_of_word(words, place) for place in range(len(words))}
     return "surely" if "surely" in found else "perhaps" if "perhaps" in found else ""
@@ -381,7 +381,7 @@ _SHORTEST, _SHORTEST_TOKEN, _SENTENCE = 3, 8, 2
 
 
 def is_secret_value(value: str, likely: Likely) -> bool:
-    """Whether the value of a mapping's key is a secret, given what the key is called."""
+    """Whether the value of a mapping key is a secret, given the name of the key."""
     text = value.strip()
     if not likely or len(text) < _SHORTEST or text.casefold() in _PLACEHOLDERS or _REFERENCE.fullmatch(text):
         return False
@@ -394,7 +394,7 @@ def is_secret_value(value: str, likely: Likely) -> bool:
 
 
 def _looks_secret(text: str, at_least: int) -> bool:
-    """Whether a text has digits among letters, or special characters, which words, numbers, dates and code lack."""
+    """Whether a string has digits among letters, or special characters; words, numbers, dates and code do not."""
     if len(text) < at_least or is_prose(text) or _DATE.fullmatch(text):
         return False
     letters = sum(character.isalpha() for character in text)
@@ -404,7 +404,7 @@ def _looks_secret(text: str, at_least: int) -> bool:
 
 
 def _is_written_secret(value: str, likely: Likely, quoted: bool) -> bool:
-    """Whether a value in a text is a secret; there, a name may be part of a sentence or of code."""
+    """Whether a value in running text is a secret; in such text, a name may be part of a sentence or of code."""
     if not is_secret_value(value, likely) or _PATH.fullmatch(value) or (not quoted and _CODE.fullmatch(value)):
         return False
     if likely == "perhaps":
@@ -475,7 +475,7 @@ def _is_bearer(match: re.Match[str]) -> bool:
 
 
 def _is_basic(match: re.Match[str]) -> bool:
-    """Whether the text is a name and a password in base64."""
+    """Whether the string is a name and a password in base64."""
     try:
         said = base64.b64decode(match["bare"] + "=" * (-len(match["bare"]) % 4), validate=True).decode("utf-8")
     except (binascii.Error, ValueError):
@@ -504,7 +504,7 @@ _SIGNS = ("pass", "pwd", "secret", "token", "credential", "key", "auth", "cookie
 
 
 def may_have_places(text: str) -> bool:
-    """Whether a text, as JSON or as it is, may hold a secret that is recognized by its place."""
+    """Whether a string, as JSON or verbatim, may contain a secret that is recognized by its position."""
     lower = text.lower()
     for sign in _SIGNS:  # noqa: SIM110  # half as long as `any`
         if sign in lower:
@@ -513,7 +513,7 @@ def may_have_places(text: str) -> bool:
 
 
 def without_places(text: str) -> tuple[str, int]:
-    """Return the text without the secrets that are recognized by their place, and their number."""
+    """Return the text without the secrets that are recognized by their position, and the number removed."""
     if not may_have_places(text):
         return text, 0
     lower = text.lower()

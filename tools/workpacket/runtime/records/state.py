@@ -5,8 +5,8 @@ result is not loaded until the step is reached: the state contains only the even
 that is missing or has another type is read as empty, never as an error.
 
 A milestone is reached in two records. `checkpoint.prepared` announces the commit and gives it an id that the commit
-carries as a trailer; `checkpoint_complete` names the resulting commit. Between the two records, only git knows whether
-there is a commit.
+carries as a trailer; `checkpoint_complete` records the resulting commit. Between the two records, only git knows
+whether there is a commit.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ EffectStatus = Literal[
 
 
 class StepRecord(NamedTuple):
-    """A finished step. With `redactions`, its result was not stored in full; `stored`: the result, if it was read."""
+    """A finished step. With `redactions`, its result was not stored in full; `stored` is the result, if it was read."""
 
     key: str
     args: Mapping[str, str]
@@ -54,7 +54,7 @@ class StepRecord(NamedTuple):
 
 
 class EffectRecord(NamedTuple):
-    """What is known about an effect. `event` is the last one about it; its payload is the receipt, if any.
+    """What is known about an effect. `event` is the last event about it; its payload is the receipt, if any.
 
     `args` has the hash of each argument of an effect with a key; None if it was stored by a version without these
     hashes. With `redactions`, the receipt differs from the effect's result; `unkept` says why there is no receipt.
@@ -76,7 +76,7 @@ class EffectRecord(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the name under which the effect was requested: the last part of its step, without the number."""
+        """Return the name under which the effect was requested: the last part of its step, without its number."""
         return self.step.rpartition("/")[2].partition("#")[0]
 
     def facts(self) -> dict[str, Json]:
@@ -118,7 +118,7 @@ class CheckpointRecord(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """An announced commit. `base` is the commit it was to follow, or '' for none; the event holds the cursor. `tier`
+    """An announced commit. `base` is the commit it was to follow, or '' for none; the event contains the cursor. `tier`
     and `verification_commands` are what the caller said about verification; empty if it said nothing.
     """
 
@@ -132,7 +132,8 @@ class Prepared(NamedTuple):
 
 
 class ReachedMilestone(NamedTuple):
-    """A reached milestone. `changed` is false if it changed no file; `commit` is then the existing one."""
+    """A reached milestone. `changed` is false if the milestone changed no file; `commit` is then the existing
+    commit."""
 
     checkpoint: str
     milestone_index: int
@@ -170,7 +171,7 @@ class Milestones:
 
 class WaitRecord(NamedTuple):
     """A wait for a time or a signal. `until` is its last microsecond, 0 for none. `number` says which signal of this
-    name it received: 0 for none, None while it lasts.
+    name the wait received: 0 for none, None while it lasts.
     """
 
     step: str
@@ -183,7 +184,7 @@ class WaitRecord(NamedTuple):
 
 @dataclass(slots=True)
 class Waits:
-    """Waits by step, and signals by name in the order in which they came. A wait takes the oldest that is left."""
+    """Waits by step, and signals by name in the order in which they arrived. A wait takes the oldest one left."""
 
     begun: dict[str, WaitRecord] = field(default_factory=dict)
     signals: dict[str, list[Event]] = field(default_factory=dict)
@@ -257,7 +258,7 @@ class RunState:
     outline: list[int] = field(default_factory=list)  # the versions of the events without which the rest would differ
 
     def apply(self, event: Event, kinds: Mapping[str, RecordKind] = KINDS, data: Data | None = None) -> None:
-        """Apply an event. `data` is its data, if known; reading it takes 5 % of the CPU time of an effect."""
+        """Apply an event. `data` is its data, if known; reading it takes 5% of the CPU time of an effect."""
         if data is None:
             data = current(event, kinds)
         if event.type != "step.completed" or self._is_begun(text(data, "step")):
@@ -270,11 +271,11 @@ class RunState:
         self.last_recorded_at = max(self.last_recorded_at, event.recorded_at)
 
     def has_begun(self, place: str) -> bool:
-        """Whether an attempt did something at this place, other than finish a step."""
+        """Whether an attempt did anything at this place other than finish a step."""
         return place in self.waits.begun or place in self.effect_steps or self._is_begun(place)
 
     def _is_begun(self, step: str) -> bool:
-        """Whether the state has an entry for the step that is removed when the step ends."""
+        """Whether the state has an entry for the step that is removed when the step finishes."""
         return step in self.running or step in self.in_flight or step in self.tries or step in self.failures
 
     @property
@@ -296,8 +297,8 @@ class RunState:
 
     @property
     def open_questions(self) -> tuple[AskedQuestion, ...]:
-        """Return the questions that wait for a person. A question that was asked again about something else is no
-        longer open.
+        """Return the questions that are waiting for a person. A question that was later asked about something else is
+        no longer open.
         """
         if self.status in {"completed", "cancelled"}:
             return ()
@@ -312,7 +313,7 @@ class RunState:
         return tuple(one for one in self._questions_left("no") if stopped or one.kind == CHANGE)
 
     def _questions_left(self, answer: str) -> tuple[AskedQuestion, ...]:
-        """Return the newest question of each place, if this is its answer; of questions about changes, only the one
+        """Return the newest question at each place, if this is its answer; of questions about changes, only the one
         that stopped the run.
         """
         answers = self.confirmations
@@ -339,7 +340,7 @@ class RunState:
         return judged
 
     def counted(self, event: Event, data: Data) -> JudgedAnswer | None:
-        """Take in a verified answer; None if it does not count."""
+        """Apply a verified answer; return None if it does not count."""
         answer = self.answer_in(data, event.recorded_at)
         judged = self.judged(answer)
         if judged.refusal:
@@ -363,8 +364,8 @@ class RunState:
         return tuple(e for e in self.effects.values() if e.status == "succeeded" and not e.has_receipt)
 
     def settled_before_rollback(self, effect: str) -> bool:
-        """Whether no lost event can be about this effect, because it was done before the rollback or is already in
-        doubt.
+        """Whether no lost event can be about this effect, because the effect was done before the rollback or is already
+        in doubt.
         """
         if not self.rolled_back_at:
             return True

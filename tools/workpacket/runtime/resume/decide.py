@@ -8,8 +8,8 @@
   6 every effect's outcome is known 13 the environment is the recorded one
   7 it is the recorded work         14 there is budget left
 
-All checks always run, in this order; the first one that fails gives the decision its code, and the others are reported
-too. The same state, observations and policy give the same bytes.
+All checks always run, in this order; the first one that fails determines the decision's code, and the others are
+reported too. The same state, observations and policy give the same bytes.
 
 CONFIRM leaves the decision to a person: the question is bound to the checkpoint and to exactly the observed
 differences, so an answer covers no others. Any other failure is BLOCK.
@@ -32,7 +32,7 @@ Result = Literal["pass", "not_applicable", "confirmed", "confirm", "block", "com
 
 
 class Case(Value):
-    """The facts available to a check."""
+    """The facts that a check can use."""
 
     state: RunState
     point: CheckpointRecord | None
@@ -89,8 +89,8 @@ def not_terminal(case: Case) -> Verdict:
 
 
 def effects_known(case: Case) -> Verdict:
-    """Accept effects that can be repeated or probed, because the run settles them when it reaches them. A person must
-    settle any other effect first.
+    """Accept effects that can be repeated or probed, because the run settles them when it reaches them. Any other
+    effect must first be settled by a person.
     """
     unknown = sorted(f"{e.step}: {e.target or e.effect}" for e in case.state.unknown_effects if e.kind == "manual")
     return _block("effect_outcome_unknown", *unknown) if unknown else PASS
@@ -116,7 +116,7 @@ def same_identity(case: Case) -> Verdict:
 
 
 def _token(case: Case) -> Verdict | None:
-    """Check that a requested checkpoint exists, and that a retry token belongs to it and is unspent."""
+    """Check that a requested checkpoint exists, and that a retry token belongs to it and has not been used."""
     wanted, token = case.seen.checkpoint_wanted, case.seen.retry_token_hash
     if wanted and case.point is None:
         return _block("checkpoint_missing", wanted)

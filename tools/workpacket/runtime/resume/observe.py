@@ -33,8 +33,8 @@ OUTCOMES = ("mark-done", "retry", "compensate")
 
 
 class OpenQuestion(Value):
-    """A question that waits for a person. `digest` is what an answer must name. `changes`: old and new value, by name.
-    `before`: an earlier question.
+    """A question that is waiting for a person. `digest` is what an answer must contain. `changes`: old and new value,
+    by name. `before`: an earlier question.
     """
 
     id: str
@@ -74,8 +74,8 @@ class OpenQuestion(Value):
 
 
 def open_questions(store: Store, state: RunState, decision: Decision) -> tuple[OpenQuestion, ...]:
-    """Return the questions in the order in which they arose. Effects of unknown outcome come first, because they block
-    everything.
+    """Return the questions in the order in which they arose. Effects with an unknown outcome come first, because they
+    block everything.
     """
     if decision.action == "COMPLETE":
         return ()
@@ -92,7 +92,7 @@ def open_questions(store: Store, state: RunState, decision: Decision) -> tuple[O
 def doubtful(state: RunState, decision: Decision) -> tuple[EffectRecord, ...]:
     """Return the effects that only a person can settle.
 
-    While a process works on the run, they are in progress instead.
+    While a process is working on the run, they count as in progress instead.
     """
     if decision.code in {"run_busy", "orphan_alive"}:
         return ()
@@ -101,7 +101,7 @@ def doubtful(state: RunState, decision: Decision) -> tuple[EffectRecord, ...]:
 
 
 def _missing_receipts(state: RunState, decision: Decision) -> tuple[EffectRecord, ...]:
-    """Return the effects that happened and whose missing results stop the run."""
+    """Return the effects that happened but whose missing results stop the run."""
     if state.status != "stopped" or decision.code in {"run_busy", "orphan_alive"}:
         return ()
     return tuple(effect for effect in state.open_receipts if _receipt_code(effect) == state.stop_code)
@@ -112,8 +112,8 @@ def _receipt_code(effect: EffectRecord) -> str:
 
 
 def what_was_asked(store: Store, question: AskedQuestion) -> Mapping[str, Json]:
-    """Return the details that were stored with the question; empty if they were erased, or the question was asked by an
-    older version.
+    """Return the details that were stored with the question; empty if they were erased, or if the question was asked by
+    an older version.
     """
     try:
         payload = store.payload(question.event)
@@ -166,7 +166,7 @@ def _decided(decision: Decision) -> OpenQuestion:
 
 
 def _listed(asked: Json) -> str:
-    """List the differences on one line: each check that asks, with its observation."""
+    """List the differences on one line: each check that asks a question, with its observation."""
     rows = [row for row in asked if isinstance(row, Mapping)] if isinstance(asked, list) else []
     found = []
     for row in rows:
@@ -185,9 +185,8 @@ def _outcome(effect: EffectRecord) -> OpenQuestion:
 
 def _receipt(effect: EffectRecord) -> OpenQuestion:
     return OpenQuestion(
-        effect.step, "receipt", _receipt_code(effect), f"what was the result of {effect.step}? It "
-                                                       "happened", effect.effect,
-        ("mark-done",), effect.step, effect.target,
+        effect.step, "receipt", _receipt_code(effect), f"what was the result of {effect.step}? The effect happened",
+        effect.effect, ("mark-done",), effect.step, effect.target,
     )  # fmt: skip
 
 
@@ -220,7 +219,7 @@ class Observations:
 
 @dataclass(frozen=True, slots=True)
 class ResumePolicy:
-    """Decisions that the owner of the runs has made in advance."""
+    """Decisions that the owner of the runs made in advance."""
 
     resume_cancelled: bool = False
     allow_rewritten_history: bool = False
@@ -241,7 +240,7 @@ def changed_keys(recorded: Mapping[str, str], present: Mapping[str, str]) -> tup
 
 
 class Observer(Protocol):
-    """Adds to the promises of a checkpoint and to the observations of a resume: git, digests, environment."""
+    """Adds to the promises of a checkpoint and to the observations for a resume: git, digests, environment."""
 
     def preconditions(self) -> Mapping[str, Json]: ...
 
@@ -270,7 +269,7 @@ def look_around(observers: tuple[Observer, ...], seen: Observations, point: Chec
 
 
 class FactsObserver:
-    """Promises that named facts stay unchanged: facts of the environment, or digests of tasks, dependencies and
+    """Promises that named facts remain unchanged: facts of the environment, or digests of tasks, dependencies and
     configuration.
 
     Their owner determines them before each attempt, and supplies them as name and value, or name and digest.

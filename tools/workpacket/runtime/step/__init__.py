@@ -2,7 +2,7 @@
 from there.
 
 A `CheckpointEmitter` precedes the generation gate, so the checkpoint is durable before anything may stop the step.
-`ResumeMiddleware` comes first: it finds the latest checkpoint, or that of a retry token, judges whether it is still
+`ResumeMiddleware` comes first: it finds the latest checkpoint, or the one of a retry token, judges whether it is still
 valid, restores the results of the layers before it, and lets the pipeline continue at the cursor. See
 docs/runtime/step.md, and the module `pipeline` for the pipeline itself.
 
@@ -60,7 +60,7 @@ YES = frozenset({"y", "yes"})
 
 
 def ask_at_terminal(question: str, _: str = "") -> bool | None:
-    """Return the person's answer; None without a terminal, or if input ends instead."""
+    """Return the person's answer; None if there is no terminal, or if input ends first."""
     if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()):
         return None
     shown = "".join(character if character.isprintable() else "?" for character in question)
@@ -76,7 +76,7 @@ _MOST_NAMED = 20
 
 
 class Present(NamedTuple):
-    """The present values for a resume. None means that the value was not given, so the recorded one applies."""
+    """The present values for a resume. None means that the value was not given, so the recorded value applies."""
 
     inputs: Mapping[str, Any]
     strictness: Strictness | None
@@ -84,7 +84,7 @@ class Present(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """`code` is empty if nothing prevents the resume. `subject` names the question, or '' if nothing can be asked."""
+    """`code` is empty if nothing prevents resuming. `subject` is the question, or '' if nothing can be asked."""
 
     code: str = ""
     details: tuple[str, ...] = ()
@@ -129,11 +129,11 @@ def _moved_scopes(checkpoint: StepCheckpoint, present: Present) -> tuple[str, ..
 
 
 def _changes(checkpoint: StepCheckpoint, inputs: Mapping[str, Any], redactor: Redactor) -> dict[str, Json]:
-    """Return old and new value of each changed key, as far as they are known and harmless."""
+    """Return the old and new value of each changed key, as far as they are known and harmless."""
     shown = shown_values(inputs, redactor)
     if not checkpoint.input_hashes:
         names: Json = sorted(shown) if len(shown) <= _MOST_NAMED else f"{len(shown):,} inputs"
-        return {"(any key)": {"old": "the checkpoint has a single hash for all of them", "new": names}}
+        return {"(any key)": {"old": "the checkpoint has a single hash for all keys", "new": names}}
     present = hashes_of_keys(inputs)
     recorded = checkpoint.input_hashes
     changed = sorted(key for key in {*recorded, *present} if recorded.get(key) != present.get(key))
@@ -151,8 +151,8 @@ def _as_text(change: tuple[str, Json]) -> str:
 
 
 def shown_values(inputs: Mapping[str, Any], redactor: Redactor) -> dict[str, Json]:
-    """Return the parts of the inputs that may be stored and shown: no secrets, no long values, and only the first of
-    many.
+    """Return the parts of the inputs that may be stored and shown: no secrets, no long values, and only the first few
+    if there are many.
     """
     shown: dict[str, Json] = {}
     room = MOST_SHOWN
@@ -177,7 +177,7 @@ def _shown(key: str, value: Json, redactor: Redactor) -> Json:
 
 
 def holds_secret_name(value: Json) -> bool:
-    """Whether any key in the value, at any depth, is named like a secret."""
+    """Whether any key in the value, at any depth, has a name that marks a secret."""
     if isinstance(value, Mapping):
         return any(names_a_secret(key) or holds_secret_name(item) for key, item in value.items())
     return isinstance(value, list) and any(map(holds_secret_name, value))
@@ -205,7 +205,7 @@ Ask = Callable[[str, str], bool | None]
 
 @dataclass(slots=True)
 class StepContext:
-    """The data that layers pass on. `state` is their results: JSON that is kept in the checkpoint."""
+    """The data that layers pass on. `state` contains their results: JSON that is kept in the checkpoint."""
 
     mission_id: str
     run_id: str
@@ -245,7 +245,7 @@ class CheckpointEmitter:
 
     def __post_init__(self) -> None:
         if not self.cursor:
-            raise ValueError("a cursor must be non-empty text")
+            raise ValueError("a cursor must be a non-empty string")
 
     def process(self, context: StepContext) -> StepContext:
         checkpoint = self.checkpoint(context)
@@ -254,7 +254,7 @@ class CheckpointEmitter:
         return context
 
     def checkpoint(self, context: StepContext) -> StepCheckpoint:
-        """Return a checkpoint of the present state. Raises ValueError if it could not be read back, and
+        """Return a checkpoint of the current state. Raises ValueError if it could not be read back, and
         `RedactionFailed` if the step could not be resumed from it after redaction.
         """
         if not isinstance(context.state, dict):
@@ -282,7 +282,8 @@ class CheckpointEmitter:
 
 @dataclass(slots=True)
 class ResumeMiddleware:
-    """The first layer. It sets `context.cursor` if there is a checkpoint to continue from; otherwise the step begins.
+    """The first layer. It sets `context.cursor` if there is a checkpoint to continue from; otherwise the step starts
+    over.
 
     `ask` puts a question to a person, by default at the terminal; with None, no one is asked.
     """
@@ -302,8 +303,9 @@ class ResumeMiddleware:
         if checkpoint is None:
             other = left_by_other_runs(log, context)
             if other is not None:
-                context.notes.append(f"the run {other.run_id} left this step unfinished at {other.cursor}; to continue "
-                                     "it, use its run_id")  # fmt: skip
+                context.notes.append(
+                    f"run {other.run_id} left this step unfinished at {other.cursor}; to continue it, use its run_id"
+                )
             return context
         history.require_free()
         strictness = None if context.strictness is None else Strictness(context.strictness)
@@ -322,9 +324,9 @@ class ResumeMiddleware:
         self.log.append(self._confirmed(identity, subject, yes))
 
     def _require_leave(self, checkpoint: StepCheckpoint, judgement: Judgement, history: History) -> tuple[Any, ...]:
-        """Return the answer to record, if a person was asked now.
+        """Return the answer to record, if a person was asked just now.
 
-        Without a person, raise an error instead of waiting.
+        If no person is present, raise an error instead of waiting.
         """
         identity = identity_of(checkpoint)
         given = history.answers.get(judgement.subject)
@@ -350,7 +352,7 @@ class ResumeMiddleware:
             raise RunBlocked(message, code=judgement.code, hint=hint, details=details)
         said_by = given.actor if given is not None else self._who()
         take_back = f"workpacket resume step/{'/'.join(identity)} --yes"
-        raise RunBlocked(f"{message}; {said_by or 'someone'} said no; `{take_back}` takes that back",
+        raise RunBlocked(f"{message}; {said_by or 'someone'} answered no; `{take_back}` withdraws that answer",
                          code="confirmation_denied", hint=take_back, details=details)  # fmt: skip
 
     def _consume(self, checkpoint: StepCheckpoint, context: StepContext, answer: tuple[Any, ...]) -> None:

@@ -1,4 +1,4 @@
-"""A step checkpoint as a value (T030 and T033), and the hash of the inputs for which it was made."""
+"""A step checkpoint as a value (T030 and T033), and the hash of the inputs for which the checkpoint was made."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def compute_input_hash(inputs: Mapping[str, Any], variant: Variant = "ascii") ->
 
 def hash_variant(checkpoint: StepCheckpoint, inputs: Mapping[str, Any]) -> Variant:
     """Return the form of these inputs that has the checkpoint's hash; '' if none has. If a form was recorded, only that
-    one is tried.
+    form is tried.
     """
     for variant in (checkpoint.input_hash_variant,) if checkpoint.input_hash_variant else VARIANTS:
         try:
@@ -82,6 +82,6 @@ MOST_HASHES = 200  # with more inputs, a mismatch does not name the keys: the pa
 
 
 def hashes_of_keys(inputs: Mapping[str, Any]) -> dict[str, str]:
-    """Return one hash per key, or no hashes if there are too many keys. Keys are compared as in JSON: as text."""
+    """Return one hash per key, or no hashes if there are too many keys. Keys are compared as in JSON: as strings."""
     plain: dict[str, Any] = json.loads(json.dumps(inputs))
     return {key: compute_input_hash(value) for key, value in plain.items()} if len(plain) <= MOST_HASHES else {}

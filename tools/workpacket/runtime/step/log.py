@@ -1,4 +1,4 @@
-"""The event log of a pipeline: a file of JSON lines that several processes append to.
+"""The event log of a pipeline: a JSON Lines file that several processes append to.
 
 Acknowledged events are durable: a line is written under a lock and synced before `append` returns. A line that a dying
 writer left incomplete was never acknowledged. It is moved to `<log>.quarantine` before the next append, so that it
@@ -65,7 +65,7 @@ def event_of(checkpoint: StepCheckpoint) -> dict[str, Json]:
 
 
 def line_of(event: Mapping[str, Json]) -> str:
-    """Return the canonical line, without its line end."""
+    """Return the canonical line, without its line ending."""
     return json.dumps(event, sort_keys=True)
 
 
@@ -74,7 +74,7 @@ def is_checkpoint(event: Mapping[str, Json]) -> bool:
 
 
 def checkpoint_of(event: Mapping[str, Json]) -> StepCheckpoint:
-    """Return the checkpoint in an event; ValueError lists everything wrong with it."""
+    """Return the checkpoint in an event; raise ValueError, which lists everything that is wrong with it."""
     wrong = [f"{name}: {why}" for name, why in problems(event)]
     if wrong:
         raise ValueError("; ".join(wrong))
@@ -97,7 +97,7 @@ def checkpoint_of(event: Mapping[str, Json]) -> StepCheckpoint:
 
 
 def moment_of(text: str) -> datetime:
-    """Parse a time stamp; one without an offset counts as UTC, as its writers intend."""
+    """Parse a timestamp; one without an offset counts as UTC, as its writers intend."""
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
@@ -168,7 +168,7 @@ class LogLine(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """A damaged line, or the beginning of one. `torn` means that it was never acknowledged."""
+    """A damaged line, or the beginning of a line. `torn` means that it was never acknowledged."""
 
     number: int
     torn: bool
@@ -208,11 +208,12 @@ class StepLog:
     ) -> tuple[Damage, ...]:
         """Append the events atomically; return what was quarantined first.
 
-        `unless` is called with the log while no one else can write, and raises an error if the events may not be added.
+        `unless` is called with the log while no one else can write, and raises an error if the events must not be
+        added.
         """
         written = "".join(f"{line_of(event)}\n" for event in events).encode("ascii")
         if len(written) > LONGEST_LINE:
-            raise ValueError(f"{len(written):,} bytes exceed the limit for a line of the log ({LONGEST_LINE:,})")
+            raise ValueError(f"{len(written):,} bytes exceed the limit for a log line ({LONGEST_LINE:,})")
         with self._locked() as descriptor:
             log = parsed(_whole(descriptor))
             if unless is not None:
@@ -293,7 +294,7 @@ def _event(text: bytes) -> Mapping[str, Json] | None:
 
 
 def _glued(text: bytes) -> tuple[bytes, Mapping[str, Json] | None]:
-    """Split a torn beginning from the complete event that another writer appended to it."""
+    """Separate the torn beginning of a line from the complete event that another writer appended to it."""
     start = 0
     for _ in range(_MOST_BEGINNINGS):
         start = text.find(b'{"', start + 1)
@@ -309,7 +310,7 @@ def _whole(descriptor: int) -> bytes:
     size = os.fstat(descriptor).st_size
     data = os.pread(descriptor, size, 0)
     if len(data) != size:
-        raise LogDamaged("the event log", 0, f"{len(data)} of {size} bytes could be read")
+        raise LogDamaged("the event log", 0, f"only {len(data)} of {size} bytes could be read")
     return data
 
 
@@ -345,7 +346,7 @@ def identity_of(step: Identified) -> Identity:
 
 
 class GivenAnswer(NamedTuple):
-    """A recorded answer to a question about a checkpoint. `about` is the subject, as far as it was recorded."""
+    """A recorded answer to a question about a checkpoint. `about` is the subject, as far as it is recorded."""
 
     subject: str
     yes: bool
@@ -356,14 +357,16 @@ class GivenAnswer(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        denied = f"{self.actor or 'someone'} said {'yes' if self.yes else 'no'}{f' at {self.at}' if self.at else ''}"
+        denied = (
+            f"{self.actor or 'someone'} answered {('yes' if self.yes else 'no')}{(f' at {self.at}' if self.at else '')}"
+        )
         return f"{denied} to: {'; '.join(self.about)}" if self.about else denied
 
 
 @dataclass(slots=True)
 class History:
-    """The history of one step. `holder` is the process of the session that resumed the step last, until it ends or
-    releases the step.
+    """The history of one step. `holder` is the process of the session that resumed the step last, until the process
+    exits or releases the step.
     """
 
     identity: Identity
@@ -409,7 +412,8 @@ class History:
             self.spent |= {checkpoint.retry_token for _, checkpoint in self.checkpoints}
 
     def wanted(self, token: str) -> StepCheckpoint | None:
-        """Return the checkpoint to continue from; None if the step must begin. With a token, a step never begins."""
+        """Return the checkpoint to continue from; None if the step must start over. If a token is given, a step never
+        starts over."""
         if token:
             self.require_unspent(token)
             found = next((pair for pair in reversed(self.checkpoints) if pair[1].retry_token == token), None)
@@ -419,7 +423,7 @@ class History:
         else:
             found = self.checkpoints[-1] if self.checkpoints else None
         if self.damage[0] > (found[0] if found else 0):
-            message = f"{self.damage[1]}, and may have been about this step"
+            message = f"{self.damage[1]}, and may have concerned this step"
             raise LogDamaged("/".join(self.identity), self.damage[0], message)
         return None if found is None or (self.completed and not token) else found[1]
 
@@ -432,10 +436,10 @@ class History:
         """Raise RunBlocked while the session that resumed the step is alive on this machine."""
         if self.holder != this_process() and is_certainly_alive(self.holder):
             raise RunBlocked(f"{'/'.join(self.identity)}: {self.holder} is working on the step", code="run_busy",
-                             hint="let it finish, or stop that process", details={"holder": self.holder})  # fmt: skip
+                             hint="let that process finish, or stop it", details={"holder": self.holder})  # fmt: skip
 
     def denial(self) -> GivenAnswer | None:
-        """Return the last answer about the latest checkpoint, if the answer was no."""
+        """Return the last answer about the latest checkpoint, if it was no."""
         token = self.checkpoints[-1][1].retry_token if self.checkpoints else ""
         last = next((one for one in reversed([*self.answers.values()]) if one.token == token), None)
         return None if last is None or last.yes else last
@@ -471,7 +475,7 @@ def load_checkpoint(
 ) -> StepCheckpoint | None:
     """Return the latest checkpoint of a step, or None if it has none.
 
-    Damaged lines are skipped; a resume is stricter about them.
+    Damaged lines are skipped; resuming is stricter about them.
     """
     named = {"step_id": step_id} | {k: v for k, v in (("mission_id", mission_id), ("run_id", run_id)) if v}
     lines = (log if isinstance(log, StepLog) else StepLog(log)).read().lines

@@ -2,9 +2,9 @@
 
     Pipeline(log, [ResumeMiddleware(log), extract, CheckpointEmitter(log), generation_gate, generate])
 
-Each layer is called with the context and returns the next one, either as a function or by its method `process`. The
-order is checked when the pipeline is created: the resume layer must come first, cursors must be unique, and every gate
-must follow a checkpoint.
+Each layer is called with the context and returns the next one, either as a function or through its `process` method.
+The order is checked when the pipeline is created: the resume layer must come first, cursors must be unique, and every
+gate must follow a checkpoint.
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ class Pipeline:
 
     def run(self, context: StepContext) -> StepContext:
         """Begin the step, or continue it at its cursor. An exception from a layer ends the run; the checkpoint
-        stays.
-        """
+        remains."""
         start = 0
         if self.layers and isinstance(self.layers[0], ResumeMiddleware):
             context = self.layers[0].process(context, self.cursors)
@@ -83,8 +82,8 @@ _ROLE = re.compile(r"_(?:middleware|layer|processor)\Z")
 
 
 def names_of(layer: object) -> Iterator[str]:
-    """Yield the names that a layer may have, such as `generation_gate`: that of its function, or those of its class and
-    base classes.
+    """Yield the names that a layer may have, such as `generation_gate`: its function's name, or the names of its class
+    and base classes.
     """
     if isinstance(layer, partial):
         yield from names_of(layer.func)

@@ -8,8 +8,8 @@ them, all inside one transaction:
     stored, is answered with the stored events, before anything else is examined. If its content differs: `KeyConflict`
     or `WriterConflict`. Therefore a writer that lost the answer may ask again.
  2. *Sequence.* The sequence numbers of a writer have no gaps.
- 3. *Fencing.* A request that carries a fence is refused with `LeaseLost` unless that fence is the one in force and its
-    lease has not ended. The store's own clock decides, never the caller's. A request without a fence is a message from
+ 3. *Fencing.* A request that carries a fence is refused with `LeaseLost` unless that fence is current and its
+    lease has not expired. The store's own clock counts, never the caller's. A request without a fence is a message from
     outside (a cancellation, a confirmation) and is accepted at any time.
  4. *Expected version.* If given and not the head: `VersionConflict`.
  5. *All or nothing.* Events, payloads and index entries become visible and durable together; only then does the call
@@ -43,7 +43,7 @@ from workpacket.runtime.records.jcs import address_of
 
 
 class Append(NamedTuple):
-    """A request to append `events` to `stream`. `key` belongs to the first event; the times are claims."""
+    """A request to append `events` to `stream`. `key` belongs to the first event; the times are only claims."""
 
     stream: str
     events: tuple[NewEvent, ...]
@@ -72,7 +72,8 @@ class Head(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """The right to write to one stream. Each holder gets a token that is greater than those of all earlier holders."""
+    """The right to write to one stream. Each holder gets a token that is greater than the tokens of all earlier
+    holders."""
 
     stream: str
     token: int
@@ -81,7 +82,7 @@ class Lease(NamedTuple):
 
 
 class Store(Protocol):
-    """The operations of a store, whose promises are listed in the module docstring. A store may be used from several
+    """The operations of a store, whose promises are listed in the module docstring. A store may be used by several
     threads.
     """
 
@@ -90,7 +91,7 @@ class Store(Protocol):
     def head(self, stream: str) -> Head | None: ...
 
     def read(self, stream: str, after: int = 0, until: int | None = None) -> Iterator[Event]:
-        """Yield the events with after < version <= until, verified as a chain up to the head when `until` is None."""
+        """Yield the events with after < version <= until, verified as a chain up to the head if `until` is None."""
         ...
 
     def payload(self, event: Event) -> bytes | None:
@@ -104,7 +105,7 @@ class Store(Protocol):
     def heads(
         self, prefix: str = "", *, newest_first: bool = False, limit: int | None = None, removed: bool = False
     ) -> tuple[Head, ...]:
-        """Return the streams whose names begin with `prefix`, ordered by name; `removed` adds those removed by
+        """Return the streams whose names begin with `prefix`, ordered by name; `removed` also includes those removed by
         retention, whose names are not reused.
         """
         ...
@@ -132,13 +133,13 @@ class Store(Protocol):
         ...
 
     def acquire(self, stream: str, holder: str, seconds: float, *, over: int | None = None) -> Lease:
-        """Take the lease if it is free; `over` is the token of a holder known to be dead. Otherwise raise
-        `LeaseHeld`.
+        """Take the lease if it is free; `over` is the token of a holder known to be dead. If the lease is not free,
+        raise `LeaseHeld`.
         """
         ...
 
     def renew(self, lease: Lease, seconds: float) -> Lease:
-        """Renew a lease that is still in force, or raise `LeaseLost`."""
+        """Renew a lease that has not expired, or raise `LeaseLost`."""
         ...
 
     def release(self, lease: Lease) -> None:
@@ -146,15 +147,16 @@ class Store(Protocol):
         ...
 
     def lease(self, stream: str) -> Lease | None:
-        """Return the lease in force, if any."""
+        """Return the current lease, if any."""
         ...
 
     def leases(self) -> tuple[Lease, ...]:
-        """Return all leases in force, ordered by stream."""
+        """Return all current leases, ordered by stream."""
         ...
 
     def restore(self, events: Iterable[Event], payloads: Iterable[bytes]) -> None:
-        """Import a whole stream from another store, with its hashes. A stream that exists or is damaged is refused."""
+        """Import a whole stream from another store, with its hashes. A stream that is damaged or already exists is
+        refused."""
         ...
 
     def remove(self, stream: str, head: str) -> None:
@@ -165,30 +167,30 @@ class Store(Protocol):
 
     @property
     def identity(self) -> str:
-        """Return what distinguishes this store from another one that may contain runs with the same names."""
+        """Return what distinguishes this store from other stores that may contain runs with the same names."""
         ...
 
     def close(self) -> None: ...
 
 
 class Witness(Protocol):
-    """Records the runs of work packets in another place. No transaction spans both places, so the witness is notified
-    before the store records an attempt, and after the store records its end.
+    """Records the runs of work packets elsewhere. No transaction spans both places, so the witness is notified before
+    the store records an attempt, and after the store records its end.
     """
 
     def begins(self, store: Store, stream: str, packet: str) -> None:
-        """Announce an attempt that is about to be recorded, under the lease of its stream. An error raised here
+        """Announce an attempt that is about to be recorded, under the lease on its stream. An error raised here
         prevents the attempt.
         """
         ...
 
     def ended(self, store: Store, stream: str, packet: str) -> None:
-        """Report that the end of an attempt is durable. It never raises an error."""
+        """Report that the end of an attempt is durable. This never raises an error."""
         ...
 
 
 def lost_events(store: Store, stream: str) -> int:
-    """Return how many events a stream of this name had before the store lost it; 0 if no loss is known. The method is
+    """Return how many events a stream with this name had before the store lost it; 0 if no loss is known. The method is
     looked up by name because `isinstance` would not find it on a wrapped store.
     """
     lost: Callable[[str], int] | None = getattr(store, "lost", None)
@@ -202,12 +204,12 @@ LINES = "#lines 1"  # the name of what was derived from all runs; what was deriv
 class KeepsDerived(Protocol):
     """A store that keeps what was derived from the log, so that it need not be derived each time.
 
-    Nothing derived is evidence: it is used only while the hash of the chain that it was derived from is in force, and
+    Nothing derived is evidence: it is used only while the hash of the chain that it was derived from is current, and
     losing it costs nothing but time.
     """
 
     def derived(self, name: str) -> bytes | None:
-        """Return what was kept under this name; None if there is nothing, or it is damaged."""
+        """Return what was kept under this name; None if there is nothing, or if it is damaged."""
         ...
 
     def keep_derived(self, name: str, content: bytes) -> None: ...
@@ -225,15 +227,15 @@ class KeepsDerived(Protocol):
         ...
 
     def ends(self, prefix: str = "") -> dict[str, str]:
-        """Return the hash at the end of each stream, by name, in order. The rows are not checked for damage."""
+        """Return the hash at the end of each stream, by stream name and in that order. The rows are not checked for
+        damage."""
         ...
 
 
 @runtime_checkable
 class ErasesAtOnce(Protocol):
-    """A store that can group many erasures in one transaction; in other stores, each erasure is a transaction of its
-    own.
-    """
+    """A store that can group many erasures in one transaction; in other stores, each erasure is a separate
+    transaction."""
 
     def erase_all(self, digests: Iterable[str]) -> None: ...
 
@@ -241,12 +243,12 @@ class ErasesAtOnce(Protocol):
 def name_was_used(stream: str) -> VersionConflict:
     return VersionConflict(
         f"{stream} was removed by retention, and its name is not reused",
-        code="key_conflict", hint="give the run another key, or no key, so that it gets a number",
+        code="key_conflict", hint="give the run a different key, or omit the key, so that the run gets a number",
     )  # fmt: skip
 
 
 def lease_held(stream: str, holder: str, token: int, left: float) -> LeaseHeld:
-    """Return the error of an `acquire` while another holder has the lease."""
+    """Return the error for an `acquire` while another holder has the lease."""
     return LeaseHeld(
         f"{shown_holder(holder)} is working on {stream}; its lease lasts for another {left:.0f} s, and is renewed",
         details={"stream": stream, "holder": holder, "token": token, "seconds_left": left},
@@ -261,12 +263,12 @@ def require_same_as_stored(request: Append, stored: Sequence[Event], *, by_key: 
     first = stored[0] if stored else None
     if by_key:
         raise KeyConflict(
-            f"{request.stream}: the key {request.key!r} is already used for another "
-            f"{first.type if first else 'record'}",
+            f"{request.stream}: the key {request.key!r} is already used for a different "
+            f"{(first.type if first else 'record')}",
             details={"stream": request.stream, "key": request.key, "version": first.version if first else 0},
         )
     raise WriterConflict(
-        f"writer {request.writer} already used the sequence number {request.writer_seq} for another request",
+        f"writer {request.writer} already used the sequence number {request.writer_seq} for a different request",
         details={"stream": request.stream, "writer": request.writer, "writer_seq": request.writer_seq},
     )
 
@@ -280,13 +282,13 @@ def require_next_in_sequence(request: Append, last_seq: int) -> None:
 
 
 def require_fence(request: Append, token: int, seconds_left: float, last_fence: int) -> None:
-    """Require a fence that is in force and not older than the last one the stream has seen."""
+    """Require a current fence that is not older than the last one the stream has seen."""
     if request.fence is None:
         return
     if request.fence != token or request.fence < last_fence:
-        why = f"the lease {request.fence} of {request.stream} was taken over (now {max(token, last_fence)})"
+        why = f"lease {request.fence} of {request.stream} was taken over (now {max(token, last_fence)})"
     elif seconds_left <= 0:
-        why = f"the lease {request.fence} of {request.stream} ended {-seconds_left:.1f} s ago"
+        why = f"lease {request.fence} of {request.stream} expired {-seconds_left:.1f} s ago"
     else:
         return
     raise LeaseLost(why, details={"stream": request.stream, "fence": request.fence, "in_force": token})
@@ -295,7 +297,7 @@ def require_fence(request: Append, token: int, seconds_left: float, last_fence: 
 def require_version(request: Append, version: int) -> None:
     if request.expected_version is not None and request.expected_version != version:
         raise VersionConflict(
-            f"{request.stream} is at version {version}, not {request.expected_version}: another writer was first",
+            f"{request.stream} is at version {version}, not {request.expected_version}: another writer got ahead",
             details={"stream": request.stream, "version": version},
         )
 
@@ -323,7 +325,7 @@ def _address(new: NewEvent) -> str | None:
 
 
 class OfferedJob(NamedTuple):
-    """A run to be done. `request` is what its worker needs to know, as JSON. At most `limit` jobs of one `lane` are
+    """A run to execute. `request` is what its worker needs to know, as JSON. At most `limit` jobs in one `lane` are
     active at a time.
     """
 
@@ -337,7 +339,7 @@ class OfferedJob(NamedTuple):
 
 
 class ClaimedJob(NamedTuple):
-    """A claimed job with the token of the lease taken with it, and whether its stream exists already."""
+    """A claimed job with the token of the lease taken with it, and whether its stream already exists."""
 
     id: int
     stream: str
@@ -349,7 +351,7 @@ class ClaimedJob(NamedTuple):
 
 
 class QueueItem(NamedTuple):
-    """One line of the queue. `reason` says why the job is waiting again or is dead."""
+    """One line of the queue. `reason` says why the job is waiting again or dead."""
 
     id: int
     stream: str
@@ -373,7 +375,7 @@ class KeepsJobs(Protocol):
     """A store that also keeps queues, each with a name."""
 
     def offer_job(self, queue: str, job: OfferedJob) -> None:
-        """Put a job into the queue, unless there is already one of its stream."""
+        """Put a job into the queue, unless the queue already has one for the same stream."""
         ...
 
     def claim_job(self, queue: str, holder: str, seconds: float, finished: tuple[int, int] | None) -> ClaimedJob | None:
@@ -383,21 +385,23 @@ class KeepsJobs(Protocol):
     def append_last(
         self, request: Append, job: int, queue: str, holder: str, seconds: float | None
     ) -> tuple[Appended, ClaimedJob | None]:
-        """Append the end of a run, remove its job, release its lease, and unless `seconds` is None claim the next."""
+        """Append the end of a run, remove its job, release its lease, and, unless `seconds` is None, claim the next
+        job."""
         ...
 
     def settle_job(
         self, job: int, token: int, state: str, delay: float, reason: str, detail: str, *, tried: bool
     ) -> bool:
-        """Set the state (done, waiting, delayed, dead) of a job that is held with this token; else return False."""
+        """Set the state (done, waiting, delayed, dead) of a job that is held with this token; return False if it is
+        not."""
         ...
 
     def refresh_jobs(self, queue: str) -> None:
-        """Return to the queue the jobs whose delay is over, and those whose leases have ended."""
+        """Return to the queue the jobs whose delay has elapsed, and those whose leases have expired."""
         ...
 
     def revive_job(self, job: int) -> bool:
-        """Return a dead job to the queue, with the full number of tries."""
+        """Return a dead job to the queue, with the full number of tries again."""
         ...
 
     def jobs(self, queue: str) -> tuple[QueueItem, ...]: ...
@@ -424,7 +428,7 @@ class StoreCheck(NamedTuple):
 
 @runtime_checkable
 class Inspectable(Protocol):
-    """A store whose surroundings `runtime doctor` should check: versions, durability, rights."""
+    """A store whose environment `runtime doctor` should check: versions, durability, rights."""
 
     @property
     def shown(self) -> str:
@@ -435,7 +439,7 @@ class Inspectable(Protocol):
 
 
 def problems_of(store: Store) -> tuple[Problem, ...]:
-    """Return everything that is wrong with a store, as far as it can tell."""
+    """Return everything that is wrong with a store, as far as the store can tell."""
     return store.problems() if isinstance(store, Verifiable) else tuple(contents_of(store))
 
 

@@ -1,4 +1,4 @@
-"""The store in memory: the shortest implementation of the contract, the reference for the others, and a store for
+"""The store in memory: the shortest implementation of the contract, the reference for the other stores, and a store for
 tests.
 """
 
@@ -159,7 +159,7 @@ class MemoryStore:
         with self._lock:
             token, holder, ends = self._leases.get(lease.stream, (0, "", 0.0))
             if token != lease.token or ends <= self._clock.ticks():
-                raise LeaseLost(f"the lease {lease.token} of {lease.stream} is no longer in force")
+                raise LeaseLost(f"lease {lease.token} of {lease.stream} is no longer in force")
             self._leases[lease.stream] = (token, holder, self._clock.ticks() + seconds)
             return lease._replace(seconds_left=seconds)
 

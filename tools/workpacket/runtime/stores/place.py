@@ -1,8 +1,8 @@
 """The location of a project's store: the git common directory, which work trees share and `git clean` leaves alone.
 
-`WORKPACKET_STORE` names another place, for every program and command: a file, or a URL. PostgreSQL is built in; for any
-other scheme, an installed package registers a function under the entry point group `workpacket.stores`, with the scheme
-as its name:
+`WORKPACKET_STORE` specifies a different location, for every program and command: a file, or a URL. PostgreSQL is built
+in; for any other scheme, an installed package registers a function under the entry point group `workpacket.stores`,
+with the scheme as its name:
 
     def open_url(url: str, *, patience: float) -> Store
 
@@ -27,19 +27,19 @@ OUTSIDE_GIT = Path(".workpacket") / "runs.db"
 
 
 def work_tree_of(start: Path) -> Path | None:
-    """Return the top of the work tree around `start`, None outside git."""
+    """Return the top of the work tree around `start`; None outside git."""
     found = _located(start)
     return None if found is None else Path(found.root)
 
 
 def store_url() -> str:
-    """Return the URL of the store of the runs here; '' if it is a file."""
+    """Return the URL of the run store used here; '' if the store is a file."""
     named = os.environ.get(VARIABLE, "")
     return named if "://" in named else ""
 
 
 def store_path(start: Path) -> Path:
-    """Return the file that stores the runs of this folder, unless a URL is given."""
+    """Return the file that stores this folder's runs, unless a URL is given."""
     named = os.environ.get(VARIABLE, "")
     if named and "://" not in named:
         return Path(named)
@@ -48,7 +48,7 @@ def store_path(start: Path) -> Path:
 
 
 def _located(start: Path) -> RepositoryPaths | None:
-    """Return the repository around the folder; None outside git, and in a repository without a work tree."""
+    """Return the repository around the folder; None outside git, or in a repository without a work tree."""
     try:
         return locate(str(start))
     except WorkpacketError as error:
@@ -63,7 +63,7 @@ POSTGRES = frozenset({"postgresql", "postgres"})
 
 
 def store_at(url: str, *, patience: float = PATIENCE) -> Store:
-    """Open the store that a URL names. Errors show its scheme only, because the rest may contain a password."""
+    """Open the store at a URL. Errors show only the scheme of the URL, because the rest may contain a password."""
     scheme = url.partition("://")[0]
     if scheme not in POSTGRES:
         return _registered(scheme)(url, patience=patience)
@@ -74,16 +74,18 @@ def store_at(url: str, *, patience: float = PATIENCE) -> Store:
 
 
 def _registered(scheme: str) -> Callable[..., Store]:
-    """Return the function that opens URLs of this scheme, of whichever installed package registers it."""
+    """Return the function that opens URLs with this scheme, from whichever installed package registers it."""
     from importlib.metadata import entry_points
 
     found = {(entry.value, entry.dist.name if entry.dist else ""): entry for entry in entry_points(group=GROUP)
              if entry.name == scheme}  # fmt: skip
     if len(found) != 1:
         names = ", ".join(sorted(name for _, name in found))
-        why = f"more than one installed package opens them: {names}" if found else "no installed package opens them"
+        why = (
+            f"more than one installed package can open them: {names}" if found else "no installed package can open them"
+        )
         raise StoreUnavailable(
-            f"{scheme}:// is not a store that can be used here: {why}", code="storage_unsuitable",
+            f"a {scheme}:// store cannot be used here: {why}", code="storage_unsuitable",
             hint=f"set {VARIABLE} to a file or a postgresql:// URL, or install one package that registers {scheme!r} "
             f"under the entry point group {GROUP}",
         )  # fmt: skip

@@ -1,5 +1,5 @@
-"""Streams as lines of JSON: to inspect them, to move them between stores, or to rescue them from a store that this
-version cannot write.
+"""Streams as JSON Lines: to inspect them, to move them between stores, or to rescue them from a store that this version
+cannot write.
 
     {"kind": "event", ...}       every field of the event as it is stored, its data as text
     {"kind": "payload", "digest": "...", "text": "..."}         or "base64", if it is not text
@@ -14,7 +14,7 @@ A stream can also be exported as CloudEvents 1.0 in structured JSON, one per lin
     type      dev.workpacket.<type of the record>
     subject   the step, effect or checkpoint that the record names, else the stream
     time      when it happened, according to the writer
-    data      the record and its place in the chain; only the address of the payload
+    data      the record and its position in the chain; only the address of the payload
 
 Payloads are not exported. Redacted parts are missing, because they were removed before a record was stored.
 """
@@ -38,7 +38,7 @@ _line = text_encoder(sort_keys=True)
 
 
 def export_lines(store: Store, stream: str) -> Iterator[str]:
-    """Yield one line per event, preceded by its payload, unless that was erased."""
+    """Yield one line per event, preceded by its payload unless the payload was erased."""
     for event in store.read(stream):
         try:
             payload = store.payload(event)
@@ -139,13 +139,13 @@ def cloudevent(event: Event) -> dict[str, Json]:
 
 
 def _id(event: Event) -> str:
-    """Return the id. A key that looks like the name of another record cannot be mistaken for it."""
+    """Return the id. A key that looks like another record's name cannot be mistaken for it."""
     own = f"{event.stream}#{event.version}"
     return event.key if event.key and not event.key.startswith(f"{event.stream}#") else own
 
 
 def _time(microseconds: int) -> str:
-    """Format as RFC 3339; a time beyond the calendar becomes the nearest time within it."""
+    """Format as RFC 3339; a time outside the calendar becomes the nearest time within it."""
     try:
         moment = _EPOCH + timedelta(microseconds=microseconds)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""For tests of stores and of runs. Ships with the package; docs/runtime/stores.md says how to use it.
+"""For tests of stores and of runs. Ships with the package; docs/runtime/stores.md describes its use.
 
     class TestMyStore(StoreConformance):
         def open_store(self, clock): return MyStore(..., clock=clock)
@@ -26,14 +26,14 @@ __all__ = [
 
 
 class MemoryStoreConformance(Appends, Fences, Payloads, Indexes, WholeStreams, Threads):
-    """For a store that does not outlive its process. Define `open_store`, which returns a new store."""
+    """For a store that does not outlive its process. Define `open_store` to return a new store."""
 
 
 class ServerStoreConformance(MemoryStoreConformance, Handles, Processes, Kills):
-    """For a store on a server, whose crashes are the server's own: also several handles, processes and kills. Define
-    `opener` as well; `open_store` returns another handle of the same store.
+    """For a store on a server, whose crashes are the server's own: this also tests several handles, processes and
+    kills. Define `opener` as well; `open_store` returns another handle for the same store.
     """
 
 
 class StoreConformance(ServerStoreConformance, Reboots, Crashes, Bytes):
-    """For a store in files of this machine: the whole contract. Define `folder` as well. Requires strace."""
+    """For a store in files on this machine: tests the whole contract. Define `folder` as well. Requires strace."""

@@ -1,4 +1,4 @@
-"""What the tests of a store have in common: a clock that they move, a writer, and what other processes do with the
+"""What the tests of a store have in common: a clock that the tests move, a writer, and what other processes do with the
 store.
 """
 
@@ -74,7 +74,7 @@ def refused(fault: type[Fault]) -> Iterator[None]:
         yield
     except fault:
         return
-    raise AssertionError(f"this should have been refused with {fault.__name__}")
+    raise AssertionError(f"this should have been rejected with {fault.__name__}")
 
 
 class StoreTestCase:
@@ -96,7 +96,7 @@ class StoreTestCase:
             store.close()
 
     def process(self, program: str, *, traced: Sequence[str] = ()) -> subprocess.Popen[str]:
-        """Start another process that opens the store and then runs `program`; its `store` is that store."""
+        """Start another process that opens the store and then runs `program`; in it, `store` is that store."""
         assert self.opener is not None, "define `opener`: Python statements that bind the open store to `store`"
         lines = ["from workpacket.runtime.testing.cases import *", self.opener, program]
         paths = os.pathsep.join(path for path in sys.path if path)
@@ -168,7 +168,7 @@ def patiently(ask: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def append_for_ever(store: Store, stream: str) -> None:
-    """Append under a lease and print each hash once stored, until this process is killed."""
+    """Append under a lease and print each hash once it is stored, until this process is killed."""
     lease = store.acquire(stream, "victim", 3600)
     writer = Writer(f"victim of {stream}", stream)
     while True:
@@ -188,7 +188,7 @@ MOVING = Writer("mover", MOVED).request("run.started", "checkpoint", "run.comple
 
 
 def acts() -> list[Act]:
-    """The acts on an empty store, in order: appends, the erasure of a payload, the import of a stream."""
+    """The acts on an empty store, in order: appends, the erasure of a payload, and the import of a stream."""
     writer = Writer("recorded")
     first = writer.request("run.started", "checkpoint", "step.completed", key="k")
     doomed = writer.request("effect.started")
@@ -214,7 +214,8 @@ def do(store: Store, act: Act) -> None:
 
 
 def do_all_acts(store: Store) -> None:
-    """Do everything, and print when each act is acknowledged. After an error, repeat the act through a new handle."""
+    """Perform all acts, and print when each act is acknowledged. After an error, repeat the act through a new
+    handle."""
     for number, act in enumerate(acts()):
         tell(f"begin {number}")
         try:

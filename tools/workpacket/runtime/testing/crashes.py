@@ -1,9 +1,9 @@
-"""The contract under kills, failing calls, losses of power and altered bytes; for a store in files of this machine.
+"""The contract under kills, failing calls, power failures and altered bytes; for a store in files on this machine.
 
-After a kill, everything that was written is there. After a loss of power only what was synced is certain; of the rest
+After a kill, everything that was written is there. After a power failure only what was synced is certain; of the rest
 the disk may have nothing, all of it, a first part, a random part, half of the last write, or zeros in its place. Names
-and contents are kept apart, because a file whose folder was not synced may be missing, and a renamed file whose content
-was not synced may be empty. Writes through mmap are not seen.
+and contents are tracked separately, because a file whose folder was not synced may be missing, and a renamed file whose
+content was not synced may be empty. Writes through mmap are not seen.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Operation(NamedTuple):
     """What happened to a file: create, write, truncate, sync, sync_folder, rename (from the name in `data`), delete. Or
     `told`: the output of the program.
 
-    `call` is the storage call and `number` says how often the program had made it by then.
+    `call` is the storage call, and `number` says how often the program had made that call by then.
     """
 
     what: str
@@ -64,7 +64,7 @@ class Operation(NamedTuple):
 
 
 class Recording:
-    """Reads the log of strace; `operations` are those on the files of the folder, in order."""
+    """Reads strace's log; `operations` are the operations on the files in the folder, in order."""
 
     def __init__(self, log: str, folder: str) -> None:
         self.folder = os.path.realpath(folder)
@@ -178,7 +178,7 @@ def _decoded(text: str) -> str:
 
 
 def _data(arguments: str) -> bytes:
-    """Return the data of a write: of one text, or of several for `writev`."""
+    """Return the data of a write: one string, or several for `writev`."""
     return b"".join(ast.literal_eval(f'b"{text}"') for text in _TEXT.findall(arguments.partition(">")[2]))
 
 
@@ -188,7 +188,7 @@ _OF_NAMES = frozenset({"create", "rename", "delete"})
 
 @dataclass
 class Disk:
-    """What is certainly on the disk, and the later changes in order."""
+    """What is certain to be on the disk, and the later changes in order."""
 
     names: dict[str, int] = field(default_factory=dict)
     contents: dict[int, bytes] = field(default_factory=dict)
@@ -285,7 +285,8 @@ class Kills(StoreTestCase):
                 store.append(Writer(f"heir of {stream}", stream).request("b", fence=lease.token))
 
     def killed_after(self, stream: str, acknowledged: int) -> list[str]:
-        """Let another process append until it has acknowledged this many events, kill it, and return their hashes."""
+        """Let another process append until it has acknowledged this many events; then kill it, and return their
+        hashes."""
         with self.process(f"append_for_ever(store, {stream!r})") as child:
             assert child.stdout is not None
             told = [child.stdout.readline().strip() for _ in range(acknowledged)]
@@ -319,8 +320,8 @@ class Reboots(StoreTestCase):
 
 
 class Crashes(StoreTestCase):
-    """`folder` contains all files of the store and nothing else. `volatile` names, as patterns, files that the store
-    maps into memory and does not need after a crash. At most `most_states` of the states of a disk are tried.
+    """`folder` contains all files of the store and nothing else. `volatile` are patterns for files that the store maps
+    into memory and does not need after a crash. At most `most_states` of the possible disk states are tried.
     """
 
     folder: str | os.PathLike[str] = ""
@@ -378,15 +379,15 @@ class Crashes(StoreTestCase):
         for operation in recording.operations:
             disk.apply(operation)
         assert self.lasting(disk.after_a_kill()) == self.lasting(files_in(os.fspath(self.folder))), (
-            "the recorded calls do not explain the files of the store: "
-            "name those that it maps into memory and does not need in `volatile`"
+            "the recorded calls do not explain the store's files: in `volatile`, name those that it maps into "
+            "memory and does not need"
         )
         yield from recording.operations
 
     def run_traced(self, program: str, *injected: str) -> tuple[str, Recording]:
-        """Run a program on a new store, with calls that fail; return its output and the recording."""
-        assert self.folder, "define `folder`, which contains all files of the store and nothing else"
-        assert shutil.which("strace"), "strace is required to see what the store does to its files"
+        """Run a program on a new store, with failing calls; return its output and the recording."""
+        assert self.folder, "define `folder`, which contains all of the store's files and nothing else"
+        assert shutil.which("strace"), "strace is required to observe what the store does to its files"
         shutil.rmtree(self.folder, ignore_errors=True)
         with tempfile.NamedTemporaryFile() as log:
             more = [word for one in injected for word in ("-e", one)]
@@ -409,7 +410,7 @@ class Crashes(StoreTestCase):
         )
 
     def lasting(self, files: Files) -> Files:
-        """Return the files without those that are volatile."""
+        """Return the files except the volatile ones."""
         return {
             name: content
             for name, content in files.items()
@@ -423,7 +424,8 @@ class Crashes(StoreTestCase):
             self.keeps_its_word(told, f"after {told} acknowledged acts")
 
     def keeps_its_word(self, told: int, when: str) -> None:
-        """Require that everything acknowledged is there, nothing partial, and that the next act can be repeated."""
+        """Require that everything acknowledged is there, that nothing is partial, and that the next act can be
+        repeated."""
         try:
             store = self.open_store(ManualClock())
         except RuntimeFault as fault:
@@ -438,7 +440,7 @@ class Crashes(StoreTestCase):
         finally:
             store.close()
         with self.store() as again:
-            self.judge(again, min(told + 1, len(acts())), f"{when}, one repeated, and opened again")
+            self.judge(again, min(told + 1, len(acts())), f"{when}, one repeated, then opened again")
 
     def judge(self, store: Store, told: int, when: str) -> None:
         try:
@@ -452,14 +454,14 @@ def judge(store: Store, told: int) -> None:
     least, most = expected_after(told), expected_after(told + 1)
     events, moved = list(store.read(STREAM)), list(store.read(MOVED))
     assert len(events) in {len(least.events), len(most.events)}, (
-        f"{len(events)} events are there; {len(least.events)} were acknowledged"
+        f"{len(events)} events are present; {len(least.events)} were acknowledged"
     )
-    assert len(moved) in {least.moved, most.moved}, f"{len(moved)} events of an imported stream are there"
+    assert len(moved) in {least.moved, most.moved}, f"{len(moved)} events of an imported stream are present"
     for event, new in zip(events, most.events, strict=False):
         assert (event.type, event.data) == (new.type, new.data)
         found = payload_or_none(store, event)
         allowed = {one.payload_of(new) for one in (least, most)}
-        assert found in allowed, f"version {event.version}: its payload is missing, or an erased one is back"
+        assert found in allowed, f"version {event.version}: its payload is missing, or an erased payload is back"
     index = {entry for kind in {one.kind for one in INDEXED.values()} for entry in store.entries(kind)}
     assert index == set(index_of([*events, *moved]).values()), "the index differs from the events"
 
@@ -507,7 +509,7 @@ class Bytes(StoreTestCase):
         assert not self.found_on_disk(secret)
 
     def found_on_disk(self, secret: bytes) -> bool:
-        """Look for the bytes as they are, in hexadecimal, and in base64. A store that packs them has to unpack."""
+        """Look for the bytes verbatim, in hexadecimal, and in base64. A store that packs them has to unpack them."""
         forms = [re.escape(secret), re.escape(secret.hex().encode())]
         for start in range(3):  # where the bytes begin within a group of three
             middle = base64.b64encode(bytes(start) + secret)[4:-4]

@@ -1,10 +1,10 @@
 """A small store in a folder: a template for your own stores.
 
-One file, the journal, holds everything; each line is one record with a CRC, and appending it is the transaction. The
+One file, the journal, contains everything; each line is one record with a CRC, and appending it is the transaction. The
 state in memory is what the records add up to, and each call first reads what other handles have written since. Erasing
-and removing write the journal again without the bytes. It is correct but made for few and short runs: every handle
-keeps the whole store in memory. A damaged last record cannot be told from one that a power failure cut off, so it is
-dropped; the SQLite store knows how far it had come and reports the loss.
+and removing rewrite the journal without the bytes. The store is correct but made for few and short runs: every handle
+keeps the whole store in memory. A damaged last record cannot be distinguished from one that a power failure cut off, so
+it is dropped; the SQLite store knows how far it had come and reports the loss.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Record = Mapping[str, Any]
 
 
 class LastLease(NamedTuple):
-    """The last lease of a stream: it ends at `ends` ticks of the boot in which it was taken."""
+    """The last lease of a stream: it expires at `ends` ticks of the boot in which it was taken."""
 
     token: int = 0
     holder: str = ""
@@ -118,12 +118,12 @@ class FolderStore:
                 self.end += len(line) + 1
 
     def write(self, record: Record) -> None:
-        """Write a record, after removing the rest of one that was cut off. Once this returns, the record counts."""
+        """Write a record, after removing the remainder of a truncated one. Once this returns, the record counts."""
         line = line_of(record)
         try:
             self.cut()
             if os.pwrite(self.journal, line, self.end) < len(line):
-                raise OSError("only a part of the record was written")
+                raise OSError("only part of the record was written")
             self.sync(self.journal)
         except OSError as error:
             with suppress(OSError):
@@ -268,7 +268,7 @@ class FolderStore:
         return tuple(sorted({entry.kind for entry in self.index()}))
 
     def rebuild_index(self) -> None:
-        """Do nothing, because the index is built whenever it is asked."""
+        """Do nothing, because the index is built whenever it is needed."""
 
     def latest(self, kind: str, stream: str) -> Event | None:
         found = self.entries(kind, stream=stream)
@@ -281,7 +281,7 @@ class FolderStore:
     # ---- leases --------------------------------------------------------------------------------------------------
 
     def left(self, held: LastLease) -> float:
-        """Return the seconds for which a lease is still in force. A lease of an earlier boot has ended."""
+        """Return for how many more seconds a lease is valid. A lease from an earlier boot has expired."""
         return held.ends - self.clock.ticks() if held.boot == self.clock.boot() else 0.0
 
     def hold(self, stream: str, token: int, holder: str, seconds: float) -> Lease:
@@ -303,7 +303,7 @@ class FolderStore:
         with self.alone():
             present = self.held.get(lease.stream, LastLease())
             if present.token != lease.token or self.left(present) <= 0:
-                raise LeaseLost(f"the lease {lease.token} of {lease.stream} is no longer in force")
+                raise LeaseLost(f"lease {lease.token} of {lease.stream} is no longer in force")
             return self.hold(lease.stream, lease.token, present.holder, seconds)
 
     def release(self, lease: Lease) -> None:
@@ -375,7 +375,7 @@ def line_of(record: Record) -> bytes:
 
 
 def read_line(line: bytes) -> Record | None:
-    """Return the record of a line, None if the line is damaged."""
+    """Return the record in a line; None if the line is damaged."""
     crc, _, text = line.partition(b" ")
     if crc != b"%08x" % zlib.crc32(text):
         return None

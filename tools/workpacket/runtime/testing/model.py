@@ -1,4 +1,4 @@
-"""A store compared with the store in memory by random sequences of calls; requires hypothesis.
+"""Compare a store with the store in memory by random sequences of calls; requires hypothesis.
 
 class MyModel(StoreModel):
     def prepare(self): self.folder = tempfile.mkdtemp()
@@ -44,8 +44,8 @@ def payload_of(store: Store, event: Event) -> object:
 
 
 class StoreModel(RuleBasedStateMachine):
-    """Every call goes to the store in memory and to the store under test, whose answers must be equal. The latter has
-    two handles, which take turns and are closed and opened again at any time.
+    """Every call goes to the store in memory and to the store under test, whose answers must be equal. The store under
+    test has two handles, which take turns and are closed and opened again at any time.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class StoreModel(RuleBasedStateMachine):
         raise NotImplementedError
 
     def opened(self) -> Store:
-        """Return another handle of the store, which uses `self.clock`."""
+        """Return another handle for the store, which uses `self.clock`."""
         raise NotImplementedError
 
     def payload_for(self, stream: str, payload: bytes | None) -> bytes | None:  # noqa: ARG002  # for subclasses

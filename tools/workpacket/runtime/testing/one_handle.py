@@ -1,4 +1,4 @@
-"""The tests that need only one handle and one thread."""
+"""The tests that require only one handle and one thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workpacket.runtime.testing.cases import STREAM, ManualClock, StoreTestCase,
 
 
 def unusual_content() -> Append:
-    """Return an append whose texts and payloads a careless store would change."""
+    """Return an append whose strings and payloads a careless store would change."""
     payloads = (b"", b"\0", b"\xff\xfe", b"a\r\nb\n", "e\u0301 \u00e9".encode(), bytes(range(256)) * 300)
     data = ('{"name":"\u00e9 e\u0301 \U0001f40c"}', '{"name":"line\\nline"}', '{"a":"' + "x" * 70_000 + '"}')
     events = [NewEvent("a", "{}", payload=payload) for payload in payloads]

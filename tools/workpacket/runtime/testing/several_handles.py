@@ -1,6 +1,6 @@
 """The contract between several handles, threads and processes.
 
-A test of threads lets Python switch between them at any line of the store, so that a missing lock shows. Processes work
+A thread test lets Python switch between threads at any line of the store, so that a missing lock shows. Processes work
 side by side for a moment; each prints what was acknowledged.
 """
 
@@ -175,7 +175,9 @@ class Processes(StoreTestCase):
         with self.store() as store:
             events = list(store.read(STREAM))
         by_hash = {event.hash: event for event in events}
-        assert {word for words in answers for word in words} <= by_hash.keys(), "something acknowledged is missing"
+        assert {word for words in answers for word in words} <= by_hash.keys(), (
+            "something that was acknowledged is missing"
+        )
         whole_and_once(events, [tuple(by_hash[word] for word in words) for words in answers])
 
     def test_processes_hold_a_lease_one_at_a_time(self) -> None:

@@ -1,7 +1,7 @@
 """Approvals in the shell: the facts for a verdict, the text for a person to sign, and the findings of checks.
 
-Every check calls this module before it reads anything, to find out what its output depends on. It therefore imports
-almost nothing.
+Every check calls this module before it reads anything, to find out what its output depends on. The module therefore
+imports almost nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def approvals_here(root: str) -> bool:
 
 def commits_decide(root: str) -> bool:
     """Whether the result of a check may depend on commits: there is a log, whose moves may need approvals, or
-    `approvals_here`.
+    `approvals_here` is true.
     """
     return os.path.lexists(os.path.join(root, LOG_FOLDER)) or approvals_here(root)
 

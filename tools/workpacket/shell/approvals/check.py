@@ -98,7 +98,7 @@ class RootOfTrust(Value):
 
 
 def root_of_trust(approvals: Approvals) -> RootOfTrust:
-    """Return the state of the root of trust on the base and in the change."""
+    """Return the state of the root of trust, on the base and in the change."""
     after = read_file(approvals.tree, REANCHORED_PATH) or b""
     before = approvals.base.policy_files.get(REANCHORED_PATH, b"")
     repository, base = approvals.repository, approvals.base.commit
@@ -111,7 +111,7 @@ def root_of_trust(approvals: Approvals) -> RootOfTrust:
 
 
 def _told(record: bytes) -> Iterator[Problem]:
-    """Report every entry in every check: readers should know that the chain of approvals was once broken."""
+    """Report every entry in every check: readers should know that the chain of approvals was once interrupted."""
     roots = read_record(record) if record else ()
     if isinstance(roots, Problem):
         yield roots
@@ -121,7 +121,7 @@ def _told(record: bytes) -> Iterator[Problem]:
 
 
 def roots_here(root: str) -> list[str]:
-    """Describe the roots in the record of the work tree, for commands that verify nothing."""
+    """Describe the roots in the record in the work tree, for commands that verify nothing."""
     try:
         record = read_bytes(root, REANCHORED_PATH, DATA.size)
     except OSError:
@@ -144,10 +144,10 @@ def _against_base(approvals: Approvals, before: bytes, after: bytes, named: froz
 
 
 def _named(repository: Repository, commit: str) -> frozenset[str]:
-    """Return the digests named in the CI configuration of one commit.
+    """Return the digests in the CI configuration of one commit.
 
     Each call covers one commit and omits file names. In a combined answer, the text or name of a file in one commit
-    could be mistaken for an answer about the other.
+    could be mistaken for an answer about the other commit.
     """
     # Read as text and without the attributes of the work tree, which could declare a file to be binary.
     options = ("-a", "-h", "--no-color", "--no-recurse-submodules", "-F", "-e", VARIABLE)
@@ -158,13 +158,13 @@ def _named(repository: Repository, commit: str) -> frozenset[str]:
 
 
 def _brought(repository: Repository, base: str) -> Iterator[Problem]:
-    """Report the digests that HEAD names and the base does not."""
+    """Report the digests in the CI configuration at HEAD but not on the base."""
     head = head_commit(repository)
     if not base or head is None or head == base:
         return
     named = _named(repository, head)
     for anchor in sorted(named - _named(repository, base)) if named else ():
-        yield Problem("reanchor_named", f"the CI configuration names the policy {anchor} as a new root of trust")
+        yield Problem("reanchor_named", f"the CI configuration names policy {anchor} as a new root of trust")
 
 
 def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Problem]:
@@ -172,8 +172,8 @@ def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Prob
 
     An approval must be used before it expires, measured by the time of the commit that brought the event onto the base.
     If a branch was fast-forwarded, the author of the commit chose that time and could have set it back. A commit cannot
-    be older than its predecessors on the line, so an approval that is in time by its own commit but not by theirs is
-    reported. It is only a warning, because a predecessor's clock may have been ahead.
+    be older than its predecessors in the first-parent history, so an approval that is in time by its own commit but not
+    by theirs is reported. It is only a warning, because a predecessor's clock may have been ahead.
     """
     if not approvals.base.commit:
         return
@@ -191,8 +191,8 @@ def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Prob
         for gate in approvals.gates(event):
             against = _only_then(approvals, event, gate, later)
             if against:
-                commit = f"{place.brought_by[:12]}, which added it, says {write_instant(said)}"
-                then = f"an earlier commit says {write_instant(later)}; at that time: {', '.join(against)}"
+                commit = f"{place.brought_by[:12]}, which added it, is dated {write_instant(said)}"
+                then = f"an earlier commit is dated {write_instant(later)}; at that time: {', '.join(against)}"
                 message = f"{commit}, but {then}"
                 yield Problem("use_backdated", message, Location(event.path), severity="warning")
 
@@ -209,8 +209,8 @@ def _only_then(approvals: Approvals, event: LogEvent, gate: str, later: datetime
 
 @lru_cache(maxsize=16)
 def _latest(repository: Repository, commit: str, now: int) -> Mapping[str, int]:
-    """Return for each commit of the line the latest time that it or an earlier commit gives. Times after `now` are
-    ignored as wrong.
+    """Return, for each commit in the first-parent history, the latest time recorded in it or in an earlier commit.
+    Times after `now` are assumed to be wrong and are ignored.
     """
     latest: dict[str, int] = {}
     reached = 0
@@ -307,7 +307,7 @@ def _renewal(approvals: Approvals, event: LogEvent, fault: Problem) -> str:
 
 
 def _landing_revocations(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Problem]:
-    """Report events that will lose their approval once the revocations of this change are on the base."""
+    """Report events that will lose their approval once the revocations in this change are on the base."""
     if not approvals.base.chosen:
         return
     revoked = {subject.sha256 for name in approvals.new_revocations for subject in approvals.claims[name].subjects}
@@ -315,7 +315,10 @@ def _landing_revocations(approvals: Approvals, events: Iterable[LogEvent]) -> It
         if approvals.place(event).brought_by and not revoked.isdisjoint(event.attest):
             message = f"{event.type} of {event.packet} depends on an approval that this change revokes"
             packet = event.packet
-            hint = f"once it has landed: workpacket approve {packet}, then: workpacket packet reapprove {packet}"
+            hint = (
+                f"once that change has been merged: workpacket approve {packet}, then: workpacket packet reapprove "
+                f"{packet}"
+            )
             yield Problem("revocation_lands", message, Location(event.path), hint, severity="info")
 
 
@@ -327,8 +330,8 @@ def contracts_changed(approvals: Approvals) -> list[Problem]:
 
 
 def replays_unfounded(approvals: Approvals) -> Iterator[Problem]:
-    """Report replays whose attestation by CI does not count; `check --base` reports them separately. One that is on the
-    base was judged when it landed.
+    """Report replays whose CI attestation does not count; `check --base` reports them separately. A replay that is on
+    the base was judged when it was merged.
     """
     reason = CHANGE_BY_CODE["replay_attestation_invalid"]
     policy = read_base_policy(approvals.repository, approvals.base.commit).lifecycle.evidence
@@ -342,7 +345,7 @@ def replays_unfounded(approvals: Approvals) -> Iterator[Problem]:
 
 
 def _governed(approvals: Approvals) -> bool:
-    """Whether the policy of the base mentions approvals. A policy that cannot be read counts as one that does."""
+    """Whether the base's policy mentions approvals. A policy that cannot be read counts as one that does."""
     if approvals.base.unreadable:
         return True
     root = PolicyDocument.from_bytes(approvals.base.policy.policy or b"").root
@@ -350,7 +353,7 @@ def _governed(approvals: Approvals) -> bool:
 
 
 def _repaired(approvals: Approvals) -> bool:
-    """Whether the policy here can be read although the policy of the base cannot."""
+    """Whether the policy here can be read although the base's policy cannot."""
     files = policy_files(approvals.tree)
     return not unreadable(PolicyFiles(*(files.get(path) for path in (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH))))
 
@@ -379,12 +382,12 @@ def _changed_policy(approvals: Approvals) -> Iterator[Problem]:
     now, before = policy_files(approvals.tree), approvals.base.policy_files
     if now != before and not _only_forgets(before, now):
         verdict = approvals.verdict(POLICY_MATTER, POLICY_GATE)
-        hint = "have it approved under the policy of the base: workpacket approve policy --gate policy"
+        hint = "have it approved under the policy on the base: workpacket approve policy --gate policy"
         yield from (_finding(each, POLICY_PATH, hint=hint) for each in verdict.unmet)
 
 
 def _only_forgets(before: Mapping[str, bytes], now: Mapping[str, bytes]) -> bool:
-    """Whether the baseline only lost findings, which makes the check stricter."""
+    """Whether the change only removes findings from the baseline, which makes the check stricter."""
     others = ({path: data for path, data in files.items() if path != BASELINE_PATH} for files in (before, now))
     if next(others) != next(others):
         return False
@@ -398,7 +401,7 @@ def _only_forgets(before: Mapping[str, bytes], now: Mapping[str, bytes]) -> bool
 
 
 def _changed_since(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Problem]:
-    """Report refinements that differ from those with which their packets were activated, whatever status they give."""
+    """Report refinements that differ from those with which their packets were activated, regardless of their status."""
     for packet, named in activated.items():
         path = str(named.get("path"))
         current = dict(refinement_of(partial(read_file, approvals.tree), packet)).get(path)
@@ -416,7 +419,7 @@ def _asks_for_signatures(approvals: Approvals) -> bool:
 
 
 def _unmet(approvals: Approvals, packet: str) -> Iterator[Problem]:
-    """Report what the gate still requires for the refinement in its present form."""
+    """Report what the gate still requires for the refinement in its current form."""
     standing = any(said.packet == packet and said.gate == STANDING_GATE for said in approvals.claims.values())
     for each in approvals.verdict(packet, STANDING_GATE if standing else ACTIVATION_GATE).unmet:
         if each.code not in STALE:
@@ -425,7 +428,7 @@ def _unmet(approvals: Approvals, packet: str) -> Iterator[Problem]:
 
 
 def _claimed(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Problem]:
-    """Report refinements that claim to be approved, before anything depends on it."""
+    """Report refinements that claim to be approved, before anything depends on that claim."""
     claimed = {said.packet for said in approvals.claims.values() if said.gate in ACTIVATING}
     asked = _asks_for_signatures(approvals)
     before = tree_at(approvals.repository, approvals.base.commit, REFINEMENTS, PACKETS)
@@ -459,8 +462,8 @@ def refinement_files(approvals: Approvals) -> Iterator[str]:
 
 
 def _finding(refusal: Problem, path: str, place: tuple[int, int] = (0, 0), hint: str = "") -> Problem:
-    """Return a finding about the file that the problem names, or else about `path`. A problem names an envelope without
-    its folder.
+    """Return a finding about the file that the problem names; otherwise about `path`. A problem names an envelope
+    without its folder.
     """
     about = refusal.path
     if about and "/" not in about:
@@ -472,7 +475,7 @@ def _finding(refusal: Problem, path: str, place: tuple[int, int] = (0, 0), hint:
 def attested_packets(
     approvals: Approvals, facts: Facts, findings: Sequence[Problem], wanted: Collection[str]
 ) -> list[AttestedPacket]:
-    """Return the packets whose work was submitted: those that are wanted, or all of them."""
+    """Return the packets whose work was submitted: the given ones, or all of them."""
     found = []
     for name, packet in sorted(facts.packets.items()):
         state = packet.state
@@ -484,9 +487,7 @@ def attested_packets(
 
 
 def _landed(approvals: Approvals, state: PacketState, *, landed: bool) -> str:
-    """Return the commit of the base that the log names; if the log names none, the first that contains
-    the verdict.
-    """
+    """Return the base commit recorded in the log; if the log records none, the first one that contains the verdict."""
     merged = [event.text("target_commit") or "" for event in state.history if event.type == "merged"]
     if merged:
         return merged[-1] if known_to(approvals.repository, approvals.base.commit, merged[-1:]) else ""
@@ -499,8 +500,8 @@ def _landed(approvals: Approvals, state: PacketState, *, landed: bool) -> str:
 
 
 def _codes(approvals: Approvals, name: str, state: PacketState, findings: Iterable[Problem]) -> Iterable[str]:
-    """Yield the codes of what is wrong with the packet, its approvals or its log. A problem that names no packet counts
-    for every packet.
+    """Yield the codes of what is wrong with the packet, its approvals or its log. A problem that names no packet
+    applies to every packet.
     """
     own = {digest for event in state.history for digest in event.attest}
     for each in findings:
@@ -515,7 +516,8 @@ def _codes(approvals: Approvals, name: str, state: PacketState, findings: Iterab
 
 
 def resource_of(approvals: Approvals, repository_name: str) -> str:
-    """Return the URI of the repository: the URL of `origin` without a password, or else a URN of its root commit."""
+    """Return the URI of the repository: the URL of `origin` without a password, or, without an `origin`, a URN of its
+    root commit."""
     answer = run_git(approvals.repository.root, "config", "--get", "remote.origin.url", check=False)
     url = answer.text.strip()
     scheme, separator, rest = url.partition("://")

@@ -59,7 +59,7 @@ from workpacket.value import NOTHING, Value, replace
 
 
 class Wish(Value):
-    """The decision requested, and the key to sign it with. `role` is '' if the policy leaves no choice."""
+    """The requested decision, and the key to sign it with. `role` is '' if the policy leaves no choice."""
 
     packet: str
     gate: str
@@ -72,7 +72,7 @@ class Wish(Value):
 
 class StatementDraft(Value):
     """A statement ready to be signed. `changes` are the files to write together with the envelope; `token` is the value
-    filled into them, and `contract` the one that the statement names.
+    filled into them, and `contract` is the contract recorded in the statement.
     """
 
     statement: Statement
@@ -88,8 +88,8 @@ class StatementDraft(Value):
 
 
 def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> StatementDraft:
-    """Return the statement to sign; raise WorkpacketError with the code of the first problem that would make it
-    worthless.
+    """Return the statement to sign; raise WorkpacketError with the code of the first problem that would make the
+    statement worthless.
     """
     trusted = trusted_or_error(approvals)
     signer = signer_of(trusted, wish.key)
@@ -133,7 +133,7 @@ def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> Statemen
 
 
 def _contract(approvals: Approvals, packet: str, gate: str) -> Contract | None:
-    """Return the packet's contract according to the files; None at the gate `policy`."""
+    """Return the packet's contract according to the files; None at the `policy` gate."""
     if gate == POLICY_GATE:
         return None
     said = contract_to_approve(partial(read_file, approvals.tree), approvals.log(packet), packet, gate)
@@ -175,7 +175,7 @@ def draft_revocation(approvals: Approvals, envelope: str, key: PublicKey, moment
 
 
 def redraft(approvals: Approvals, statement: Statement, moment: Moment) -> StatementDraft:
-    """Return the draft of a statement that was signed elsewhere, if it still matches the files here."""
+    """Return the draft of a statement that was signed elsewhere, if the statement still matches the files here."""
     if statement.decision == "revoke":
         return StatementDraft(statement, ApprovalSubject(()), (), moment.tx)
     matter = approvals.matter(statement.packet, statement.gate)
@@ -193,7 +193,7 @@ def redraft(approvals: Approvals, statement: Statement, moment: Moment) -> State
         "statement_unfit",
         "the statement is about different versions of "
         f"{', '.join(path for path, _ in matter.files) or statement.packet}",
-        hint="create a new one: workpacket approve WP --statement-out FILE",
+        hint="create a new statement: workpacket approve WP --statement-out FILE",
     )
 
 
@@ -210,14 +210,14 @@ def signer_of(trusted: Trusted, key: PublicKey) -> Signer:
     """Return the owner of the key."""
     signer = trusted.signers.by_key.get(key.blob)
     if key.blob in trusted.revoked:
-        raise WorkpacketError("key_revoked", f"the key {key.fingerprint} is revoked")
+        raise WorkpacketError("key_revoked", f"key {key.fingerprint} is revoked")
     if signer is None:
         raise WorkpacketError("signer_unknown", f"allowed_signers on the base does not list {key.fingerprint}")
     return signer
 
 
 def role_of(trusted: Trusted, principal: str, accepted: tuple[str, ...], wished: str) -> str:
-    """Return the role in which the person decides: the wished one, or the first that they have."""
+    """Return the role in which the person decides: the requested one, or the first one that they have."""
     if wished and wished not in accepted:
         raise WorkpacketError("role_not_accepted", f"the gate requires {' or '.join(accepted)}, not {wished}")
     roles = (wished,) if wished else accepted
@@ -228,7 +228,7 @@ def role_of(trusted: Trusted, principal: str, accepted: tuple[str, ...], wished:
 
 
 def _matter(approvals: Approvals, wish: Wish) -> ApprovalSubject:
-    """Return what is to be approved; raise an error if it is missing or its log cannot be trusted."""
+    """Return what is to be approved; raise an error if that is missing or if its log cannot be trusted."""
     for fault in approvals.log(wish.packet).findings:
         if fault.severity == "error":
             raise WorkpacketError(fault.code, fault.message, path=fault.path)
@@ -266,7 +266,7 @@ def _require_no_standing_no(approvals: Approvals, wish: Wish, principal: str) ->
 
 
 class _Filling(Value):
-    """The approved text after the fields were filled in, and the resulting changes."""
+    """The approved text with its fields filled in, and the resulting changes."""
 
     matter: ApprovalSubject
     changes: tuple[FileChange, ...] = ()
@@ -274,7 +274,7 @@ class _Filling(Value):
 
 
 def _filled(approvals: Approvals, wish: Wish, principal: str, matter: ApprovalSubject) -> _Filling:
-    """Fill in the fields. A text that others have approved already, or with which a packet was activated, is left
+    """Fill in the fields. A file that others have already approved, or with which a packet was activated, is left
     unchanged.
     """
     # A light packet has no fields in which the user answers.
@@ -346,8 +346,8 @@ def write_decision(approvals: Approvals, draft: StatementDraft, signature: bytes
 
 
 def _rests_on(approvals: Approvals, draft: StatementDraft) -> Iterator[tuple[str, bytes]]:
-    """Yield the approved files and those that state the contract: none of them may change between reading
-    and writing.
+    """Yield the approved files and the files that state the contract: none of them may change between reading and
+    writing.
     """
     yield from draft.matter.files
     own = {path for path, _ in draft.matter.files}
@@ -359,7 +359,7 @@ def _rests_on(approvals: Approvals, draft: StatementDraft) -> Iterator[tuple[str
 
 
 def _audited(approvals: Approvals, draft: StatementDraft, envelope: str) -> tuple[FileChange, ...]:
-    """Return the row of the signature audit, if there is an audit, a token was given, and the policy has shared files
+    """Return the row for the signature audit, if there is an audit, a token was given, and the policy has shared files
     written on this branch.
     """
     policy = read_base_policy(approvals.repository)

@@ -31,7 +31,7 @@ _ENVELOPE_NAME = lazy_pattern(r"[0-9a-f]{64}\.dsse\.json")
 
 @contextmanager
 def work_tree(repository: Repository) -> Iterator[Tree]:
-    """Open the files of the work tree for reading."""
+    """Open the files in the work tree for reading."""
     storage = platform_storage()
     with changing_nothing():
         top = storage.open_top(repository.root)
@@ -40,7 +40,7 @@ def work_tree(repository: Repository) -> Iterator[Tree]:
 
 
 def read_attestations(tree: Tree, leave_out: Container[str] = ()) -> tuple[EnvelopeFile, ...]:
-    """Return the files of the attestation folder, ordered by name; foreign files have empty contents."""
+    """Return the files in the attestation folder, ordered by name; foreign files get empty contents."""
     return tuple(_envelopes(tree, leave_out))
 
 
@@ -65,7 +65,7 @@ def _envelopes(tree: Tree, leave_out: Container[str]) -> Iterator[EnvelopeFile]:
 def with_those_of_base(
     files: tuple[EnvelopeFile, ...], base: Base, leave_out: Container[str] = ()
 ) -> tuple[EnvelopeFile, ...]:
-    """Add the envelopes whose bytes differ on the base: deleting or editing a file must not undo a rejection or
+    """Add the envelopes whose bytes differ on the base: deleting or editing a file must not undo a rejection or a
     revocation.
     """
     here = {file.name: file.data for file in files}
@@ -99,7 +99,8 @@ def logged_packets(tree: Tree) -> list[str]:
 
 
 def read_file(tree: Tree, path: str) -> bytes | None:
-    """Return the bytes of a governed file, or None if it is missing; WorkpacketError if it is not a regular file."""
+    """Return the bytes of a governed file, or None if it is missing; raise WorkpacketError if it is not a regular
+    file."""
     try:
         found = tree.read(path)
     except OSError as error:
@@ -123,10 +124,10 @@ class EnvelopeClaim(NamedTuple):
 
 
 def others_than(tree: Tree, base: Base, packet: str, named: Iterable[str]) -> frozenset[str]:
-    """Return the envelopes that do not concern the packet: they are not about it, its events do not name them, and they
-    revoke no envelope of either kind. The name of an envelope is the digest of its bytes, so facts about a name stay
+    """Return the envelopes that do not concern the packet: they are not about it, its events do not list them, and they
+    revoke no envelope of either kind. The name of an envelope is the digest of its bytes, so facts about a name remain
     true. The cache only excludes envelopes: those that count are read and verified every time, as is every unknown one.
-    The cache is in the person's own folder; inside the repository, anyone with write access could hide a rejection.
+    The cache is in the user's home directory; inside the repository, anyone with write access could hide a rejection.
     """
     present = envelope_digests(tree, base)
     if len(present) <= _FEW:
@@ -148,7 +149,7 @@ def others_than(tree: Tree, base: Base, packet: str, named: Iterable[str]) -> fr
 
 
 def _claims_in(files: Iterable[EnvelopeFile]) -> Iterator[tuple[str, EnvelopeClaim]]:
-    """Yield what can be cached about these files; nothing about a file whose bytes do not match its name."""
+    """Yield what can be cached about these files; nothing for a file whose bytes do not match its name."""
     for file in files:
         digest = file.name.partition(".")[0]
         if hashlib.sha256(file.data).hexdigest() == digest:

@@ -56,7 +56,7 @@ from workpacket.value import replace
 
 
 def approving_keys(repository: Repository, commit: str) -> frozenset[bytes]:
-    """Return the keys that may approve under the policy of the commit; they may not sign events."""
+    """Return the keys that may approve under the policy at the commit; they may not sign events."""
     trusted = read_policy_files(policy_at(repository, readable_commit(repository, commit)))
     if not isinstance(trusted, Trusted):
         return frozenset()
@@ -64,13 +64,13 @@ def approving_keys(repository: Repository, commit: str) -> frozenset[bytes]:
 
 
 def revoked_keys(repository: Repository, commit: str) -> frozenset[bytes]:
-    """Return the keys that the policy of the commit has revoked. An unreadable list is reported elsewhere."""
+    """Return the keys that the policy at the commit has revoked. An unreadable list is reported elsewhere."""
     found = read_revoked_keys(policy_at(repository, readable_commit(repository, commit)).revoked_keys or b"")
     return found if isinstance(found, frozenset) else frozenset()
 
 
 def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
-    """Report every problem with the approvals of this event; nothing if it needs none."""
+    """Report every problem with the approvals of this event; nothing if the event needs none."""
     policy = approvals.place(event).policy
     asked = approvals.gates(event)
     if not asked:
@@ -108,8 +108,8 @@ def _about(verdict: Verdict, event: LogEvent) -> Iterator[Problem]:
 
 
 def lifts(approvals: Approvals, waiver: LogEvent) -> bool:
-    """Whether a waiver is effective. If the policy has no rules for its gate, the waiver is only a note, whatever
-    envelope it names.
+    """Whether a waiver is effective. If the policy has no rules for its gate, the waiver is only a note, regardless of
+    the envelope that it lists.
     """
     rules = gate_policy(approvals.place(waiver).policy, CONSUMING[waiver.type])
     return rules is not None and not list(rested_upon(approvals, waiver))
@@ -122,12 +122,12 @@ def _named(approvals: Approvals, event: LogEvent, gate: str) -> bool:
 
 
 def _unasked(approvals: Approvals, event: LogEvent, gate: str, policy: PolicyFiles) -> bool:
-    """Whether a gate without rules was open: an optional gate, or any gate before the first policy."""
+    """Whether a gate without rules counts as open: an optional gate, or any gate before the first policy."""
     return gate in OPTIONAL_GATES or (not event.attest and _before_any(approvals, event, policy))
 
 
 def _before_any(approvals: Approvals, event: LogEvent, policy: PolicyFiles) -> bool:
-    """Whether the base had the event before anyone could approve: the state at the anchor is accepted."""
+    """Whether the event was on the base before anyone could approve: the state at the anchor is accepted."""
     if not approvals.place(event).brought_by:
         return False
     trusted = read_policy_files(policy)
@@ -135,7 +135,7 @@ def _before_any(approvals: Approvals, event: LogEvent, policy: PolicyFiles) -> b
 
 
 def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Iterator[Problem]:
-    """Report envelopes named by the event that are about something else, or about a gate that the event does not need.
+    """Report envelopes listed in the event that are about something else, or about a gate that the event does not need.
 
     If the event is on the base, an envelope for a gate of an older policy is unnecessary, but not a fault.
     """
@@ -146,7 +146,7 @@ def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Ite
         other = unasked and said is not None and not (settled and said.gate not in STANDARD)
         if said is None or said.packet != event.packet or other:
             about = f"about gate {said.gate} of {said.packet}" if said is not None else "about an unknown gate"
-            what = f"the event names the envelope {digest[:12]}, which is {about}"
+            what = f"the event names envelope {digest[:12]}, which is {about}"
             wanted = f"the gate {' or '.join(gates)} of {event.packet}" if gates else "a gate that the event needs"
             yield Problem("attest_unfit", f"{what}, not about {wanted}")
 
@@ -157,8 +157,8 @@ _MATTERS = (REFINEMENTS, PACKETS)
 def events_at_gates(approvals: Approvals, consuming: Sequence[LogEvent]) -> list[LogEvent]:
     """Return the events that had to pass a gate, after reading everything on the base that concerns them.
 
-    All commits are read by two calls to git, and contents in batches. Anything outside the line of the base, such as a
-    commit that the base lacks, is looked up by git itself.
+    All commits are read by two calls of git, and contents in batches. Anything outside the base's first-parent history,
+    such as a commit that the base lacks, is looked up by git itself.
     """
     repository = approvals.repository
     line = _line(approvals, *OF_EVERY_JUDGEMENT, *_MATTERS)
@@ -187,7 +187,7 @@ def _matters(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
 
 
 def _specifications(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
-    """Yield the possible paths of the specifications that the pointers name."""
+    """Yield the possible paths of the specifications listed in the pointers."""
     for before in {place.policy_commit for event in events if (place := approvals.place(event)).brought_by}:
         read = partial(committed, approvals.repository, before)
         yield from (f"{before}:{path}" for path in spec_places(read))
@@ -196,8 +196,8 @@ def _specifications(approvals: Approvals, events: Iterable[LogEvent]) -> Iterato
 def spoken_against(approvals: Approvals, events: list[LogEvent], cache: Cache) -> Iterator[tuple[LogEvent, Problem]]:
     """Yield every problem with the approvals of these events, each with its event.
 
-    Events that the cache records as sound are not judged again. An event that is missing from the base is judged every
-    time, as is an event whose verdict depends on the clock.
+    Events that the cache records as sound are not judged again. An event that is not on the base is judged every time,
+    as is an event whose verdict depends on the clock.
     """
     keys = _keys(approvals, events) if cache.is_open else {}
     known = cache.recall("sound", keys.values())
@@ -229,8 +229,8 @@ def _judged(approvals: Approvals, event: LogEvent) -> tuple[list[Problem], bool]
 def _keys(approvals: Approvals, events: list[LogEvent]) -> Mapping[str, str]:
     """Return for each packet a digest of everything that its verdicts depend on; no digest if the log or the policy
     cannot be trusted. The commit that brought an event never changes. Everything else is in the digest: the events of
-    the packet and their commits, the envelopes that are about it or revoke one that is, the known ones among the bases
-    named in them, the first authors of its files, the keys revoked today, and the first commit. While these are
+    the packet and their commits, the envelopes that are about it or revoke one that is, those of the bases in them that
+    are known here, the first authors of its files, the keys revoked today, and the first commit. While these are
     unchanged, no approval of the packet can have become invalid, and no new objection can have appeared.
     """
     if not isinstance(approvals.trusted, Trusted):
@@ -269,8 +269,8 @@ class _Envelopes:
                 self._revoking.setdefault(subject.sha256, set()).add(name)
 
     def about(self, packet: str, named: Iterable[str]) -> list[tuple[str, str, bool]]:
-        """Return the envelopes about the packet, those that its events name, and those that revoke one of these: name,
-        digest, and whether their base is known. A named envelope that is missing or unreadable is listed as such.
+        """Return the envelopes about the packet, those that its events list, and those that revoke one of these: name,
+        digest, and whether their base is known. A listed envelope that is missing or unreadable is marked as such.
         """
         own = self._by_packet.get(packet, set()).union(named)
         own = own.union(*(self._revoking.get(name.partition(".")[0], ()) for name in own))
@@ -286,7 +286,7 @@ _TAKEN_BACK = frozenset({"approval_revoked", "key_revoked"})
 
 
 def unnamed(verdict: Verdict, event: LogEvent, rules: GatePolicy) -> Iterator[Problem]:
-    """Report envelopes that satisfy the gate but are not named in the event: a later envelope cannot open a gate
+    """Report envelopes that satisfy the gate but are not listed in the event: a later envelope cannot open a gate
     retroactively.
     """
     named = [voice for voice in verdict.voices if voice.envelope in event.attest]
@@ -311,7 +311,8 @@ def is_taken_over(approvals: Approvals, event: LogEvent, verdict: Verdict) -> bo
 
 
 def _taken_back(approvals: Approvals, event: LogEvent, verdict: Verdict) -> tuple[str, ...]:
-    """Return the envelopes named by the event on the base that were revoked, or whose keys were."""
+    """Of the envelopes named by the event on the base, return those that have been revoked or whose keys have been
+    revoked."""
     if not approvals.place(event).brought_by:
         return ()
     judged = {each.name.partition(".")[0]: {refusal.code for refusal in each.refusals} for each in verdict.judged}
@@ -364,18 +365,18 @@ def misplaced(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
     before = log.ancestry(event.parents)
     named = {digest for each in _line_of(approvals, origin) if each.id in before for digest in each.attest}
     if origin.type == REAPPROVED or origin.id not in before:
-        yield Problem("reapproval_unfit", "the event whose approvals it replaces does not precede it")
+        yield Problem("reapproval_unfit", "the event whose approvals this one replaces does not precede it")
     elif gate not in approvals.gates(origin):
         yield Problem("reapproval_unfit", f"{origin.type} did not need an approval at the gate {gate}")
     elif not approvals.place(origin).brought_by and not counted_before(approvals, origin, gate):
         message = f"{origin.type} is not on the base, and never had the approvals that it needed: record it again"
         yield Problem("reapproval_unfit", message)
     elif not set(event.texts("replaces")) <= named:
-        yield Problem("reapproval_unfit", f"it replaces an envelope that {origin.type} does not use")
+        yield Problem("reapproval_unfit", f"this event replaces an envelope that {origin.type} does not use")
 
 
 def _line_of(approvals: Approvals, origin: LogEvent) -> Iterator[LogEvent]:
-    """Yield the event, and those that replaced its approvals."""
+    """Yield the event, and the events that replaced its approvals."""
     yield origin
     log = approvals.log(origin.packet)
     yield from (each for each in log.events if each.type == REAPPROVED and each.text("event") == origin.id)

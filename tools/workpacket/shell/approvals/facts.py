@@ -68,7 +68,7 @@ from workpacket.shell.transactions.storage import Tree
 
 
 class Approvals:
-    """The approvals of a repository for one command: one base, one read of the folder, one clock.
+    """The approvals of a repository for one command: one base, one reading of the folder, one clock.
 
     With `packet`, only its own envelopes and its part of the history are read.
     """
@@ -89,7 +89,7 @@ class Approvals:
 
     @cached_property
     def own_envelopes(self) -> tuple[EnvelopeFile, ...]:
-        """Return the envelopes of the work tree."""
+        """Return the envelopes in the work tree."""
         return read_attestations(self.tree, self._left_out)
 
     @cached_property
@@ -113,7 +113,7 @@ class Approvals:
 
     @cached_property
     def known_bases(self) -> frozenset[str]:
-        """Return the base commits named in statements that are part of the base's history."""
+        """Return the base commits mentioned in statements that are part of the base's history."""
         return known_to(self.repository, self.base.commit, {said.base for said in self.claims.values()})
 
     @cached_property
@@ -122,7 +122,7 @@ class Approvals:
 
     @cached_property
     def trusted(self) -> Trusted | tuple[Problem, ...]:
-        """Return the policy of the base, or why there is none."""
+        """Return the base's policy, or why there is none."""
         if isinstance(self.pin, Problem):
             return (self.pin,)
         return read_policy_files(self.base.policy, self.base.policy.revoked_keys)
@@ -141,8 +141,8 @@ class Approvals:
         return self._logs[packet]
 
     def know(self, log: Log) -> None:
-        """Reuse a log that the command has already read. Listing its names verifies that no folder on its path is a
-        link.
+        """Reuse a log that the command has already read. Listing the names in it verifies that no folder on its path is
+        a link.
         """
         self.tree.names(f"{LOG_FOLDER}/{log.packet}")
         self._logs[log.packet] = log
@@ -154,7 +154,7 @@ class Approvals:
     def verdict(
         self, packet: str, gate: str, consumer: LogEvent | None = None, terms: Mapping[str, str] | None = None
     ) -> Verdict:
-        """Return the verdict for this event, or for one yet to be written on these terms."""
+        """Return the verdict for this event, or for one yet to be written, on these terms."""
         if isinstance(self.pin, Problem):
             return _refused(gate, (self.pin,))
         if self.base.policy.policy is None:
@@ -247,8 +247,8 @@ class Approvals:
         )
 
     def place(self, event: LogEvent | None) -> Place:
-        """Return the place whose policy judges the event, and the time of judgement, on which nearly every question
-        about a verdict depends. None means an event that is yet to be written.
+        """Return the place whose policy judges the event, and the time of judgement; nearly every question about a
+        verdict depends on these two. None means an event that is yet to be written.
         """
         if event is None:
             return Place(self.repository, self.base.commit)
@@ -257,26 +257,26 @@ class Approvals:
         return self._places[event.id]
 
     def origin(self, event: LogEvent) -> LogEvent:
-        """Return the event for which this one names approvals: itself, or the event whose approvals it replaces."""
+        """Return the event for which this one lists approvals: itself, or the event whose approvals it replaces."""
         replaced = event.text("event") if event.type == "reapproved" else None
         return self.log(event.packet).by_id.get(replaced or "", event)
 
     def _speaking(self, envelopes: tuple[EnvelopeFile, ...], place: Place) -> tuple[EnvelopeFile, ...]:
-        """Return the envelopes in effect. Like a revoked key, a revocation applies only once the base has it, so that
-        the change that adds it can land.
+        """Return the envelopes in effect. Like a revoked key, a revocation applies only once it is on the base, so that
+        the change that adds it can be merged.
         """
         if not (place.brought_by and self.base.chosen):
             return envelopes
         return tuple(file for file in envelopes if file.name not in self.new_revocations)
 
     def _stating(self, consumer: LogEvent | None) -> LogEvent | None:
-        """Return the event that names the contract. New approvals of an old event are for the current contract in the
+        """Return the event that records the contract. New approvals of an old event are for the current contract in the
         files.
         """
         return consumer if consumer is None or self.origin(consumer) is consumer else None
 
     def _is_amended(self, consumer: LogEvent | None, log: Log) -> bool:
-        """Whether the contract that the event brought was replaced by a later one, on the base or in this change."""
+        """Whether the contract introduced by the event was replaced by a later one, on the base or in this change."""
         if consumer is None or consumer.type not in SETS_CONTRACT:
             return False
         later = (event for event in log.events if event.type == "amended" and event.id != consumer.id)
@@ -293,21 +293,21 @@ class Approvals:
 
     @cached_property
     def new_revocations(self) -> frozenset[str]:
-        """Return the revocations that are missing from the base."""
+        """Return the revocations that are not yet on the base."""
         held = tree_at(self.repository, self.base.commit, ATTESTATIONS_FOLDER)
         revoking = (name for name, said in self.claims.items() if said.decision == "revoke")
         return frozenset(name for name in revoking if f"{ATTESTATIONS_FOLDER}/{name}" not in held)
 
     def gates(self, event: LogEvent) -> tuple[str, ...]:
-        """Return the gates that the event must pass under the policy in force when it lands."""
+        """Return the gates that the event must pass under the policy that is current when it is merged."""
         return gates_asked(event, self.place(event).policy.policy)
 
     def arrivals(self, packet: str) -> Mapping[str, tuple[str, int]]:
-        """Return when events, at least those of the packet, arrived on the base."""
+        """Return when events (at least those of the packet) arrived on the base."""
         return held_since(self.repository, self.base.commit, self._log_folder(packet))
 
     def _log_folder(self, packet: str) -> str:
-        """Return the packet's folder of the log if only this packet is examined, otherwise the whole log."""
+        """Return the packet's log folder if only this packet is examined, otherwise the whole log."""
         return f"{LOG_FOLDER}/{packet}" if packet == self.packet else LOG_FOLDER
 
 
@@ -345,9 +345,9 @@ def gate_verdict(
 
 
 def require_id(packet: str) -> str:
-    """Return `packet` if it is an id; anything else could be a path to another folder."""
+    """Return `packet` if it is an id; anything else could be the path of another folder."""
     if not PACKET.fullmatch(packet):
-        raise WorkpacketError("invalid_value", f"{packet!r} is not the id of a packet", hint="workpacket list")
+        raise WorkpacketError("invalid_value", f"{packet!r} is not a packet id", hint="workpacket list")
     return packet
 
 
@@ -357,7 +357,7 @@ def _as_stated(
     envelopes: Sequence[EnvelopeFile],
     said: Sequence[Statement | None],
 ) -> Mapping[str, str]:
-    """Return the terms of a verdict, including its report if its statements mention one."""
+    """Return the terms of a verdict, including its report if the statements about it mention one."""
     used = {envelope_name(digest) for digest in consumer.attest} if consumer is not None else None
     named = (each for file, each in zip(envelopes, said, strict=True) if used is None or file.name in used)
     return with_report(terms, (each.scope for each in named if each is not None))

@@ -1,8 +1,8 @@
 """The text that a person is shown besides the files: the changes since the last approval, and the work that a verdict
 is about.
 
-Only an authentic envelope that fits the gate identifies the version approved before: with an envelope made by another
-key, harmless lines could look like the only new ones.
+Only an authentic envelope that fits the gate identifies the previously approved version: with an envelope made by
+another key, harmless lines could look like the only new ones.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _TOLD = {"command": "command", "exit_code": "ended with", "commit": "at", "reaso
 
 
 class LastApproved(Value):
-    """The approver and the time of an approval; `data` is None if no commit has that version."""
+    """The approver and the time of an approval; `data` is None if no commit contains that version."""
 
     approver: str
     at: datetime
@@ -92,18 +92,18 @@ def _version(repository: Repository, path: str, digest: str) -> bytes | None:
 
 
 class ContractBefore(Value):
-    """A contract approved earlier, and its label; None if no commit has it."""
+    """A previously approved contract, and its label; None if no commit contains it."""
 
     contract: Contract | None
     since: str
 
 
 def contract_before(approvals: Approvals, packet: str, gate: str) -> ContractBefore | None:
-    """Return the contract in force before an amendment, or else the one last approved at this gate."""
+    """Return the contract that was current before an amendment; otherwise the one last approved at this gate."""
     held = in_force(approvals.log(packet)) if gate == AMENDMENT_GATE else frozenset()
     if len(held) == 1:
         (digest,) = held
-        return ContractBefore(contract_version(approvals.repository, packet, digest), "the one in force")
+        return ContractBefore(contract_version(approvals.repository, packet, digest), "the contract in force")
     for said in reversed(_approved_before(approvals, packet, gate)):
         if said.contract is not None:
             since = f"{said.approver} approved it at {said.issued_at:%Y-%m-%d %H:%M}Z"
@@ -112,8 +112,8 @@ def contract_before(approvals: Approvals, packet: str, gate: str) -> ContractBef
 
 
 def what_is_required(approvals: Approvals, matter: ApprovalSubject) -> Iterator[str]:
-    """Yield the section of the specification that a light packet pins, which may land together with the work. A full
-    packet yields nothing, because its refinement quotes the lines.
+    """Yield the section of the specification that a light packet pins, which may be merged together with the work. A
+    full packet yields nothing, because its refinement quotes the lines.
     """
     for path, data in matter.files if matter.light else ():
         anchor = Packet(Source.from_bytes(path, data)).anchor
@@ -126,7 +126,7 @@ def what_is_required(approvals: Approvals, matter: ApprovalSubject) -> Iterator[
 
 
 def what_was_submitted(approvals: Approvals, packet: str, gate: str) -> Iterator[str]:
-    """Describe the commit that a verdict is about, its changes, and its claimed proofs. '' at other gates."""
+    """Describe the commit that a verdict is about, its changes, and its claimed proofs; return '' at other gates."""
     if gate != VERDICT_GATE:
         return
     event = next((each for each in reversed(approvals.log(packet).events) if each.type == "submitted"), None)
@@ -143,17 +143,20 @@ def what_was_submitted(approvals: Approvals, packet: str, gate: str) -> Iterator
 
 
 def _changes(approvals: Approvals, event: LogEvent) -> Iterator[str]:
-    """Yield added and removed lines by file, as git (and not the event) reports them."""
+    """Yield added and removed lines by file, as reported by git (and not by the event)."""
     repository, base = approvals.repository, approvals.base
     said, last = event.text("base_commit") or "", event.text("commit") or ""
     first = _left_base(repository, base.commit, last)
     if not first:
         first = said or f"{last}^"
-        yield f"changes since {first}, according to the event: git cannot tell where the work left {base.name}"
+        yield (
+            f"changes since {first}, according to the event: git cannot determine where the work diverged from "
+            f"{base.name}"
+        )
     elif not said or (resolved(repository, f"{said}^{{commit}}") and is_ancestor(repository, said, first)):
-        yield f"changes since it left {base.name} at {first}"
+        yield f"changes since the work diverged from {base.name} at {first}"
     else:
-        yield f"changes since it left {base.name} at {first}; the event names {said} instead"
+        yield f"changes since the work diverged from {base.name} at {first}; the event names {said} instead"
     answer = run_git(
         repository.root, "diff-tree", "-r", "-z", "--numstat", "--no-renames", *AS_COMMITTED,
         "--end-of-options", first, last, check=False,
@@ -169,7 +172,7 @@ def _changes(approvals: Approvals, event: LogEvent) -> Iterator[str]:
 
 
 def _left_base(repository: Repository, base: str, commit: str) -> str:
-    """Return where the work left the base; '' if that is unknown. Its submitter could choose a later commit."""
+    """Return where the work branched off the base; '' if that is unknown. Its submitter could choose a later commit."""
     if not base or resolved(repository, f"{commit}^{{commit}}") is None:
         return ""
     first = merge_base(repository, commit, base) or ""

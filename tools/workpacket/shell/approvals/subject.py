@@ -1,15 +1,15 @@
 """The subject of a gate: the approved files, the specification, the paths in scope; and the contract that the gate is
 about.
 
-- activation: the refinement; the scope is that of the stub;
+- activation: the refinement, with the scope of the stub;
 - policy: all files in `.GOV/policy`, in their new state;
 - every other gate: the packet, with its own IN_SCOPE_PATHS.
 
 Before activation, the contract is the one in the stub and the refinement; for an amendment, the one that the packet and
-the stub will have. Every other gate is about the contract in force according to the log, whatever the files say. A log
-that names none is older than contracts; then the contract in the packet counts.
+the stub will have. Every other gate is about the current contract according to the log, regardless of the files. A log
+that records none is older than contracts; then the contract in the packet counts.
 
-The specification is the one in force on the base, because a change must not bring the specification by which it is
+The specification is the current one on the base, because a change must not bring the specification by which it is
 judged.
 """
 
@@ -53,7 +53,7 @@ Committed = Callable[[tuple[str, ...]], Mapping[str, bytes]]
 
 
 class ApprovalSubject(Value):
-    """`files` are the approved files by path; empty if there are none. `refinement` is the file that names places in
+    """`files` are the approved files by path; empty if there are none. `refinement` is the file that names passages in
     the specification. `light` means that the packet is in the light form, whose contract contains the section of the
     specification that it is based on.
     """
@@ -65,7 +65,7 @@ class ApprovalSubject(Value):
 
     @cached_property
     def anchor(self) -> str:
-        """Return the places in the specification that the refinement names, if the repository has a specification."""
+        """Return the passages in the specification that the refinement names, if the repository has a specification."""
         for path, data in self.refinement:
             from workpacket.documents.refinement import Refinement
 
@@ -79,9 +79,7 @@ class ApprovalSubject(Value):
 
 
 def matter_of(read: Reader, tree: Tree, packet: str, gate: str) -> ApprovalSubject:
-    """Return the subject. `read` returns the files of the packet; those of the policy always come from the work
-    tree.
-    """
+    """Return the subject. `read` returns the files of the packet; the policy files always come from the work tree."""
     if gate == POLICY_GATE:
         return ApprovalSubject(tuple(policy_files(tree).items()))
     if gate in ACTIVATING:
@@ -102,18 +100,18 @@ def _light_document(read: Reader, packet: str) -> tuple[tuple[str, bytes], ...]:
 
 
 def refinement_of(read: Reader, packet: str) -> tuple[tuple[str, bytes], ...]:
-    """Return the subject of the gate `activation` with its path; empty if there is none."""
+    """Return the subject of the `activation` gate with its path; empty if there is none."""
     return _first(read, refinement_paths(packet))
 
 
 def policy_files(tree: Tree) -> dict[str, bytes]:
-    """Return the files of `.GOV/policy` in the work tree, by path."""
+    """Return the files in `.GOV/policy` in the work tree, by path."""
     paths = (f"{POLICY_FOLDER}/{name}" for name in sorted(tree.names(POLICY_FOLDER)))
     return {path: data for path in paths if (data := read_file(tree, path)) is not None}
 
 
 def spec_in_force(read: Committed, matter: ApprovalSubject) -> Spec | None:
-    """Return the specification named by the pointer; None if the pointer or its target is missing."""
+    """Return the specification in the pointer; None if the pointer or its target is missing."""
     places = spec_places(read)
     found = read(places)
     for path in places:
@@ -124,7 +122,7 @@ def spec_in_force(read: Committed, matter: ApprovalSubject) -> Spec | None:
 
 
 def spec_places(read: Committed) -> tuple[str, ...]:
-    """Return the possible paths of the specification named by the pointer; none without a pointer."""
+    """Return the possible paths of the specification in the pointer; none without a pointer."""
     pointer = read((SPEC_POINTER,)).get(SPEC_POINTER)
     return specification_places(_source(SPEC_POINTER, pointer)) if pointer is not None else ()
 
@@ -148,7 +146,7 @@ def _scope(items: Iterable[str]) -> tuple[str, ...]:
 
 
 def _text(text: str) -> str:
-    """Return the text in a form that a statement can contain: one line without control characters; a long text is
+    """Return the string in a form that a statement can contain: one line without control characters; a long string is
     replaced by its digest.
     """
     line = _NOT_TEXT.sub("?", " ".join(text.split()))
@@ -207,22 +205,22 @@ def contract_to_approve(read: Reader, log: Log, packet: str, gate: str) -> Contr
         other = stated(found.stub, found.refinement) if found.stub is not None else said
         if isinstance(other, str):
             return Problem("contract_unreadable", other)
-        message = "stub and packet state different contracts; write the same into both"
+        message = "the stub and the packet state different contracts; write the same contract into both"
         return said if other == said else Problem("contract_changed", message)
     held = in_force(log) or frozenset({said.digest})
-    message = "the files state a different contract from the one that was approved"
+    message = "the files state a different contract than the one that was approved"
     return said if held == {said.digest} else Problem("contract_changed", message)
 
 
 def contract_asked(read: Reader, log: Log, packet: str, gate: str, consumer: LogEvent | None) -> tuple[str | None, str]:
-    """Return the digest that an approval at this gate must name, for this event or one yet to be written; or why there
-    is none.
+    """Return the digest that an approval at this gate must contain, for this event or one yet to be written; or why
+    there is none.
     """
     if gate == POLICY_GATE:
         return None, ""
     if consumer is not None and gate in _SETTING:
         named = consumer.text("contract")
-        return named, "" if named else f"the event {consumer.type} names no contract"
+        return named, "" if named else f"the {consumer.type} event names no contract"
     if gate not in _SETTING:
         held = in_force(log, log.heads if consumer is None else consumer.parents)
         if len(held) > 1:
@@ -236,7 +234,7 @@ def contract_asked(read: Reader, log: Log, packet: str, gate: str, consumer: Log
 
 def drift(read: Reader, log: Log) -> Iterator[Problem]:
     """Report differences between the contract in a packet's files and the one in its log. Nothing is read if the log
-    names none.
+    records none.
     """
     if in_force(log):
         found = documents_of(read, log.packet)
@@ -244,7 +242,7 @@ def drift(read: Reader, log: Log) -> Iterator[Problem]:
 
 
 def contract_version(repository: Repository, packet: str, digest: str) -> Contract | None:
-    """Return the contract with this digest from the commits; None if none of the latest commits has it."""
+    """Return the contract with this digest, found in the latest commits; None if none of them has it."""
     if head_commit(repository) is None:
         return None
     paths = (stub_path(packet), *packet_paths(packet), *refinement_paths(packet))

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 # a key could restore the key after its removal.
 @lru_cache(maxsize=16)
 def policy_states(repository: Repository, commit: str) -> dict[tuple[Subject, ...], tuple[str, ...]]:
-    """Return the states of the policy, as subjects, each with the commits of the base that introduced it."""
+    """Return the states of the policy, as subjects, each with the base commits that introduced it."""
     if not commit:
         return {}
     answer = run_git(
@@ -63,7 +63,7 @@ def _state(repository: Repository, commit: str) -> tuple[Subject, ...]:
 
 
 def policy_changes(approvals: Approvals) -> Mapping[str, frozenset[str]]:
-    """Return the approvals of changes that have arrived on the base since they were given."""
+    """Return the approvals of changes that have reached the base since the approvals were given."""
     states = policy_states(approvals.repository, approvals.base.commit)
     used: dict[str, frozenset[str]] = {}
     for said in approvals.claims.values():
@@ -74,7 +74,7 @@ def policy_changes(approvals: Approvals) -> Mapping[str, frozenset[str]]:
 
 
 def other_policies(approvals: Approvals) -> frozenset[str]:
-    """Return the bases named in policy approvals whose policy files differ from those of the base.
+    """Return the bases listed in policy approvals whose policy files differ from those of the base.
 
     Such an approval covers the whole policy, and was given before later revocations of keys.
     """
@@ -84,7 +84,7 @@ def other_policies(approvals: Approvals) -> frozenset[str]:
 
 
 def consumptions(approvals: Approvals, log: Log, consumer: LogEvent | None) -> Mapping[str, frozenset[str]]:
-    """Return the events that used each nonce. An event of another packet cannot use a nonce of this packet."""
+    """Return the events that used each nonce. Another packet's event cannot use a nonce of this packet."""
     arrived = approvals.arrivals(consumer.packet) if consumer is not None else {}
     settled = arrived.get(consumer.path) if consumer is not None else None
     used: dict[str, set[str]] = {}
@@ -124,8 +124,8 @@ def legacy_uses(
     accepted: bool,
     consumer: LogEvent | None,
 ) -> tuple[LegacyUse, ...]:
-    """Return the use of the token in the packet's refinement, and its use by every other packet in whose history it
-    occurs.
+    """Return the use of the token in the packet's refinement, and its use by every other packet whose history contains
+    it.
 
     `accepted`: whether tokens count at all; if they do not, the history is not searched. A token was recorded by the
     first commit that contains it, and at the latest when the event that depends on it was written.
@@ -152,7 +152,8 @@ def legacy_uses(
 
 
 def free_token(tree: Tree, tokens: Iterable[str], packet: str) -> str:
-    """Return the first token that no other packet has: a token that another packet has would look like a copy."""
+    """Return the first token that no other packet has: a token that another packet already has would look like a
+    copy."""
     taken = {token for name, token in _uncommitted(tree) if name != packet}
     free = next((token for token in tokens if token not in taken), None)
     if free is None:
@@ -165,7 +166,7 @@ def free_token(tree: Tree, tokens: Iterable[str], packet: str) -> str:
 
 
 def _token(matter: ApprovalSubject) -> str | None:
-    """Return the value in the user's signature field, if any."""
+    """Return the value in the user's signature field, if there is one."""
     from workpacket.documents.refinement import Refinement
 
     for path, data in matter.files:
@@ -176,7 +177,7 @@ def _token(matter: ApprovalSubject) -> str | None:
 
 
 def token_history(repository: Repository, tree: Tree) -> TokenHistory:
-    """Return all tokens ever added to files of packets, on any branch, and those of the work tree, in one pass."""
+    """Return all tokens ever added to packet files, on any branch, and those in the work tree, in one pass."""
     found: dict[str, dict[str, datetime]] = {}
     if head_commit(repository) is not None:
         answer = run_git(
@@ -256,7 +257,7 @@ class FirstAuthors:
 def parties_of(
     authors: FirstAuthors, log: Log, matter: ApprovalSubject, rules: GatePolicy, actors: Actors
 ) -> Mapping[str, frozenset[str]]:
-    """Return the parties that the gate's rules name, each with its people; a party without a record has an empty set.
+    """Return the parties listed in the gate's rules, each with its people; a party without a record has an empty set.
 
     If the policy names actors, the author is the actor who signed the events: a person may approve what their agent
     drafted. The operator is the person behind the coder.
@@ -279,7 +280,7 @@ def parties_of(
 
 
 def packet_log(log: Log, heads: tuple[str, ...]) -> PacketLog:
-    """Return the log as it was for someone who saw these heads."""
+    """Return the log as it was for a writer who saw these heads."""
     seen = log.ancestry(heads)
     events = [event for event in log.events if event.id in seen]
     return PacketLog(
@@ -288,7 +289,7 @@ def packet_log(log: Log, heads: tuple[str, ...]) -> PacketLog:
 
 
 def consumed_subjects(consumer: LogEvent, matter: ApprovalSubject) -> tuple[Subject, ...]:
-    """Return the bytes that the event depends on: the refinement that it names, or else its files as they were before
+    """Return the bytes that the event depends on: the refinement that it names; otherwise its files as they were before
     it.
     """
     named = consumer.data.get("refinement") if consumer.type == "activated" else None

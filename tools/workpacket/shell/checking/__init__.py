@@ -50,7 +50,7 @@ def dump_findings(findings: Iterable[Problem]) -> str:
 
 
 def load_findings(path: str, text: str) -> list[Problem]:
-    """Return the findings from the text of `dump_findings`; grading sets their severity."""
+    """Return the findings in text from `dump_findings`; grading sets their severity."""
     return [
         Problem(code, message, Location(path, *place), hint, _fix(fix), confidence=confidence)
         for code, message, place, hint, fix, confidence in json.loads(text)
@@ -71,7 +71,7 @@ _BATCH = 50
 
 
 class FileResult(NamedTuple):
-    """One examined file, as the cache stores it. Findings and summary are JSON texts."""
+    """One examined file, as the cache stores it. Findings and summary are JSON strings."""
 
     path: str
     digest: str
@@ -80,7 +80,7 @@ class FileResult(NamedTuple):
 
 
 def examine_bytes(path: str, kind: str, data: bytes, lanes: LaneTable = BUILT_IN) -> FileResult:
-    """Examine one document, given its bytes."""
+    """Examine one document, given as bytes."""
     source = Source.from_bytes(path, data)
     document = read_document(kind, source, lanes)
     findings = map(source.placed, examine(document, rules_for(kind), schemas()))
@@ -92,7 +92,7 @@ def examine_bytes(path: str, kind: str, data: bytes, lanes: LaneTable = BUILT_IN
 def examine_file(root: str, path: str, kind: str, lanes: LaneTable = BUILT_IN) -> FileResult:
     """Examine one file. A file that is unreadable or too large gets a finding."""
     if kind == UNKNOWN_KIND:
-        return unreadable(path, "has no known kind")
+        return unreadable(path, "is of an unknown kind")
     limit = kind_named(kind).limits.size
     try:
         data = read_bytes(root, path, limit)
@@ -196,9 +196,9 @@ def check(
     progress: Callable[[int, int], None],
     now: str = "",
 ) -> Checked:
-    """Check `files`. Documents are compared with one another only if `files` are those of the whole repository.
+    """Check `files`. Documents are compared with one another only if `files` are all files of the repository.
 
-    `now` is the time at which waivers are judged; by default, that of the clock.
+    `now` is the time at which waivers are judged; by default, the clock's time.
     """
     findings: list[Problem] = []
     lanes = lanes_here(root)
@@ -237,7 +237,7 @@ def check(
 def check_text(
     root: str, path: str, kind: str, data: bytes, reasons: Mapping[str, Reason], settings: CheckSettings
 ) -> list[Problem]:
-    """Check one document, given its bytes, which may differ from its file."""
+    """Check one document, given as bytes, which may differ from its file."""
     limit = kind_named(kind).limits.size
     if len(data) > limit:
         findings = [too_large(path, limit)]
@@ -286,7 +286,7 @@ def known_or_examined(
 
 
 def _digests(root: str, files: Sequence[Found], cache: Cache) -> dict[str, str]:
-    """Return the digests of files that may have cached results: from their stat data if that is safe, or else by
+    """Return the digests of files that may have cached results: from their stat data if that is safe, otherwise by
     reading them.
     """
     if cache.is_empty("examined"):
@@ -305,7 +305,7 @@ def _digests(root: str, files: Sequence[Found], cache: Cache) -> dict[str, str]:
 def _at_rest(
     root: str, files: Sequence[Found], digests: Mapping[str, str], started: int
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield (path, state, digest) of the files whose state identifies their bytes from now on.
+    """Yield (path, state, digest) of the files whose state will identify their bytes from now on.
 
     They had been unchanged for some time when they were first examined (see cache.RACY_NS), and have the same state
     after reading.
@@ -324,8 +324,8 @@ class Result(NamedTuple):
 
 
 def result_key(digest: str, path: str) -> str:
-    """Return the key of a result. `digest` is that of the bytes, followed by the key of the lanes if a policy adds
-    some.
+    """Return the key of a result. `digest` is the digest of the bytes, followed by the key of the lanes if a policy
+    adds some.
     """
     return f"{digest} {path}"
 

@@ -1,4 +1,4 @@
-"""The checks of the repository as a whole: documents compared with one another and with the log."""
+"""Checks of the repository as a whole: documents compared with one another and with the log."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def compared(
     cache: Cache,
     now: str,
 ) -> Checked:
-    """Return the findings of the rules across files, and of the log, about the summaries of all documents, given as
-    kind, path and summary.
+    """Return the findings of the rules across files, and of the log checks, for the summaries of all documents, given
+    as kind, path and summary.
     """
     logs = look_at_logs(root, now)
     repository = RepositorySummaries(summaries, logs.lanes, lanes, logs.passed, board_here(root), logs.attested)
@@ -65,7 +65,8 @@ def compared(
 
 
 def _attributes_missing(root: str) -> Iterator[Problem]:
-    """Report an attribute file that an older version of `init` wrote. Without a log, nothing depends on bytes yet."""
+    """Report an attribute file that an older version of `init` wrote. If there is no log, nothing depends on bytes
+    yet."""
     if not os.path.isdir(os.path.join(root, LOG_FOLDER)):
         return
     lines = (_bytes(root, ATTRIBUTES_PATH) or b"").decode("utf-8", "replace").splitlines()
@@ -135,7 +136,7 @@ def _contract_key(governed: GovernedFiles, log: Log) -> str:
 
 
 def _bytes(root: str, path: str) -> bytes | None:
-    """Return the bytes; None for an unreadable file, which has its own finding."""
+    """Return the bytes; None for an unreadable file, which is reported separately."""
     try:
         return read_bytes(root, path, MARKDOWN.size + 1)
     except OSError:
@@ -144,7 +145,7 @@ def _bytes(root: str, path: str) -> bytes | None:
 
 def activated_among(root: str, paths: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     """Yield the id, the stub's path and the packet's path for each of these files that is a packet made from a stub, or
-    such a stub.
+    the stub of such a packet.
     """
     chosen, governed = frozenset(paths), find_governed(root)
     for name, stub in governed.stubs.items():
@@ -155,7 +156,7 @@ def activated_among(root: str, paths: Iterable[str]) -> Iterator[tuple[str, str,
 
 
 def _read(root: str, paths: Iterable[tuple[str, str, str]]) -> Iterator[Pair]:
-    """Yield the pairs, without unreadable files, which have their own findings."""
+    """Yield the pairs, except unreadable files, which are reported separately."""
     for wp_id, *both in paths:
         try:
             stub, packet = (Source.from_bytes(path, read_bytes(root, path, MARKDOWN.size + 1)) for path in both)

@@ -1,10 +1,10 @@
 """Proofs that the contract requires: its tests are run at the commit, and again at the base with the tests of the
 commit copied over it.
 
-The paths of tests are copied over the base, with everything else that affects how tests are run: settings of runners,
-and plugins loaded from the repository. Code that fakes a result with the work then also fakes it at the base, which
-shows that the work was not needed. Results are read from a report that our probe or the runner writes, never from
-printed text.
+The test paths are copied over the base, with everything else that affects how tests are run: settings of runners, and
+plugins loaded from the repository. Code that fakes a result with the work then also fakes it at the base, which shows
+that the work was not needed. Results are read from a report that our probe or the runner writes, never from printed
+text.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def asked_of(demand: Demand) -> AskedProof:
 
 
 class ContractProof(Value):
-    """One proof. `row` is how the event records it, if nothing is wrong with it."""
+    """One proof. `row` is its row in the event, if nothing is wrong with the proof."""
 
     criterion: str
     judged: ProofJudgement
@@ -112,7 +112,7 @@ class _Run(Value):
 
 
 class ContractProver:
-    """Proves criteria of one commit against one base."""
+    """Proves criteria at one commit against one base."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class ContractProver:
         commit: str,
         account: Account | None = None,
     ) -> None:
-        """Prepare proofs. `account` runs the programs, if it is not the caller's."""
+        """Prepare proofs. `account` runs the programs, if it is not the caller's account."""
         self._account = account
         self._repository = repository
         self._policy = policy
@@ -172,8 +172,8 @@ class ContractProver:
         stage: ProofPlace,
         tree: ProofTree,
     ) -> dict[str, Controls]:
-        """Run the needed tests of each command again, with new functions emptied and with the work as it is. Only a
-        runner that reports to our probe can run selected tests.
+        """Rerun the needed tests of each command, with new functions emptied and with the work unchanged. Only a runner
+        that reports to our probe can run selected tests.
         """
         needed: dict[str, set[str]] = {}
         for _, demand in asked:
@@ -200,8 +200,8 @@ class ContractProver:
         stage: ProofPlace,
         added: Additions,
     ) -> tuple[Side, ...]:
-        """Return the results of tests that name a new function, with that function emptied; () if all of them fail
-        then.
+        """Return the results of tests that name a new function, with that function emptied; () if then all of them
+        fail.
         """
         report = here[command].side.report
         meant = {name: mentions for name in needed if (mentions := report.tests[name].mentions)}
@@ -218,7 +218,7 @@ class ContractProver:
         return tuple(sides)
 
     def succeeded(self, commands: Sequence[str]) -> dict[str, bool]:
-        """Return whether each command exits with 0 in a fresh tree of the commit, for criteria whose proof the contract
+        """Return whether each command exits with 0 in a fresh tree at the commit, for criteria whose proof the contract
         leaves open.
         """
         if not commands:
@@ -285,7 +285,8 @@ class ContractProver:
         return None
 
     def _in_tree(self, program: str) -> str:
-        """Return the path in the repository of a program that is found by its name; '' if it is outside."""
+        """Return the path within the repository of a program that is found by its name; '' if it is outside the
+        repository."""
         if "/" in program:
             return ""
         # PATH may name a folder of the repository, such as `node_modules/.bin`.
@@ -333,7 +334,7 @@ class ContractProver:
         report = self._report(command, words, ended, output, (tree.root, out), files)
         fault = _fault(ended, self._policy.timeout_seconds)
         if not fault and report.unfinished:
-            fault = "was stopped before its runner could report how all tests ended"
+            fault = "was stopped before its runner could report the results of all tests"
         side = Side(report, ended.exit_code, fault, end_of(output))
         return _Run(side, ended.length, ended.milliseconds, output)
 
@@ -406,8 +407,8 @@ class ContractProver:
         return ContractProof(criterion, judged, row)
 
     def _tests_row(self, judged: ProofJudgement, *, compared: bool) -> dict[str, Json]:
-        """Return ids, outcomes and digests, but never a test's output. An id that contains a secret is not recorded as
-        it is.
+        """Return ids, outcomes and digests, but never a test's output. An id that contains a secret is not recorded
+        verbatim.
         """
         ids: list[Json] = [self._cleaner.clean_text(name)[:_LONGEST_ID] for name in judged.needed[:_MOST_IDS]]
         listed = "".join(f"{name}\t{each}\n" for name, each in sorted(judged.tests.items()))
@@ -422,7 +423,7 @@ class ContractProver:
 
 
 def _own_paths(demand: AskedProof) -> list[str]:
-    """Return the paths of the tests that the contract names."""
+    """Return the paths of the tests listed in the contract."""
     files = [test.partition("::")[0] for test in demand.tests]
     return [*demand.paths, *(path for path in files if "/" in path or path.endswith((".py", ".js", ".ts")))]
 
@@ -431,14 +432,14 @@ def _fault(ended: Ended, seconds: float) -> str:
     if ended.limit == "time":
         return f"was stopped after {seconds} s, its time limit"
     if ended.exit_code in {126, 127}:
-        return f"ended with {ended.exit_code}: its program was not found, or cannot be executed"
+        return f"exited with {ended.exit_code}: its program was not found, or cannot be executed"
     if ended.exit_code < 0 or ended.exit_code in _SIGNALS:
-        return f"was ended by the signal {-ended.exit_code if ended.exit_code < 0 else ended.exit_code - 128}"
+        return f"was terminated by signal {(-ended.exit_code if ended.exit_code < 0 else ended.exit_code - 128)}"
     return ""
 
 
 def _texts(places: Iterable[str]) -> list[str]:
-    """Return the texts of plain files only: a program of the change could put a link or a pipe in place of a report."""
+    """Return the text of plain files only: a program in the change could put a link or a pipe in place of a report."""
     left, found = _MOST_REPORT, []
     for place in sorted(places):
         try:
@@ -455,7 +456,7 @@ def _texts(places: Iterable[str]) -> list[str]:
 
 
 class _Reports:
-    """The JUnit XML files that a run wrote below a tree, without those that existed before."""
+    """The JUnit XML files that a run wrote in a tree, without those that existed before."""
 
     def __init__(self, root: str, patterns: Sequence[str]) -> None:
         self._root = root
@@ -468,7 +469,7 @@ class _Reports:
         return sorted(place for place in found if os.path.isfile(place) and self._is_inside(place))
 
     def _is_inside(self, place: str) -> bool:
-        """Whether no link is on the path: a program of the change could have made one that leads out of the tree."""
+        """Whether the path contains no link: a program in the change could have made one that leads out of the tree."""
         return os.path.realpath(place) == os.path.join(os.path.realpath(self._root), os.path.relpath(place, self._root))
 
     def remove(self) -> None:
@@ -501,7 +502,7 @@ class _ProbeCopy:
 
     def prepare(self, root: str, environment: Mapping[str, str], alone: str) -> tuple[str, dict[str, str]]:
         """Prepare a run. `alone` is a command whose programs are watched themselves, because it has no known runner.
-        All runs use the same folders, which are empty at the start.
+        All runs use the same folders, which are initially empty.
         """
         out = os.path.join(os.path.dirname(self.folder), "run")
         shutil.rmtree(out, ignore_errors=True)

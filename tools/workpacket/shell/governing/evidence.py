@@ -1,4 +1,4 @@
-"""Prove criteria: the only code that runs the commands of proofs, or checks that a place in the code exists.
+"""Prove criteria: the only code that runs the commands of proofs, or checks that a code location exists.
 
 A proof is about a commit. The commit is determined first; the work tree must match it, before and after each command.
 An event contains only the length of a command's output and the digest of the cleaned output.
@@ -42,7 +42,7 @@ class ProofTree(Value):
 
 
 class ProofPlace:
-    """Trees that take turns at one place, so that programs in them cannot distinguish them by their path."""
+    """Trees that take turns at one path, so that programs in them cannot distinguish them by their path."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -51,12 +51,12 @@ class ProofPlace:
         self.root = os.path.join(folder, "tree")
 
     def fresh(self) -> str:
-        """Return the name of another tree."""
+        """Return the name of the other tree."""
         self._fresh += 1
         return f"fresh-{self._fresh}"
 
     def enter(self, name: str) -> None:
-        """Put the tree of this name at the place; if there is no such tree yet, put an empty folder there."""
+        """Put the tree with this name at the shared path; if there is no such tree yet, put an empty folder there."""
         if name == self._present:
             return
         if self._present:
@@ -81,7 +81,7 @@ def scratch_folder(*, shared: bool = False) -> Iterator[str]:
 
 
 def make_tree(repository: Repository, folder: str, commit: str) -> ProofTree:
-    """Check out the commit in this new folder."""
+    """Check out the commit into this new folder."""
     os.makedirs(folder)
     hidden = os.path.join(folder, ".git")
     # Every place is named, so that variables which git sets for a hook of the user's repository have no effect.
@@ -132,7 +132,7 @@ def _link_installed(repository: Repository, tree: ProofTree, commit: str) -> Non
 
 
 def lay_over(tree: ProofTree, commit: str, changed: Sequence[ChangedPath]) -> None:
-    """Make these paths of the tree the same as in the commit."""
+    """Make these paths in the tree the same as in the commit."""
     taken = "".join(f"{change.path}\0" for change in changed if change.letter != "D")
     if taken:
         named = ("--pathspec-from-file=-", "--pathspec-file-nul")
@@ -148,7 +148,7 @@ def lay_over(tree: ProofTree, commit: str, changed: Sequence[ChangedPath]) -> No
 
 def pose_as(tree: ProofTree, commit: str) -> None:
     """Make git in the tree report what it reports for the commit, except for the files: the same message, author, dates
-    and parents. A test that asks git where it is gets the same answer on both sides.
+    and parents. A test that asks git for this information gets the same answer on both sides.
     """
     header, _, message = _git(tree, "cat-file", "commit", commit).partition("\n\n")
     lines = [line for line in header.split("\n") if line.startswith(("parent ", "author ", "committer ", "encoding "))]
@@ -158,15 +158,15 @@ def pose_as(tree: ProofTree, commit: str) -> None:
 
 
 def put(tree: ProofTree, texts: Mapping[str, str]) -> None:
-    """Replace the texts of these files before anything is run in the tree."""
+    """Replace the contents of these files before anything is run in the tree."""
     for path, text in texts.items():
         with open(os.path.join(tree.root, path), "wb") as file:
             file.write(text.encode("utf-8", "surrogateescape"))
 
 
 def give(folder: str, account: Account | None) -> None:
-    """Give a fresh folder to the account that runs in it, contents first: another program of the account could replace
-    what it already owns.
+    """Give ownership of a fresh folder to the account that runs in it, contents first: another program of the account
+    could replace what the account already owns.
     """
     if account is None:
         return
@@ -179,7 +179,7 @@ def give(folder: str, account: Account | None) -> None:
 def prepare(
     tree: ProofTree, policy: EvidencePolicy, environment: Mapping[str, str], account: Account | None = None
 ) -> None:
-    """Run the setup commands of the policy in a tree; a failure there says nothing about the work."""
+    """Run the policy's setup commands in a tree; a failure there says nothing about the work."""
     for command in policy.setup:
         try:
             ended = run_limited(
@@ -199,8 +199,8 @@ def prepare(
 
 
 def _unprepared(command: str, why: str) -> WorkpacketError:
-    hint = "nothing was recorded; correct [evidence] setup in the policy on the base, or provide what it needs"
-    return WorkpacketError("proof_setup_failed", f"the trees could not be prepared: {command} {why}", hint=hint)
+    hint = "nothing was recorded; fix [evidence] setup in the policy on the base, or provide what it needs"
+    return WorkpacketError("proof_setup_failed", f"the work trees could not be prepared: {command} {why}", hint=hint)
 
 
 _PLACE = lazy_pattern(r"(?P<path>[^\s:]+):(?P<line>[1-9][0-9]*)\Z")
@@ -211,7 +211,7 @@ _NAMED: Final = 5  # the number of changed paths to name
 
 
 class Cleaner(Protocol):
-    """Removes secrets from a text: the redactor of the runtime."""
+    """Removes secrets from a text: the runtime's redactor."""
 
     @property
     def longest(self) -> int:
@@ -232,7 +232,7 @@ class Proved(Value):
 
 
 class Prover:
-    """Proves criteria at one commit: `revision`, or the one checked out."""
+    """Proves criteria at one commit: `revision`, or the checked-out commit."""
 
     def __init__(
         self,
@@ -252,8 +252,8 @@ class Prover:
         self.commit = _commit_to_prove(repository, self._tree, revision)
 
     def prove(self, asked: Sequence[tuple[str, str]]) -> list[Proved]:
-        """Return rows of criterion and evidence: `path:line`, or a command, which is run without a shell and only once
-        for several criteria.
+        """Return rows with criterion and evidence: `path:line`, or a command, which is run without a shell and only
+        once for several criteria.
 
         Nothing is run unless all commands can be run.
         """
@@ -262,18 +262,18 @@ class Prover:
         return [Proved({"criterion": criterion, **proved[how].row}, proved[how].said) for criterion, how in asked]
 
     def _read(self, how: str) -> Sequence[str]:
-        """Return the words of a command; none for a place in a file."""
+        """Return the words of a command; none for a location in a file."""
         require_no_secret(self._cleaner, how)
         place = _PLACE.match(how)
         if place is None or not os.path.isfile(os.path.join(self._root, place["path"])):
             return proof_words(how)
         if not self.uncommitted and not self._holds(place["path"]):
-            hint = "give the path from the top of the repository, as git ls-files shows it"
+            hint = "give the path relative to the top of the repository, as git ls-files shows it"
             raise WorkpacketError("proof_not_run", f"{place['path']} is not a file in the commit", hint=hint)
         return ()
 
     def _holds(self, path: str) -> bool:
-        """Whether the path is a file of the commit. A file that is not in the commit, or that git ignores, proves
+        """Whether the path is a file in the commit. A file that is not in the commit, or that git ignores, proves
         nothing about the commit.
         """
         if os.path.isabs(path) or path.split("/", maxsplit=1)[0] == "..":
@@ -351,15 +351,18 @@ class Prover:
 
 
 def require_no_secret(cleaner: Cleaner, text: str) -> None:
-    """Refuse a secret in a typed proof or reason, which would enter the event unchanged."""
+    """Refuse a secret in a typed proof or reason, which would be recorded in the event unchanged."""
     if cleaner.clean_text(text) != text or _URL_WITH_PASSWORD.search(text):
-        message = "the proof contains a secret, which would stay in the log forever"
-        hint = "have the program read it from a file or a variable; [evidence] env of the policy lists the variables"
+        message = "the proof contains a secret, which would remain in the log forever"
+        hint = (
+            "have the program read the secret from a file or a variable; [evidence] env of the policy lists the "
+            "variables"
+        )
         raise WorkpacketError("secret_in_proof", message, hint=hint)
 
 
 class _Tree(Value):
-    """The work tree: the commit checked out, and each path that differs from it, with its status letters and digest."""
+    """The work tree: the checked-out commit, and each path that differs from it, with its status letters and digest."""
 
     commit: str
     branch: str

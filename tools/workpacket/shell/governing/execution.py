@@ -1,7 +1,7 @@
 """Run a lifecycle command: take the lock, gather the facts, plan, apply. All decisions are in the plan, not in this
 module.
 
-The facts are the packets concerned, their dependencies, the registers, the policy of the base, and the clock.
+The facts are the packets concerned, their dependencies, the registers, the base's policy, and the clock.
 
 A command asks the approvals layer whether its gates are approved, and which waivers are in effect. A `Question` is
 asked only about a packet in a lane in which the gate applies, so that a read-only command (`why`) can ask about every
@@ -95,7 +95,7 @@ def gather(
 ) -> Facts:
     """Gather the facts about these packets (None: all packets), with their other revisions and their dependencies.
 
-    The `questions` are asked about the packet named first; `read_all` replaces the function that reads all packets.
+    The `questions` are asked about the first of the packets; `read_all` replaces the function that reads all packets.
     """
     governed = find_governed(str(repository.root))
     pointer = governed.read(SPEC_POINTER)
@@ -134,8 +134,8 @@ def _is_on(repository: Repository, policy: BasePolicy) -> bool:
 def _with_landings(
     repository: Repository, packets: Mapping[str, PacketFacts], policy: BasePolicy
 ) -> Mapping[str, PacketFacts]:
-    """Return the packets, marking those whose work has landed. If the checkout is not on the line of the target branch,
-    none has landed.
+    """Return the packets, marking those whose work has been merged. If the checked-out commit is not in the
+    first-parent history of the target branch, none counts as merged.
     """
     lifecycle = policy.lifecycle
     waiting = {
@@ -161,7 +161,7 @@ def _all_packets(governed: GovernedFiles) -> dict[str, PacketFacts]:
 
 
 def _packets(governed: GovernedFiles, names: Iterable[str]) -> dict[str, PacketFacts]:
-    """Return the named packets, all revisions of their bases, and the dependencies of the named ones."""
+    """Return the given packets, all revisions of their bases, and the dependencies of the given packets."""
     # Only names with the same beginning are parsed: parsing all of them would take most of a command's time.
     alike: dict[str, list[str]] = {}
     for name in governed.known:
@@ -189,13 +189,13 @@ def _packets(governed: GovernedFiles, names: Iterable[str]) -> dict[str, PacketF
 
 
 def _without_revision(name: str) -> str:
-    """Return the name without a revision such as `-v3`. It avoids patterns, because it is called for every name."""
+    """Return the name without a revision such as `-v3`. Uses no pattern, because it is called for every name."""
     head, mark, number = name.rpartition("-v")
     return head if mark and number.isascii() and number.isdecimal() else name
 
 
 def _specification(governed: GovernedFiles, pointer: Source | None) -> Source | None:
-    """Return the specification in force, which the pointer may place anywhere in the repository."""
+    """Return the current specification, which the pointer may place anywhere in the repository."""
     for path in specification_places(pointer):
         try:
             return Source.from_bytes(path, read_bytes(governed.root, path, LARGEST_SPECIFICATION))
@@ -205,7 +205,7 @@ def _specification(governed: GovernedFiles, pointer: Source | None) -> Source | 
 
 
 def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Problem, ...]:
-    """Return what a strict check finds in the refinement. Only a stub needs one."""
+    """Return what a strict check finds in the refinement. Only a stub needs a refinement."""
     refinement = packet.refinement
     if refinement is None or packet.lane != "STUB":
         return ()
@@ -223,9 +223,9 @@ _READ_BY_ALL: Final = (POLICY_PATH, BOARD_PATH, REGISTRY_PATH, SPEC_POINTER)
 
 
 class Carried(Value):
-    """The answer, the written paths, and what an earlier command had left unfinished. `commit`, `webhook` and
-    `approvals` are settings of the policy: whether commands commit what they write, the address for messages, and
-    whether light packets need an approval.
+    """The answer, the written paths, and what an earlier command left unfinished. `commit`, `webhook` and `approvals`
+    are policy settings: whether commands commit what they write, the address for messages, and whether light packets
+    need an approval.
     """
 
     answer: Answer
@@ -247,9 +247,9 @@ def carry_out(
     during_merge: bool = False,
     dry_run: bool = False,
 ) -> Carried:
-    """Let `decide` plan from the facts about `names` (None: all packets), and apply a plan as one transaction.
+    """Let `decide` make a plan from the facts about `names` (None: all packets), and apply the plan as one transaction.
 
-    `questions` are asked about the packet named first.
+    `questions` are asked about the first of the packets.
     """
     with writing(repository, command, during_merge=during_merge) as transaction:
         held = transaction.held
@@ -302,12 +302,14 @@ def _moves_beside_base(repository: Repository, packet: PacketFacts) -> tuple[Pro
     moves = [event for event in log.events if event.path not in own and event.moves_lane]
     base = branch.name
     if packet.log.by_id and packet.log.by_id.keys().isdisjoint(path.removesuffix(".json")[-64:] for path in there):
-        message = f"{base} has another packet {name}, which {moves[0].actor.id if moves else 'someone'} created"
+        message = (
+            f"{base} has a different packet named {name}, created by {(moves[0].actor.id if moves else 'someone')}"
+        )
         return (Problem("packet_exists", message, hint=f"workpacket packet rename {name} NEW_WP_ID"),)
     return tuple(
         Problem(
             "move_beside_base",
-            f"{base} has a move of {name} that this branch lacks: {move.type} by {move.actor.id} ({move.id[:12]})",
+            f"{base} contains a move of {name} that this branch lacks: {move.type} by {move.actor.id} ({move.id[:12]})",
             hint=f"git merge {base}, then run the command again",
         )
         for move in moves
@@ -318,7 +320,7 @@ def _moves_on_branches(repository: Repository, facts: Facts, packet: PacketFacts
     """Report the last move that continues the log here on each branch of the main remote, as last fetched, and on the
     local branch that the policy names for the packet.
 
-    A branch that lacks an event of this log contradicts it already. A claim there ends with its lease.
+    A branch that lacks an event of this log contradicts it already. A claim there expires with its lease.
     """
     own, folder, name = _paths_of(packet), _folder_of(packet), packet.id.text
     if not own or packet.log.is_renamed:
@@ -368,7 +370,7 @@ def _paths_of(packet: PacketFacts) -> frozenset[str]:
 
 
 def _log_with(repository: Repository, packet: PacketFacts, there: Mapping[str, str]) -> Log:
-    """Return the log here together with the events that another tree has."""
+    """Return the log here together with the events in another tree."""
     own = {event.path: event.encode() for event in packet.log.stored}
     contents = read_blobs(repository, (blob for path, blob in there.items() if path not in own))
     logs, _ = read_logs({path: contents[blob] for path, blob in there.items() if path not in own} | own)
@@ -376,7 +378,7 @@ def _log_with(repository: Repository, packet: PacketFacts, there: Mapping[str, s
 
 
 def _is_merged(repository: Repository, commit: str) -> bool:
-    """Whether the checked out commit contains another one. Events of that commit that are missing here were then
+    """Whether the checked-out commit contains another one. Events of that commit that are missing here were then
     removed later.
     """
     head = head_commit(repository)
@@ -392,7 +394,7 @@ def has_landed(repository: Repository, packet: PacketFacts) -> bool:
 
 def _refused_beside_base(repository: Repository, facts: Facts, answer: Planned) -> Answer:
     """Return the plan, but refuse one that moves a packet or uses an approval while the base or the remote has moves
-    that are not here.
+    that are not in the log here.
     """
     events = (event for event in answer.plan.events if not is_renaming(event))
     moved = dict.fromkeys(event.packet for event in events if event.moves_lane or event.attest)
@@ -405,8 +407,8 @@ def _refused_beside_base(repository: Repository, facts: Facts, answer: Planned) 
 
 
 def facts_before(repository: Repository, names: Sequence[str], actor: Actor) -> Facts:
-    """Return the facts about packets, for a command that does something before `carry_out`, such as making a branch or
-    running a proof.
+    """Return the facts about packets, for a command that does something before `carry_out`, such as creating a branch
+    or running a proof.
 
     Raises WorkpacketError `tree_incomplete` if any of these packets is missing here.
     """
@@ -419,7 +421,7 @@ def facts_before(repository: Repository, names: Sequence[str], actor: Actor) -> 
 
 
 def _waited_for(facts: Facts, names: Sequence[str]) -> list[str]:
-    """Return the dependencies of the named packets: a dependency hidden from the work tree would seem not to exist."""
+    """Return the dependencies of the given packets: a dependency hidden from the work tree would seem not to exist."""
     named = (facts.packets[name] for name in names if name in facts.packets)
     return [needed for packet in named for needed in packet.dependencies()]
 
@@ -427,7 +429,8 @@ def _waited_for(facts: Facts, names: Sequence[str]) -> list[str]:
 def _require_clock(repository: Repository, facts: Facts, names: Sequence[str] | None) -> str:
     """Check the clock by which leases and approvals are judged: it must not be behind the log.
 
-    What the base already has stops no command, because none could change it: it is returned as a note.
+    Events that are already on the base do not block a command, because no command could change them: they are returned
+    as a note.
     """
     latest = datetime.fromisoformat(facts.moment.now) + _SKEW
     noted = ""
@@ -441,15 +444,18 @@ def _require_clock(repository: Repository, facts: Facts, names: Sequence[str] | 
         known = tree_at(repository, branch.commit, f"{LOG_FOLDER}/{name}") if branch is not None else {}
         new = [at for path, at in ahead.items() if path not in known]
         if new:
-            message = f"this clock says {facts.moment.now}, but {name} has an event of {max(new)}"
-            raise WorkpacketError("clock_behind", message, hint="set the clock of this machine")
+            message = f"this machine's clock says {facts.moment.now}, but {name} has an event dated {max(new)}"
+            raise WorkpacketError("clock_behind", message, hint="set this machine's clock")
         where = branch.name if branch is not None else ""
-        noted = f"{name} has an event of {max(ahead.values())} on {where}: the clock that wrote it was ahead"
+        noted = (
+            f"{name} has an event dated {max(ahead.values())} on {where}: the clock of the machine that wrote it was "
+            "ahead"
+        )
     return noted
 
 
 def _require_lanes(facts: Facts) -> None:
-    """Refuse invalid lanes: if a lane were missing from the sequence, packets could skip its gate."""
+    """Refuse invalid lanes: if a lane were missing in the sequence, packets could skip its gate."""
     for fault in facts.policy.lane_faults[:1]:
         raise WorkpacketError("lanes_unfit", fault.message, hint=fault.hint, path=POLICY_PATH)
 
@@ -471,7 +477,7 @@ ACTIVATION = Question(ACTIVATION_GATE, lanes=transition("activate").origins)
 
 
 def verdict_question(choice: str, report: str = "") -> Question:
-    """`report` is the term that names it; '' leaves it open."""
+    """`report` is the term for the validator's report; '' leaves it open."""
     terms = {"verdict": choice, **({"report": report} if report else {})}
     return Question(VERDICT_GATE, terms, transition("verdict", choice).origins)
 

@@ -2,12 +2,12 @@
 
 Because no shell starts it, shell syntax would reach the program as plain text: in `echo Eve | python3 greet.py`, `echo`
 would print everything and greet.py would never start. Each such form is an error that shows how to use a shell on
-purpose, `sh -c '...'`. Quotes and backslashes mean what they mean to a POSIX shell.
+purpose, `sh -c '...'`. Quotes and backslashes have the same meaning as in a POSIX shell.
 
 The end of a proof's output is stored outside the history, by digest, in the folder that all work trees share. No output
-of a proof enters an event, because everything in git stays there for everyone. The event names the digest, by which the
-cleaned end of the output can be shown on the machine where the proof was run. The stored output may be deleted at any
-time.
+of a proof enters an event, because everything in git remains there for everyone. The event contains the digest, by
+which the cleaned end of the output can be shown on the machine where the proof was run. The stored output may be
+deleted at any time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def end_of(text: str) -> str:
 
 
 def keep_output(repository: Repository, digest: str, text: str) -> None:
-    """Store the end of a cleaned output, readable only by its owner; do nothing if that is not possible."""
+    """Store the end of cleaned output, readable only by its owner; do nothing if that is not possible."""
     import tempfile
 
     folder = _folder(repository)
@@ -86,7 +86,7 @@ _ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", 
 
 
 class Ended(Value):
-    """How a program ended. `output` is the beginning of its output, `length` the size of all of it in bytes.
+    """How a program ended. `output` is the beginning of its output, `length` is the size of the whole output in bytes.
 
     `limit` is the limit that it reached: `time`, at which it was stopped, or `output`; '' if none. `milliseconds` is
     how long it ran: a verdict given in less time cannot have been based on another run.
@@ -100,15 +100,15 @@ class Ended(Value):
 
 
 class Account(Value):
-    """Another account of this machine, which runs the programs of a proof and cannot read the caller's files."""
+    """Another account on this machine, which runs the programs of a proof and cannot read the caller's files."""
 
     uid: int
     gid: int
 
 
 def account_of(name: str) -> Account:
-    """Return the account of this name; raise ValueError if there is none, or if it cannot be used: an account that can
-    replace what this process loads or starts could make it do anything.
+    """Return the account with this name; raise ValueError if there is none, or if it cannot be used: an account that
+    can replace what this process loads or starts could make it do anything.
     """
     if sys.platform == "win32" or os.geteuid() != 0:
         raise ValueError("only root can run programs under another account")
@@ -129,7 +129,7 @@ def account_of(name: str) -> Account:
 
 
 def _writable(path: str, account: Account) -> str:
-    """Return the part of an absolute path that the account can change; '' if there is none."""
+    """Return the part of an absolute path that the account can change; '' if there is no such part."""
     place = path
     while True:
         with suppress(OSError):
@@ -153,7 +153,7 @@ def run_limited(
     most_output: int,
     account: Account | None = None,
 ) -> Ended:
-    """Run a program until it ends; raise OSError or ValueError if it cannot be started."""
+    """Run a program until it exits; raise OSError or ValueError if it cannot be started."""
     other: dict[str, Any] = {}
     if account is not None:
         other = {"user": account.uid, "group": account.gid, "extra_groups": []}
@@ -223,7 +223,7 @@ class _Interrupts:
 
 
 class _Output:
-    """Reads the output in a thread: keeps the first bytes, counts all of them."""
+    """Reads the output in a thread: keeps the first bytes, and counts all of them."""
 
     def __init__(self, source: IO[bytes], most: int) -> None:
         self.kept = bytearray()
@@ -241,12 +241,12 @@ class _Output:
                 self.kept += chunk[: max(0, self._most - len(self.kept))]
 
     def finish(self) -> None:
-        """Wait for the end of the output, but not for a process that left the group and keeps the output open."""
+        """Wait for the output to end, but not for a process that left the group and keeps the output open."""
         self._thread.join(GRACE)
 
 
 def _stop(process: subprocess.Popen[bytes], *, ask: bool) -> None:
-    """End every process of the group; with `ask`, ask them to end first."""
+    """End every process in the group; with `ask`, first ask them to exit."""
     if sys.platform == "win32":
         process.kill()
     else:
@@ -308,7 +308,7 @@ def proof_words(command: str) -> list[str]:
 
 
 class _Reader:
-    """One pass over the text. `word` is the current word, None between words."""
+    """One pass over the text. `word` is the current word, or None between words."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -334,7 +334,7 @@ class _Reader:
                 self._take_plain(mark)
         self._end_word()
         if self.first in _RESERVED or (self.found and self.found[0] in _BUILT_IN):
-            raise _unfit(self.text, self.found[0], "a word of the shell, not a program")
+            raise _unfit(self.text, self.found[0], "a shell keyword, not a program")
         return self.found
 
     def _take_quoted(self, text: str) -> None:
@@ -403,7 +403,7 @@ class _Reader:
     def _check_first(self) -> None:
         assigned = _ASSIGNMENT.match(self.plain)
         if assigned:
-            what = f"an assignment before the program; without a shell it is `env {assigned[0]}... PROGRAM`"
+            what = f"an assignment before the program; without a shell, write `env {assigned[0]}... PROGRAM`"
             raise _unfit(self.text, assigned[0], what)
         self.first = self.plain
 
@@ -420,11 +420,13 @@ def _braces(plain: str) -> bool:
 def _unfit(command: str, mark: str, what: str) -> WorkpacketError:
     if mark in {"nothing", "'", '"', "\\"}:
         return WorkpacketError("proof_not_run", f"{command!r} could not be run: {what}")
-    shown = "a line feed" if mark == "newline" else f"`{mark}`"
+    shown = "a newline" if mark == "newline" else f"`{mark}`"
     message = f"{command!r}: {shown} is {what}, but proofs are run without a shell"
     quoted = f"sh -c {shlex.quote(command.strip())}"
     if len(quoted) > 200:
         quoted = "sh -c '...'"
     return WorkpacketError(
-        "proof_needs_shell", message, hint=f"to use a shell, name it: {quoted}; to use the character itself, quote it"
+        "proof_needs_shell",
+        message,
+        hint=f"to use a shell, specify it: {quoted}; to use the character itself, quote it",
     )

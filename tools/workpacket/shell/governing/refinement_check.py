@@ -20,7 +20,7 @@ _MARK = OPEN.rstrip(">")
 def refinement_faults(
     refinement: Refinement, found: Iterable[Problem], specification: Source | None
 ) -> tuple[Problem, ...]:
-    """Return the faults. `found` are the findings about the file; errors in the strict profile count."""
+    """Return the faults. `found` are the findings about the file; those that are errors in the strict profile count."""
     answered = set(_answer_lines(refinement))
     kept = [fault for fault in found if _is_error(fault.code) and fault.line not in answered]
     seen = {fault.line for fault in kept}

@@ -1,4 +1,4 @@
-"""Run the proofs of a submission again in fresh trees, here or in any other clone that has its commit."""
+"""Rerun the proofs of a submission in fresh trees, here or in any other clone that has its commit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Recorded(Value):
 
     @property
     def base(self) -> str:
-        """Return the commit at which its tests were also run, for comparison; '' if there was none."""
+        """Return the commit at which the tests were also run, for comparison; '' if there was none."""
         return next((str(row["base"]) for row in self.rows.values() if row.get("base")), "")
 
     @property
@@ -46,7 +46,7 @@ def recorded_proofs(repository: Repository, packet: PacketFacts) -> Recorded:
     for needed in filter(None, (commit, found.base)):
         if resolved(repository, f"{needed}^{{commit}}") is None:
             hint = f"git fetch origin {needed}"
-            raise WorkpacketError("replay_unmatched", f"the commit {needed[:12]} is not in this clone", hint=hint)
+            raise WorkpacketError("replay_unmatched", f"commit {needed[:12]} is not in this clone", hint=hint)
     return found
 
 
@@ -78,7 +78,8 @@ def replay(
     environment: Mapping[str, str],
     account: Account | None = None,
 ) -> list[str]:
-    """Return, by criterion, the results that differ from those in the log. `account` runs the programs."""
+    """Return, by criterion, the results that differ from those in the log. `account` is the account that runs the
+    programs."""
     demands = demands_of(packet)
     prover = ContractProver(
         repository,

@@ -62,7 +62,7 @@ def submitted_work(
     *,
     required: bool = False,
 ) -> SubmittedWork:
-    """Gather the facts about a submission. `required`: whether the policy requires that the contract demands a proof of
+    """Gather the facts about a submission. `required`: whether the policy requires the contract to specify a proof of
     each criterion.
     """
     asked = provable(packet.packet, packet.refinement)
@@ -101,8 +101,8 @@ def _scope_of(packet: PacketFacts) -> list[str]:
 def _changed(
     repository: Repository, governed: GovernedFiles, packet: PacketFacts, between: tuple[str, str]
 ) -> list[str]:
-    """Return the paths that the work changes. If the work is based on another packet's work, it begins where that
-    ended, for paths in that packet's scope. A report named by a verdict belongs to the validator.
+    """Return the paths that the work changes. If the work is based on another packet's work, it begins where that work
+    ended, for paths in that packet's scope. A report listed in a verdict belongs to the validator.
     """
     fork, commit = between
     reports = set(reports_at(repository, packet, commit))
@@ -118,8 +118,8 @@ def _changed(
 
 
 def _is_between(repository: Repository, commit: str, other: PacketFacts, packet: PacketFacts) -> bool:
-    """Whether, at this commit, the work on the other packet had begun and that on this packet had not. The person who
-    prepares a packet chooses where its work begins; with a later commit, part of the work would count as the other
+    """Whether, at this commit, the work on the other packet had begun and the work on this packet had not. The person
+    who prepares a packet chooses where its work begins; with a later commit, part of the work would count as the other
     packet's.
     """
     if not resolved(repository, f"{commit}^{{commit}}"):
@@ -145,7 +145,7 @@ def _same(repository: Repository, event: LogEvent, commit: str) -> Iterator[str]
 
 
 def _absent(repository: Repository, event: LogEvent, commit: str) -> Iterator[str]:
-    """Yield the places `path:line` that are named as proof but missing from the commit."""
+    """Yield the locations `path:line` that are given as proof but missing from the commit."""
     for row in evidence_rows(event):
         places = row.get("proof")
         for place in places if isinstance(places, list) else ():
@@ -156,8 +156,8 @@ def _absent(repository: Repository, event: LogEvent, commit: str) -> Iterator[st
 
 
 def submitted_versions(repository: Repository, packet: PacketFacts, path: str) -> Mapping[str, bytes]:
-    """Return the bytes of the file in every commit of this clone, and here, by digest; nothing if a submitted commit is
-    not in this clone.
+    """Return, by digest, the bytes of the file in every commit of this clone and in the work tree; nothing if a
+    submitted commit is not in this clone.
 
     A squash removes the versions between the moves of a branch, so that nothing is left to compare with.
     """
@@ -203,7 +203,7 @@ def around(
 
 
 def _light_unmet(governed: GovernedFiles, packet: PacketFacts, policy: LifecyclePolicy) -> list[str]:
-    """Return what the document of a light packet lacks, judged by the specification that would be in force."""
+    """Return what the document of a light packet lacks, judged by the specification that would be current."""
     from workpacket.lifecycle.forms import document_unmet
 
     places = specification_places(governed.read(SPEC_POINTER))
@@ -214,8 +214,8 @@ def _light_unmet(governed: GovernedFiles, packet: PacketFacts, policy: Lifecycle
 def _standing(
     repository: Repository, base: str, packet: PacketFacts, *, unasked: bool
 ) -> tuple[str, str | None] | None:
-    """Return the last day of a standing packet according to its files and to those of the base; None if the policy of
-    the base asks the same of standing packets as of others. `unasked`: others need no approval.
+    """Return the last day of a standing packet according to its files and to those on the base; None if the base's
+    policy requires the same of standing packets as of others. `unasked`: other packets need no approval.
     """
     if not unasked and not names_standing(policy_at(repository, readable_commit(repository, base)).policy):
         return None
@@ -231,8 +231,8 @@ def _last_day(packet: Packet | None) -> str:
 
 
 def _was_done(repository: Repository, base: str, needed: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> bool:
-    """Whether the packet, or any revision of a base id, was ever in a lane that satisfies the dependency. It may have
-    moved on since then.
+    """Whether the packet, or any revision of a base id, was ever in a lane that satisfies the dependency. The packet
+    may have moved on since then.
     """
     own = {name: log for name, log in logs.items() if name == needed or name.startswith(f"{needed}-v")}
     if any(event.lane_to in policy.satisfied_by for log in own.values() for event in log.events):
@@ -242,7 +242,7 @@ def _was_done(repository: Repository, base: str, needed: str, logs: Mapping[str,
 
 
 def _waivers(repository: Repository, base: str, packet: PacketFacts) -> Iterator[LogEvent]:
-    """Yield the waivers that are approved and have not ended."""
+    """Yield the waivers that are approved and have not expired."""
     waivers = [event for event in packet.state.waivers if event.attest]
     if not waivers:
         return
@@ -258,7 +258,7 @@ def _waivers(repository: Repository, base: str, packet: PacketFacts) -> Iterator
 
 
 def _is_contained(repository: Repository, packet: PacketFacts, event: LogEvent, policy: LifecyclePolicy) -> bool:
-    """Whether head, which becomes the target branch when the change lands, contains the commit that the event calls
+    """Whether head, which becomes the target branch when the change is merged, contains the commit that the event calls
     merged, in the state that was judged.
     """
     before = packet.log.ancestry(event.parents)
@@ -281,9 +281,9 @@ def _brings_moves(logs: Iterable[Log], known: frozenset[str]) -> bool:
 
 
 def _unfit(fault: LaneFault) -> Problem:
-    """Return the problem that says that the legal moves of the change cannot be determined."""
+    """Return the problem that it cannot be determined which moves are legal in the change."""
     reason = CHANGE_BY_CODE["base_lanes_unfit"]
-    message = f"the policy of the base adds invalid lanes: {fault.message}"
+    message = f"the policy on the base adds invalid lanes: {fault.message}"
     return Problem(reason.code, message, Location(POLICY_PATH), fault.hint, severity=reason.severity)
 
 
@@ -298,13 +298,13 @@ def ahead(logs: Iterable[Log], known: frozenset[str], now: str) -> Iterator[Prob
     for log in logs:
         for event in log.events:
             if event.id not in known and datetime.fromisoformat(event.at) > latest:
-                what = f"it says that it was written at {event.at}, but the clock here says {now}"
+                what = f"it is dated {event.at}, but this machine's clock says {now}"
                 yield Problem(reason.code, what, Location(event.path), reason.remedy, severity=reason.severity)
 
 
 def _unguarded(repository: Repository, base: str) -> Iterator[Problem]:
-    """Report tables that the change weakens although the policy names no approvers, unless the base names a new root of
-    trust.
+    """Report tables that the change weakens although the policy names no approvers, unless the base specifies a new
+    root of trust.
     """
     before = policy_at(repository, readable_commit(repository, base)).policy
     try:
@@ -324,7 +324,7 @@ def _unguarded(repository: Repository, base: str) -> Iterator[Problem]:
             return
     reason = CHANGE_BY_CODE["policy_unguarded"]
     for name in changed:
-        what = f"[{name}] is changed, but the policy of the base names no one who could approve that"
+        what = f"[{name}] is changed, but the policy on the base names no one who could approve that"
         yield Problem(reason.code, what, Location(POLICY_PATH), reason.remedy, severity=reason.severity)
 
 

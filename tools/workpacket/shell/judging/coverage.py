@@ -68,8 +68,8 @@ class _Judged(Value):
 def coverage_problems(
     repository: Repository, base: str, head: str, logs: Mapping[str, Log], policy: LifecyclePolicy
 ) -> list[Problem]:
-    """Return what no packet covers in the change from `base` to `head`. The logs come from `head`, the policy from the
-    base.
+    """Return what no packet covers in the change from `base` to `head`. The logs are read from `head`, the policy from
+    the base.
     """
     if policy.coverage.mode == "off":
         return []
@@ -94,14 +94,15 @@ def uncovered_paths(
     policy: LifecyclePolicy,
     today: date,
 ) -> list[Uncovered]:
-    """Return the paths that no packet covers, whatever the mode."""
+    """Return the paths that no packet covers, regardless of the mode."""
     return _Coverage(repository, trials, base, head, logs, policy, today).uncovered()
 
 
 class Anchors:
-    """The documents of the governance folder that say which specification is in force at a commit, and what it says.
+    """The documents in the governance folder that determine which specification is current at a commit, and what it
+    says.
 
-    Packets are anchored to that text, so a change of it needs a packet. Sections are added before a packet quotes them,
+    Packets are anchored to that text, so a change to it needs a packet. Sections are added before a packet quotes them,
     with `new --requirement`, so a new section needs none.
     """
 
@@ -119,7 +120,7 @@ class Anchors:
         return frozenset(places[: first + 1] if first is not None else ())
 
     def rewritten(self, one: Difference) -> bool:
-        """Whether the difference puts another specification in force, or changes the text of this one."""
+        """Whether the difference makes a different specification current, or changes the text of the current one."""
         if not is_governance(one.path) or one.path not in {SPEC_POINTER, *self._paths}:
             return False
         before, after = (
@@ -133,8 +134,8 @@ class Anchors:
         return not only_adds(Source.from_bytes(one.path, before), Source.from_bytes(one.path, after))
 
     def keeps_all(self, path: str, sides: Sequence[str], landing: str) -> bool:
-        """Whether this is the specification and the landing only adds to the versions of all these commits: packets in
-        parallel add sections at the same place, which git reports as a conflict.
+        """Whether this is the specification and the merge only adds to the versions at all these commits: parallel
+        packets add sections at the same position, which git reports as a conflict.
         """
         names = [f"{commit}:{path}" for commit in (*sides, landing)]
         found = self._trials.read(names) if is_governance(path) and path in self._paths else {}
@@ -223,8 +224,8 @@ class _Coverage:
                 yield _Judged(name, commit, required)
 
     def _here(self, judged: _Judged) -> _Judged | None:
-        """Return the work with a substitute commit if this clone lacks its own but the submission describes the landed
-        work; None if it does not, so that the work cannot be judged.
+        """Return the work with a substitute commit if this clone lacks the work's own commit but the submission
+        describes the merged work; None if it does not, so that the work cannot be judged.
         """
         if resolved(self.repository, f"{judged.commit}^{{commit}}") is not None:
             return judged
@@ -243,11 +244,11 @@ class _Coverage:
 
     def _unknown(self, judged: _Judged) -> Uncovered:
         fetch = f"git fetch origin {judged.commit}"
-        message = f"the judged commit of {judged.packet} is not in this clone, so how it landed is unknown; {fetch}"
+        message = f"the judged commit of {judged.packet} is not in this clone, so how it was merged is unknown; {fetch}"
         return Uncovered("landed_otherwise", packet_paths(judged.packet)[0], judged.packet, message)
 
     def _landing(self, changed: Mapping[str, Difference], judged: Sequence[_Judged]) -> Landing:
-        """Merge the judged commits one after another into the base, and compare the result with what landed."""
+        """Merge the judged commits one after another into the base, and compare the result with what was merged."""
         commit, conflicts, brought = self.start, set[str](), dict[str, dict[str, str]]()
         for one in judged:
             trial = self.trials.merge(commit, one.commit)
@@ -272,15 +273,16 @@ class _Coverage:
         )
 
     def _brought(self, commit: str) -> dict[str, str]:
-        """Return what a judged commit changed since it left the base, as far as it still differs from the base."""
+        """Return what a judged commit changed since it branched off the base, as far as that still differs from the
+        base."""
         now = self._outside(self.trials.differences(self.start, commit))
         begun = self.trials.merge_base(self.start, commit)
         work = self._outside(self.trials.differences(begun, commit)) if begun else now
         return {path: one.new for path, one in work.items() if path in now}
 
     def _held_once(self, paths: Iterable[str], judged: Iterable[_Judged]) -> set[str]:
-        """Return the paths at which the base had the judged content at some time since the work left it: these paths
-        landed before the verdict.
+        """Return the paths at which the base had the judged content at some time since the work branched off: these
+        paths were merged before the verdict.
         """
         held: set[str] = set()
         wanted = set(paths)
@@ -337,7 +339,7 @@ class _Coverage:
         return {one.path for one in then.found(packet)} - {one.path for one in then.found()}
 
     def _reports(self, differing: Mapping[str, Difference]) -> Iterator[str]:
-        """Yield reports that a verdict of this change names with these bytes. They must be new files or have been
+        """Yield reports that a verdict in this change lists with these bytes. They must be new files or have been
         reports before.
         """
         verdicts = [event for log in self.logs.values() for event in log.events if event.type == "verdict.given"]
@@ -357,7 +359,7 @@ class _Coverage:
             yield from (path for data in contents if hashlib.sha256(data).hexdigest() in named[path])
 
     def _shipped(self, differing: Mapping[str, Difference]) -> Iterator[str]:
-        """Yield files of the governance folder that are, byte for byte, what `init` writes or once wrote."""
+        """Yield files in the governance folder that are, byte for byte, what `init` writes or once wrote."""
         own = {path: _id(one.new) for path, one in differing.items() if path.startswith(f"{GOVERNANCE_FOLDER}/")}
         if not own:
             return
@@ -371,8 +373,8 @@ class _Coverage:
                 yield path
 
     def _outside(self, differences: Mapping[str, Difference]) -> dict[str, Difference]:
-        """Leave out documents of the governance folder, except those that become a program there or differ from the
-        specification in force.
+        """Leave out documents in the governance folder, except those that become a program there or differ from the
+        current specification.
         """
         return {path: one for path, one in differences.items() if not _is_document(one) or self.anchors.rewritten(one)}
 
@@ -403,7 +405,7 @@ class _Coverage:
         return ("standing", "") if self.today <= min(until) else ("", f"it ended on {min(until)}")
 
     def _approved_at(self, name: str) -> str:
-        """Return the commit of the base with the packet as last approved; '' if this change adds it."""
+        """Return the base commit that has the packet as last approved; '' if this change adds it."""
         events = [event for event in self.logs[name].events if event.type in {"activated", "amended"}]
         if not events:
             return self.base if any(event.id in self.known for event in self.logs[name].events) else ""
@@ -413,7 +415,7 @@ class _Coverage:
         return held[0] if held is not None else self.base
 
     def _scopes(self, commits: Mapping[str, str], tops: Collection[str]) -> dict[str, StatedScope]:
-        """Return the scopes of packets, each as a commit has it; none for a packet that is missing or irrelevant."""
+        """Return the scopes of packets, each as it is at a commit; none for a packet that is missing or irrelevant."""
         places = {name: [f"{commit}:{path}" for path in packet_paths(name)] for name, commit in commits.items()}
         files = read_objects(self.repository, (place for both in places.values() for place in both))
         found: dict[str, StatedScope] = {}
@@ -426,8 +428,8 @@ class _Coverage:
 
 
 def _may_matter(text: str, tops: Collection[str]) -> bool:
-    """Whether the scope may contain a path that begins like this. Parsing every packet to find out would take too long,
-    because finished packets are included.
+    """Whether the scope may contain a path that begins in this way. Parsing every packet to find out would take too
+    long, because finished packets are included.
     """
     fields = _SCOPE_FIELD.findall(text)
     if len(fields) != 1 or not any(character.isalnum() for character in fields[0]):
@@ -438,7 +440,7 @@ def _may_matter(text: str, tops: Collection[str]) -> bool:
 
 
 def _is_document(one: Difference) -> bool:
-    """Whether the path is a document of the governance folder that does not become a program."""
+    """Whether the path is a document in the governance folder that does not become a program."""
     mode = one.new.partition(" ")[0]
     return is_governance(one.path) and (not mode or f"{mode} " == _FILE or mode == one.old.partition(" ")[0])
 

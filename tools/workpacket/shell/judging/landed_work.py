@@ -1,8 +1,8 @@
-"""Find judged work that is done because it landed as it was judged, although no event records its merge.
+"""Find judged work that is done because it was merged as it was judged, although no event records its merge.
 
-This is decided once, for the first commit of the target branch that contains the verdict PASS, and later changes do not
-undo it. Only the line of the given commit counts, not other branches or references. Decisions are cached in the
-person's own folder, like the claims of envelopes.
+This is decided once, for the first commit on the target branch that contains the PASS verdict, and later changes do not
+undo it. Only the first-parent history of the given commit counts, not other branches or references. Decisions are
+cached in the user's home directory, like the claims of envelopes.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _MOST = 100
 
 
 def landed(repository: Repository, tip: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> frozenset[str]:
-    """Return the packets whose work is on the line that ends at `tip`: as it was judged or, if the policy requires no
-    judge, as it was submitted.
+    """Return the packets whose work is in the first-parent history of `tip`: as it was judged or, if the policy
+    requires no judge, as it was submitted.
     """
     settling = {name: event for name, log in logs.items() if (event := _settling(log, policy)) is not None}
     if not settling or not tip:
@@ -80,7 +80,7 @@ def _is_here(repository: Repository, log: Log) -> bool:
 
 
 def _arrivals(repository: Repository, tip: str, paths: Mapping[str, str]) -> dict[str, str]:
-    """Return, by packet, the commit of the line that added its verdict."""
+    """Return, by packet, the commit in the first-parent history that added its verdict."""
     wanted = tuple(paths) if len(paths) <= _FEW else (LOG_FOLDER,)
     found: dict[str, str] = {}
     for commit, changes in changes_before(repository, tip, *wanted, options=FIRST_PARENTS, form="%H"):
@@ -93,8 +93,8 @@ def _arrivals(repository: Repository, tip: str, paths: Mapping[str, str]) -> dic
 def landing_faults(
     repository: Repository, tip: str, logs: Mapping[str, Log], policy: LifecyclePolicy, most: int = _MOST
 ) -> dict[str, list[Uncovered]]:
-    """Return, by the commit of the line that added a verdict (newest first, at most `most`), the changes in it that no
-    packet covered at that time, or that were not judged.
+    """Return, by the commit in the first-parent history that added a verdict (newest first, at most `most`), the
+    changes in it that no packet covered at that time, or that were not judged.
     """
     passed = {said[0].path: name for name, log in logs.items() if (said := judging(log)) is not None}
     if not passed or not tip:
@@ -106,7 +106,8 @@ def landing_faults(
 
 
 def merge_faults(repository: Repository, tip: str, log: Log, policy: LifecyclePolicy) -> list[Problem]:
-    """Return why the landing of this packet's work cannot be recorded as its merge: it differs from what was judged."""
+    """Return why the commit that brought this packet's work cannot be recorded as its merge: it differs from what was
+    judged."""
     said = judging(log)
     arrived = _arrivals(repository, tip, {said[0].path: log.packet}) if said is not None else {}
     if said is None or not arrived:
@@ -125,8 +126,8 @@ def merge_faults(repository: Repository, tip: str, log: Log, policy: LifecyclePo
 
 
 def _landing_of(repository: Repository, tip: str, arrived: str, submitted: LogEvent | None) -> str:
-    """Return the commit that added the work: that of the verdict or, if the verdict landed first, the next one that
-    changes the same paths.
+    """Return the commit that added the work: the commit with the verdict or, if the verdict was merged first, the next
+    one that changes the same paths.
     """
     changed = submitted.texts("changed")[:_FEW] if submitted is not None else ()
     if not changed:
@@ -136,15 +137,15 @@ def _landing_of(repository: Repository, tip: str, arrived: str, submitted: LogEv
 
 
 def _decide(repository: Repository, trials: TrialMerges, commit: str, event: LogEvent, policy: LifecyclePolicy) -> str:
-    """Decide whether the landing contains only changes that a packet covered at that time."""
+    """Decide whether the merge contains only changes that a packet covered at that time."""
     if event.type == "submitted":
         return _YES if _as_submitted(repository, trials, commit, event) else _NO
     return _NO if _faults(repository, trials, commit, policy) else _YES
 
 
 def _as_submitted(repository: Repository, trials: TrialMerges, landing: str, event: LogEvent) -> bool:
-    """Whether the landing has, at the paths that the work changes, the result of merging the submitted commit into the
-    commit before the landing.
+    """Whether, at the paths that the work changes, the merge has the result of merging the submitted commit into the
+    preceding commit.
     """
     commit, changed = event.text("commit") or "", set(event.texts("changed"))
     before = resolved(repository, f"{landing}^1^{{commit}}")
@@ -182,7 +183,8 @@ def _faults(repository: Repository, trials: TrialMerges, commit: str, policy: Li
 def _landed_otherwise(
     repository: Repository, trials: TrialMerges, tip: str, judged: str, name: str
 ) -> Iterator[Uncovered]:
-    """Yield differences in work that was merged before `tip`: the paths where its landing differs from git's merge."""
+    """Yield differences in work that was merged before `tip`: the paths where the merged content differs from git's
+    merge."""
     if resolved(repository, f"{judged}^{{commit}}") is None or not is_ancestor(repository, judged, tip):
         return
     landing = landing_of(repository, tip, judged)
@@ -196,5 +198,5 @@ def _landed_otherwise(
         if anchors.keeps_all(path, (onto, judged), landing):
             continue
         if not is_governance(path) or anchors.rewritten(differing[path]):
-            message = f"the judged commit of {name} landed in {landing[:12]}, which has different content here"
+            message = f"the judged commit of {name} was merged in {landing[:12]}, which has different content here"
             yield Uncovered("landed_otherwise", path, name, message)

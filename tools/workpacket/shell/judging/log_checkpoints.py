@@ -1,7 +1,7 @@
-"""Signatures of checkpoints: read them, judge them by the policy of the base, and make them.
+"""Checkpoint signatures: read them, judge them by the base's policy, and make them.
 
 A checkpoint on the base is judged by the policy before the commit that added its signature, at the time of that commit;
-any other checkpoint by the current policy of the base, at the current time. Revocations are always those of the base.
+any other checkpoint by the base's current policy, at the current time. Revocations are always those on the base.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Judge:
-    """Judges the checkpoints of a repository by its base. `files` are their events and signatures, by path."""
+    """Judges a repository's checkpoints according to its base. `files` are their events and signatures, by path."""
 
     def __init__(self, repository: Repository, revision: str, files: Mapping[str, bytes], now: str) -> None:
         self._base: Base = find_base(repository, revision or None)
@@ -104,8 +104,8 @@ def _signature(judge: Judge, event: LogEvent, key: OwnKey) -> FileChange:
     vouching = judge.signed(event, armored)
     if not vouching.by:
         hint = (
-            "in the policy of the base, add the key to allowed_signers for workpacket-checkpoint@v1, and its owner "
-            "to the role ci"
+            "in the policy on the base, add the key to allowed_signers for workpacket-checkpoint@v1, and its "
+            "owner to the role ci"
         )
         raise WorkpacketError(vouching.fault, vouching.message, hint=hint)
     return FileChange(signature_path(event.id), None, armored)

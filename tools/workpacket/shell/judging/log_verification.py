@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 
 
 class LogsSeen(Value):
-    """The lane of each packet that has a log ('' if the log is inconsistent), and all problems of the logs.
+    """The lane of each packet that has a log ('' if the log is inconsistent), and all problems in the logs.
 
     `named` are the files that they depend on. `by_clock`: time alone can change the findings; `until`: not before this
     moment, if it is not ''. `activated` are the packets made from a stub; `by_people` says whether any event needs or
-    names an approval. `passed` counts the moves into each lane. `contracts` are the logs that name a contract;
-    `attested` are the packets whose activation names an envelope.
+    lists an approval. `passed` counts the moves into each lane. `contracts` are the logs that record a contract;
+    `attested` are the packets whose activation lists an envelope.
     """
 
     lanes: Mapping[str, str]
@@ -66,7 +66,7 @@ class LogsSeen(Value):
 
 
 def look_at_logs(root: str, now: str = "") -> LogsSeen:
-    """Return what `check` needs to know about the logs and the files that they name, read once."""
+    """Return what `check` needs to know about the logs and the files that they refer to, read once."""
     logs: dict[str, Log] = {}
     findings: list[Problem] = []
     # The bytes of all events take as much memory as the events, so those of each packet are discarded.
@@ -108,7 +108,7 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
 
 
 def digest_here(root: str, path: str) -> str | None:
-    """Return the digest of a file of the work tree; None if it is missing or unreadable."""
+    """Return the digest of a file in the work tree; None if it is missing or unreadable."""
     try:
         return hashlib.sha256(read_bytes(root, path, LARGEST_FILE)).hexdigest()
     except FileNotFoundError:
@@ -125,7 +125,8 @@ def _needs_people(event: LogEvent) -> bool:
 
 
 def _about_checkpoints(root: str, logs: Mapping[str, Log], files: Mapping[str, bytes], now: str) -> list[Problem]:
-    """Report problems with checkpoints, judged by the base. Most repositories have none, so the imports are lazy."""
+    """Report problems with checkpoints, judged according to the base. Most repositories have none, so the imports are
+    lazy."""
     from pathlib import Path
 
     from workpacket.git.repository import find_repository
@@ -143,8 +144,8 @@ def _below(files: Mapping[str, bytes]) -> Iterator[str]:
 
 
 class Verified(Value):
-    """The result of `log verify`: what is covered of each packet's log, the number of files in the log, the problems,
-    and who vouches for what. `own` are the checkpoints with their signatures, by path.
+    """The result of `log verify`: how much of each packet's log is covered, the number of files in the log, the
+    problems, and who vouches for what. `own` are the checkpoints with their signatures, by path.
     """
 
     packets: tuple[Reach, ...]
@@ -157,7 +158,7 @@ class Verified(Value):
 
 
 class Proven(Value):
-    """The number of events whose signature is proven, by a key that the policy of the base does not list for the actor,
+    """The number of events whose signature is proven, made by a key that the base's policy does not list for the actor,
     missing, or invalid.
     """
 
@@ -169,7 +170,7 @@ class Proven(Value):
 
 class _Question(Value):
     """What is determined for every packet. `like` is an example of git's ids here, or '' if no ids are needed;
-    `signatures` are the actors of the base, with its approving and revoked keys, or None.
+    `signatures` are the actors on the base, with its approving and revoked keys, or None.
     """
 
     root: str
@@ -178,7 +179,7 @@ class _Question(Value):
 
 
 class _Seen(Value):
-    """What is kept about some packets after their events are discarded."""
+    """What is kept about packets after their events are discarded."""
 
     packets: list[Reach]
     events: int
@@ -195,8 +196,8 @@ _PROCESSES = 2
 
 def verify_log(repository: Repository, base: str, now: str, *, signatures: bool = False) -> Verified:
     """Return everything that is wrong with the log, judged by itself, against its checkpoints and, if one is given,
-    against a base; with `signatures`, also who signed its events, including those on the base. A log may have more
-    events than fit into memory, so they are read packet by packet and not kept.
+    against a base; with `signatures`, also return who signed its events, including those on the base. A log may have
+    more events than fit into memory, so they are read packet by packet and not kept.
     """
     from workpacket.shell.judging.log_checkpoints import judged_here
 
@@ -229,8 +230,8 @@ _STATES = ("proven", "refused", "unsigned", "invalid")
 
 
 def _signers(repository: Repository, base: str) -> tuple[Actors, frozenset[bytes], frozenset[bytes]]:
-    """Return the actors of the policy in force, and the keys that prove no event: those that approve, and those that
-    are revoked."""
+    """Return the actors in the current policy, and the keys that prove no event: those that approve, and those that are
+    revoked."""
     from workpacket.shell.approvals.event_approvals import approving_keys, revoked_keys
     from workpacket.shell.base import read_base_policy, readable_commit
 
@@ -243,7 +244,7 @@ def _signers(repository: Repository, base: str) -> tuple[Actors, frozenset[bytes
 
 
 def _read_packets(question: _Question, names: Sequence[str], named: Mapping[str, Sequence[NamedHeads]]) -> _Seen:
-    """Read all logs except that of the checkpoints, in two processes if that is faster."""
+    """Read all logs except the checkpoint log, in two processes if that is faster."""
     batches = [names[start : start + _BATCH] for start in range(0, len(names), _BATCH)]
     asked = [({name: named[name] for name in batch if name in named}, batch) for batch in batches]
     ask = partial(_read_batch, question)
@@ -288,7 +289,7 @@ def _read_batch(question: _Question, asked: tuple[Mapping[str, Sequence[NamedHea
 
 
 def _paths_of(root: str, name: str) -> Iterator[str]:
-    """The files of one packet; if a file is in the place of the folder, that file."""
+    """The files of one packet; if there is a file instead of the folder, that file."""
     path = f"{LOG_FOLDER}/{name}"
     if os.path.isdir(os.path.join(root, path)):
         return paths_below(root, path)
@@ -304,8 +305,8 @@ def _event_signatures(question: _Question) -> EventSignatures | None:
 
 
 def _count_signatures(signatures: EventSignatures, log: Log, files: Mapping[str, bytes], seen: _Seen) -> None:
-    """Count who signed the events of a log. If a key has left the policy or was revoked, its events are only claims,
-    which is not a fault. A signature that does not cover its event is a fault.
+    """Count the events of a log by who signed them. If a key has left the policy or was revoked, its events are only
+    claims, which is not a fault. A signature that does not cover its event is a fault.
     """
     for event in log.events:
         signed = signatures.judge(event, files[event.path])

@@ -1,8 +1,9 @@
 """Events that git removed, and where git still has them.
 
-A revert, a merge with `-s ours` or `git rm` removes events that HEAD's history has; a rebase, a reset or a deleted
-branch leaves events on no branch at all. Their files are in commits that a branch, the reflog, the stash or nothing
-refers to any more. An event is its bytes: the name is their digest, so what is found anywhere is what was lost.
+A revert, a merge with `-s ours` or `git rm` removes events that HEAD's history has; after a rebase, a reset or a
+deletion of a branch, events may be on no branch at all. Their files are in commits that a branch, the reflog, the stash
+or nothing refers to any more. An event is its bytes: the name is their digest, so what is found anywhere is what was
+lost.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class LostEvent(Value):
 
 
 class _Added(Value):
-    """Where a file was added: its blob and the commit."""
+    """Where a file was added: its blob and its commit."""
 
     blob: str
     commit: str
@@ -51,7 +52,7 @@ class _Added(Value):
 
 def lost_events(repository: Repository, packets: Collection[str] = ()) -> list[LostEvent]:
     """Return the events that are not here although HEAD's history has them, an event here follows them, or no branch
-    has them; and the envelopes lost in the same way. With `packets`, only the events of these.
+    has them; and the envelopes lost in the same way. With `packets`, return only the events of these packets.
     """
     root = str(repository.root)
     files = {path: read_logged(root, path) for path in append_only_paths(root)}
@@ -87,7 +88,7 @@ def lost_events(repository: Repository, packets: Collection[str] = ()) -> list[L
 
 
 def bring_back(repository: Repository, lost: Sequence[LostEvent], moment: Moment) -> tuple[str, ...]:
-    """Write the events as git has them, in place of damaged ones too, and return their paths."""
+    """Write the events as git has them, also in place of damaged ones, and return their paths."""
     with writing(repository, "recover") as transaction:
         root = str(repository.root)
         here = frozenset(append_only_paths(root))
@@ -99,7 +100,8 @@ def bring_back(repository: Repository, lost: Sequence[LostEvent], moment: Moment
 
 
 def _is_whole(path: str, data: bytes) -> bool:
-    """Whether the file's name is its digest. A path that no file can be written to, from a forged tree, has none."""
+    """Whether the file's name is its digest. This is false for a path from a forged tree to which no file can be
+    written."""
     folder, _, name = path.rpartition("/")
     written_once = (is_event_name(name) or name.endswith(ENVELOPE_SUFFIX)) and ".." not in folder.split("/")
     return written_once and name.startswith(hashlib.sha256(data).hexdigest())
@@ -133,7 +135,7 @@ def _on_branches(repository: Repository) -> frozenset[str]:
 
 
 def _contents(repository: Repository, known: Mapping[str, _Added], paths: Iterable[str]) -> dict[str, bytes]:
-    """Return the bytes of those files whose name is their digest; others were damaged in the commit already."""
+    """Return the bytes of those files whose name is their digest; all others were already damaged in the commit."""
     found = {path: known[path].blob for path in paths}
     read = read_objects(repository, found.values())
     return {path: read[blob] for path, blob in found.items() if blob in read and _is_whole(path, read[blob])}

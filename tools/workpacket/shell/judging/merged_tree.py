@@ -65,7 +65,7 @@ _WRITE_ONCE = tuple(f"{folder}/" for folder in APPEND_ONLY_FOLDERS)
 
 
 class MergedTree(Value):
-    """The entries of base and HEAD below the governance folder, and the names at the top of HEAD."""
+    """The entries of base and HEAD below the governance folder, and the names at the top level of HEAD."""
 
     repository: Repository
     before: Mapping[str, TreeEntry]
@@ -74,7 +74,7 @@ class MergedTree(Value):
     attribute_files: tuple[tuple[TreeEntry, ...], tuple[TreeEntry, ...]]
 
     def brought(self) -> Iterator[TreeEntry]:
-        """Yield the entries that are missing from the base or have other contents there."""
+        """Yield the entries that are missing from the base or have different contents there."""
         return (entry for path, entry in self.after.items() if self.before.get(path) != entry)
 
 
@@ -114,7 +114,7 @@ def _foreign(tree: MergedTree) -> Iterator[Problem]:
         elif entry.mode == "120000":
             yield _problem("tree_entry_foreign", entry.path, "it is a symbolic link")
         elif any(part.startswith(TEMPORARY_PREFIX) for part in entry.path.split("/")):
-            what = f"its name begins with {TEMPORARY_PREFIX}, like a file that a command is about to put in place"
+            what = f"its name begins with {TEMPORARY_PREFIX}, like a file that a command is about to move into place"
             yield _problem("tree_entry_foreign", entry.path, what)
 
 
@@ -170,7 +170,7 @@ _HIDING = tuple(_HIDDEN)
 
 
 def _attribute_files(entries: Iterable[TreeEntry]) -> tuple[TreeEntry, ...]:
-    """Return the attribute files, including links: when git reads attributes from a tree, it reads the text of a link
+    """Return the attribute files, including links: when git reads attributes from a tree, it reads the target of a link
     as the lines of the file.
     """
     return tuple(entry for entry in entries if entry.path.rpartition("/")[2] == ATTRIBUTES)
@@ -209,8 +209,8 @@ def _hides(values: Mapping[str, str]) -> str:
 
 
 def _converts(path: str, values: Mapping[str, str]) -> str:
-    """Return, as `name=value`, the attribute that changes bytes; '' if none does. Line ends matter only for byte-exact
-    files.
+    """Return, as `name=value`, the attribute that changes bytes; '' if none does. Line endings matter only for
+    byte-exact files.
     """
     asked = [*_CONVERTING, *(("text", "crlf") if path.startswith(_WRITE_ONCE) else ())]
     found = next((name for name in asked if values[name] not in _OFF), "")
@@ -220,7 +220,7 @@ def _converts(path: str, values: Mapping[str, str]) -> str:
 
 
 def _uncommitted(tree: MergedTree) -> Iterator[Problem]:
-    """Return one problem that names all files that differ from HEAD."""
+    """Return one problem that lists all files that differ from HEAD."""
     root = str(tree.repository.root)
     files = {path: entry.object_id for path, entry in tree.after.items() if entry.is_file}
     here = set(paths_below(root, GOVERNANCE_FOLDER))
@@ -234,7 +234,9 @@ def _uncommitted(tree: MergedTree) -> Iterator[Problem]:
     if told:
         path = min(told)
         others = f"; and {len(told) - 1} more below {GOVERNANCE_FOLDER}" if len(told) > 1 else ""
-        yield _problem("not_committed", path, f"{told[path]}; the version in HEAD is what would be merged{others}")
+        yield _problem(
+            "not_committed", path, f"{told[path]}; the version in HEAD is the one that would be merged{others}"
+        )
 
 
 def _same(root: str, path: str, identity: str) -> bool:
@@ -264,14 +266,14 @@ _FEW = 200
 
 
 class Revert(Value):
-    """The reverted landings, newest first, and a commit with the base without them."""
+    """The reverted merges, newest first, and a commit with the base without them."""
 
     landings: tuple[str, ...]
     commit: str
 
 
 def reverted(repository: Repository, trials: TrialMerges, base: str, head: str) -> Revert | None:
-    """Return what the change from `base` to `head` reverts of the base's own line; None if nothing."""
+    """Return what the change from `base` to `head` reverts of the base's first-parent history; None if nothing."""
     undone = {landing: resolved(repository, f"{landing}^1^{{commit}}") for landing in _undone(repository, base, head)}
     # The first commit cannot be reverted: there is nothing before it.
     landings = {landing: before for landing, before in undone.items() if before is not None}
@@ -305,7 +307,7 @@ def _undone(repository: Repository, base: str, head: str) -> Iterator[str]:
 def judge_append_only(
     repository: Repository, base: str, ids: Mapping[str, str] | None = None, *, worktree: bool = False
 ) -> list[Problem]:
-    """Return the write-once files of the base that are lost or changed. `ids` are the git ids of those in the work
+    """Return the write-once files on the base that are lost or changed. `ids` are the git ids of those in the work
     tree, if already known; with `worktree`, reverts are not searched for, because they would not be committed yet.
     """
     there, root = committed_ids(repository, base), str(repository.root)
@@ -332,8 +334,8 @@ def _without_later(
     files: tuple[Mapping[str, str], Mapping[str, str]],
     found: list[Problem],
 ) -> list[Problem]:
-    """Report once what landed on the base after the branch of HEAD began, instead of each file as deleted; and packets
-    of both that have the same id.
+    """Report once what was merged into the base after the branch of HEAD began, instead of reporting each file as
+    deleted; and packets on both sides that have the same id.
     """
     base, head = change
     begun = merge_base(repository, base, head)
@@ -346,18 +348,19 @@ def _without_later(
     known = {path.rpartition("/")[0] for path in there.keys() & here.keys()}
     twins = ({path.rpartition("/")[0] for path in later} & {path.rpartition("/")[0] for path in here}) - known
     taken = [
-        fault("log_second_genesis", folder, "the base has another packet with this id")
+        fault("log_second_genesis", folder, "the base has a different packet with this id")
         for folder in sorted(twins)
         if folder.startswith(f"{LOG_FOLDER}/")
     ]
     reason = CHANGE_BY_CODE["base_not_merged"]
-    message = f"the base has {counted(len(later), 'file')} of the log that landed after this branch began"
+    message = f"the base has {counted(len(later), 'file')} of the log that were merged after this branch began"
     ahead = Problem(reason.code, message, Location(GOVERNANCE_FOLDER), reason.remedy, severity=reason.severity)
     return [*(each for each in found if each.path not in later), *taken, ahead]
 
 
 def _taken_back(repository: Repository, trials: TrialMerges, change: tuple[str, str], revert: Revert) -> Iterator[str]:
-    """Yield the write-once files that were reverted as a whole; nothing if any part of their landings is left here."""
+    """Yield the write-once files that were reverted as a whole; nothing if any part of the merges that added them is
+    still here."""
     before, head = change
     undone, left = trials.differences(before, revert.commit), trials.differences(revert.commit, head)
     removed = {path: undone[path].old for path in undone if path.startswith(_WRITE_ONCE) and not undone[path].new}
@@ -368,14 +371,14 @@ def _taken_back(repository: Repository, trials: TrialMerges, change: tuple[str, 
 
 
 def _is_governed(path: str) -> bool:
-    """Whether the path is governed. Board, registry and packets change after a landing, so a revert's version of them
-    is generated from the log.
+    """Whether the path is governed. Board, registry and packets change after a merge, so a revert's version of them is
+    generated from the log.
     """
     return path.startswith(f"{GOVERNANCE_FOLDER}/")
 
 
 def _says_no(repository: Repository, removed: Mapping[str, str]) -> Iterator[bool]:
-    """Yield, for each envelope, whether it is unreadable or something other than an approval."""
+    """Yield, for each envelope, whether it is unreadable or not an approval."""
     folder = f"{ATTESTATIONS_FOLDER}/"
     names = {
         path.removeprefix(folder): row.rpartition(" ")[2] for path, row in removed.items() if path.startswith(folder)
@@ -387,7 +390,8 @@ def _says_no(repository: Repository, removed: Mapping[str, str]) -> Iterator[boo
 
 
 def _drops(repository: Repository, before: str, removed: Iterable[str]) -> Iterator[bool]:
-    """Yield true for each signed decision among the removed events that would go without what it decided about."""
+    """Yield true for each signed decision among the removed events that would be removed without what it decided
+    about."""
     events = {path.rpartition("/")[2].removesuffix(".json") for path in removed}
     names = {path.split("/")[2] for path in removed}
     there = {path: blob for name in names for path, blob in tree_at(repository, before, f"{LOG_FOLDER}/{name}").items()}
@@ -399,5 +403,5 @@ def _drops(repository: Repository, before: str, removed: Iterable[str]) -> Itera
 def _told(revert: Revert) -> Iterable[Problem]:
     reason = CHANGE_BY_CODE["landing_reverted"]
     for landing in revert.landings:
-        what = f"the landing {landing[:12]} is reverted as a whole, with the events that it added"
+        what = f"the merge {landing[:12]} is reverted as a whole, with the events that it added"
         yield Problem(reason.code, what, Location(GOVERNANCE_FOLDER), reason.remedy, severity=reason.severity)

@@ -6,8 +6,8 @@ Because it is one file, only one thing must be made durable, and its name shows 
     <tx>.intent   committed; it will be carried out, if necessary by the next command
     <tx>.back     being undone; it will be completed, if necessary by the next command
 
-It is in the git directory of the work tree, out of reach of `git clean`. The first line has the digest of everything
-that follows, so a journal is trusted in full or not at all.
+It is in the git directory of the work tree, out of reach of `git clean`. The first line contains the digest of
+everything that follows, so a journal is trusted in full or not at all.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Record(Value):
 
 
 class JournalDamaged(ValueError):
-    """The bytes are not a journal."""
+    """Raised if the bytes are not a journal."""
 
 
 class Journal:
@@ -69,8 +69,8 @@ class Journal:
         self._tree = tree
 
     def prepare(self) -> None:
-        """Create the folder. This is done every time: a process that died may have created the folder without making it
-        durable.
+        """Create the folder. This is repeated every time: a process that died may have created the folder without
+        making it durable.
         """
         for depth in range(1, len(JOURNAL_FOLDER) + 1):
             self._tree.make_folder(JOURNAL_FOLDER[:depth])
@@ -179,7 +179,7 @@ def _blob(blobs: bytes, position: int, described: dict[str, Any] | None) -> tupl
 
 
 class TransactionFolders(Value):
-    """The two places in which a transaction writes: the work tree, and the git directory with its journal."""
+    """The two places to which a transaction writes: the work tree, and the git directory with its journal."""
 
     work_tree: Tree
     git_dir: Tree

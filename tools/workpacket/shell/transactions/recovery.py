@@ -2,7 +2,7 @@
 
 Without an intent, nothing has happened, and prepared files are removed. With an intent, the transaction is rolled
 forward; one that was being undone is rolled back. A file in a third state, changed since by an editor or by git, stops
-everything: nothing is changed, and a person decides with `recover --forward` or `--back`, which backs up the third
+the recovery: nothing is changed, and a person decides with `recover --forward` or `--back`, which backs up the third
 version before overwriting it.
 
 A transaction can be carried out, or undone, from any mixture of old and new files. Both directions may be interrupted
@@ -48,7 +48,7 @@ class Stranger(Value):
 
 
 class ThirdState(Exception):
-    """Raised if someone else changed files of the transaction; a person decides which version to keep."""
+    """Raised if someone else changed files in the transaction; a person decides which version to keep."""
 
     def __init__(self, strangers: tuple[Stranger, ...]) -> None:
         super().__init__(", ".join(stranger.path for stranger in strangers))
@@ -77,7 +77,7 @@ def roll(tree: Tree, record: Record, wanted: Wanted, *, staged: bool = False, ov
     """Bring every file to the `wanted` state; raise ThirdState, with nothing changed, if a file is neither old nor new.
 
     `staged` means that this process created the temporary files; those of another process are created again, because
-    they may not be durable. `overwrite` means that a person has decided about the files in a third state.
+    they may not be durable. `overwrite` means that a person has decided on the files in a third state.
     """
     # All files are compared before the first is replaced, so that a version made by someone else stops everything.
     found = () if overwrite else strangers(tree, record)
@@ -154,7 +154,7 @@ def _sync(tree: Tree, record: Record) -> None:
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """Make the error of a disk failure name the governed file instead of its temporary file."""
+    """Make a disk failure's error name the governed file instead of its temporary file."""
     try:
         yield
     except OSError as error:
@@ -163,7 +163,8 @@ def _naming(path: str) -> Iterator[None]:
 
 
 def carry_out(workspace: TransactionFolders, record: Record) -> None:
-    """Write the changes in the record. A WorkpacketError means that nothing changed, unless it says otherwise."""
+    """Write the changes in the record. A WorkpacketError means that nothing changed, unless its message says
+    otherwise."""
     journal, work_tree = workspace.journal, workspace.work_tree
     try:
         journal.prepare()
@@ -186,7 +187,7 @@ def carry_out(workspace: TransactionFolders, record: Record) -> None:
 
 
 def _undo(workspace: TransactionFolders, record: Record, cause: Exception) -> None:
-    """Restore the earlier state. If the disk does not allow that, the journal stays, with the direction in which to
+    """Restore the earlier state. If the disk does not allow that, the journal remains, with the direction in which to
     continue.
     """
     journal, work_tree = workspace.journal, workspace.work_tree
@@ -208,7 +209,7 @@ def _undo(workspace: TransactionFolders, record: Record, cause: Exception) -> No
 
 
 class Unfinished(Value):
-    """A transaction that a command left unfinished. `third_state`: the files that someone else has changed since."""
+    """A transaction that a command left unfinished. `third_state` are the files that someone else has changed since."""
 
     tx: str
     command: str
@@ -218,7 +219,7 @@ class Unfinished(Value):
 
 
 class Recovered(Value):
-    """A finished transaction, its direction, and where in the git directory the third versions were saved."""
+    """A finished transaction, its direction, and where in the git directory the files in a third state were saved."""
 
     tx: str
     command: str
@@ -228,7 +229,7 @@ class Recovered(Value):
 
 def unfinished(repository: Repository, *, wait: float = WAIT) -> list[Unfinished]:
     """Return the unfinished transactions, for read-only commands. If a writer is running, wait for it: it is about to
-    finish.
+    finish its transaction.
     """
     until = time.monotonic() + wait
     with open_workspace(repository, platform_storage()) as workspace:
@@ -306,7 +307,7 @@ def _decide(workspace: TransactionFolders, tx: str, stage: Stage, way: Wanted) -
 
 
 def _set_aside(workspace: TransactionFolders, record: Record) -> tuple[str, ...]:
-    """Save the third versions, each under a unique name, and return their places below the git directory."""
+    """Save the files in a third state, each under a unique name, and return their paths below the git directory."""
     found = [stranger for stranger in strangers(workspace.work_tree, record) if stranger.data is not None]
     if not found:
         return ()
@@ -343,7 +344,7 @@ def _third_state(record: Record, found: tuple[Stranger, ...]) -> WorkpacketError
     paths = ", ".join(stranger.path for stranger in found)
     return WorkpacketError(
         "third_state",
-        f"{record.command} ({record.tx}) was not finished, and someone else has changed {paths} since",
+        f"{record.command} ({record.tx}) was not finished, and someone else has changed {paths} since then",
         hint="Choose how to finish it: workpacket log recover --forward|--back; your version is saved first",
         path=found[0].path,
     )

@@ -143,7 +143,7 @@ def platform_storage() -> Storage:
 
 
 def _flush(handle: int) -> None:
-    """Make written data durable. On macOS, fsync leaves it in the drive's cache; only F_FULLFSYNC flushes that."""
+    """Make written data durable. On macOS, fsync leaves the data in the drive's cache; only F_FULLFSYNC flushes it."""
     if sys.platform == "darwin":
         import fcntl
 
@@ -186,7 +186,7 @@ def changed_meanwhile(path: str) -> WorkpacketError:
     return WorkpacketError(
         "changed_meanwhile",
         f"{path} was changed by someone else after it was read; nothing was written",
-        hint="Look at the change, then run the command again",
+        hint="Review the change, then run the command again",
         path=path,
     )
 
@@ -204,7 +204,7 @@ def unfinished(command: str, tx: str, error: Exception) -> WorkpacketError:
 
 
 def said(error: OSError) -> str:
-    """Return the operating system's message, with the file concerned."""
+    """Return the operating system's message, with the file that it concerns."""
     words = os.strerror(error.errno) if error.errno else str(error)
     return f"{error.filename}: {words}" if error.filename else words
 
@@ -221,7 +221,8 @@ _NEVER_IN_NAMES: Final = frozenset(map(chr, range(32))) | set("\x7f\\:")
 
 
 def split_path(path: str) -> tuple[str, ...]:
-    """Return the components of a path below the repository; raise WorkpacketError `path_unsafe` for an unsafe one."""
+    """Return the components of a path below the repository; raise WorkpacketError `path_unsafe` if the path is
+    unsafe."""
     parts = tuple(path.split("/"))
     for part in parts:
         # On a file system that ignores case, `.GIT` is the git directory, too.
@@ -232,7 +233,7 @@ def split_path(path: str) -> tuple[str, ...]:
 
 
 class Tree:
-    """The folders below `top`, opened as needed. Use this in a `with`."""
+    """The folders below `top`, opened as needed. Use this in a `with` block."""
 
     def __init__(self, storage: Storage, top: Folder) -> None:
         self.storage = storage
@@ -248,8 +249,8 @@ class Tree:
             self._close(self._open.popitem()[1])
 
     def folder(self, parts: tuple[str, ...]) -> Folder:
-        """Return the folder at `parts`. Raises FileNotFoundError if it is missing, WorkpacketError if a link is on the
-        way.
+        """Return the folder at `parts`. Raises FileNotFoundError if it is missing, or WorkpacketError if its path
+        contains a link.
         """
         opened = self._open.get(parts)
         if opened is None:
@@ -262,7 +263,7 @@ class Tree:
         return opened
 
     def missing_folders(self, parts: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """Return the missing folders on the way to `parts`, including `parts`, outermost first."""
+        """Return the missing folders on the path to `parts`, including `parts`, outermost first."""
         for depth in range(1, len(parts) + 1):
             try:
                 self.folder(parts[:depth])
@@ -281,7 +282,7 @@ class Tree:
         self.storage.sync_folder(parent)
 
     def remove_folder_if_empty(self, parts: tuple[str, ...]) -> None:
-        """Remove the folder, unless it contains something."""
+        """Remove the folder, unless it is not empty."""
         opened = self._open.pop(parts, None)
         if opened is not None:
             self._close(opened)
@@ -297,7 +298,7 @@ class Tree:
             self.storage.close_folder(folder)
 
     def read(self, path: str) -> Contents | None:
-        """Return the regular file at `path`; None if the file or a folder on the way to it is missing."""
+        """Return the regular file at `path`; None if the file or a folder on its path is missing."""
         *folders, name = split_path(path)
         try:
             return self.storage.read(self.folder(tuple(folders)), name)
@@ -311,7 +312,7 @@ class Tree:
             raise
 
     def as_stored(self, path: str, data: bytes) -> bytes:
-        """Return the bytes of the file at `path` with the line ends that git would store."""
+        """Return the bytes of the file at `path` with the line endings that git would store."""
         if b"\r\n" not in data:
             return data
         from workpacket.git.index import as_stored  # few files have CRLF

@@ -72,7 +72,7 @@ _FAR: Final = 2**30
 @contextmanager
 def writer_lock(repository: Repository, command: str, *, wait: float = WAIT) -> Iterator[None]:
     """Become the only writer. If the lock is not free within `wait` seconds, raise WorkpacketError `lock_held`, which
-    names its holder.
+    gives the lock's holder.
     """
     path = _lock_path(repository)
     with _opened(path) as file:
@@ -109,7 +109,7 @@ def _opened(path: Path) -> Iterator[int]:
         raise WorkpacketError(
             "lock_unavailable",
             f"the lock {path} cannot be opened: {error.strerror}",
-            hint="Commands that change governed files need write permission in the git directory",
+            hint="Commands that change governed files need write permission for the git directory",
             path=str(path),
         ) from error
     try:
@@ -128,7 +128,7 @@ def _acquire(file: int, path: Path, wait: float) -> None:
             raise WorkpacketError(
                 "lock_held",
                 f"another command is writing: {_holder(file)}",
-                hint="Wait for it to end, or end it; its lock is released with the process",
+                hint="Wait for it to finish, or stop it; its lock is released when the process exits",
                 path=str(path),
             )
         time.sleep(pause)
@@ -205,7 +205,7 @@ def _refused(error: OSError, path: Path) -> bool:
 
 
 class Transaction(Value):
-    """The right to change governed files. `finished` lists transactions of earlier commands that were finished on
+    """The right to change governed files. `finished` lists transactions of earlier commands that were completed on
     entry.
     """
 
@@ -214,8 +214,8 @@ class Transaction(Value):
     finished: tuple[Recovered, ...] = ()
 
     def apply(self, plan: Plan) -> tuple[str, ...]:
-        """Carry out the plan and return the changed paths. A WorkpacketError means that nothing changed, unless it says
-        otherwise.
+        """Carry out the plan and return the changed paths. A WorkpacketError means that nothing changed, unless its
+        message says otherwise.
         """
         # A path that git has and the work tree lacks would look new here, and its content would be lost.
         self.held.require(change.path for change in plan.all_changes() if change not in plan.restored)
@@ -232,7 +232,7 @@ class Transaction(Value):
 def writing(
     repository: Repository, command: str, *, during_merge: bool = False, wait: float = WAIT
 ) -> Iterator[Transaction]:
-    """Become the only writer of this clone, with nothing left unfinished. `during_merge`: only projections may be
+    """Become the only writer in this clone, with nothing left unfinished. `during_merge`: only projections may be
     regenerated.
     """
     with (
@@ -286,8 +286,8 @@ def refuse_during_merge(repository: Repository) -> None:
 
 
 def _draft(tree: Tree, plan: Plan) -> Record:
-    """Return the changes that the plan makes to the files as they are now; raise WorkpacketError `changed_meanwhile` if
-    a file is not as expected.
+    """Return the changes that the plan makes to the current files; raise WorkpacketError `changed_meanwhile` if a file
+    is not as expected.
     """
     # Files that were only read count too, because the plan depends on their contents.
     for seen in plan.rests_on:

@@ -1,5 +1,5 @@
-"""Connections to one PostgreSQL server: a pool, statements that are repeated when that is safe, and error codes of the
-package.
+"""Connections to one PostgreSQL server: a pool, statements that are repeated when that is safe, and the package's error
+codes.
 
 Every call is one statement in autocommit mode on a connection that returns to the pool before the call does: nothing is
 held while user code runs. A transaction that the server itself aborted (serialization, deadlock) is repeated at once.
@@ -46,7 +46,7 @@ _UNLESS_SAID = {
 
 
 class Address(Value):
-    """The location of a store. `conninfo` may contain a password and is never shown; messages name `shown`."""
+    """The location of a store. `conninfo` may contain a password and is never shown; messages contain `shown`."""
 
     conninfo: str
     schema: str
@@ -60,11 +60,11 @@ def address_of_url(url: str) -> Address:
         parts = urlsplit(url)
         words = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
     except ValueError:
-        raise StoreUnavailable("the URL of the store cannot be read", code="storage_unsuitable") from None
+        raise StoreUnavailable("the store's URL cannot be read", code="storage_unsuitable") from None
     schema = words.pop("workpacket_schema", "workpacket")
     project = words.pop("workpacket_project", "default")
     if not schema or not project or "\0" in schema + project or len(schema.encode()) > 63:
-        raise StoreUnavailable("the schema or project of the store is not a valid name", code="storage_unsuitable")
+        raise StoreUnavailable("the store's schema or project is not a valid name", code="storage_unsuitable")
     wants = words.get("target_session_attrs", "read-write")
     words = {**_UNLESS_SAID, **words}
     place = parts.netloc.rpartition("@")[2] or words.get("host", "")
@@ -87,7 +87,7 @@ _FULL = (errors.DiskFull, errors.OutOfMemory, errors.TooManyConnections)
 _NOT_ALLOWED = (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction)
 _OTHER_VERSION = (errors.UndefinedFunction, errors.UndefinedTable, errors.InvalidSchemaName)
 _UNAVAILABLE: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
-    (_NOT_ALLOWED, "store_read_only", "ask the owner of the store for permission"),
+    (_NOT_ALLOWED, "store_read_only", "ask the store's owner for permission"),
     ((errors.DiskFull,), "disk_full", ""),
     (LOST, "store_busy", "make sure that the server is running and accepts this user"),
     ((psycopg.DataError,), "storage_unsuitable", ""),
@@ -122,8 +122,8 @@ class PostgresAccess:
         )
 
     def open(self) -> None:
-        """Check once that the server is reachable and accepts the login; a pool would only report that it waited in
-        vain.
+        """Check once that the server is reachable and accepts the login; a pool would only report that its wait timed
+        out.
         """
         try:
             self.again(lambda: psycopg.connect(self.address.conninfo).close())
@@ -155,7 +155,7 @@ class PostgresAccess:
         return found
 
     def doing(self, action: Callable[[Connection], T]) -> T:
-        """Run an action that may be repeated, on a connection of the pool."""
+        """Run an action that may be repeated, on a connection from the pool."""
         self.require_own_process()
 
         def act() -> T:
@@ -168,7 +168,7 @@ class PostgresAccess:
             raise self.translated(error) from error
 
     def again(self, act: Callable[[], T]) -> T:
-        """Call `act`, repeating it while the failure is transient."""
+        """Call `act`, repeating the call while the failure is transient."""
         until = time.monotonic() + self.patience
         wait = 0.01
         collisions = 0
@@ -192,7 +192,7 @@ class PostgresAccess:
             self._pool.putconn(connection)
 
     def connect(self) -> Connection:
-        """Return a separate connection, for waiting for notifications."""
+        """Return a separate connection, used to wait for notifications."""
         try:
             return psycopg.connect(self.address.conninfo, autocommit=True)
         except psycopg.Error as error:
@@ -212,14 +212,14 @@ class PostgresAccess:
             raise StoreUnavailable(f"{self.address.shown} was opened on a replica", code="store_read_only")
 
     def translated(self, error: Exception) -> RuntimeFault:
-        """Translate a failure of the server into a code that says what the user can do about it."""
+        """Translate a server failure into a code that says what the user can do about it."""
         place = f"{self.address.shown}: {str(error).strip()}"
         if _refused(error):
             return StoreUnavailable(
                 place, code="store_read_only", hint="create this user on the server, or correct the URL"
             )
         if isinstance(error, _OTHER_VERSION):
-            return NewerSchema(f"{place}: the tables have a different version from this program")
+            return NewerSchema(f"{place}: the tables and this program have different versions")
         if isinstance(error, errors.IoError):
             return StorageFailed(place)
         for kinds, code, hint in _UNAVAILABLE:
@@ -244,7 +244,7 @@ def _prepared(connection: Connection) -> None:
 
 
 def is_lent(connection: Connection) -> bool:
-    """Whether there is a pooler in between, which invents the process number that it reports to its clients."""
+    """Whether there is a pooler in between, which makes up the process number that it reports to its clients."""
     (process,) = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone() or (0,)
     return bool(process != connection.info.backend_pid)
 

@@ -371,7 +371,7 @@ SCHEMA_VERSION = len(MIGRATIONS)
 
 
 def prepare_schema(access: PostgresAccess) -> None:
-    """Create the schema if there is none; otherwise require this version."""
+    """Create the schema if there is none; otherwise require the current version."""
     present = schema_version(access)
     if present == 0:
         access.require_writable()

@@ -54,7 +54,7 @@ class News:
         return self._connection is not None
 
     def wait(self, seconds: float) -> None:
-        """Wait until there may be news, or for this many seconds."""
+        """Wait until there may be news, but at most this many seconds."""
         if self._connection is None and time.monotonic() >= self._next_try and self._connect():
             return  # earlier announcements are not repeated, so read again
         if self._connection is None:
@@ -89,7 +89,7 @@ class News:
 
 
 class Follower:
-    """Waits for a stream to grow. The server announces only streams that have followers."""
+    """Waits for a stream to grow. The server sends notifications only for streams that have followers."""
 
     def __init__(self, access: PostgresAccess, project: int, stream: str) -> None:
         self._access = access
@@ -165,8 +165,8 @@ class ReadablePostgres:
 
     @property
     def identity(self) -> str:
-        """Return the identity of the server and project: it is the same for all clients, whatever address they use, and
-        only different projects can have streams of the same name.
+        """Return the identity of the server and project: it is the same for all clients, regardless of the address they
+        use, and only different projects can have streams with the same name.
         """
         return f"server {self.access.address.project}"
 
@@ -260,7 +260,7 @@ class ReadablePostgres:
         version, key, status, head = found[14:]
         event = None if found[0] is None else require_intact(Event(stream, *found[:14]))
         if event is None or entry_of(event) != IndexEntry(kind, stream, key, version, status) or version > head:
-            raise LogDamaged(stream, version, f"the index of {kind} points to a different event")
+            raise LogDamaged(stream, version, f"the index for {kind} points to a different event")
         return event
 
     def newest(self, kind: str, prefix: str = "") -> tuple[tuple[str, Event | None], ...]:
@@ -281,7 +281,7 @@ class ReadablePostgres:
 
 
 def _newest_of(kind: str, row: Sequence[Any]) -> tuple[str, Event | None]:
-    """Return the event that an entry points to; None if it is missing or differs from what was indexed."""
+    """Return the event that an index entry points to; None if the event is missing or differs from what was indexed."""
     name, version, status = row[14:]
     try:
         event = require_intact(Event(name, *row[:14]))
@@ -303,7 +303,7 @@ _READABLE = ("schema_migrations", "projects", "streams", "events", "payloads", "
 
 
 def let_in(access: PostgresAccess, role: str, right: Right) -> None:
-    """Grant an existing role a right in the project of this address; requires the owner of the schema."""
+    """Grant an existing role a right in the project at this address; requires the owner of the schema."""
     access.doing(lambda connection: _let_in(access, connection, role, right))
 
 
@@ -387,12 +387,12 @@ def _durability(store: ReadablePostgres) -> StoreCheck:
 
 def _isolation(store: ReadablePostgres) -> StoreCheck:
     level = _setting(store, "default_transaction_isolation")
-    worse = "" if level == "read committed" else ": safe, but writers of the same run make each other retry"
+    worse = "" if level == "read committed" else ": safe, but writers of the same run force each other to retry"
     return StoreCheck("isolation", (), level + worse)
 
 
 def _clock(store: ReadablePostgres) -> StoreCheck:
-    """Compare the clocks, with a precision of half the round trip."""
+    """Compare the clocks, with a precision of half the round-trip time."""
     before = time.time()
     (at_server,) = store.access.one("SELECT extract(epoch FROM clock_timestamp())::float8")
     after = time.time()
@@ -401,7 +401,7 @@ def _clock(store: ReadablePostgres) -> StoreCheck:
         return StoreCheck("clock", (), "as here")
     side = "ahead of" if ahead > 0 else "behind"
     return StoreCheck(
-        "clock", (), f"{abs(ahead):.0f} s {side} this machine; leases use the server's clock, so they stay valid"
+        "clock", (), f"{abs(ahead):.0f} s {side} this machine; leases use the server's clock, so they remain valid"
     )
 
 
@@ -415,9 +415,9 @@ def _rights(store: ReadablePostgres) -> StoreCheck:
         (schema,),
     )
     level = "keeper" if keeps else "writer" if writes else "reader"
-    said = f"{user} has the rights of a {level} in the schema {schema}"
+    said = f"{user} has the rights of a {level} in schema {schema}"
     if owner:
-        said = f"{user} owns the schema {schema}: programs should connect as a writer"
+        said = f"{user} owns schema {schema}: programs should connect as a writer"
     return StoreCheck("rights", (), said)
 
 

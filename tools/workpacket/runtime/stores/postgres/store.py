@@ -2,11 +2,11 @@
 
 An append is one statement, one round trip, one transaction: the events are hashed here on the last head that this
 process saw, and the function `append_1` accepts them if that is still the head. If not, it returns the head, and the
-events are hashed again; with a single writer, that happens once per run. Only the server's clock decides.
+events are hashed again; with a single writer, that happens once per run. Only the server's clock counts.
 
 Arrays are passed as text in PostgreSQL's syntax, because a driver passes strings on at no cost. An append has eight
 arrays, mostly of one value. Adapting them one by one takes longer than the rest of the call, and a driver that inspects
-the values prepares a new statement for each mixture of nulls and texts.
+the values prepares a new statement for each mixture of nulls and strings.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from workpacket.runtime.stores.postgres.reader import News, ReadablePostgres
 
 
 def text_array(values: Iterable[str | None]) -> str:
-    """Return the array as text; its values are text, or anything whose text PostgreSQL can read."""
+    """Return the array as text; its values are strings, or anything whose text form PostgreSQL can read."""
     return "{" + ",".join(["NULL" if value is None else _quoted(value) for value in values]) + "}"
 
 
@@ -116,12 +116,12 @@ class QueueingPostgres(ReadablePostgres):
 
 
 def claimed(row: Row) -> ClaimedJob | None:
-    """Return the job of a row, which is a row of nulls if there was none."""
+    """Return the job in a row; the row consists of nulls if there was no job."""
     return None if row[0] is None else ClaimedJob(*row)
 
 
 class PostgresStore(QueueingPostgres):
-    """The writing half; `ReadablePostgres` is the reading half, `QueueingPostgres` the queue."""
+    """The writing half; `ReadablePostgres` is the reading half, and `QueueingPostgres` is the queue."""
 
     def __init__(self, url: str, *, patience: float = 30.0, connections: int = 8) -> None:
         self._heads: dict[str, tuple[int, str]] = {}
@@ -135,7 +135,7 @@ class PostgresStore(QueueingPostgres):
     def append_last(
         self, request: Append, job: int, queue: str, holder: str, seconds: float | None
     ) -> tuple[Appended, ClaimedJob | None]:
-        """Return the result of an append that finishes a job, and the next job, claimed with it."""
+        """Return the result of an append that finishes a job, and the next job, claimed in the same call."""
         appended, row = self._append(request, _APPEND_LAST, (job, queue, holder, seconds))
         return appended, claimed(row)
 
@@ -171,9 +171,7 @@ class PostgresStore(QueueingPostgres):
             elif answer.outcome != "again":
                 self._heads.pop(request.stream, None)
                 self._refuse(request, answer)
-        raise StoreUnavailable(
-            f"{request.stream}: other writers were faster {_TRIES} times in a row", code="store_busy"
-        )
+        raise StoreUnavailable(f"{request.stream}: other writers got ahead {_TRIES} times in a row", code="store_busy")
 
     def _asked(self, request: Append, new: Sequence[Event], version: int, previous: str) -> tuple[object, ...]:
         entries = [entry_of(event) for event in new]
@@ -215,7 +213,7 @@ class PostgresStore(QueueingPostgres):
 
     @staticmethod
     def _refuse(request: Append, answer: _Answer) -> None:
-        """Raise the refusal by the rules that all stores share."""
+        """Raise the refusal according to the rules that all stores share."""
         if answer.outcome == "removed":
             raise name_was_used(request.stream)
         if answer.outcome == "gap":
@@ -277,7 +275,7 @@ class PostgresStore(QueueingPostgres):
             "SELECT {s}.renew_1(%s, %s, %s, %s)", (self.project, lease.stream, lease.token, seconds)
         )
         if not kept:
-            raise LeaseLost(f"the lease {lease.token} of {lease.stream} is no longer in force")
+            raise LeaseLost(f"lease {lease.token} of {lease.stream} is no longer in force")
         return lease._replace(seconds_left=seconds)
 
     def release(self, lease: Lease) -> None:

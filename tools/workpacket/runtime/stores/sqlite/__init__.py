@@ -1,1 +1,1 @@
-"""The store in one SQLite file: for all processes of one machine, with no server."""
+"""The store in one SQLite file: for all processes on one machine, without a server."""

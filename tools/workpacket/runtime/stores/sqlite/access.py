@@ -1,9 +1,9 @@
 """One handle on one database file: opening it safely, and the two ways of using it.
 
 `reading` and `writing` are the only ways to reach the connection. Both refuse a handle that was poisoned by a storage
-error or carried across a fork, and both convert each failure of SQLite to a code that says what the user can do about
-it. `writing` is one transaction under the write lock: durable when it exits, undone when it exits with an exception.
-They are classes instead of generators because they are on the hot path.
+error or carried across a fork, and both convert each SQLite failure to a code that says what the user can do about it.
+`writing` is one transaction under the write lock: durable when it exits, undone when it exits with an exception. They
+are classes instead of generators because they are on the hot path.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ FAILURES = (sqlite3.Error, UnicodeDecodeError)
 
 
 def code_of(error: sqlite3.Error | UnicodeDecodeError) -> str:
-    """Return the stop reason for a failure of SQLite."""
+    """Return the stop reason for an SQLite failure."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     if code == _NO_ROOM_TO_OPEN:
         return "disk_full"
@@ -91,7 +91,7 @@ class Access:
         if path.is_dir():
             raise StoreUnavailable(
                 f"{path} is a folder", code="storage_unsuitable",
-                hint="name a file, or the URL of a store that an installed package opens",
+                hint="specify a file, or the URL of a store that an installed package can open",
             )  # fmt: skip
         prepare_folder(path.parent)
         self.side = SideFile(path.with_name(path.name + ".lock"))
@@ -170,7 +170,7 @@ class Access:
             cause = (
                 f"not an older copy: {damage}" if damage else "an older copy was put in its place, or a file was lost"
             )
-            raise StoreRolledBack(f"{self.path} lacks what was acknowledged: {lost} ({cause})")
+            raise StoreRolledBack(f"{self.path} lacks acknowledged data: {lost} ({cause})")
         self.accepts_loss = bool(lost)  # the anchor stays where it is until the loss is recorded
         if not lost and self.side.anchor() is None:
             with suppress(sqlite3.DatabaseError):  # a damaged page: there is nothing to compare with
@@ -178,7 +178,8 @@ class Access:
                 self.side.set_anchor(last or 0)
 
     def acknowledged_and_gone(self) -> str:
-        """Return what the side file says was acknowledged but the database lacks; '' if nothing is missing."""
+        """Return what was acknowledged according to the side file but is missing from the database; '' if nothing is
+        missing."""
         anchor = self.side.anchor() or 0
         stream, version = anchor >> STREAM_SHIFT, anchor & LARGEST_VERSION
         if stream == 0:  # nothing was acknowledged yet, or only before events had places
@@ -212,17 +213,17 @@ class Access:
             )
 
     def require_in_place(self) -> None:
-        """Refuse to acknowledge any more writes if the files are no longer at their paths."""
+        """Refuse to acknowledge any further writes if the files are no longer at their paths."""
         missing = self.whereabouts.missing()
         if missing:
             self._poison = missing
             raise StorageFailed(
                 f"the store was removed or replaced while it was open, so the last write was lost ({missing})",
-                hint="restore the files, then start again: they are compared with what was acknowledged",
+                hint="restore the files, then start again: they will be compared with what was acknowledged",
             )
 
     def translated(self, error: sqlite3.Error | UnicodeDecodeError) -> RuntimeFault:
-        """Translate a failure of SQLite into a code that says what the user can do about it."""
+        """Translate an SQLite failure into a code that says what the user can do about it."""
         code = code_of(error)
         place = f"{self.path}: {error}"
         if code == "storage_failed":
@@ -311,7 +312,7 @@ class Writing:
 
 
 def empty_log(access: Access) -> None:
-    """Copy the whole write-ahead log into the database and empty it. A concurrent reader may prevent it."""
+    """Copy the whole write-ahead log into the database and empty it. A concurrent reader may prevent this."""
     with access.reading as db:
         access.side.lock(access.timeout)
         try:

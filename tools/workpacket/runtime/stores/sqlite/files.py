@@ -40,7 +40,7 @@ _MOUNTS = Path("/proc/self/mountinfo")
 
 
 def file_system_of(folder: Path) -> str:
-    """Return the type of the file system that holds `folder`; '' if the system does not say."""
+    """Return the type of the file system that contains `folder`; '' if the system does not report it."""
     try:
         mounts = _MOUNTS.read_text("utf-8", "surrogateescape")
     except OSError:
@@ -55,7 +55,7 @@ def file_system_of(folder: Path) -> str:
 
 
 def prepare_folder(folder: Path) -> None:
-    """Create the folder and sync every new entry on the way to it; refuse a file system unsuited to a store."""
+    """Create the folder and sync every new entry on its path; refuse a file system that is unsuitable for a store."""
     # Found before they are created: the name of each is durable only once the folder above it is synced.
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
@@ -80,14 +80,14 @@ def sync_folder(folder: Path) -> None:
 
 
 class Whereabouts:
-    """The files of an open store, which must stay at the paths where they were found.
+    """The files of an open store, which must remain at the paths where they were found.
 
-    Writes to a file that was removed or replaced are lost, and SQLite does not notice. The paths are checked, not the
-    open files, because closing a second handle on a database drops SQLite's locks on it.
+    Writes to a file that was removed or replaced are lost, and SQLite does not detect that. The paths are checked, not
+    the open files, because closing a second handle on a database drops SQLite's locks on it.
 
     Any change to an entry of a folder updates the folder's change time. If that time is the same as when the files were
-    last checked, and was not so recent then that a later change could share it (`_is_past`), checking the folder
-    suffices.
+    last checked, and was not so recent then that a later change could share it (`_is_past`), checking the folder is
+    sufficient.
     """
 
     def __init__(self, database: Path, side: Path) -> None:
@@ -100,7 +100,7 @@ class Whereabouts:
         self._seen: tuple[int, int, int] | None = None  # of the folder: change time, inode, device
 
     def missing(self) -> str:
-        """Return which file is no longer at its path, and what is there instead; '' if all are in place."""
+        """Return which file is no longer at its path, and what is there instead; '' if all files are in place."""
         try:
             folder = os.stat(self._folder)
         except OSError as error:
@@ -123,7 +123,7 @@ _COARSE_CLOCK = 5 if sys.platform == "linux" else None
 
 
 def _is_past(changed: int) -> bool:
-    """Whether any change from now on certainly gets a time different from this one."""
+    """Whether any change from now on is certain to get a different time from this one."""
     # A file system that truncates times, as exFAT does to 10 ms, shows no fractions of a microsecond.
     if changed % 1000 and _COARSE_CLOCK is not None and time.clock_gettime_ns(_COARSE_CLOCK) > changed:
         return True
@@ -143,9 +143,10 @@ _WAL_HEADER, _WAL_FRAME = struct.Struct(">8I"), struct.Struct(">6I")
 
 
 def damaged_frame(log: Path) -> str:
-    """Return which page of a write-ahead log is damaged, if SQLite ignores later ones because of it; else ''.
+    """Return which page of a write-ahead log is damaged, if SQLite ignores later pages because of it; otherwise ''.
 
-    A log that was cut off, or begun again, ends with pages of an older log or with nothing, which is not damage.
+    A log that was cut off, or begun again, ends with pages of an older log or with nothing, which does not count as
+    damage.
     """
     try:
         content = log.read_bytes()
@@ -169,7 +170,7 @@ def damaged_frame(log: Path) -> str:
 
 
 def _wal_sums(sums: tuple[int, int], data: bytes, magic: int) -> tuple[int, int]:
-    """Continue SQLite's checksum over the data, in the byte order that the log says."""
+    """Continue SQLite's checksum over the data, in the byte order stated in the log."""
     one, two = sums
     words = struct.unpack(f"{'>' if magic & 1 else '<'}{len(data) // 4}I", data)
     for even, odd in zip(words[::2], words[1::2], strict=True):
@@ -180,7 +181,7 @@ def _wal_sums(sums: tuple[int, int], data: bytes, magic: int) -> tuple[int, int]
 
 class _Turn(threading.Thread):
     """Waits in the kernel's own queue, which is fair, but adds a timeout, which the kernel does not offer. If the lock
-    holder is a stopped process, this thread keeps waiting, and releases the lock once it gets it.
+    holder is a stopped process, this thread continues to wait, and releases the lock as soon as it gets it.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -232,7 +233,7 @@ def name_digest(name: str) -> bytes:
 
 
 class SideFile:
-    """The lock and the anchor of one database, as seen by one handle of one process."""
+    """The lock and the anchor of one database, as seen by one handle in one process."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -276,9 +277,9 @@ class SideFile:
             return  # the event is already durable; an anchor that lags behind only knows less
 
     def acknowledge(self, stream: int, version: int, name: str, *, first: bool) -> None:
-        """Record that the event of this stream is durable. Called under the lock, so that no other record is
-        overwritten. `first` means that the last event may belong to another stream; that stream's progress is recorded
-        before the anchor moves on.
+        """Record that the event in this stream is durable. Called under the lock, so that no other record is
+        overwritten. `first` means that the last event may belong to a different stream; that stream's progress is
+        recorded before the anchor moves on.
         """
         if first:
             with suppress(OSError):  # as with an anchor that lags behind

@@ -84,7 +84,7 @@ class ReadableSQLite:
 
     @property
     def identity(self) -> str:
-        """Return the time at which the file was created, which stays with the file when it is moved."""
+        """Return the time at which the file was created; moving the file does not change this time."""
         with self.access.reading:
             row = self._db.execute("SELECT applied_at FROM schema_migrations ORDER BY version LIMIT 1").fetchone()
         return f"{row[0]:x}" if row is not None else ""
@@ -206,7 +206,7 @@ class ReadableSQLite:
         return tuple(head.stream for head in self.heads()) if stream is None else (stream,)
 
     def _effects(self, stream: str) -> list[IndexEntry]:
-        """Return the entries of the effects of one stream, ordered by version."""
+        """Return the index entries of the effects in one stream, ordered by version."""
         return sorted(index_of(self._effect_events(stream)).values(), key=lambda entry: entry.version)
 
     def _effect_events(self, stream: str) -> list[Event]:
@@ -231,7 +231,7 @@ class ReadableSQLite:
             entry = checked_entry(stream, found)
             events = self._slice(stream, row.id, entry.version, 1)
         if not events or entry_of(events[0]) != entry or entry.version > row.version:
-            raise LogDamaged(stream, entry.version, f"the index of {kind} points to a different event")
+            raise LogDamaged(stream, entry.version, f"the index for {kind} points to a different event")
         return events[0]
 
     def newest(self, kind: str, prefix: str = "") -> tuple[tuple[str, Event | None], ...]:
@@ -260,7 +260,7 @@ class ReadableSQLite:
         return tuple(Lease(lease.name, lease.token, lease.holder, left) for lease, left in found if left > 0)
 
     def _left(self, lease: LeaseRow | None) -> float:
-        """Return the seconds for which the lease is still in force. A lease of another boot has ended, because its
+        """Return for how many more seconds the lease is valid. A lease from another boot has expired, because its
         holder died with that boot.
         """
         if lease is None or lease.boot != self._boot:
@@ -269,7 +269,7 @@ class ReadableSQLite:
 
 
 def _selected(db: sqlite3.Connection, query: str, values: Sequence[int | bytes]) -> list[Any]:
-    """Return the rows for these values, with as many of them in each query as every version of SQLite allows."""
+    """Return the rows for these values, querying as many of them at once as every version of SQLite allows."""
     found: list[Any] = []
     for first in range(0, len(values), MOST_VALUES):
         some = values[first : first + MOST_VALUES]
@@ -280,7 +280,7 @@ def _selected(db: sqlite3.Connection, query: str, values: Sequence[int | bytes])
 def _newest_of(
     stream: Sequence[str | int], entry: Sequence[str | int], event: Sequence[Any]
 ) -> tuple[str, Event | None]:
-    """Return the event that an entry points to; None if it is missing or differs from what was indexed."""
+    """Return the event that an index entry points to; None if the event is missing or differs from what was indexed."""
     name = checked_stream(stream).name
     pointed = checked_entry(name, entry)
     try:

@@ -1,9 +1,9 @@
 """Rebuild a damaged file: copy its data, and recompute everything that is derived.
 
-Derived are the index, the secondary indexes of SQLite, the number of streams, and the leases, which only say who is at
-work. Events and payloads that can be read are copied as they are; their hashes are compared when they are read, as
-always. The table of streams says which events there must be, so a file in which it is damaged cannot be rebuilt. The
-old file is kept.
+Derived are the index, SQLite's secondary indexes, the number of streams, and the leases, which only say who is at work.
+Events and payloads that can be read are copied verbatim; their hashes are compared when they are read, as always. The
+table of streams says which events must exist, so a file in which that table is damaged cannot be rebuilt. The old file
+is kept.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LEAP = 1 << 20
 
 
 class Rebuilt(NamedTuple):
-    """The result: the path of the old file, the number of complete runs, and what the others lack."""
+    """The result: the path of the old file, the number of complete runs, and what is missing from the others."""
 
     kept: Path
     whole: int
@@ -51,8 +51,8 @@ class Rebuilt(NamedTuple):
 
 
 def rebuild(path: Path, now: int, timeout: float) -> Rebuilt:
-    """Rebuild the store in this file. No other process may write meanwhile, and those that have it open are refused
-    afterwards.
+    """Rebuild the store in this file. No other process may write in the meantime, and processes that have the file open
+    are refused afterwards.
     """
     new = path.with_name(f"{path.name}.rebuilt")
     new.unlink(missing_ok=True)
@@ -111,7 +111,7 @@ def _copied(old: sqlite3.Connection, made: sqlite3.Connection, rows: Sequence[St
 
 
 def _events(old: sqlite3.Connection, row: StreamRow) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of the events of a stream that can be read: all at once, or else one by one."""
+    """Yield the rows of a stream's events that can be read: all at once or, if that fails, one by one."""
     first, last = place_of(row.id, 1), place_of(row.id, row.version)
     try:
         yield from old.execute(f"{_EVENT} BETWEEN ? AND ? ORDER BY position", (first, last)).fetchall()
@@ -123,7 +123,7 @@ def _events(old: sqlite3.Connection, row: StreamRow) -> Iterator[tuple[Any, ...]
 
 
 def _payloads(old: sqlite3.Connection) -> Iterator[tuple[int, Any, Any]]:
-    """Yield the payloads that can be read, without the index of their digests."""
+    """Yield the payloads that can be read, without using the index of their digests."""
     last, leap = 0, 1
     while leap < _FARTHEST:
         try:
@@ -141,7 +141,7 @@ def _payloads(old: sqlite3.Connection) -> Iterator[tuple[int, Any, Any]]:
 
 
 def _indexed(made: sqlite3.Connection, row: StreamRow, columns: Sequence[tuple[Any, ...]]) -> bool:
-    """Write the index of the stream as far as it is intact, and return whether it is whole."""
+    """Write the index of the stream as far as the stream is intact, and return whether it is complete."""
     last = ""
     # The index is kept up to the first damaged event; the caller reports a stream that is not whole.
     with suppress(RuntimeFault, TypeError):
@@ -171,7 +171,7 @@ def _copy_lost_names(old: sqlite3.Connection, made: sqlite3.Connection) -> None:
 
 
 def _swapped(path: Path, new: Path) -> Path:
-    """Put the new file in the place of the old one, which is kept with its log."""
+    """Replace the old file with the new one; the old file is kept with its log."""
     number = next(n for n in range(1, 10_000) if not path.with_name(f"{path.name}.damaged-{n}").exists())
     kept = path.with_name(f"{path.name}.damaged-{number}")
     real = Path(os.path.realpath(path))

@@ -1,10 +1,10 @@
 """The mutable rows of the SQLite store, its tables, and their migrations.
 
 Rows that never change (events) are guarded by triggers and by the hash chain. Rows that do change (streams, leases,
-meta, entries) carry a CRC over their other columns, so that damage is noticed before they are used. The table `streams`
-has no second index, and `meta` counts its rows, so that a stream cannot silently vanish from it. Each tree that an
-append touches costs a page to write and sync. Events therefore have no index: the row number of an event is its place,
-with the number of its stream in the upper half and its version in the lower half.
+meta, entries) carry a CRC over their other columns, so that damage is detected before they are used. The table
+`streams` has no second index, and `meta` counts its rows, so that a stream cannot silently vanish from it. Each tree
+that an append touches costs a page to write and sync. Events therefore have no index: the row number of an event is its
+position, with the number of its stream in the upper half and its version in the lower half.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD)
 
 
 def place_of(stream_id: int, version: int) -> int:
-    """Return the place of an event in the table of events."""
+    """Return the position of an event in the event table."""
     return stream_id << STREAM_SHIFT | version
 
 
@@ -154,7 +154,7 @@ def put_stream(db: sqlite3.Connection | sqlite3.Cursor, row: StreamRow) -> None:
 
 
 def add_stream(db: sqlite3.Connection, name: str, genesis: str) -> StreamRow:
-    """Return the row of a new stream, not yet stored; the count of all streams grows with it."""
+    """Return the row of a new stream, not yet stored; the count of all streams is incremented with it."""
     number = stream_count(db) + 1
     db.execute("UPDATE meta SET value = ?, crc = ? WHERE name = 'streams'", (number, row_crc("streams", number)))
     return StreamRow(name, number, 0, genesis, 0, 0, "", 0)
@@ -163,13 +163,14 @@ def add_stream(db: sqlite3.Connection, name: str, genesis: str) -> StreamRow:
 def stream_count(db: sqlite3.Connection) -> int:
     columns = db.execute("SELECT name, value, crc FROM meta WHERE name = 'streams'").fetchone()
     if columns is None:
-        raise StoreCorrupt("the number of streams is missing from the table meta")
+        raise StoreCorrupt("the number of streams is missing from the meta table")
     _require_crc("meta", columns)
     return int(columns[1])
 
 
 def require_whole_directory(db: sqlite3.Connection) -> None:
-    """Require that no stream vanished from the table of streams, so one not found there does not exist."""
+    """Require that no stream has vanished from the table of streams, so that a stream not found there does not
+    exist."""
     rows = db.execute(
         f"SELECT {STREAM_COLUMNS}, (SELECT value FROM meta WHERE name = 'streams') FROM streams"
     ).fetchall()
@@ -177,7 +178,7 @@ def require_whole_directory(db: sqlite3.Connection) -> None:
         checked_stream(row[:-1])
     counted = rows[0][-1] if rows else stream_count(db)
     if counted != len(rows):
-        raise StoreCorrupt(f"the table of streams has {len(rows)} of {counted} streams")
+        raise StoreCorrupt(f"the table of streams lists {len(rows)} of {counted} streams")
 
 
 def read_lease(db: sqlite3.Connection, name: str) -> LeaseRow | None:
@@ -214,7 +215,7 @@ def read_derived(db: sqlite3.Connection, name: str) -> bytes | None:
 
 
 def forget_derived(db: sqlite3.Connection, *names: str) -> None:
-    """Forget what was derived under these names; without names, everything."""
+    """Delete what was derived under these names; without names, delete everything."""
     if _has_derived(db):
         which = f" WHERE name IN ({', '.join('?' * len(names))})" if names else ""
         db.execute(f"DELETE FROM derived{which}", names)
@@ -225,7 +226,7 @@ def _has_derived(db: sqlite3.Connection) -> bool:
 
 
 def checked_entry(stream: str, columns: Sequence[str | int]) -> IndexEntry:
-    """Return the entry of `stream` whose columns are kind, stream id, key, version, status, crc."""
+    """Return the entry of `stream` in columns kind, stream id, key, version, status, crc."""
     _require_crc("entries", columns)
     kind, _, key, version, status, _ = columns
     return IndexEntry(str(kind), stream, str(key), int(version), str(status))
@@ -233,4 +234,4 @@ def checked_entry(stream: str, columns: Sequence[str | int]) -> IndexEntry:
 
 def _require_crc(table: str, columns: Sequence[str | int]) -> None:
     if row_crc(*columns[:-1]) != columns[-1]:
-        raise StoreCorrupt(f"a row of the table {table} is damaged: {columns[0]!r}")
+        raise StoreCorrupt(f"a row of table {table} is damaged: {columns[0]!r}")

@@ -1,4 +1,4 @@
-"""The store in one SQLite file: for all processes of one machine, with no server.
+"""The store in one SQLite file: for all processes on one machine, without a server.
 
 One append is one transaction and one fdatasync. Writers queue at a side file (`files`), then BEGIN IMMEDIATE;
 `synchronous=FULL` is read back, not assumed. After a storage error the handle is poisoned, because a second fsync may
@@ -6,10 +6,10 @@ wrongly report success. Nothing that the database returns is trusted: events and
 mutable rows their CRC, and a stream must reach its head.
 
 If an older copy of the store is accepted, each run records what it lost, so that it is not assumed never to have
-happened. The side file knows how far each stream had come (`SideFile.reached`). A run that still exists but had come
-further gets the event `rolled_back {had, has}`. For a run that was lost entirely, only the hash of its name is known.
+happened. The side file records how far each stream had come (`SideFile.reached`). A run that still exists but had come
+further gets the `rolled_back {had, has}` event. For a run that was lost entirely, only the hash of its name is known.
 The table `lost_streams` keeps it, and a run that begins under that name records the loss (`lost`). All of this is one
-transaction. Streams that are not runs have no effects and are left as they are.
+transaction. Streams that are not runs have no effects and are left unchanged.
 
 The health check finds everything that can be wrong with the store; a backup is verified, and space can be reclaimed.
 
@@ -77,8 +77,8 @@ _LOST = "CREATE TABLE IF NOT EXISTS lost_streams(name BLOB PRIMARY KEY, had INTE
 
 
 class Loss(NamedTuple):
-    """A lost part of a run. `had` is None if it is unknown how far the run had come, because the side file comes from
-    an older version.
+    """The part of a run that was lost. `had` is None if it is unknown how far the run had come, because the side file
+    was written by an older version.
     """
 
     row: StreamRow
@@ -86,7 +86,7 @@ class Loss(NamedTuple):
 
 
 def accept_loss(store: SQLiteStore, now: int) -> tuple[Loss, ...]:
-    """Record the losses, and make the present end of the store the acknowledged one."""
+    """Record the losses, and make the present end of the store the acknowledged end."""
     side = store.access.side
     reached = side.reached()
     anchor = side.anchor() or 0
@@ -139,7 +139,7 @@ def _keep_lost_names(db: sqlite3.Connection, rows: list[StreamRow], reached: dic
 
 
 def lost_under(db: sqlite3.Connection, stream: str) -> int:
-    """Return how many events a stream of this name had that was lost entirely; 0 if there was none."""
+    """Return how many events a stream with this name had that was lost entirely; 0 if there was none."""
     if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'lost_streams'").fetchone() is None:
         return 0
     name = name_digest(stream)
@@ -147,7 +147,7 @@ def lost_under(db: sqlite3.Connection, stream: str) -> int:
     if found is None:
         return 0
     if row_crc(name.hex(), found[0]) != found[1]:
-        raise StoreCorrupt("a row of the table lost_streams is damaged")
+        raise StoreCorrupt("a row of the lost_streams table is damaged")
     return int(found[0])
 
 
@@ -290,7 +290,8 @@ class SQLiteStore(ReadableSQLite):
             put_entry(self._db, stream_id, entry)
 
     def lost(self, stream: str) -> int:
-        """Return how many events a stream of this name had when an accepted rollback lost it; 0 if no rollback did."""
+        """Return how many events a stream with this name had when an accepted rollback lost it; 0 if no rollback
+        did."""
         with self.access.reading:
             return lost_under(self._db, stream)
 
@@ -345,7 +346,7 @@ class SQLiteStore(ReadableSQLite):
         with self.access.writing:
             present = read_lease(self._db, lease.stream)
             if present is None or present.token != lease.token or self._left(present) <= 0:
-                raise LeaseLost(f"the lease {lease.token} of {lease.stream} is no longer in force")
+                raise LeaseLost(f"lease {lease.token} of {lease.stream} is no longer in force")
             self._put_lease(lease.stream, lease.token, lease.holder, seconds)
         return lease._replace(seconds_left=seconds)
 
@@ -431,7 +432,7 @@ def _anchor(access: Access) -> list[Problem]:
 
 
 def suitability(path: Path) -> tuple[Problem, ...]:
-    """Return warnings about the location of the store that do not keep it from working."""
+    """Return warnings about the location of the store that do not prevent the store from working."""
     kind = file_system_of(path.parent)
     if kind in VOLATILE:
         return (Problem("storage_unsuitable", f"{path.parent} is on {kind}, so the store would be lost on a restart"),)

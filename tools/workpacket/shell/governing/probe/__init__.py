@@ -1,5 +1,5 @@
 """The code that runs inside the processes of a proof, copied next to them as the package `workpacket_probe`.
 
-It must not import other modules of workpacket, and works with the project's Python, 3.8 or newer, whatever version runs
-workpacket.
+It must not import other modules of workpacket, and it must work with the project's Python, 3.8 or newer, whichever
+version runs workpacket.
 """

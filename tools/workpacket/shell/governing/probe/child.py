@@ -69,7 +69,7 @@ def _moved(place: str, found: dict[str, Any]) -> str:
 
 
 def _import_next(folder: str) -> None:
-    """Import the `sitecustomize` that ours has replaced."""
+    """Import the `sitecustomize` that this one has replaced."""
     others = [place for place in sys.path if os.path.realpath(place) != folder]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
     if spec is not None and spec.loader is not None:

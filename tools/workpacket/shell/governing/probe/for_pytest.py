@@ -94,7 +94,7 @@ class _Probe:
                 self._watch.say(kind="plugin", path=path)
 
     def _name(self, item: Any) -> str:
-        """Return the id of a test relative to the top of the repository, not to pytest's root folder."""
+        """Return the id of a test relative to the top of the repository, not relative to pytest's root folder."""
         _, colons, rest = item.nodeid.partition("::")
         return f"{self._watch.relative(str(getattr(item, 'path', None) or item.fspath))}{colons}{rest}"
 
@@ -105,7 +105,7 @@ class _Probe:
 
 
 def _code_of(item: Any) -> Any:
-    """Return the code of the test; None for items of other kinds, and for code in a conftest.py."""
+    """Return the code of the test; None for other kinds of items, and for code in a conftest.py."""
     code = probe.code_of(getattr(item, "function", None))
     return None if code is None or os.path.basename(code.co_filename) == "conftest.py" else code
 

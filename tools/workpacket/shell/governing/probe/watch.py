@@ -29,7 +29,7 @@ _MOST_STARTED = 20
 
 
 class _File:
-    """The additions to a source file: lines inside functions, functions whose head is new, top-level lines and the
+    """The additions to a source file: lines inside functions, functions whose header is new, top-level lines and the
     names that these bind.
     """
 
@@ -82,7 +82,7 @@ class _File:
 
 
 def _blocks(node: Any) -> Iterator[list[Any]]:
-    """Yield the lists of statements below a statement."""
+    """Yield the lists of statements nested in a statement."""
     for name in _BLOCKS:
         block = getattr(node, name, None)
         if isinstance(block, list) and block:
@@ -169,14 +169,14 @@ class Watch:
             sys.setprofile(self._profile)
 
     def forgiven(self) -> str:
-        """Return why a test that is reported as passed did not pass: hooks may run something else, or ignore its
+        """Return why a test that is reported as passed did not really pass: hooks may run something else, or ignore its
         assertions.
         """
         if self._own is None or not (self._traced or self._profiled):
             return ""
         if not self._entered_own:
             return "it is reported as passed, but its own code was not run"
-        return f"it is reported as passed, but its own code ended with {self._raised}" if self._raised else ""
+        return f"it is reported as passed, but its own code failed with {self._raised}" if self._raised else ""
 
     def end(self, mentioned: Iterable[str] = ()) -> None:
         """Finish a test. `mentioned` are the names in its code."""
@@ -246,7 +246,7 @@ class Watch:
         return local
 
     def _enter_own(self) -> Any:
-        """Follow a call of the test itself: record the last exception that left it."""
+        """Follow a call of the test itself: record the last exception that propagated out of it."""
         self._entered_own, self._raised = True, ""
         left = ""
 
@@ -272,7 +272,7 @@ class Watch:
             self.touch(f"{file.path}:{frame.f_code.co_firstlineno}")
 
     def _entered(self, frame: FrameType) -> _File | None:
-        """Return the changed file of a function that is called, or of a program that is run."""
+        """Return the changed file that contains a called function or a program being run."""
         code = frame.f_code
         file = self._file(code.co_filename)
         if file is None:
@@ -316,7 +316,7 @@ def names_in(code: CodeType | None) -> set[str]:
 
 
 def code_of(function: Any) -> CodeType | None:
-    """Return the code of a test inside its decorators."""
+    """Return the code of a test without its decorators."""
     seen = 0
     while hasattr(function, "__wrapped__") and seen < 20:
         function, seen = function.__wrapped__, seen + 1
@@ -337,7 +337,7 @@ def configuration() -> dict[str, Any] | None:
 
 
 def begin_runner(runner: str, *, worker: bool = False) -> Watch | None:
-    """Return the watch of a runner; None in a runner that was started by a test, because its tests prove nothing."""
+    """Return the watch for a runner; None in a runner that was started by a test, because its tests prove nothing."""
     found = configuration()
     if found is None or (os.environ.get(RUNNING) and not worker):
         return None
