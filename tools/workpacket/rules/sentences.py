@@ -23,6 +23,8 @@ _NONE = lazy_pattern(
     r"[*_`).]*"
 )
 _SAYS_NONE = lazy_pattern(r"[-*+] [*_`(]*(?:[Nn][Oo][Nn][Ee]|[Nn]/?[Aa]|[Nn]othing|[Nn]o )[^\r\n]{0,40}[\r\n]")
+# How such an item begins.
+_BEGINS_AS_NONE = tuple(f"{mark} {first}".encode() for mark in "-*+" for first in "n*_`(")
 _LISTS = frozenset({"scope", "gaps_identified", "red_team_advisory", "primitives", "hygiene"})
 _FIRST_OF_ITS_BASE = lazy_pattern(r"(?i)\bfirst (?:packet|version|revision) of (?:its|this|the) base\b")
 
@@ -38,6 +40,8 @@ class NoneContradicts(StructuredRule):
     severity = "warning"
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        if not document.source.mentions(*_BEGINS_AS_NONE):
+            return
         seen: set[int] = set()
         for placed in document.placed:
             listed = placed.spec.shape == "items" or placed.spec.key in _LISTS

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import lru_cache
 from itertools import takewhile
 from typing import Final, TypeAlias
 
-from workpacket.documents.document import SectionSpec
+from workpacket.documents.document import SectionSpec, heading_key
 from workpacket.documents.structured import StructuredDocument, body_of, is_empty
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
@@ -261,12 +261,22 @@ def _hidden_headings(document: StructuredDocument) -> Iterator[HiddenHeading]:
             if match and spec is not None and spec.key in absent:
                 absent.discard(spec.key)
                 yield spec, (start + match.start(1), start + match.end(2)), block
-    for number in range(1, document.source.line_count + 1) if absent else ():
+    sought = absent and _may_name_one(document, absent)
+    for number in range(1, document.source.line_count + 1) if sought else ():
         start, end = document.source.line_span(number)
         spec = _named_by(document, document.source.text[start:end])
         if spec is not None and spec.key in absent:
             absent.discard(spec.key)
             yield spec, (start, end), None
+
+
+def _may_name_one(document: StructuredDocument, absent: Set[str]) -> bool:
+    """Whether all words of the name of such a section are in the document. Looking at each line takes much longer."""
+    if not document.source.text.isascii():
+        return True  # a look-alike of a letter may be in a name
+    specs = (spec for spec in document.layout.sections if spec.key in absent)
+    names = (name for spec in specs for name in (heading_key(spec.heading), *spec.aliases))
+    return any(all(document.source.mentions(word.encode()) for word in name.split("_")) for name in names)
 
 
 def _bare_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec, tuple[int, int]]]:
