@@ -33,7 +33,7 @@ def test_the_example_of_an_envelope_has_its_keys() -> None:
 def test_constants_are_those_of_the_code() -> None:
     constants = [STATEMENT_TYPE, PREDICATE_TYPE, PAYLOAD_TYPE, NAMESPACE, LEGACY_WORDS, *DECISIONS, *HARDWARE, *PARTIES]
     assert [constant for constant in constants if constant not in TEXT] == []
-    assert f"{SMALLEST_RSA} to {LARGEST_RSA} bits with exponent {RSA_EXPONENT}" in TEXT
+    assert f"{SMALLEST_RSA} to {LARGEST_RSA} bits and exponent {RSA_EXPONENT}" in TEXT
     assert f"{DEFAULT_VALIDITY.days} days apart by default, {LONGEST_VALIDITY.days} at most" in TEXT
     assert pae(b"").decode().removesuffix("0 ") in TEXT
 

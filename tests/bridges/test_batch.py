@@ -160,12 +160,12 @@ def test_another_branch_and_a_lost_commit_are_named(scope: Scoped) -> None:
     scope.done("complete", "auth")
     scope.git("checkout", "-q", "-b", "other")
     assert scope("begin", "auth") == 64
-    assert "branch: work on the scope is on the branch main" in scope.said
+    assert "branch: work on the scope is on branch main" in scope.said
     scope.git("checkout", "-q", "main")
     scope.git("commit", "-q", "--allow-empty", "-m", "x")
     scope.git("reset", "-q", "--soft", "HEAD~2")
     assert scope("begin", "auth") == 64
-    assert "commit: the commit" in scope.said
+    assert "commit: commit" in scope.said
 
 
 def test_a_hand_edit_of_the_view_blocks_and_can_be_undone_or_adopted(scope: Scoped) -> None:

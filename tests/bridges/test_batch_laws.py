@@ -174,7 +174,7 @@ def test_a_base_that_moved_beside_the_work_is_noted_and_one_that_moved_under_it_
     assert [(one["aspect"], one["blocks"]) for one in scope.status()["stale"]] == [("base", False)]
     move_base(scope, "src/a.py")
     assert scope("begin", "auth") == 64
-    assert "changed files of tasks that are not done: src/a.py (T001)" in scope.said
+    assert "changed files that belong to unfinished tasks: src/a.py (T001)" in scope.said
     scope.done("begin", "auth", "--accept", "base")
 
 
@@ -186,7 +186,7 @@ def test_other_reviewers_than_the_batch_began_with_block(scope: Scoped) -> None:
     scope.done("complete", "auth", "--phase", "testers")
     scope.write("checkpoint.yaml", scope.text("checkpoint.yaml").replace("ann", "bob"))
     assert scope("begin", "auth") == 65
-    assert "config: reviewers or implementers have been changed" in scope.said
+    assert "config: the reviewers or implementers in checkpoint.yaml have changed" in scope.said
     scope.done("begin", "auth", "--accept", "config")
     scope.done("complete", "auth", "--phase", "implementers")
     scope.done("begin", "auth")

@@ -68,7 +68,7 @@ def test_a_legacy_message_may_be_anybodys(repository: Repository) -> None:
     commit(repository.root, f"{LEGACY}9", a="1")
     found = select(repository)
     assert found.source == "none"
-    assert "does not name the run" in found.skipped[0]
+    assert "does not identify the run" in found.skipped[0]
 
 
 def test_the_message_of_another_run_and_one_in_a_body_are_no_checkpoints(repository: Repository) -> None:
@@ -132,7 +132,7 @@ def test_a_commit_that_is_not_here_is_passed_over_for_the_next_milestone(reposit
     sidecar(repository, "d" * 40, 1)
     found = select(repository)
     assert (found.sha, found.milestone_index) == (head, 0)
-    assert "not part of this history" in found.skipped[0]
+    assert "not in this history" in found.skipped[0]
 
 
 def test_a_commit_whose_sha_has_changed_is_known_by_what_its_sidecar_says_of_it(repository: Repository) -> None:
@@ -144,12 +144,12 @@ def test_a_commit_whose_sha_has_changed_is_known_by_what_its_sidecar_says_of_it(
 def test_a_sidecar_against_its_commit_or_against_the_log_is_a_conflict(repository: Repository) -> None:
     head = commit(repository.root, f"{SPECIFIC}3", a="1")
     sidecar(repository, head, 99)
-    assert "its commit says milestone 3" in select(repository).conflicts[0]
+    assert "its commit claims milestone 3" in select(repository).conflicts[0]
     plain = commit(repository.root, "plain", a="2")
     known = Milestones(reached={3: ReachedMilestone("c", 3, head, "", True, 5)})
     sidecar(repository, head, 3)
     sidecar(repository, plain, 99)
-    assert "lacks" in select(repository, known).conflicts[0]
+    assert "is not in the log" in select(repository, known).conflicts[0]
 
 
 def test_sidecars_of_other_runs_and_behind_a_link_are_left_alone(repository: Repository, tmp_path: Path) -> None:

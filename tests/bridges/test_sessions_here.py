@@ -168,7 +168,7 @@ def test_an_artifact_that_cannot_be_right_begins_nothing(machines: tuple[Path, P
         with pytest.raises(LogDamaged):
             carry_over(runtime, Artifact(artifact_id(body), body))
         assert list(runtime.store.heads()) == []
-        with pytest.raises(RunBlocked, match="not the id"):
+        with pytest.raises(RunBlocked, match="not this artifact's id"):
             carry_over(runtime, Artifact("0" * 64, body))
 
 

@@ -61,7 +61,7 @@ def test_a_known_finding_stays_known_when_its_line_moves(legacy: Commands) -> No
 
 def test_a_finding_is_new_when_its_line_changes(legacy: Commands) -> None:
     legacy.write(STUB_PATH, OLD.replace("2026-03-01", "2026-03-02"))
-    shown = legacy("check")
+    shown = legacy("check", "--fail-on", "warning")
     assert (shown.status, "date_only" in shown.out) == (1, True)
 
 

@@ -32,6 +32,9 @@ def repository(root: Path, form: str) -> World:
     git(root, "init", "-q", "-b", "main")
     world = World(root)
     world.type("init", "--dialect", "plain", "--form", form)
+    specification = root / ".GOV/spec/SPEC_v1.md"
+    text = specification.read_text("utf-8")
+    specification.write_text(text.replace("State here what is required.", "Users are greeted."), "utf-8")
     (root / "src").mkdir()
     (root / "src/greeting").write_text("to do\n", "utf-8")
     world.commit("governed")

@@ -35,7 +35,7 @@ def test_a_claim_from_a_wrong_clock_stops_nobody_once_it_is_on_the_base(world: W
         clone.clock.now = right
         noted = clone.run("packet", "note", clone.names["READY"], "Go on.", "--as", "ann")
         assert noted.status == 0, noted
-        assert ("the clock that wrote it was ahead" in noted.out) == (by > timedelta())
+        assert ("the clock of the machine that wrote it was ahead" in noted.out) == (by > timedelta())
         assert clone.run("check").status == 0
         assert clone.run("log", "verify").status == 0
 

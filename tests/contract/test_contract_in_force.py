@@ -188,7 +188,7 @@ def test_stub_and_packet_are_amended_together(signed: Signed) -> None:
     signed.governed.replace(PACKET, "The name is printed.", "The full name is printed.")
     with pytest.raises(WorkpacketError) as caught:
         signed.approve("amendment")
-    assert "stub and packet state different contracts" in caught.value.message
+    assert "the stub and the packet state different contracts" in caught.value.message
     assert signed.governed.refused("packet", "amend", NAME, "--reason", "x") == ["contract_changed"]
 
 
@@ -230,7 +230,7 @@ def test_an_amendment_says_what_it_replaces(signed: Signed) -> None:
     rewritten(signed)
     data: dict[str, Json] = {"previous": "e" * 64, "contract": digest_of(governed), "reason": "x"}
     forge(governed, NAME, "amended", data, [signed.approve("amendment")])
-    assert "claims to replace a contract that was not the contract in force" in governed("check").out
+    assert "claims to replace a contract that was not the current one" in governed("check").out
 
 
 def test_two_amendments_on_two_branches_are_settled_by_a_third(signed: Signed) -> None:
@@ -242,7 +242,7 @@ def test_two_amendments_on_two_branches_are_settled_by_a_third(signed: Signed) -
         governed.done("packet", "amend", NAME, "--reason", branch)
         governed.commit(branch)
     governed.git("merge", "--quiet", "--strategy-option=ours", "--message", "both", "one")
-    assert "two contracts are in force" in governed("check").out
+    assert "two current contracts" in governed("check").out
     rewritten(signed, "The last name is printed.", "Both names are printed.")
     signed.approve("amendment")
     governed.done("packet", "amend", NAME, "--reason", "both")

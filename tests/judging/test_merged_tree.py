@@ -261,7 +261,7 @@ def test_attributes_of_what_is_no_file_do_not_matter(merge: Merge) -> None:
 # --- what lies here ---
 
 
-NOT_MERGED = "the version in HEAD is what would be merged"
+NOT_MERGED = "the version in HEAD is the one that would be merged"
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,7 @@ def test_a_version_without_a_number_is_refused_with_what_to_do(store: Store) -> 
     with pytest.raises(RuntimeFault, match="'latest'") as caught:
         on(store).get_next_version("latest", None)
     assert caught.value.code == "thread_version_invalid"
-    assert "the saver that wrote it" in str(caught.value.hint)
+    assert "the saver that wrote the version" in str(caught.value.hint)
 
 
 def test_a_thread_that_another_saver_began_goes_on(store: Store) -> None:
@@ -235,7 +235,7 @@ def test_a_thread_that_is_always_written_by_others_first_is_left_with_a_reason()
             super().append(Append(request.stream, (other,), "other", self.said, "other", 0, 0))
             return super().append(request)
 
-    with pytest.raises(StoreUnavailable, match="other writers were faster"):
+    with pytest.raises(StoreUnavailable, match="other writers got ahead"):
         put(on(Busy()), thread("t"), {})
 
 

@@ -74,7 +74,7 @@ def test_an_encrypted_state_comes_back_as_it_was(store: Store, state: str, monke
         or found.checkpoint["channel_values"]["text"] == STATES[state]
     )
     monkeypatch.setenv("WORKPACKET_PAYLOAD_KEY", "11" * 32)
-    with pytest.raises(PayloadSealed, match="is encrypted with the key"):
+    with pytest.raises(PayloadSealed, match="is encrypted with key"):
         encrypting(store).get_tuple(again)
 
 

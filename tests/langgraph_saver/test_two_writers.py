@@ -38,7 +38,7 @@ def test_two_who_begin_one_thread_at_once_are_told_apart(store: Store) -> None:
     assert first.get_tuple(thread("t")) is None
     assert second.get_tuple(thread("t")) is None
     put(first, thread("t"), {"text": ["one"]})
-    with pytest.raises(RuntimeFault, match="continues an empty thread"):
+    with pytest.raises(RuntimeFault, match="continues from an empty thread"):
         put(second, thread("t"), {"text": ["two"]})
 
 
@@ -46,7 +46,7 @@ def test_two_who_share_a_saver_and_begin_one_thread_at_once_are_told_apart(store
     saver = on(store)
     assert [saver.get_tuple(thread("t")), saver.get_tuple(thread("t"))] == [None, None]
     put(saver, thread("t"), {"text": ["one"]})
-    with pytest.raises(RuntimeFault, match="continues an empty thread"):
+    with pytest.raises(RuntimeFault, match="continues from an empty thread"):
         put(saver, thread("t"), {"text": ["two"]})
 
 
@@ -93,7 +93,7 @@ def test_a_second_beginning_is_refused_unless_the_first_checkpoint_is_copied(sto
     saver = on(store)
     conversation(on(store), "t", 2)
     assert values(saver, thread("t"))
-    with pytest.raises(RuntimeFault, match="continues an empty thread"):
+    with pytest.raises(RuntimeFault, match="continues from an empty thread"):
         put(saver, thread("t"), {"text": ["two"]})
     assert put(saver, thread("t"), {"text": ["copied"]}, {"source": "fork"})
 

@@ -186,7 +186,7 @@ def test_the_name_of_an_event_is_its_digest_and_an_ending(name: str, is_one: boo
         ({"at": "2026-02-03"}, "/at: `at` does not have the right form: `2026-02-03` (has no time of day)"),
         ({"at": "2026-02-03T24:00:00Z"}, "(is not a valid time: 24:00)"),
         ({"actor": {"id": "x", "kind": "robot"}}, "/actor/kind: `kind` must be human, agent or ci, not `robot`"),
-        ({"actor": {"id": "x\ny", "kind": "human"}}, "/actor/id: `id` is not a valid name on one line"),
+        ({"actor": {"id": "x\ny", "kind": "human"}}, "/actor/id: `id` is not a valid single-line name"),
         ({"tx": "0190a5de-ac96-474b-bcce-b302099a8057"}, "/tx: `tx` is not a valid transaction, a UUID of version 7"),
         (
             {"subjects": [{"path": "../x", "prev": None, "sha256": None}]},

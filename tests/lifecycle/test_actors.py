@@ -200,7 +200,7 @@ def test_a_revoked_key_proves_nothing(governed: Governed, fingerprints: dict[str
     governed.commit("claimed")
     found = errors(governed, "--base", "base")
     assert set(found) == {"actor_key_unknown"}
-    assert "but policy revoked this key" in found["actor_key_unknown"]
+    assert "but the policy revoked this key" in found["actor_key_unknown"]
 
 
 def test_the_person_behind_a_renamed_coder_is_known_by_the_key(

@@ -76,7 +76,7 @@ def test_a_child_asked_for_with_other_arguments_is_refused(world: World) -> None
     with world.crashing(world.runtime.run("year")) as run:
         run.child("import", importing(world), "May")
         run.step("die", world.crash)
-    with pytest.raises(RunBlocked, match="import was done with other values"), world.runtime.run("year") as run:
+    with pytest.raises(RunBlocked, match="import was done with different values"), world.runtime.run("year") as run:
         run.child("import", importing(world), "June")
 
 

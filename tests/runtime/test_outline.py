@@ -201,7 +201,7 @@ def test_a_program_that_asks_for_less_is_asked_about_it(runtime: Runtime) -> Non
 
 def test_a_step_with_other_arguments_is_refused(runtime: Runtime) -> None:
     attempt(runtime, loads(300))
-    with pytest.raises(RunBlocked, match="the step load#200"):
+    with pytest.raises(RunBlocked, match="step load#200"):
         attempt(runtime, lambda run: [load(run, number if number != 199 else -1) for number in range(300)])
 
 

@@ -137,7 +137,7 @@ def test_a_finished_run_gives_no_results_for_other_inputs() -> None:
     world = World()
     with world.runtime.run("report", key="monthly", inputs={"month": 1, "of": "ann"}) as run:
         assert run.step("write", lambda: world.note("January")) == "January"
-    with pytest.raises(RunBlocked, match="other values of month") as refused:
+    with pytest.raises(RunBlocked, match="different values for month") as refused:
         world.runtime.run("report", key="monthly", inputs={"month": 2, "of": "ann"})
     assert refused.value.code == "inputs_changed"
     for again in (world.runtime.run("report", key="monthly", inputs={"of": "ann", "month": 1.0}),

@@ -60,7 +60,7 @@ def test_without_its_key_a_payload_stays_closed(monkeypatch: pytest.MonkeyPatch)
     with one.crashing(one.runtime.run("a")) as run:
         run.step("login", lambda: SECRET)
         one.crash()
-    for present, message in (("", "which is not set"), (OTHER, f"is the key {key_id(bytes.fromhex(OTHER))}")):
+    for present, message in (("", "which is not set"), (OTHER, f"contains key {key_id(bytes.fromhex(OTHER))}")):
         monkeypatch.setenv("WORKPACKET_PAYLOAD_KEY", present)
         with one.crashing(one.runtime.run("a")) as run:
             with pytest.raises(PayloadSealed, match=message) as caught:

@@ -349,7 +349,7 @@ def test_of_a_bare_hash_it_is_said_that_no_key_can_be_named(world: World) -> Non
     event = {name: value for name, value in event_of(world.emitter().checkpoint(context())).items()
              if not name.startswith("input") or name == "input_hash"}  # fmt: skip
     world.log.path.write_text(line_of(event) + "\n")
-    assert "a single hash for all of them" in refused(world, inputs={"a": 1}).message
+    assert "a single hash for all keys" in refused(world, inputs={"a": 1}).message
 
 
 def test_a_person_is_asked_and_the_answer_goes_with_the_resume(tmp_path: Path) -> None:
@@ -514,7 +514,7 @@ def test_a_checkpoint_of_this_step_that_makes_no_sense_blocks_and_one_of_another
 
 
 def test_a_line_longer_than_any_reader_takes_is_not_written(world: World) -> None:
-    with pytest.raises(ValueError, match="exceed the limit for a line of the log"):
+    with pytest.raises(ValueError, match="exceed the limit for a log line"):
         world.log.append({"event_type": "x", "note": "y" * 300_000})
 
 

@@ -138,7 +138,7 @@ def test_leases_that_end_soon_are_reported(governed: Governed) -> None:
     assert governed.json("report", "waiting")["data"]["leases"] == []
     governed.clock.turn(hours=70)
     said = governed.done("report", "waiting").out
-    assert said.startswith(("lease ends in 1 hour", "lease ends in 2 hours"))
+    assert said.startswith(("lease expires in 1 hour", "lease expires in 2 hours"))
     assert f"{NAME}, held by coder" in said
 
 

@@ -46,7 +46,7 @@ def test_a_missing_tool_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_missing_key_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(WorkpacketError, match=r"did not sign with .*nowhere") as caught:
+    with pytest.raises(WorkpacketError, match=r"failed to sign with .*nowhere") as caught:
         sign(MESSAGE, str(tmp_path / "nowhere"))
     assert caught.value.code == "signing_failed"
     assert "No such file" in capfd.readouterr().err

@@ -150,7 +150,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard("session: oversize",
           f"{_SESSION}a_state_that_is_too_large_for_a_checkpoint_becomes_an_artifact_of_its_own",
           "runtime/model_sessions/record.py", "if len(jcs_bytes(artifact.body)) <= LARGEST_INLINE:", "if True:"),
-    Guard("session: calls of another machine",
+    Guard("session: calls made on another machine",
           "tests/bridges/test_sessions_here.py::test_a_session_goes_on_on_another_machine_and_repeats_no_call",
           "runtime/model_sessions/record.py",
           '*(draft for call in _rows(body, "calls") for draft in _call(stream, call)),',

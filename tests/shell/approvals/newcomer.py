@@ -104,7 +104,7 @@ class Newcomer:
             self._sh("git add --all && git commit --quiet -m work")
         elif step.startswith("merge wp/"):
             self._sh(f"git switch --quiet main && git merge --quiet {step.split()[1]}")
-            if "there it counts" in step:
+            if "the packet counts as" in step:
                 return self._type(f"workpacket show {NAME}")
         else:
             raise AssertionError(f"who knows how to do this: {step}")

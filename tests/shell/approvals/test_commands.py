@@ -32,7 +32,7 @@ def test_a_person_reads_the_whole_text_types_the_words_and_has_approved(story: S
     assert max(map(len, rows)) <= 80
     assert "".join(f"| {line}\n" for line in text.splitlines()) in typed.screen.replace("\n|>", "")
     assert six_words(digest(text.encode())) in typed.screen
-    assert "has never been approved" in typed.screen
+    assert "has not been approved before" in typed.screen
     assert "next: commit .GOV/refinements/WP-1-Parser-v1.md and .GOV/attestations/" in typed.screen
     assert story.verdict().met
 
@@ -394,4 +394,4 @@ def test_verify_without_a_policy_says_that_nothing_was_asked_for(story: Story) -
 
 def test_verify_says_when_a_rollback_would_go_unseen(story: Story) -> None:
     (story.home / "config").write_text("not a folder")
-    assert "a rollback would go unnoticed" in story.run("approvals", "verify").out
+    assert "a rollback would not be detected" in story.run("approvals", "verify").out

@@ -523,7 +523,7 @@ SIGNING = _environment("""
         The response from the browser or the key does not match the request; nothing was written.
         Remedy: Run the command again; if the message stays the same, try a different browser or key.
 
-    signing_failed: ssh-keygen failed to sign
+    signing_failed: Signing with ssh-keygen failed
         The passphrase was wrong, the token was not touched, or the agent does not have the key.
         Remedy: Read the output of `ssh-keygen`, then run the command again.
 

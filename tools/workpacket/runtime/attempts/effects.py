@@ -95,7 +95,7 @@ def user_key(stream: str, key_hash: str) -> str:
 
 
 COMPENSATED = "compensated"  # the error of an effect that was undone
-NOT_ENCODED = "the process ended while encoding its result"  # stored in events, so this text never changes
+NOT_ENCODED = "the process ended while its result was encoded"  # stored in events, so this text never changes
 KEYED = "key:"  # marks the hash of an author's key, which replaces the hash of the arguments
 
 

@@ -382,7 +382,7 @@ def encoded(value: Any, codec: Codec[Any] | None, recorder: Recorder, what: str)
         form = kept(plain)
     except NotCanonical as error:
         # An effect stores this text in its event, so it never changes.
-        raise TypeError(f"the result of {what} cannot be stored: {error}") from None
+        raise TypeError(f"the result of {what} cannot be kept: {error}") from None
     cleaned, redactions = recorder.redactor.clean_value(plain, form.text)
     if redactions and recorder.redactor.policy != "hide":
         # The hash of a short secret could be guessed, so the hash is that of the encrypted bytes.
