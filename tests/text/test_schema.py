@@ -157,7 +157,7 @@ def test_the_innermost_simple_condition_is_told_wherever_it_stands() -> None:
 
 
 NUMBERED = [f"n{n}" for n in range(30)]
-ITS_KIND = "a valid an item of the kind that the option applies to"
+ITS_KIND = "a valid item of the kind it is for"
 
 
 @pytest.mark.parametrize(
