@@ -287,7 +287,7 @@ def test_the_page_is_shown_once_and_takes_one_answer(page: Page, ready: Town) ->
         page.open(command.address)
         asked = page.ask("document.getElementById('asked').textContent")
         page.open(command.address)
-        assert "was already shown" in str(page.ask("document.body.innerText"))
+        assert "has already been shown" in str(page.ask("document.body.innerText"))
         secret = json.loads(asked)["page"]
         for secret, status in (("", 403), ("x" * 43, 403), (json.loads(asked)["page"], 200)):
             headers = json.dumps({"Content-Type": "application/json", "X-Page": secret})

@@ -141,7 +141,7 @@ def test_the_doctor_looks_at_the_server(call: Call) -> None:
     assert checks["server"]["details"][0].startswith("PostgreSQL ")
     assert checks["isolation"]["details"] == ["read committed"]
     assert checks["clock"]["details"] == ["as here"]
-    assert "owner owns the schema workpacket" in checks["rights"]["details"][0]
+    assert "owner owns schema workpacket" in checks["rights"]["details"][0]
     assert {name for name, check in checks.items() if check["result"] == "block"} == {"durability"}
 
 

@@ -133,9 +133,11 @@ def test_without_the_store_a_claim_is_made_and_says_what_is_not_certain(
     monkeypatch.setattr("workpacket.cli.claim.PATIENCE", 0.2)
     made = clones.claim("ann")
     assert made.status == 0
-    assert "other clones and this one cannot see each other's claims" in made.out
+    assert "this clone and others cannot see each other's claims" in made.out
     assert data(clones("bob", "claim", NAME, "--branch", "work", "--json"))["shared_claim"] == "unseen"
-    assert "in other clones the claim ends with its lease" in clones("ann", "release", NAME, "--reason", "tired").err
+    assert (
+        "in other clones, the claim expires with its lease" in clones("ann", "release", NAME, "--reason", "tired").err
+    )
 
 
 def test_a_store_that_lets_nobody_in_is_no_store_that_is_away(

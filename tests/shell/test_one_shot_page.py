@@ -91,7 +91,7 @@ def test_the_page_is_shown_once_with_headers_that_keep_others_out(page: OneShotP
     ):
         assert first.headers[name] == value
     assert second.status == 404
-    assert "already shown" in second.text
+    assert "already been shown" in second.text
     assert "Server" not in first.headers
 
 

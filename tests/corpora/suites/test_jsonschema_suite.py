@@ -39,7 +39,7 @@ REFUSED_FOR = {
     "$defs is not a supported keyword": 1,  # below the root
     "contentMediaType is not a supported keyword": 3,
     "contentEncoding is not a supported keyword": 1,
-    "names the format": 16,
+    "specifies the format": 16,
     'does not have `"$schema"': 5,
     "the pattern": 2,  # with \p{...}
 }

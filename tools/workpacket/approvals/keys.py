@@ -94,7 +94,7 @@ def read_key_blob(blob: bytes) -> PublicKey:
         material, application = _material(kind, fields)
         fields.end()
     except WireFault as fault:
-        raise WorkpacketError("key_malformed", f"the key's bytes are not a public key: {fault}") from None
+        raise WorkpacketError("key_malformed", f"the key data is not a valid public key: {fault}") from None
     return PublicKey(kind, blob, material, application)
 
 

@@ -433,7 +433,7 @@ def unfit_record(change: PolicyChange) -> Iterator[Problem]:
             f"{change.replaced[:12]} and the change {change.policy[:12]}"
         )
     if root.policy in {digest for each in known for digest in (each.replaced, each.policy)}:
-        yield _unfit(f"policy {root.policy[:12]} was already in force once, and no policy can be put in force twice")
+        yield _unfit(f"policy {root.policy[:12]} has already been in force, and a policy cannot be put in force twice")
     if root.policy not in change.named:
         what = f"the CI configuration on the base does not contain the new policy's digest: {VARIABLE}={root.policy}"
         yield Problem("reanchor_unnamed", what, Location(REANCHORED_PATH))

@@ -266,7 +266,7 @@ def _require_issued(leaf: x509.Certificate, trusted: TrustedCi, signed_at: datet
 
 def _require_issuing(_policy: object, _of: x509.Certificate, usage: x509.KeyUsage) -> None:
     if not usage.key_cert_sign:
-        raise ValueError("its issuer may not issue certificates")
+        raise ValueError("its issuer is not allowed to issue certificates")
 
 
 def _require_code_signing(_policy: object, _of: x509.Certificate, usage: x509.ExtendedKeyUsage) -> None:

@@ -33,7 +33,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("claim", "claim", "claim a packet that is ready, until the lease expires"),
             ("submit", "review", "prove what the packet requires, and submit the work for review"),
             ("verdict", "review", "judge work that is in review"),
-            ("guard", "guard", "say whether a path may be written now; also works as a hook of coding agents"),
+            ("guard", "guard", "say whether a path may be written now; also works as a hook for coding agents"),
             ("mcp", "mcp", "serve the commands that an agent needs, over the Model Context Protocol"),
             ("packet", "", "everything else that can be done with a packet, such as handing it over or abandoning it"),
             ("packet activate", "lifecycle", "turn a stub into a task packet, if it passes the activation gate"),

@@ -215,7 +215,7 @@ def _first_refused(word: str, decisions: Sequence[PathDecision]) -> PathDecision
 
 
 def _ignored(judged: Sequence[RootDecision]) -> dict[RootDecision, PathDecision]:
-    """Return the refused paths that git ignores: an ignored file does not land, so that it needs no packet."""
+    """Return the refused paths that git ignores: an ignored file does not land, so it needs no packet."""
     asked: dict[str, dict[str, list[RootDecision]]] = {}
     for one in judged:
         if one.decision.refused is not None and one.decision.refused.code != "path_protected":

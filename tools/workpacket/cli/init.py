@@ -110,7 +110,7 @@ _SECTION = (
     Step("Where everything is", "status"),
     Step("What is ready", "next"),
     Step("Read the task, its criteria and what proves them", "show WP_ID"),
-    Step("Claim it and switch to its branch, before you change a file", "start WP_ID"),
+    Step("Claim it and switch to its branch before you change any file", "start WP_ID"),
     Step("Ask whether you may write a file", "guard PATH"),
     Step("When the work is committed", "done WP_ID"),
     Step("See what a packet is waiting for, and the commands that supply it", "why WP_ID"),

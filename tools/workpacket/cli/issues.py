@@ -265,7 +265,7 @@ def _source(path: str, limit: int) -> Source:
 
 
 def _asked(arguments: Arguments, forge: str, rest: str) -> bytes:
-    """Run the forge's own program, which uses its user's account."""
+    """Run the forge's own command-line client, which uses the account that the user is logged in to."""
     before, after, other = _FORGES[forge]
     place, hash_sign, number = rest.rpartition("#")
     if not number.isdecimal() or place.startswith("-"):

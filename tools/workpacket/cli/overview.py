@@ -142,8 +142,8 @@ def card_note(glance: Glance, *, signed: bool) -> str:
 
 
 def _claimed(glance: Glance, *, signed: bool) -> str:
-    """Return the note that the holder is not proven. Lists do not verify signatures; they only report when one is
-    missing."""
+    """Return the note that the holder's identity is not verified. Lists do not verify signatures; they only report when
+    one is missing."""
     return "" if signed and glance.lease_signed else f" ({CLAIMED})"
 
 
@@ -191,7 +191,7 @@ def export(arguments: Arguments) -> int:
 
 
 def _export_form(arguments: Arguments, target: str) -> str:
-    """Return the requested format; otherwise the format that the file name implies, or a page."""
+    """Return the requested format, or else the one implied by the file name, or else HTML."""
     ending = os.path.splitext(target)[1].lower().removeprefix(".")
     return arguments.value("format") or (ending if ending in EXPORTS else "html")
 

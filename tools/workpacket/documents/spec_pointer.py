@@ -78,7 +78,7 @@ def candidates(name: str) -> tuple[str, ...]:
 
 
 def specification_places(pointer: Source | None) -> tuple[str, ...]:
-    """Return the possible paths of the specification in the pointer; none without a pointer."""
+    """Return the paths in the pointer that could be the specification; none if there is no pointer."""
     target = read_once(SpecPointer, pointer).target if pointer is not None else None
     return candidates(target.value) if target is not None else ()
 

@@ -213,7 +213,7 @@ class WorkPackage(FrontMatterDocument):
 
     @cached_property
     def described_subtasks(self) -> frozenset[str]:
-        """Return the subtasks with whose id a heading, list item or paragraph below the front matter begins."""
+        """Return the subtasks whose id begins a heading, list item or paragraph below the front matter."""
         return frozenset(text.value for text in self.subtask_ids if self._describes(text.value))
 
     def _describes(self, subtask: str) -> bool:

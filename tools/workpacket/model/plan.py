@@ -71,7 +71,7 @@ class Plan(Value):
                 raise ValueError(f"{change.path}: log files are written once, and only from events")
         for change in self.restored:
             if change.new is None or not change.path.rpartition("/")[2].startswith(digest(change.new)):
-                raise ValueError(f"{change.path} does not have the name of the bytes that would be restored")
+                raise ValueError(f"the name of {change.path} does not match the content that would be restored")
         for event in self.events:
             if event.tx != self.tx:
                 raise ValueError(f"event {event.type} of {event.packet} belongs to transaction {event.tx}")

@@ -78,7 +78,7 @@ PARTS: Final = (
 
 
 def t(value: object, most: int = _LONGEST) -> str:
-    """Return a string from the repository as text of the page, on one line."""
+    """Return a string from the repository as single-line text for the page."""
     said = str(value)
     if len(said) > most:
         said = f"{said[:most]} ... ({len(said) - most:,} more characters)"
@@ -313,7 +313,7 @@ class LiveCard(NamedTuple):
 
 
 class Detail(NamedTuple):
-    """What documents and other packets add: the packets that it is waiting for, and how many of its criteria are
+    """What documents and other packets add: the packets that this one is waiting for, and how many of its criteria are
     proved."""
 
     waits: tuple[str, ...] = ()

@@ -110,7 +110,7 @@ class StatusContradictsBoard(RepositoryRule):
 class ActivatedStillStub(RepositoryRule):
     """Packet that the board still lists as a stub
 
-    The stub was activated but its entry was not moved, so it seems that work on the packet may not start yet.
+    The stub was activated but its entry was not moved, so the board still shows the packet as not ready for work.
 
     Remedy: move the entry: `workpacket board sync`.
     """
@@ -439,7 +439,7 @@ class StatusDrift(LogRule):
 class BoardDrift(LogRule):
     """Board entry that differs from the log
 
-    The entry was moved by hand, or a merge picked one of two versions, without passing a gate.
+    The entry was moved without passing a gate: by hand, or by a merge that picked one of two versions.
 
     Remedy: `workpacket board sync` restores the entry; `--adopt` records a hand edit as a move if its gate allows it.
     """

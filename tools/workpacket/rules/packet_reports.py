@@ -85,7 +85,7 @@ _LANE_AFTER = {"FAIL": "Fail", "CHANGES": "In Progress", "OUTDATED": "Outdated o
 class PacketStatusOldForm(ReportRule):
     """Status with extra text after the lane
 
-    Scripts compare the whole line; because of the remark, they do not recognize the lane.
+    Scripts compare the whole line, so they do not recognize the lane if a remark follows it.
 
     Remedy: `workpacket board sync` writes only the lane; move the remark to the STATUS_HANDOFF section.
     """

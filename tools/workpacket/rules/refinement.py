@@ -103,7 +103,7 @@ class SpecificationElsewhere(SpecificationRule):
 
 
 def _named(summary: Mapping[str, object]) -> tuple[str, Place]:
-    """Return the specification that a refinement or the pointer refers to, and where."""
+    """Return the specification that a refinement or the pointer refers to, and the location of the reference."""
     if "spec" in summary:
         return _summary(summary)["spec"], _summary(summary)["spec_place"]
     return cast("str", summary["target"]), cast("Place", summary["place"])

@@ -252,7 +252,7 @@ def _what_was_meant(match: re.Match[str]) -> str:
     if meant.startswith("`") and start in {"`", "``"}:  # of the marks of a fence, the shell reads some as escapes
         word = f"```{meant[1:]}{rest}"
     if meant == "\u00a7" and start.endswith("A"):  # of two characters for one sign, the first may be left
-        word = f"{start[:-1]}{meant}{rest}, or {word} if the A belongs to it"
+        word = f"{start[:-1]}{meant}{rest}, or {word} if the 'A' is part of the word"
     why = (
         "a shell probably interpreted {} as an escape"
         if meant.startswith("`")

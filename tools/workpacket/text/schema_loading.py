@@ -294,7 +294,7 @@ def parse_schema(name: str, text: bytes) -> dict[str, Any]:
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     unique = dict(pairs)
     if len(unique) < len(pairs):
-        raise ValueError(f"a key is repeated among {sorted(unique)}")
+        raise ValueError(f"duplicate key; the keys are {sorted(unique)}")
     return unique
 
 

@@ -140,7 +140,7 @@ class Suggestions:
 
 
 def _spelling(word: str) -> str:
-    """Return a word without case and punctuation, so that `Created at` and CREATED_AT are the same."""
+    """Return a word in lower case and without punctuation, so that `Created at` and CREATED_AT are the same."""
     return "".join(character for character in word.casefold() if character.isalnum())
 
 

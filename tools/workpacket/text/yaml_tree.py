@@ -50,7 +50,7 @@ _MEANINGS: tuple[tuple[str, str, str], ...] = (
     (
         "could not find expected ':'",
         "this is neither 'key: value' nor part of the value above",
-        "add the ':' or indent",
+        "add the ':', or indent the line",
     ),
     ("cannot start any token", "a value cannot begin with this character", _QUOTE),
     ("unexpected end of stream", "this quote is never closed", "close it where the value ends"),

@@ -272,7 +272,7 @@ SIGNER = _refused(f"""
 
     role_not_accepted: Role that this gate does not accept
         Each gate lists the roles that may approve.
-        Remedy: Let a person with one of the gate's roles approve; `workpacket policy show` lists them.
+        Remedy: Ask someone with one of the gate's roles to approve; `workpacket policy show` lists them.
 
     role_not_held: Role that the approver does not have
         A statement may claim any role, but the policy on the base determines who has it.
@@ -510,7 +510,7 @@ SIGNING = _environment("""
         Remedy: Keep the key elsewhere; `workpacket key init --event` stores it in your settings folder.
 
     machine_key_unfit: The key cannot sign a machine's statements
-        Statements for other tools require a key that those tools can read, and that signs without a person.
+        Statements for other tools require a key that those tools can read and that can sign unattended.
         Remedy: Create a key with `openssl genpkey -algorithm ed25519 -out machine.pem`, and keep it out of the
         repository.
 

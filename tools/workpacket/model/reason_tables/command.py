@@ -71,7 +71,7 @@ ENVIRONMENT = _environment("""
         Remedy: Install the extra that the message names, with `pip install 'workpacket[NAME]'`.
 
     port_taken: The port is in use
-        Another program listens there, or this account may not use the port.
+        Another program is listening there, or this account is not allowed to use the port.
         Remedy: Specify another port, or 0 for any free one.
 
     no_repository: Not a git repository
@@ -257,8 +257,9 @@ RUNS = (
     """),
     *_conflict("""
     run_links_disagree: The log and the store disagree about a run
-        No transaction spans both. If a process is killed in between, the link of a run that has ended, or never
-        started, remains open. A program that uses the runtime without the log leaves a run without a link.
+        No single transaction covers the log and the store. If a process is killed between the two writes, the link to a
+        run that has ended, or that never started, remains open. A program that uses the runtime without the log leaves
+        a run without a link.
         Remedy: `workpacket runtime runs settle` records in the log what the store knows, and lists what a person must
         decide.
     """),

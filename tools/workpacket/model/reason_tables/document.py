@@ -89,7 +89,7 @@ TEXT = (
     yaml_anchor: YAML anchor
         Anchors and aliases let a small file expand to gigabytes (an alias bomb), and hide from a reviewer what a field
         contains.
-        Remedy: Write out the value; put it in quotes if the '&' belongs to it.
+        Remedy: Write out the value; put it in quotes if the '&' is part of it.
 
     yaml_alias: YAML alias
         Anchors and aliases let a small file expand to gigabytes (an alias bomb), and hide from a reviewer what a field
@@ -296,7 +296,7 @@ FILES = (
         Remedy: Fix the file at the place that the message names, or restore it; if the fault is in the commit being
     compared, name a different commit. """),
     *_across_advice("""
-    dependencies_many: One change adds very many packages
+    dependencies_many: One change adds an unusually large number of packages
         Each package is other people's code, which will run here.
         Remedy: Review the packages that the new dependency adds; `threshold` in [deps] of the policy sets the limit.
     """),

@@ -247,8 +247,8 @@ WORK = _gate("""
     moved_elsewhere: Another branch has moved the packet on
         Another move here would contradict that one, and only one of the two could be merged. It is the packet's own
         branch, or one of the remote.
-        Remedy: Continue on the branch that the message names, or merge it. If its work was given up, delete the branch.
-        A claim there that has not been followed by other moves ends with its lease.
+        Remedy: Continue on the branch that the message names, or merge it. If the work was abandoned, delete the
+        branch. If nothing followed the claim on that branch, the claim ends when its lease expires.
 
     advance_elsewhere: The specified lane is not the next one
         The lane given on the command line must be the next one; the policy may have changed.

@@ -126,7 +126,7 @@ LOG = (
     *_integrity_warning("""
     log_foreign_file: File in the log that is not an event
         The file is ignored, but it could be a renamed event.
-        Remedy: Move the file out of .GOV/log.
+        Remedy: Move the file out of .GOV/log. If it was an event, `workpacket log recover` restores it.
 
     use_backdated: Approval whose time of use is in doubt
         An approval must be used before it expires. This approval was in time only if a commit is older than its
@@ -244,8 +244,7 @@ CHANGE = (
         The judged commit conflicts with the base, or is not in this clone. The resolution of a conflict is new work,
         which was not judged.
         Remedy: Merge the base into the branch, run `workpacket packet reopen WP`, submit the result, and have it
-        judged. Fetch a missing commit with its branch.
-    """),
+    judged. If a commit is missing, fetch the branch that contains it. """),
     *_integrity_note("""
     landing_reverted: Merge that is reverted as a whole
         The change removes the events, envelopes and code of the merge together, as `git revert` does. If they come

@@ -92,7 +92,7 @@ REVIEW = (
 WORKER = (
     _stop("worker_blocked", 40, "worker", "after_confirm", "The worker reports that it cannot continue",
           "The worker needs something that only someone else can provide.",
-          "The run.stopped event quotes the worker.",
+          "The run.stopped event contains the message from the worker.",
           "Provide what is missing, and start the program again", aliases=("blocked", "implement_blocked")),
     _stop("worker_failed", 41, "worker", "with_backoff", "A step raised an error",
           "The step did not finish; everything before it is stored.",

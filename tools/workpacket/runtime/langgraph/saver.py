@@ -263,8 +263,8 @@ class WorkpacketSaver(ReadingSaver):
     ) -> bytes:
         """Serialize the checkpoint without secrets. An unchanged channel is not serialized again.
 
-        It is not lost either if LangGraph omits its value, as it does with the snapshot of a `DeltaChannel`: each
-        version of a channel has exactly one value.
+        Nor is it lost if LangGraph omits its value, as it does with the snapshot of a `DeltaChannel`: each version of a
+        channel has exactly one value.
         """
         before = None if base is None else self._parts(thread, base)
         old = {} if before is None else self.serde.loads_typed(before.structure).get("channel_versions", {})

@@ -331,7 +331,7 @@ class RunState:
         return AnswerToJudge(self.stream, subject, question, shown, answer, *said, at)
 
     def judged(self, answer: AnswerToJudge) -> JudgedAnswer:
-        """Say whether an answer counts. Without a verifier, every answer counts, as claimed."""
+        """Say whether an answer counts. Without a verifier, every answer counts, and its claimed author is believed."""
         if self.verifier is None:
             return JudgedAnswer()
         judged = self.verifier.judge(answer)

@@ -30,8 +30,8 @@ class MemoryStoreConformance(Appends, Fences, Payloads, Indexes, WholeStreams, T
 
 
 class ServerStoreConformance(MemoryStoreConformance, Handles, Processes, Kills):
-    """For a store on a server, whose crashes are the server's own: this also tests several handles, processes and
-    kills. Define `opener` as well; `open_store` returns another handle for the same store.
+    """For a store on a server, which handles its own crashes: also tests several handles, processes and kills. Define
+    `opener` as well; `open_store` returns another handle for the same store.
     """
 
 

@@ -79,7 +79,8 @@ class FolderStore:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep other threads and processes out, and read what they have written. Every call runs in such a block."""
+        """Lock out other threads and processes, and read what they have written. Every call runs inside this context
+        manager."""
         with self.threads:
             fcntl.flock(self.processes, fcntl.LOCK_EX)
             try:

@@ -122,7 +122,7 @@ def spec_in_force(read: Committed, matter: ApprovalSubject) -> Spec | None:
 
 
 def spec_places(read: Committed) -> tuple[str, ...]:
-    """Return the possible paths of the specification in the pointer; none without a pointer."""
+    """Return the paths in the pointer that could be the specification; none if there is no pointer."""
     pointer = read((SPEC_POINTER,)).get(SPEC_POINTER)
     return specification_places(_source(SPEC_POINTER, pointer)) if pointer is not None else ()
 

@@ -324,7 +324,7 @@ def _unguarded(repository: Repository, base: str) -> Iterator[Problem]:
             return
     reason = CHANGE_BY_CODE["policy_unguarded"]
     for name in changed:
-        what = f"[{name}] is changed, but the policy on the base names no one who could approve that"
+        what = f"[{name}] has changed, but the policy on the base names no one who could approve the change"
         yield Problem(reason.code, what, Location(POLICY_PATH), reason.remedy, severity=reason.severity)
 
 

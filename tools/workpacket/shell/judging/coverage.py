@@ -244,7 +244,10 @@ class _Coverage:
 
     def _unknown(self, judged: _Judged) -> Uncovered:
         fetch = f"git fetch origin {judged.commit}"
-        message = f"the judged commit of {judged.packet} is not in this clone, so how it was merged is unknown; {fetch}"
+        message = (
+            f"the commit of {judged.packet} that was judged is not in this clone, so it is not known how it was "
+            f"merged; {fetch}"
+        )
         return Uncovered("landed_otherwise", packet_paths(judged.packet)[0], judged.packet, message)
 
     def _landing(self, changed: Mapping[str, Difference], judged: Sequence[_Judged]) -> Landing:

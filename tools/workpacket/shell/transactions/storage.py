@@ -282,7 +282,7 @@ class Tree:
         self.storage.sync_folder(parent)
 
     def remove_folder_if_empty(self, parts: tuple[str, ...]) -> None:
-        """Remove the folder, unless it is not empty."""
+        """Remove the folder if it is empty."""
         opened = self._open.pop(parts, None)
         if opened is not None:
             self._close(opened)

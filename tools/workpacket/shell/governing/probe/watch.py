@@ -133,7 +133,7 @@ class Watch:
         self._hooked = False
 
     def say(self, **row: Any) -> None:
-        """Append a complete line to the file, which survives whatever happens to this process next."""
+        """Append a complete line to the file, so that the line survives whatever happens to this process next."""
         line = json.dumps(row) + "\n"
         place = os.path.join(self._out, f"{os.getpid()}.jsonl")
         descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
