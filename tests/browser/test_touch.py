@@ -495,7 +495,8 @@ def test_a_statement_is_signed_on_an_origin_of_ones_own(page: Page, town: Town, 
         root = page.call("DOM.getDocument")["root"]["nodeId"]
         chooser = page.call("DOM.querySelector", nodeId=root, selector="#file")["nodeId"]
         page.call("DOM.setFileInputFiles", nodeId=chooser, files=[str(statement)])
-        page.ask("new Promise(d => { const look = () => sign.disabled ? setTimeout(look, 20) : d(); look() })")
+        ready = "!sign.disabled && document.getElementById('statement').textContent"
+        page.ask(f"new Promise(d => {{ const look = () => {ready} ? d() : setTimeout(look, 20); look() }})")
         shown = json.loads(str(page.ask("document.getElementById('statement').textContent")))
         assert shown["predicate"]["packet"] == NAME
         Path(f"{statement}.sig").write_text(pressed(page, "sign", "signature"))
