@@ -111,7 +111,7 @@ def test_a_demand_binds_where_the_policy_asks_for_none(governed: Governed) -> No
     assert governed.refused("submit", NAME, "--as", "coder", "--prove", "all=true") == ["proof_not_needed"]
     do(governed)
     said = governed.done("submit", NAME, "--as", "coder", "--prove", "all=true").out
-    assert "1 proof by exit code alone" in said
+    assert "1 proof accepted by exit code alone" in said
     assert [row.get("runner") for row in rows(governed)] == [None, "pytest"]
 
 

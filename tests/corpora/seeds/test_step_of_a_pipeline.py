@@ -453,7 +453,7 @@ def test_a_denied_confirmation_is_shown_with_who_denied_it_and_can_be_taken_back
     denied = at_terminal([sys.executable, "-c", PROGRAM, "2026-11", "open"], left, [("[y/N]", "n")], environ)
     assert denied.status != 0
     again = session(left, "2026-11", "open")
-    assert "ann said no" in again.err
+    assert "ann answered no" in again.err
     (row,) = Repository(left).json("resume")["unfinished"]
     assert [stop["code"] for stop in row["blocked_by"]] == ["confirmation_denied"]
     assert "ann" in row["blocked_by"][0]["message"]

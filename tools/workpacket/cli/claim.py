@@ -208,7 +208,11 @@ def _run_start(arguments: Arguments) -> int:
         known = branch in local_branches(repository)
         switch_branch(repository, branch, "" if known else head_commit(repository) or "")
 
+    taken = False
+
     def decide(now: Facts, packet: PacketFacts) -> Answer:
+        nonlocal taken
+        taken = packet.state.lease is not None
         if not packet.light:
             return claim(now, packet, branch=branch, worktree="", declared=said, switched=True)
         from workpacket.lifecycle.forms import start_light
@@ -219,7 +223,8 @@ def _run_start(arguments: Arguments) -> int:
         carried = carry_out(
             repository, "start", [name], actor, lambda now: decided(now, now.packets[name]), questions=(ACTIVATION,)
         )
-    if not isinstance(carried.answer, Planned) and before not in {"", branch}:
+    # If another process started the packet in the meantime, it works on the branch that is checked out now.
+    if not isinstance(carried.answer, Planned) and before not in {"", branch} and not taken:
         switch_branch(repository, before)
         hints = ((one, f"git switch {branch}, then: {one.hint}") for one in carried.answer)
         carried = replace(carried, answer=tuple(replace(one, hint=hint) for one, hint in hints))
