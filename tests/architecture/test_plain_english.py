@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import re
 import subprocess
 import sys
 
 import pytest
 
-from architecture.source_tree import ROOT
+from architecture.source_tree import ROOT, nodes, parsed, python_files, relative
 
 _SPEC = importlib.util.spec_from_file_location("plain_english", ROOT / "tools" / "plain_english.py")
 assert _SPEC is not None
@@ -65,3 +67,28 @@ def test_the_listed_files_are_sorted_and_counted_once() -> None:
 def test_the_command_shows_places_and_ends_well() -> None:
     command = [sys.executable, "tools/plain_english.py", "--show", "README.md"]
     assert subprocess.run(command, cwd=ROOT, capture_output=True, check=False).returncode == 0
+
+
+_DOCUMENTED = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_NO_PROSE = re.compile(r"^(?: |\||[-*] |\w+ = |\[)", re.MULTILINE)
+
+
+def torn(text: str) -> list[str]:
+    """The paragraphs of a docstring that end within a sentence."""
+    paragraphs = [each for each in re.split(r"\n\s*\n", text) if each.strip() and not _NO_PROSE.search(each)]
+    return [each for each in paragraphs if not re.search(r"[.:!?)`'\"]$", each.rstrip())]
+
+
+def test_a_paragraph_that_was_torn_is_found() -> None:
+    assert torn("Finish the job. If\n\n`seconds` is None, claim nothing.") == ["Finish the job. If"]
+
+
+def test_no_sentence_of_a_docstring_is_torn_by_a_blank_line() -> None:
+    found = [
+        f"{relative(path)}:{node.lineno}: {each}"
+        for path in python_files(ROOT / "tools/workpacket")
+        for node in nodes(parsed(path))
+        if isinstance(node, _DOCUMENTED) and "Remedy:" not in (text := ast.get_docstring(node) or "")
+        for each in torn(text)
+    ]
+    assert found == []

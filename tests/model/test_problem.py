@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from workpacket import errors
 from workpacket.problem import NOWHERE, Edit, Fix, Location, Problem, WorkpacketError, by_remedy
 from workpacket.text.source import Source
 
@@ -63,3 +64,7 @@ def test_problems_that_one_action_settles_are_one_group_in_the_order_of_the_firs
     lane_too = Problem("packet_superseded", "it is superseded")
     grouped = by_remedy([unsigned, open_one, lane, asked, other, lane_too])
     assert grouped == [[unsigned, asked], [open_one, other], [lane], [lane_too]]
+
+
+def test_the_exception_is_importable_from_its_public_home() -> None:
+    assert errors.WorkpacketError is WorkpacketError

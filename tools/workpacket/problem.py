@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class WorkpacketError(Exception):
-    """A command cannot continue. `code` is a reason code from the catalogue; it determines the exit status. The error
+    """A command cannot continue. `code` is a reason code from the catalogue; it determines the exit status.
 
     It is created from a problem (`raise WorkpacketError.of(problem)`) or from its parts. `problems` has more than one
     if a gate is closed: every unmet condition.

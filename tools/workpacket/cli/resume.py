@@ -185,10 +185,8 @@ def _steps(repository: Repository) -> Iterator[Resumable]:
 
 
 def _answer_of_step(arguments: Arguments, work: Resumable) -> list[str]:
-    """Change the answer to a question that a person has denied. The change
-
-    takes effect when the pipeline of the step is started.
-    """
+    """Change the answer to a question that a person has denied. The change takes effect when the pipeline of the step
+    is started."""
     repository = here()
     path, _, _ = work.why.partition(":")
     log = StepLog(os.path.join(repository.root, path))

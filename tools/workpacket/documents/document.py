@@ -353,7 +353,7 @@ KINDS: tuple[DocumentKind, ...] = (
     DocumentKind("batch_dependencies", "dependencies of a batch scope", "BatchDependencies", DATA, ("batch",), "batch"),
     DocumentKind("batch_validation", "validation of a batch scope", "BatchValidation", DATA, ("batch",), "batch"),
     DocumentKind("role_progress", "role progress", "RoleProgress", MARKDOWN, (*_KEYED, "role_progress")),
-    DocumentKind("commit_sidecar", "commit checkpoint sidecar", "CommitSidecar", DATA, (*_KEYED, "commit_sidecar")),
+    DocumentKind("commit_sidecar", "commit checkpoint sidecar", "CommitSidecar", DATA, (*_KEYED, "checkpoints")),
 )
 
 _BY_NAME = {kind.name: kind for kind in KINDS}

@@ -1,7 +1,8 @@
 """The dialects of `init`: the files written in addition to those that the tool itself needs, and their conventions.
 
-handshake recipes for just under the names used in that dialect, and templates spec-kitty   missions below
-`kitty-specs/`; the words of its lanes, and a template of a work package plain        nothing but what the tool needs
+  handshake    recipes for just under the names used in that dialect, and templates
+  spec-kitty   missions below `kitty-specs/`; the words of its lanes, and a template of a work package
+  plain        nothing but what the tool needs
 
 Editors get the schemas, and optionally settings for VS Code. The role protocols are generated from the gates and the
 transition table, so that they always agree.

@@ -56,10 +56,8 @@ class Column(Value):
 
 
 def columns(cards: Iterable[Card], lanes: LaneTable = BUILT_IN) -> tuple[Column, ...]:
-    """Return every section in board order,
-
-    preceded by packets whose log is forked and packets in a lane that the policy does not define, if there are any.
-    """
+    """Return every section in board order, preceded by packets whose log is forked and packets in a lane that the
+    policy does not define, if there are any."""
     by_section: dict[str, list[Card]] = {}
     forked: list[Card] = []
     astray: list[Card] = []

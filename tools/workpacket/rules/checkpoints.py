@@ -1,4 +1,4 @@
-"""Rules that compare checkpoints: the files of a batch scope, and the sidecars of a run."""
+"""Rules about sidecars, and rules that compare checkpoints: the files of a batch scope, and the sidecars of a run."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from workpacket.documents.batch import SATISFIED
 from workpacket.documents.batch_scope import is_elsewhere, normal_path, overlap
+from workpacket.documents.commit_sidecar import SCHEMA_VERSION, CommitSidecar
 from workpacket.documents.summary import BatchSummary, Mention, SidecarSummary, circles
 from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule, out_of_order, repeated
+from workpacket.rules.rule import DocumentRule, RepositoryRule, out_of_order, repeated
 from workpacket.text.formats import date_time
 
 
@@ -48,6 +49,13 @@ def scopes(repository: RepositorySummaries) -> Iterator[BatchFolder]:
         yield BatchFolder(*(files.get(kind) for kind in kinds))
 
 
+def paired(repository: RepositorySummaries) -> Iterator[tuple[File, File]]:
+    """Yield the checkpoint and tasks.yaml of every scope that has both."""
+    for scope in scopes(repository):
+        if scope.checkpoint is not None and scope.tasks is not None:
+            yield scope.checkpoint, scope.tasks
+
+
 def names(mentions: list[Mention]) -> set[str]:
     return {mention[0] for mention in mentions}
 
@@ -70,12 +78,10 @@ class BatchCheckpointTaskUnknown(RepositoryRule):
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
-        for scope in scopes(repository):
-            if scope.checkpoint is None or scope.tasks is None:
-                continue
-            mentions = [*scope.checkpoint.summary["tasks"], *scope.checkpoint.summary["next"]]
-            for mention in unknown(mentions, names(scope.tasks.summary["tasks"])):
-                yield self.finding(scope.checkpoint.path, mention[1:], f"tasks.yaml has no task {mention[0]}")
+        for checkpoint, tasks in paired(repository):
+            mentions = [*checkpoint.summary["tasks"], *checkpoint.summary["next"]]
+            for mention in unknown(mentions, names(tasks.summary["tasks"])):
+                yield self.finding(checkpoint.path, mention[1:], f"tasks.yaml has no task {mention[0]}")
 
 
 class BatchCheckpointTaskMissing(RepositoryRule):
@@ -89,15 +95,15 @@ class BatchCheckpointTaskMissing(RepositoryRule):
     severity = "warning"
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
-        for scope in scopes(repository):
+        for checkpoint, tasks in paired(repository):
             # A checkpoint without a list of tasks has the newer form, which leaves the list to tasks.yaml.
-            if scope.checkpoint is None or scope.tasks is None or not scope.checkpoint.summary["tasks"]:
+            if not checkpoint.summary["tasks"]:
                 continue
-            listed = names(scope.checkpoint.summary["tasks"])
-            missing = [mention[0] for mention in scope.tasks.summary["tasks"] if mention[0] not in listed]
+            listed = names(checkpoint.summary["tasks"])
+            missing = [mention[0] for mention in tasks.summary["tasks"] if mention[0] not in listed]
             if missing:
                 message = f"the checkpoint does not list {', '.join(missing)} from tasks.yaml"
-                yield self.finding(scope.checkpoint.path, scope.checkpoint.summary["place"], message)
+                yield self.finding(checkpoint.path, checkpoint.summary["place"], message)
 
 
 class BatchStatusDrift(RepositoryRule):
@@ -111,21 +117,19 @@ class BatchStatusDrift(RepositoryRule):
     severity = "warning"
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
-        for scope in scopes(repository):
-            if scope.checkpoint is None or scope.tasks is None:
-                continue
-            defined = dict(scope.tasks.summary["statuses"])
-            stated = dict(scope.checkpoint.summary["statuses"])
+        for checkpoint, tasks in paired(repository):
+            defined = dict(tasks.summary["statuses"])
+            stated = dict(checkpoint.summary["statuses"])
             differing = [
                 mention
-                for mention in scope.checkpoint.summary["tasks"]
+                for mention in checkpoint.summary["tasks"]
                 if mention[0] in defined and (defined[mention[0]] in SATISFIED) != (stated[mention[0]] in SATISFIED)
             ]
             if differing:
                 name, line, column = differing[0]
                 more = f" (and {len(differing) - 1} more)" if len(differing) > 1 else ""
                 message = f"{name}{more} is under {stated[name]}, but in tasks.yaml it is {defined[name]}"
-                yield self.finding(scope.checkpoint.path, (line, column), message)
+                yield self.finding(checkpoint.path, (line, column), message)
 
 
 class BatchNextNotReady(RepositoryRule):
@@ -137,18 +141,18 @@ class BatchNextNotReady(RepositoryRule):
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
-        for scope in scopes(repository):
-            if scope.checkpoint is None or scope.tasks is None or not scope.checkpoint.summary["tasks"]:
+        for checkpoint, tasks in paired(repository):
+            if not checkpoint.summary["tasks"]:
                 continue
-            done = names(scope.checkpoint.summary["satisfied"])
+            done = names(checkpoint.summary["satisfied"])
             needs: dict[str, list[str]] = {}
-            for one, other in scope.tasks.summary["depends"]:
+            for one, other in tasks.summary["depends"]:
                 needs.setdefault(one[0], []).append(other[0])
-            for mention in scope.checkpoint.summary["next"]:
+            for mention in checkpoint.summary["next"]:
                 missing = [other for other in needs.get(mention[0], ()) if other not in done]
                 if missing:
                     message = f"{mention[0]} depends on {', '.join(missing)}, which is not done"
-                    yield self.finding(scope.checkpoint.path, mention[1:], message)
+                    yield self.finding(checkpoint.path, mention[1:], message)
 
 
 class BatchNextFilesCollide(RepositoryRule):
@@ -295,17 +299,15 @@ class BatchFilesDisagree(RepositoryRule):
     severity = "warning"
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
-        for scope in scopes(repository):
-            if scope.checkpoint is None or scope.tasks is None:
-                continue
-            planned, defined = dict(scope.checkpoint.summary["files"]), dict(scope.tasks.summary["files"])
-            for name, line, column in scope.checkpoint.summary["next"]:
+        for checkpoint, tasks in paired(repository):
+            planned, defined = dict(checkpoint.summary["files"]), dict(tasks.summary["files"])
+            for name, line, column in checkpoint.summary["next"]:
                 here, there = ({normal_path(path) for path in files.get(name, ())} for files in (planned, defined))
                 if here and there and here.isdisjoint(there):
                     message = (
                         f"{name} changes {', '.join(sorted(here))} here, but {', '.join(sorted(there))} in tasks.yaml"
                     )
-                    yield self.finding(scope.checkpoint.path, (line, column), message)
+                    yield self.finding(checkpoint.path, (line, column), message)
 
 
 # What a review recommends that does not accept the scope.
@@ -333,6 +335,36 @@ class BatchReviewOpen(RepositoryRule):
             statuses = {status for _, status in scope["statuses"]} if scope is not None else set()
             if advice[0] in _NOT_YET and statuses and statuses <= _FINISHED:
                 yield self.finding(path, advice[1:], f"the review recommends {advice[0]!r}, but all tasks are done")
+
+
+class SidecarVersionNewer(DocumentRule[CommitSidecar]):
+    """Sidecar in a newer version than this tool supports
+
+    The fields may have a different meaning, so the sidecar is skipped and the commit messages are used instead.
+
+    Remedy: update workpacket.
+    """
+
+    def check(self, document: CommitSidecar) -> Iterator[Problem]:
+        version, node = document.schema_version, document.at("schema_version")
+        if version is not None and node is not None and version > SCHEMA_VERSION:
+            message = f"the sidecar has schema_version {version}; this tool supports up to {SCHEMA_VERSION}"
+            yield self.fault(node.span, message, hint="update workpacket")
+
+
+class SidecarShaMismatch(DocumentRule[CommitSidecar]):
+    """Sidecar whose file name does not match its commit
+
+    The file was copied or damaged. It is unknown which commit was verified, so the sidecar is skipped.
+
+    Remedy: delete the sidecar; the commit message contains the same information.
+    """
+
+    def check(self, document: CommitSidecar) -> Iterator[Problem]:
+        sha = document.sha
+        if sha is not None and sha.value != document.stem:
+            message = f"sha is {sha.value}, but the file name is {document.stem}"
+            yield self.fault(sha.span, message)
 
 
 class SidecarMilestoneTwice(RepositoryRule):

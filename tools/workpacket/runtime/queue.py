@@ -98,9 +98,8 @@ class Queue:
 
     def complete(self, job: Job, last: Append, *, seconds: float | None) -> tuple[Appended, Job | None]:
         """Append the end of the run; in the same transaction, finish its job, release its lease and claim the next job.
-        If
 
-        `seconds` is None, no job is claimed. A job in a lane is never claimed here; that is left to `claim`.
+        If `seconds` is None, no job is claimed. A job in a lane is never claimed here; that is left to `claim`.
         """
         holder = job.lease.holder
         appended, claimed = self.store.append_last(last, job.id, self.name, holder, seconds)

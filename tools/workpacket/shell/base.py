@@ -202,9 +202,9 @@ class Base(Value):
     @property
     def policy(self) -> PolicyFiles:
         """Return the policy files in force: those of the base or, if they cannot be read, the last readable ones in its
-        history. It is an error if this clone lacks the
+        history.
 
-        list of revoked keys, because then no key would count as revoked.
+        It is an error if this clone lacks the list of revoked keys, because then no key would count as revoked.
         """
         commit = readable_commit(self.repository, self.commit)
         files = policy_at(self.repository, commit)
