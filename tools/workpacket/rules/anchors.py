@@ -16,6 +16,7 @@ from workpacket.problem import Problem
 from workpacket.rules.identity import WorkRule
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
 from workpacket.rules.structured import PLACEHOLDER, StructuredRule, says_something
+from workpacket.rules.text import places_of
 from workpacket.text.source import PATH_LENGTH, Source
 
 _LONG_PATH = 400
@@ -161,6 +162,7 @@ class AnchorNamesRoadmap(WorkRule):
 
 
 # `Main Body (§1-6, §9-11)` says which chapters are not the roadmap; `Main Body (§7.6.3)` then contradicts it.
+_NAMES_MAIN_BODY = ("ain Body (", "ain Body*", "ain body (", "ain body*")
 _MAIN_BODY = lazy_pattern(r"(?i)main body\*{0,2} \((?P<named>[^()\r\n]{1,200})\)")
 _CHAPTERS = lazy_pattern(r"(?<![\d.])(\d{1,3})-(?:[^\d\s]{0,2})(\d{1,3})(?![\d.])")
 _FIRST_OF_NUMBER = lazy_pattern(r"(?<![\w.])(\d{1,3})(?:\.\d{1,3})+")
@@ -170,7 +172,10 @@ def _outside_of_main_body(
     rule: DocumentRule[WorkDocument], document: WorkDocument, anchors: Sequence[tuple[str, Text, list[str]]]
 ) -> Iterator[Problem]:
     """Report sections that are not in the chapters that the document calls the main body."""
-    stated = list(_MAIN_BODY.finditer(document.source.text)) if "ain Body" in document.source.text else []
+    text = document.source.text
+    # What begins with a letter of either case is found slowly, and most documents name the main body.
+    places = [at - 1 for words in _NAMES_MAIN_BODY for at in places_of(words, text)]
+    stated = [match for at in sorted(places) if (match := _MAIN_BODY.match(text, at)) is not None]
     ranges = [(int(low), int(high)) for match in stated for low, high in _CHAPTERS.findall(match["named"])]
     if not ranges:
         return

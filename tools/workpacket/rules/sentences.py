@@ -24,7 +24,7 @@ _NONE = lazy_pattern(
 )
 _SAYS_NONE = lazy_pattern(r"[-*+] [*_`(]*(?:[Nn][Oo][Nn][Ee]|[Nn]/?[Aa]|[Nn]othing|[Nn]o )[^\r\n]{0,40}[\r\n]")
 # How such an item begins.
-_BEGINS_AS_NONE = tuple(f"{mark} {first}".encode() for mark in "-*+" for first in "n*_`(")
+_BEGINS_AS_NONE = (b"none", b"n/a", b"nothing", b"no ", b"- na", b"* na")
 _LISTS = frozenset({"scope", "gaps_identified", "red_team_advisory", "primitives", "hygiene"})
 _FIRST_OF_ITS_BASE = lazy_pattern(r"(?i)\bfirst (?:packet|version|revision) of (?:its|this|the) base\b")
 
