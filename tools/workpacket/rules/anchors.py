@@ -98,6 +98,43 @@ _FILE_NAME = lazy_pattern(r"[\w./-]*\.md\b(?!:?[#\d])")
 _ANY_PLACE = lazy_pattern(r"[\d\u00a7#\"`\u201c]")
 
 
+_LINE = lazy_pattern(r"[0-9]{1,9}")
+_LEFT_OUT = lazy_pattern(r"(?m)\.\.\.|\u2026|\\u2026|\[\.\.|\bomitted\b|\bexcerpt\b")
+
+
+class AnchorExcerptShort(StructuredRule):
+    """Excerpt with fewer lines than its window, without a mark where lines are left out
+
+    A person who approves the excerpt does not see that the requirement has more lines.
+
+    Remedy: quote the missing lines, give a smaller window, or write `...` where lines are left out.
+    """
+
+    kinds = ("refinement",)
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        short: list[tuple[tuple[int, int], int, int]] = []
+        for anchor in document.items_at("spec_anchors"):
+            first, last = anchor.string_at("context_start_line"), anchor.string_at("context_end_line")
+            node, excerpt = anchor.get("excerpt_ascii_escaped"), anchor.string_at("excerpt_ascii_escaped")
+            if (
+                node is None
+                or not (_LINE.fullmatch(first) and _LINE.fullmatch(last))
+                or PLACEHOLDER.match(excerpt.strip())
+            ):
+                continue
+            window, quoted = int(last) - int(first) + 1, len(excerpt.strip("\r\n").splitlines())
+            # Blank lines around the text need not be quoted.
+            if 0 < quoted < window - min(2, window // 4) and not _LEFT_OUT.search(excerpt):
+                short.append((node.span, window, quoted))
+        if short:
+            span, window, quoted = short[0]
+            more = f", and {len(short) - 1} more such anchors" if len(short) > 1 else ""
+            yield self.fault(span, f"the window has {window} lines, but the excerpt {quoted}{more}")
+
+
 class AnchorVague(WorkRule):
     """Anchor without a location in the specification
 
@@ -172,10 +209,10 @@ def _outside_of_main_body(
     rule: DocumentRule[WorkDocument], document: WorkDocument, anchors: Sequence[tuple[str, Text, list[str]]]
 ) -> Iterator[Problem]:
     """Report sections that are not in the chapters that the document calls the main body."""
-    text = document.source.text
+    whole = document.source.text
     # What begins with a letter of either case is found slowly, and most documents name the main body.
-    places = [at - 1 for words in _NAMES_MAIN_BODY for at in places_of(words, text)]
-    stated = [match for at in sorted(places) if (match := _MAIN_BODY.match(text, at)) is not None]
+    places = [at - 1 for words in _NAMES_MAIN_BODY for at in places_of(words, whole)]
+    stated = [match for at in sorted(places) if (match := _MAIN_BODY.match(whole, at)) is not None]
     ranges = [(int(low), int(high)) for match in stated for low, high in _CHAPTERS.findall(match["named"])]
     if not ranges:
         return
