@@ -99,7 +99,7 @@ _ANY_PLACE = lazy_pattern(r"[\d\u00a7#\"`\u201c]")
 
 
 _LINE = lazy_pattern(r"[0-9]{1,9}")
-_LEFT_OUT = lazy_pattern(r"(?m)\.\.\.|\u2026|\\u2026|\[\.\.|\bomitted\b|\bexcerpt\b")
+_LEFT_OUT = lazy_pattern(r"(?m)^[ \t]*(?:[-#/*(\[]+[ \t]*)?(?:\.\.\.|\u2026|\\u2026)|[\[(]\.\.\.[\])]|(?i:\bomitted\b)")
 
 
 class AnchorExcerptShort(StructuredRule):
@@ -131,7 +131,7 @@ class AnchorExcerptShort(StructuredRule):
                 short.append((node.span, window, quoted))
         if short:
             span, window, quoted = short[0]
-            more = f", and {len(short) - 1} more such anchors" if len(short) > 1 else ""
+            more = f" (also short: {len(short) - 1} more)" if len(short) > 1 else ""
             yield self.fault(span, f"the window has {window} lines, but the excerpt {quoted}{more}")
 
 
