@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -84,6 +85,7 @@ _SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "run.stopped": ("fail", ("code", "error")),
     "run.cancelled": ("fail", ("reason",)),
     "run.completed": ("end", ()),
+    "run.handed_over": ("end", ("to", "by")),
     "payload.erased": ("mark", ("reason", "by")),
     "rolled_back": ("fail", ("had", "has")),
 }
@@ -122,18 +124,41 @@ ASKING = frozenset(
 def _export_raw(arguments: Arguments) -> int:
     if store_url():
         raise usage(arguments.command, "conflicting_options", "--raw requires a file; use pg_dump on a server")
-    if arguments.value("format"):
-        raise usage(arguments.command, "conflicting_options", "--raw and --format cannot be used together")
+    if arguments.value("format") or arguments.flag("move"):
+        other = "format" if arguments.value("format") else "move"
+        raise usage(arguments.command, "conflicting_options", f"--raw and --{other} cannot be used together")
     return _write(arguments, _raw_lines(), {"store": str(store_path(Path.cwd()))})
 
 
 def _export(arguments: Arguments, runtime: Runtime) -> int:
     run = one_run(runtime, arguments)
+    if arguments.flag("move"):
+        return _move(arguments, runtime, run)
     if arguments.value("format"):
         from workpacket.runtime.stores.transfer import cloudevent_lines
 
         return _write(arguments, cloudevent_lines(runtime.store, run), {"run": run})
     return _write(arguments, export_lines(runtime.store, run), {"run": run})
+
+
+def _move(arguments: Arguments, runtime: Runtime, run: str) -> int:
+    """Export a run that another store continues. The move is recorded before the file is written: if the export fails,
+    no store continues the run until the command is repeated.
+    """
+    target = arguments.value("out")
+    if not target:
+        raise usage(arguments.command, "missing_argument", "--move requires --out FILE")
+    if arguments.value("format"):
+        raise usage(arguments.command, "conflicting_options", "--move and --format cannot be used together")
+    if "@" not in run and not run.startswith(THREADS):
+        raise usage(arguments.command, "invalid_value", f"only a run or a LangGraph thread can be moved, not {run}")
+
+    def lines() -> Iterator[str]:
+        yield from export_lines(runtime.store, run, runtime.hand_over(run, os.path.abspath(target)))
+
+    goes_on = run.startswith(THREADS) or runtime.state(run).status != "completed"
+    then = f"workpacket runtime runs import {target}, where the run is to continue" if goes_on else ""
+    return _write(arguments, lines(), {"run": run, "moved": goes_on}, then)
 
 
 def _raw_lines() -> Iterable[str]:
@@ -151,7 +176,7 @@ def _raw_lines() -> Iterable[str]:
         raise RuntimeFault(f"{path}: {error}", code=code_of(error)) from None
 
 
-def _write(arguments: Arguments, lines: Iterable[str], data: dict[str, Json]) -> int:
+def _write(arguments: Arguments, lines: Iterable[str], data: dict[str, Json], then: str = "") -> int:
     target = arguments.value("out")
     if not target:
         if arguments.flag("json"):
@@ -160,8 +185,15 @@ def _write(arguments: Arguments, lines: Iterable[str], data: dict[str, Json]) ->
             sys.stdout.write(f"{line}\n")
         return 0
     with open(target, "x", encoding="utf-8") as file:
-        count = sum(bool(file.write(f"{line}\n")) for line in lines)
-    return answer(arguments, f"{count} lines written to {escape(target)}\n", {**data, "output": target, "count": count})
+        try:
+            count = sum(bool(file.write(f"{line}\n")) for line in lines)
+            file.flush()
+            os.fsync(file.fileno())  # after a move, the run exists only in this file
+        except BaseException:
+            os.unlink(target)  # half of a run is of no use, and the name is free for the next try
+            raise
+    data |= {"output": target, "count": count}
+    return answer(arguments, f"{count} lines written to {escape(target)}\n", data, then=then)
 
 
 def _import(arguments: Arguments, runtime: Runtime) -> int:
@@ -492,7 +524,7 @@ verdict while it is unfinished. If a crash left log and store inconsistent, `set
 knows; for a run whose store is gone, a person declares with `unlink` that it is lost, and why.""",
     options=(
         Option("state", "list: only runs in this state",
-               choices=("live", "interrupted", "stopped", "cancelled", "completed")),
+               choices=("live", "interrupted", "stopped", "cancelled", "completed", "moved")),
         Option("packet", "list: only runs of this work packet", value="WP_ID"),
         Option("at", "show: the run as of this checkpoint", value="CHECKPOINT"),
         Option("lines", f"show: how many events (default {SHOWN}; with --json, all); tail: how many first (default 10)",
@@ -502,6 +534,7 @@ knows; for a run whose store is gone, a person declares with `unlink` that it is
         Option("format", "export: as CloudEvents 1.0 without payloads, instead of in the stored form",
                choices=("cloudevents",)),
         Option("out", "export: write to this file", value="FILE"),
+        Option("move", "export: another store continues the run; with --out, this store then no longer does"),
         Option("raw", "export: the whole store as SQL, without interpreting it, even if it comes from a newer version"),
         Option("older-than", "prune: days without an event (default: 30)", value="DAYS"),
         Option("yes", "prune: remove the runs instead of listing them"),
@@ -513,6 +546,7 @@ knows; for a run whose store is gone, a person declares with `unlink` that it is
         "workpacket runtime runs show nightly@00000003",
         "workpacket runtime runs tail nightly@00000003 --follow",
         "workpacket runtime runs export nightly@00000003 --out nightly.jsonl",
+        "workpacket runtime runs export nightly@00000003 --move --out nightly.jsonl",
         "workpacket runtime runs export nightly@00000003 --format cloudevents",
         "workpacket runtime runs prune --older-than 90 --yes",
         "workpacket runtime runs verify",
