@@ -52,10 +52,6 @@ class RunLine(NamedTuple):
 RESERVED = "langgraph"  # the streams of threads begin with this word and a slash
 
 
-def is_thread(stream: str) -> bool:
-    return stream.startswith(f"{RESERVED}/")
-
-
 def stream_prefix(name: str, packet: str) -> str:
     for part in (name, packet):
         if "@" in part or "/" in part or not part.isprintable():

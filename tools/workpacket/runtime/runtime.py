@@ -13,7 +13,7 @@ from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
 from workpacket.runtime.attempts.session import BorrowedLease
 from workpacket.runtime.attempts.starter import RunRequest, RunSpec, RunStarter, Settings, wanted_run
 from workpacket.runtime.attempts.waits import require_not_moved, send_signal
-from workpacket.runtime.catalog import RunLine, RunSummary, is_thread, lines_of, removable, state_of, summary_of
+from workpacket.runtime.catalog import RESERVED, RunLine, RunSummary, lines_of, removable, state_of, summary_of
 from workpacket.runtime.errors import ReceiptRedacted, ReceiptUnkept, RunBlocked
 from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.records.events import KINDS, AnswerToJudge, Event
@@ -200,7 +200,7 @@ class Runtime:
         """Record that this run, or LangGraph thread, continues in another store. Return the last version of its log to
         be exported. A run that was handed over before is not recorded twice, and a finished run needs no record.
         """
-        if is_thread(self._existing(run_id)):
+        if self._existing(run_id).startswith(f"{RESERVED}/"):
             return self._hand_over_thread(run_id, to)
         lease = self._opening().take_lease(run_id)
         try:
