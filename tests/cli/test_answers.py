@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
+from langgraph.checkpoint.memory import InMemorySaver
 
 from answers import ANSWERS, WRITE, common_forms, form_of, forms_of, load, missing, own_forms, path_of, write_examples
 from approvals.authority import Ci
@@ -27,6 +28,7 @@ from bridges.scopes import scoped
 from cli.commands import Result
 from cli.places import Place
 from git.scratch import git, make_repository
+from langgraph_saver.other_savers import converse, fill
 from lifecycle.governed import GATE, STAGING, TOKENS_COUNT, Governed, govern
 from lifecycle.signed import NAME, OTHER, PACKET, VICTOR, Signed
 from postgres.server import Server
@@ -487,6 +489,11 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     other.root.mkdir()
     make_repository(other.root)
     reached(other, "runtime", "runs", "import", str(folder / "one"))
+    saver = InMemorySaver()
+    converse(saver, ["asked"])
+    fill(folder / "checkpoints.sqlite", saver)
+    for _ in range(2):  # the second time, the thread is here already
+        reached(other, "runtime", "runs", "import", str(folder / "checkpoints.sqlite"))
     reached(place, "runtime", "run", "start", "other", *owner)
     for line in (("signal", "other", "go", "--value", "7"), ("questions",), ("cancel", "other")):
         reached(place, "runtime", *line)

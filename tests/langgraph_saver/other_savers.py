@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from operator import add
@@ -72,10 +72,10 @@ def config(thread: str) -> Any:
     return {"configurable": {"thread_id": thread, "user": "ann"}}
 
 
-def converse(saver: BaseCheckpointSaver[Any]) -> None:
+def converse(saver: BaseCheckpointSaver[Any], threads: Sequence[str] = THREADS) -> None:
     """One thread that waits for a person, two that were answered, and one that went back and branched."""
     talk = graph(saver)
-    for thread in THREADS:
+    for thread in threads:
         talk.invoke({"said": [HumanMessage("how much?")]}, config(thread))
         if thread == "asked":
             continue

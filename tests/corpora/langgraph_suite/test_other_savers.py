@@ -23,12 +23,12 @@ def other(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str,
     """Where the other saver stores its threads, and the saver."""
     with ExitStack() as stack:
         if request.param == "sqlite":
-            SqliteSaver = import_module("langgraph.checkpoint.sqlite").SqliteSaver  # noqa: N806
+            SqliteSaver = import_module("langgraph.checkpoint.sqlite").SqliteSaver
 
             where = str(tmp_path / "checkpoints.sqlite")
             yield where, stack.enter_context(SqliteSaver.from_conn_string(where))
         else:
-            PostgresSaver = import_module("langgraph.checkpoint.postgres").PostgresSaver  # noqa: N806
+            PostgresSaver = import_module("langgraph.checkpoint.postgres").PostgresSaver
 
             where = request.getfixturevalue("server").url()
             saver = stack.enter_context(PostgresSaver.from_conn_string(where))
