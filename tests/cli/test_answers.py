@@ -457,6 +457,18 @@ def sign_elsewhere(story: Story, statement: Path) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
+def imports(reached: Reached, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = Place(folder / "other place", capsys)
+    other.root.mkdir()
+    make_repository(other.root)
+    reached(other, "runtime", "runs", "import", str(folder / "one"))
+    saver = InMemorySaver()
+    converse(saver, ["asked"])
+    fill(folder / "checkpoints.sqlite", saver)
+    for _ in range(2):  # the second time, the thread is here already
+        reached(other, "runtime", "runs", "import", str(folder / "checkpoints.sqlite"))
+
+
 def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Runs from their start to their removal, and checkpoints of foreign forms."""
     make_repository(folder)
@@ -485,15 +497,7 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     reached(place, "runtime", "run", "stop", run)
     reached(place, "runtime", "runs", "prune", "--older-than", "0")
     reached(place, "runtime", "runs", "prune", "--older-than", "0", "--yes")
-    other = Place(folder / "other place", capsys)
-    other.root.mkdir()
-    make_repository(other.root)
-    reached(other, "runtime", "runs", "import", str(folder / "one"))
-    saver = InMemorySaver()
-    converse(saver, ["asked"])
-    fill(folder / "checkpoints.sqlite", saver)
-    for _ in range(2):  # the second time, the thread is here already
-        reached(other, "runtime", "runs", "import", str(folder / "checkpoints.sqlite"))
+    imports(reached, folder, capsys)
     reached(place, "runtime", "run", "start", "other", *owner)
     for line in (("signal", "other", "go", "--value", "7"), ("questions",), ("cancel", "other")):
         reached(place, "runtime", *line)
