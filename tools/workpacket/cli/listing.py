@@ -40,7 +40,7 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
     """List every file that the options select, ordered by id."""
     table = lanes_here(root)
     entries, unread = _read(root, files, cache, table)
-    light = _read_lanes_of_log(entries, cache)
+    light, signatures = _read_log(root, entries, cache)
     wanted = _lanes(arguments, table)
     by_log = _by_log(arguments)
     chosen = sorted(
@@ -54,13 +54,14 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
     shown, more = _limited(arguments, chosen)
     rests_on = light | (RestsOn((LOG_STATE,), clock=True) if by_log is not None else RestsOn())
     if arguments.flag("json"):
-        data: dict[str, Json] = {"work": [_as_json(entry) for entry in shown], "unreadable": [*unread], "more": more}
+        work: list[Json] = [{**_as_json(one), "signatures": signatures.by_id.get(one[2]["id"], "")} for one in shown]
+        data: dict[str, Json] = {"work": work, "unreadable": [*unread], "more": more}
         return Output(render_envelope("list", exits.OK, [], data), exits.OK, rests_on)
     note = f"not listed because unreadable: {', '.join(map(escape, unread))}\n" if unread else ""
     if entries and arguments.words and not chosen:
         words = escape(" ".join(arguments.words))
         note += f"no selected id matches {words}; `workpacket search {words}` searches the full text\n"
-    return Output(_as_text(shown, style_of(arguments), more) + note, exits.OK, rests_on)
+    return Output(_as_text(shown, signatures, style_of(arguments), more) + note, exits.OK, rests_on)
 
 
 def _read(root: str, files: Sequence[Found], cache: Cache, table: LaneTable) -> tuple[list[Entry], list[str]]:
@@ -74,21 +75,37 @@ def _read(root: str, files: Sequence[Found], cache: Cache, table: LaneTable) -> 
     return entries, [found.path for found, result in zip(files, results, strict=True) if not result.summary]
 
 
-def _read_lanes_of_log(entries: Sequence[Entry], cache: Cache) -> RestsOn:
-    """Fill in the lanes of light packets, whose documents do not state one; return the files that the lanes depend
-    on."""
-    if not any(work["form"] == LIGHT_FORM for kind, _, work in entries if kind == "packet"):
-        return RestsOn()
-    from workpacket.cli.read_only import listed_facts, output
+class _Signatures(NamedTuple):
+    """The word for the signatures of each packet; `mixed` if the policy says whose keys count, so that they differ."""
+
+    by_id: Mapping[str, str]
+    mixed: bool = False
+
+
+def _read_log(root: str, entries: Sequence[Entry], cache: Cache) -> tuple[RestsOn, _Signatures]:
+    """Fill in the lanes of light packets, whose documents do not state one; return the files that this depends on, and
+    what the log says about signatures."""
+    light = any(work["form"] == LIGHT_FORM for kind, _, work in entries if kind == "packet")
+    if not light and not os.path.isdir(os.path.join(root, LOG_FOLDER)):
+        return RestsOn(), _Signatures({})
+    from workpacket.cli.read_only import files_of_base, listed_facts, output
+    from workpacket.lifecycle.authorship import signatures_in
     from workpacket.shell.governing.execution import here
 
     repository = here()
-    packets = listed_facts(repository, cache).packets
+    facts = listed_facts(repository, cache)
+    packets, actors = facts.packets, facts.policy.actors
     for kind, _, work in entries:
         packet = packets.get(work["id"])
         if kind == "packet" and work["form"] == LIGHT_FORM and packet is not None and packet.lane:
             work["lanes"], work["status"] = [packet.lane], packet.lane
-    return output(repository, "").rests_on
+    said = {name: signatures_in(each.glance, actors, verified=each.verified) for name, each in packets.items()}
+    if light:
+        rests_on = output(repository, "").rests_on
+    else:
+        # Without actors, a packet with a log is unsigned, whatever its events are.
+        rests_on = RestsOn((LOG_STATE if actors.present else LOG_FOLDER, *files_of_base(repository)))
+    return rests_on, _Signatures(said, actors.present)
 
 
 def _limited(arguments: Arguments, chosen: Sequence[T]) -> tuple[Sequence[T], int]:
@@ -149,7 +166,7 @@ def search_work(arguments: Arguments, root: str, files: Sequence[Found], cache: 
     entries, unread = _read(root, files, cache, table)
     found = _matches(_once(arguments, entries), words, _in_texts(root, entries, words))
     shown, more = _limited(arguments, sorted(found, key=lambda match: (match.rank, match.entry[2]["id"])))
-    rests_on = RestsOn((LOG_STATE, f"{REFINEMENTS}/")) | _read_lanes_of_log([match.entry for match in shown], cache)
+    rests_on = RestsOn((LOG_STATE, f"{REFINEMENTS}/")) | _read_log(root, [match.entry for match in shown], cache)[0]
     if arguments.flag("json"):
         data: dict[str, Json] = {
             "found": [
@@ -305,20 +322,30 @@ def _counted_packets(count: int, more: int) -> str:
     return counted(count, "packet") + (f", {more} more without --limit" if more else "")
 
 
-def _as_text(entries: Sequence[Entry], style: Style, more: int) -> str:
+def _as_text(entries: Sequence[Entry], signatures: _Signatures, style: Style, more: int) -> str:
+    """Return the rows. Without actors in the policy, no event is proven, and no column says so for each packet."""
+    said = signatures.by_id if signatures.mixed else {}
     rows = [
-        (escape(work["id"]), escape(lane_shown(work)), kind, escape(" ".join(work["title"].split())))
+        (
+            escape(work["id"]),
+            escape(lane_shown(work)),
+            kind,
+            *((said.get(work["id"]) or "-",) if said else ()),
+            escape(" ".join(work["title"].split())),
+        )
         for kind, _, work in entries
     ]
-    widths = [max((text_width(row[column]) for row in rows), default=0) for column in range(3)]
-    room = style.columns - sum(widths) - 6 if style.columns else None
+    cells = 4 if said else 3
+    widths = [max((text_width(row[column]) for row in rows), default=0) for column in range(cells)]
+    room = style.columns - sum(widths) - 2 * cells if style.columns else None
     lines = [_line(row, widths, room, style) for row in rows]
-    return "\n".join([*lines, *([""] if lines else []), _counted_packets(len(rows), more)]) + "\n"
+    all_of_them = "" if said or not signatures.by_id else ", unsigned"
+    return "\n".join([*lines, *([""] if lines else []), _counted_packets(len(rows), more) + all_of_them]) + "\n"
 
 
-def _line(row: tuple[str, str, str, str], widths: Sequence[int], room: int | None, style: Style) -> str:
-    name, lane, kind, title = row
+def _line(row: Sequence[str], widths: Sequence[int], room: int | None, style: Style) -> str:
+    *shown, title = row
     if room is not None and len(title) > room:
         title = title[: max(room - 1, 0)].rstrip() + "…" if room > 8 else ""
-    cells = [text + " " * (width - text_width(text)) for text, width in zip((name, lane, kind), widths, strict=True)]
+    cells = [text + " " * (width - text_width(text)) for text, width in zip(shown, widths, strict=True)]
     return "  ".join([style.paint(cells[0], "code"), *cells[1:], title]).rstrip()
