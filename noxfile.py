@@ -171,10 +171,11 @@ def coverage(session: nox.Session) -> None:
     measured = {"COVERAGE_FILE": str(Path(session.create_tmp()).absolute() / "coverage")}
     tests = (
         "tests/approvals", "tests/corpora/attacks", "tests/lifecycle/test_log_checkpoints.py", "tests/ledger",
-        "tests/contract/test_contract.py", "tests/contract/test_drift.py", "tests/contract/test_what_counts.py",
-        "tests/contract/test_what_is_proved.py", "tests/judging", "tests/lifecycle/test_coverage_rules.py",
-        "tests/lifecycle/test_specification_growth.py", "tests/lifecycle/test_fork_checks.py", "tests/evidence",
-        "tests/lifecycle/test_landings.py", "tests/lifecycle/test_renaming.py",
+        "tests/contract/test_contract.py", "tests/contract/test_contract_drift.py",
+        "tests/contract/test_what_counts.py", "tests/contract/test_what_is_proved.py", "tests/judging",
+        "tests/lifecycle/test_coverage_rules.py", "tests/lifecycle/test_specification_growth.py",
+        "tests/lifecycle/test_change_checks.py", "tests/evidence", "tests/lifecycle/test_landings.py",
+        "tests/lifecycle/test_renaming.py",
     )  # fmt: skip
     judging = (f"shell/judging/{name}.py" for name in ("change", "coverage", "landed_work", "merged_tree"))
     lifecycle = (f"lifecycle/{name}.py" for name in ("contract", "contract_drift", "coverage"))

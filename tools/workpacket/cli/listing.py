@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from datetime import date
 from fnmatch import fnmatchcase
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, usage
@@ -17,6 +18,7 @@ from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.lanes import LaneTable, lane_words
+from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.wording import counted
 from workpacket.report.json_report import render_envelope
 from workpacket.report.terminal import Style, escape, text_width
@@ -34,7 +36,7 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
     """List every file that the options select, ordered by id."""
     table = lanes_here(root)
     entries, unread = _read(root, files, cache, table)
-    light = _read_lanes_of_log(entries, cache)
+    light, signatures = _read_log(root, entries, cache)
     wanted = _lanes(arguments, table)
     by_log = _by_log(arguments)
     chosen = sorted(
@@ -48,13 +50,14 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
     shown, more = limited(arguments, chosen)
     rests_on = light | (RestsOn((LOG_STATE,), clock=True) if by_log is not None else RestsOn())
     if arguments.flag("json"):
-        data: dict[str, Json] = {"work": [_as_json(entry) for entry in shown], "unreadable": [*unread], "more": more}
+        work: list[Json] = [{**_as_json(one), "signatures": signatures.by_id.get(one[2]["id"], "")} for one in shown]
+        data: dict[str, Json] = {"work": work, "unreadable": [*unread], "more": more}
         return Output(render_envelope("list", exits.OK, [], data), exits.OK, rests_on)
     note = f"not listed because unreadable: {', '.join(map(escape, unread))}\n" if unread else ""
     if entries and arguments.words and not chosen:
         words = escape(" ".join(arguments.words))
         note += f"no selected id matches {words}; `workpacket search {words}` searches the full text\n"
-    return Output(_as_text(shown, style_of(arguments), more) + note, exits.OK, rests_on)
+    return Output(_as_text(shown, signatures, style_of(arguments), more) + note, exits.OK, rests_on)
 
 
 def _read(root: str, files: Sequence[Found], cache: Cache, table: LaneTable) -> tuple[list[Entry], list[str]]:
@@ -68,21 +71,37 @@ def _read(root: str, files: Sequence[Found], cache: Cache, table: LaneTable) -> 
     return entries, [found.path for found, result in zip(files, results, strict=True) if not result.summary]
 
 
-def _read_lanes_of_log(entries: Sequence[Entry], cache: Cache) -> RestsOn:
-    """Fill in the lanes of light packets, whose documents do not state one; return the files that the lanes depend
-    on."""
-    if not any(work["form"] == LIGHT_FORM for kind, _, work in entries if kind == "packet"):
-        return RestsOn()
-    from workpacket.cli.read_only import listed_facts, output
+class _Signatures(NamedTuple):
+    """The word for the signatures of each packet; `mixed` if the policy says whose keys count, so that they differ."""
+
+    by_id: Mapping[str, str]
+    mixed: bool = False
+
+
+def _read_log(root: str, entries: Sequence[Entry], cache: Cache) -> tuple[RestsOn, _Signatures]:
+    """Fill in the lanes of light packets, whose documents do not state one; return the files that this depends on, and
+    what the log says about signatures."""
+    light = any(work["form"] == LIGHT_FORM for kind, _, work in entries if kind == "packet")
+    if not light and not os.path.isdir(os.path.join(root, LOG_FOLDER)):
+        return RestsOn(), _Signatures({})
+    from workpacket.cli.read_only import files_of_base, listed_facts, output
+    from workpacket.lifecycle.authorship import signatures_in
     from workpacket.shell.governing.execution import here
 
     repository = here()
-    packets = listed_facts(repository, cache).packets
+    facts = listed_facts(repository, cache)
+    packets, actors = facts.packets, facts.policy.actors
     for kind, _, work in entries:
         packet = packets.get(work["id"])
         if kind == "packet" and work["form"] == LIGHT_FORM and packet is not None and packet.lane:
             work["lanes"], work["status"] = [packet.lane], packet.lane
-    return output(repository, "").rests_on
+    said = {name: signatures_in(each.glance, actors, verified=each.verified) for name, each in packets.items()}
+    if light:
+        rests_on = output(repository, "").rests_on
+    else:
+        # Without actors, a packet with a log is unsigned, whatever its events are.
+        rests_on = RestsOn((LOG_STATE if actors.present else LOG_FOLDER, *files_of_base(repository)))
+    return rests_on, _Signatures(said, actors.present)
 
 
 def _by_log(arguments: Arguments) -> frozenset[str] | None:
@@ -167,22 +186,27 @@ def _as_json(entry: Entry) -> dict[str, Json]:
     }
 
 
-def _as_text(entries: Sequence[Entry], style: Style, more: int) -> str:
+def _as_text(entries: Sequence[Entry], signatures: _Signatures, style: Style, more: int) -> str:
+    """Return the rows. Without actors in the policy, no event is proven, and no column says so for each packet."""
+    said = signatures.by_id if signatures.mixed else {}
     rows = []
     for kind, _, work in entries:
         # The original text, if it does not identify exactly one lane.
         lane = lane_words(work["lanes"][0]) if len(work["lanes"]) == 1 else work["status"] or "-"
-        rows.append((escape(work["id"]), escape(lane), kind, escape(" ".join(work["title"].split()))))
-    widths = [max((text_width(row[column]) for row in rows), default=0) for column in range(3)]
-    room = style.columns - sum(widths) - 6 if style.columns else None
+        signed = (said.get(work["id"]) or "-",) if said else ()
+        rows.append((escape(work["id"]), escape(lane), kind, *signed, escape(" ".join(work["title"].split()))))
+    cells = 4 if said else 3
+    widths = [max((text_width(row[column]) for row in rows), default=0) for column in range(cells)]
+    room = style.columns - sum(widths) - 2 * cells if style.columns else None
     lines = [_line(row, widths, room, style) for row in rows]
     others = f", {more} more without --limit" if more else ""
-    return "\n".join([*lines, *([""] if lines else []), counted(len(rows), "packet") + others]) + "\n"
+    unsigned = "" if said or not signatures.by_id else ", unsigned"
+    return "\n".join([*lines, *([""] if lines else []), counted(len(rows), "packet") + others + unsigned]) + "\n"
 
 
-def _line(row: tuple[str, str, str, str], widths: Sequence[int], room: int | None, style: Style) -> str:
-    name, lane, kind, title = row
+def _line(row: Sequence[str], widths: Sequence[int], room: int | None, style: Style) -> str:
+    *shown, title = row
     if room is not None and len(title) > room:
         title = title[: max(room - 1, 0)].rstrip() + "…" if room > 8 else ""
-    cells = [text + " " * (width - text_width(text)) for text, width in zip((name, lane, kind), widths, strict=True)]
+    cells = [text + " " * (width - text_width(text)) for text, width in zip(shown, widths, strict=True)]
     return "  ".join([style.paint(cells[0], "code"), *cells[1:], title]).rstrip()

@@ -12,6 +12,7 @@ version of the tool has its own cache.
     folder     packet                                       the names in the folder of its log, and their state
     glance     packet                                       what lists say about it, and the state of its log
     sound      digest of a verdict's dependencies          nothing
+    proven     packet                                       the policy and heads that signatures were verified for
     claim      digest of an envelope                        what the envelope claims to be about
     landed     commit of the target branch, verdict         whether the work was merged as it was judged
     words      folder, a number                             the words of some packets, and the state of their files
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     # A folder: its name, stamp and newest change, and the names below it if they were not known.
     _Look = tuple[str, str, int, str | None]
-    Kind = Literal["file", "examined", "output", "folder", "glance", "sound", "claim", "landed", "words"]
+    Kind = Literal["file", "examined", "output", "folder", "glance", "sound", "proven", "claim", "landed", "words"]
 
 # The coarsest clock of a file system in use (FAT: two seconds). A file younger than this when read may be written again
 # without a change of its times: git's rule for racily clean entries.
