@@ -28,11 +28,14 @@ ERRORS = "errors"
 # The same, judged by a reader who had neither the code nor `docs`. Most of what was arguable to them became a warning;
 # `now` is the severity, `joined` if it is part of another finding, and empty if it is not reported any more.
 ERRORS_OF_A_STRANGER = "errors_blind"
+# A hundred more, drawn by another seed and judged by the author of the rules. `hint` if only the hint was wrong and is
+# corrected; empty if it is not reported any more.
+ERRORS_OF_THE_AUTHOR = "errors_fresh"
 SHEETS = {
     "second_reader": (85, 149, 191),
     "third_reader": (103, 127, 146),
     "fourth_reader": (79, 125, 204),
-    "fifth_reader": (36, 54, 99),
+    "fifth_reader": (36, 53, 99),
 }
 
 # What is wrong between two files is reported at one of them, and a reader may have noted it at the other.
@@ -80,6 +83,13 @@ def test_what_is_not_true_to_a_stranger_is_seldom_an_error() -> None:
     rows = defects(ERRORS_OF_A_STRANGER)
     assert Counter(row["verdict"] for row in rows) == {"true": 74, "arguable": 51, "false": 5}
     assert Counter(row["verdict"] for row in rows if row["now"] == "error") == {"true": 57, "arguable": 6, "false": 3}
+
+
+def test_of_a_fresh_sample_the_causes_of_what_is_arguable_are_mended() -> None:
+    rows = defects(ERRORS_OF_THE_AUTHOR)
+    assert Counter(row["verdict"] for row in rows) == {"true": 86, "arguable": 14}
+    left = Counter(row["verdict"] for row in rows if row["now"] == "error")
+    assert left == {"true": 86, "arguable": 6}
 
 
 def test_the_findings_of_that_sheet_have_the_severity_that_it_says(laid_out: Path) -> None:

@@ -288,9 +288,10 @@ class PackagePlaceholderLeft(WorkPackageRule):
         left += [one for at in dashes if (one := _NO_AGENT.match(text, at + 2)) is not None]
         for match in left:
             yield self.fault(match.span("text"), f"the template text {match['text']!r} was not replaced")
-        waiting = text.find(_POPULATED, document.body)
-        if waiting >= 0:
-            yield self.fault((waiting, waiting + len(_POPULATED)), f"the template text {_POPULATED!r} was not replaced")
+        for at in places_of(_POPULATED, text, document.body):
+            # Behind a value, the words say where the value came from.
+            if not text[_before(document, at)[0] : at].strip(" \t-*+>"):
+                yield self.fault((at, at + len(_POPULATED)), f"the template text {_POPULATED!r} was not replaced")
         starts = places_of("\n[", text, document.body)
         for match in (one for at in starts if (one := _INSTRUCTION.match(text, at + 1)) is not None):
             yield self.fault(match.span("text"), f"the template text {match['text'][:60]!r} was not replaced")
@@ -401,7 +402,10 @@ class PackageRequirementUnaddressed(WorkPackageRule):
             first = int(match["first"])
             last = int(match["last"]) if match["last"] else first
             named.update(f"{match['kind']}-{number}" for number in range(first, min(last, first + _LONGEST_RANGE) + 1))
-        silent = [text for text in listed if _without_zeros(text.value) not in named]
+        without_zeros = {
+            text.value: f"{text.value.partition('-')[0]}-{int(text.value.partition('-')[2])}" for text in listed
+        }
+        silent = [text for text in listed if without_zeros[text.value] not in named]
         # A text that names few of them does not use the ids.
         if silent and len(silent) * 2 < len(listed):
             names = ", ".join(text.value for text in silent)
@@ -414,11 +418,6 @@ _REQUIREMENT_RANGE = lazy_pattern(
     r"(?:[a-z]?(?:\.\.|/|\u2013|\u2014|-| to | through )(?:FR-|NFR-|C-|SC-)?0*(?P<last>\d{1,4}))?(?!\d)"
 )
 _LONGEST_RANGE = 50
-
-
-def _without_zeros(name: str) -> str:
-    kind, _, number = name.rpartition("-")
-    return f"{kind}-{int(number)}"
 
 
 class PackageFieldEmpty(WorkPackageRule):
