@@ -92,7 +92,7 @@ def _read_lanes_of_log(entries: Sequence[Entry], cache: Cache) -> RestsOn:
 
 
 def _limited(arguments: Arguments, chosen: Sequence[T]) -> tuple[Sequence[T], int]:
-    """Return as many entries as requested, and the number of the others."""
+    """Return as many entries as requested, and the number of remaining entries."""
     text = arguments.value("limit")
     if not text:
         return chosen, 0
@@ -211,7 +211,8 @@ def _in_texts(root: str, entries: Sequence[Entry], words: tuple[str, ...]) -> di
 
 
 def _said_by(line: str, words: tuple[str, ...]) -> str:
-    """Return what an event says that contains one of the words; '' if only its keys, hashes or signature do."""
+    """Return the text in an event that contains one of the words; '' if only its keys, hashes or signature contain
+    one."""
     try:
         event = json.loads(line)
         actor, data = event["actor"]["id"], event["data"]

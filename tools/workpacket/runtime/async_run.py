@@ -255,7 +255,8 @@ class AsyncRun(BaseRun):
     # ---- a program that changes ----------------------------------------------------------------------------------
 
     async def patched(self, name: str) -> bool:
-        """Whether to take the new path at a change to the program: not in a run that an older program took past it."""
+        """Whether to take the new path at a change to the program: False in a run that an older program has already
+        taken past it."""
         return await asyncio.to_thread(self._session.patched, name)
 
     # ---- waits ---------------------------------------------------------------------------------------------------
@@ -266,12 +267,12 @@ class AsyncRun(BaseRun):
         await self._wait_out(await asyncio.to_thread(self._session.sleep, seconds))
 
     async def sleep_until(self, instant: datetime) -> None:
-        """Wait until a point in time, which needs a time zone."""
+        """Wait until a point in time, which must have a time zone."""
         self._scope()
         await self._wait_out(await asyncio.to_thread(self._session.sleep, until=instant))
 
     async def wait_for(self, signal: str, *, timeout: float | None = None) -> Json:
-        """Return the value of the next signal with this name; `TimeoutError` if none came in time."""
+        """Return the value of the next signal with this name; raise `TimeoutError` if none came in time."""
         self._scope()
         wait = await asyncio.to_thread(self._session.wait_for, signal, timeout)
         await self._wait_out(wait)
