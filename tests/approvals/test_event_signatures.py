@@ -76,7 +76,7 @@ def test_an_unsigned_event_is_a_claim() -> None:
 def test_only_ed25519_keys_of_files_sign_events(kind: str) -> None:
     found = judged(signed(shared_key(kind)))
     assert (found.state, found.code) == ("refused", "event_signature_invalid")
-    assert f"events must be signed by ssh-ed25519 keys, not {kind}" in found.message
+    assert f"events must be signed with ssh-ed25519 keys, not {kind}" in found.message
 
 
 @pytest.mark.parametrize(

@@ -371,4 +371,4 @@ def test_where_a_key_signs_is_seen_from_its_application() -> None:
 def test_the_message_says_which_key_may_not_sign_how() -> None:
     refusal = read_signature(make_key(KIND, "localhost").sign(b"message"))
     assert isinstance(refusal, Problem)
-    assert refusal.message == (f"a key of type {KIND} that belongs to localhost may not sign with {KIND}")
+    assert refusal.message == (f"a key of type {KIND} that belongs to localhost must not sign with {KIND}")

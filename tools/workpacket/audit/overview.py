@@ -536,6 +536,6 @@ def _gaps(
         Gap("Criteria with evidence, in all packets", *proved(working)),
         Gap("Criteria with evidence, in finished work", *proved(finished)),
         Gap("Valid signed decisions", len(valid), len(decisions) + forged),
-        Gap("Events with a proven actor; for the rest, the actor is only claimed", proven, len(events) + lost),
+        Gap("Events with a proven actor; the rest are claimed, not proven", proven, len(events) + lost),
         Gap("Packets with an intact log", sum(bool(facts.packets[name].lane) for name in sound), len(facts.packets)),
     ]

@@ -397,8 +397,8 @@ ASKING = (
         Remedy: Remove the event, and move the packet with its command, which refers to the right envelopes.
 
     reapproval_unfit: New approvals without a matching event
-        `reapproved` lists new approvals for an earlier event whose own approvals used to count but no longer do. There
-        is no such event.
+        `reapproved` lists new approvals for an earlier event whose own approvals used to count but no longer do. No
+        event like that exists.
         Remedy: Remove the event; `workpacket packet reapprove WP_ID` writes one if it is needed.
     """),
     *reasons(
