@@ -310,7 +310,7 @@ def test_separation_is_over_keys_and_people(judge: str, coder: str, separation: 
     }
     actors = Actors(known, separation, present=True)
     said = actors.why_not_apart(judge, coder)
-    assert said == "" if apart else "worked on it" in said
+    assert said == "" if apart else "worked on the packet" in said
     assert actors.commissioned("ann", ["coder"])
     assert actors.commissioned("ann", ["ben", "coder"])
     assert not actors.commissioned("ann", ["ann", "ben"])

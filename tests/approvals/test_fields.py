@@ -23,9 +23,9 @@ def test_a_number_in_its_shortest_form_is_read(number: int) -> None:
         (b"", "not positive"),
         (b"\x80", "not positive"),
         (b"\xff\x01", "not positive"),
-        (b"\0", "superfluous leading zero"),
-        (b"\0\x7f", "superfluous leading zero"),
-        (b"\0\0\x80", "superfluous leading zero"),
+        (b"\0", "redundant leading zero"),
+        (b"\0\x7f", "redundant leading zero"),
+        (b"\0\0\x80", "redundant leading zero"),
     ],
 )
 def test_every_other_spelling_of_a_number_is_refused(content: bytes, complaint: str) -> None:

@@ -439,7 +439,7 @@ def test_an_issuer_of_any_length_is_read(length: int) -> None:
 def test_another_encoding_is_no_name_of_an_issuer(der: bytes) -> None:
     scene = Scene()
     scene.again(Leaf(issuers=[(_NAMED, der)]).issued_by(CI.issuing))
-    assert verify_fault(scene).startswith(f"{IDENTITY} signed it, certified by ;")
+    assert verify_fault(scene).startswith(f"it was signed by {IDENTITY}, certified by ;")
 
 
 def verify_fault(scene: Scene, **policy: str) -> str:

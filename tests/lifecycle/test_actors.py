@@ -211,7 +211,7 @@ def test_the_person_behind_a_renamed_coder_is_known_by_the_key(
     renamed = tables(fingerprints).replace("[actors.coder]", "[actors.robot]")
     actors = read_actors(plain_toml(renamed)["actors"])
     events = governed.state(NAME).history
-    assert [reason for reason in not_apart("ann", events, actors) if "robot, who worked on it" in reason]
+    assert [reason for reason in not_apart("ann", events, actors) if "robot, who worked on the packet" in reason]
     assert list(not_apart("judge", events, actors)) == []
     rules = GatePolicy(("approver",), 1, ("coder", "operator"), "none", timedelta(days=1), legacy_tokens=False)
     nothing = ApprovalSubject(((".GOV/x.md", b"x"),))
@@ -489,7 +489,7 @@ def test_policy_show_lists_who_may_act_as_whom(governed: Governed, fingerprints:
     governed.replace(".GOV/policy/policy.toml", 'operator = "ben"', 'operator = "eve"')
     assert errors(governed)["actor_unfit"] == "eve, the operator of judge, is not a person in [actors]"
     governed.commit("A mistake")
-    assert "not in force: actors.judge has the operator 'eve'" in governed.done("policy", "show").out
+    assert "not in effect: actors.judge has the operator 'eve'" in governed.done("policy", "show").out
 
 
 def test_the_lines_on_the_page_verify_an_event_by_hand(governed: Governed, fingerprints: dict[str, str]) -> None:
