@@ -59,7 +59,7 @@ def test_what_does_not_fit_is_refused(change: PolicyChange, codes: list[str]) ->
 
 def test_the_sentence_says_when_and_why() -> None:
     said = (
-        "the root of trust was replaced at 2026-11-19T03:00:00Z without the approval of a key in the previous policy: "
+        "the root of trust was replaced at 2026-11-19T03:00:00Z without approval by a key in the previous policy: "
         "lost by x; earlier approvals are judged by the policy that applied at the time"
     )
     assert replace(ROOT, reason="lost by x").sentence == said

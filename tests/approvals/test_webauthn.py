@@ -293,7 +293,7 @@ def test_the_table_says_which_pages_count() -> None:
         ({"origins": [f"{LOCAL}!"]}, "webauthn.origins is not a list of origins"),
         ({"origins": [f"{LOCAL}/"]}, "webauthn.origins is not a list of origins"),
         ({"origins": ["http://localhost:0"]}, "webauthn.origins is not a list of origins"),
-        ({"origins": ["https://xlocalhost"]}, "webauthn.origins lists https://xlocalhost, which does not belong to"),
+        ({"origins": ["https://xlocalhost"]}, "webauthn.origins lists https://xlocalhost, which does not match"),
         ({"port": 1023}, "webauthn.port is not a whole number from 1024 to 65535"),
         ({"port": 65536}, "webauthn.port is not a whole number from 1024 to 65535"),
         ({"port": 7364}, "webauthn.port is 7364, but origins does not list http://localhost:7364"),

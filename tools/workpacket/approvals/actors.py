@@ -114,7 +114,7 @@ class Actors(Value):
         agents of one person may never judge each other.
         """
         if judge == coder:
-            return f"{judge} worked on it"
+            return f"{judge} worked on the packet"
         one, other = self._known(judge), self._known(coder)
         if one is not None and other is not None and one.keys & other.keys:
             return f"{judge} and {coder}, who worked on the packet, have a key in common"
