@@ -19,6 +19,7 @@ import pickle
 import re
 import shutil
 import stat
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -108,7 +109,7 @@ def answered(
     usual = not environment or environment == _trial(folder, scratch)
     question = _question(folder, arguments, stdin, scratch) if usual else None
     known = _answers.get(question) if question else None
-    if known and question:
+    if known and question and _has_what_was_made(known, arguments, f"{folder}/.git"):
         _used.add(question)
         for path, data in known.objects.items():
             _write(f"{scratch}/{path}", data)
@@ -129,6 +130,30 @@ def _trial(folder: Path | str, scratch: str) -> Mapping[str, str]:
 def _objects_in(scratch: str) -> dict[str, bytes]:
     """All of them, also those of before: what was written may lead to them."""
     return {str(path.relative_to(scratch)): path.read_bytes() for path in Path(scratch).glob("??/*")}
+
+
+def _has_what_was_made(known: Known, arguments: tuple[str, ...], git_dir: str) -> bool:
+    """Whether nothing is missing of the tree that a merge made: git writes no object that its repository has."""
+    return _command(arguments)[0] != "merge-tree" or _is_whole(known.answer.text[:40], git_dir, known.objects)
+
+
+def _is_whole(tree: str, git_dir: str, objects: Mapping[str, bytes]) -> bool:
+    """Whether all of a tree is in this repository, not packed, or among these objects."""
+    path = f"{tree[:2]}/{tree[2:]}"
+    data = objects.get(path) or _bytes_of(f"{git_dir}/objects/{path}")
+    rows = zlib.decompress(data).partition(b"\0")[2] if data else b""
+    at = 0
+    while at < len(rows):
+        mode, _, _ = rows[at : (end := rows.index(b"\0", at))].partition(b" ")
+        one = rows[end + 1 : end + 21].hex()
+        here = f"{one[:2]}/{one[2:]}"
+        if mode == b"40000":
+            if not _is_whole(one, git_dir, objects):
+                return False
+        elif mode != b"160000" and here not in objects and not _exists(f"{git_dir}/objects/{here}"):
+            return False
+        at = end + 21
+    return bool(data)
 
 
 def _write(path: str, data: bytes) -> None:

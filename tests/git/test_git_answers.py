@@ -190,6 +190,23 @@ def test_a_trial_merge_is_asked_once_and_writes_its_objects_again(
     assert [words[0] for words in asked].count("-c") == 4
 
 
+def test_a_trial_merge_whose_tree_was_there_is_asked_again_where_it_is_not(
+    root: Path, asked: list[tuple[str, ...]], tmp_path: Path
+) -> None:
+    begun = commit(root, "first", a="1\n", d__b="1\n")
+    ours = commit(root, "ours", d__b="2\n")
+    git(root, "checkout", "--quiet", "-b", "other", begun)
+    theirs = commit(root, "theirs", d__c="2\n")
+    without = copy_of(root, root.with_name("without"))
+    git(root, "merge", "--quiet", ours)
+    for where in (root, without):
+        (tmp_path / f"trial {where.name}").mkdir()
+        places = git_answers._trial(where, str(tmp_path / f"trial {where.name}"))
+        made = answered(where, *MERGE, ours, theirs, environment=places).text.partition("\0")[0]
+        assert git_answers._ask(where, "ls-tree", "-r", made, environment=places).text.count("\t") == 3
+    assert [words[0] for words in asked].count("-c") == 2
+
+
 def test_a_merge_in_which_a_program_of_ours_may_run_is_not_kept(root: Path, asked: list[tuple[str, ...]]) -> None:
     identity = commit(root, "first", a="1")
     kept = []
