@@ -428,7 +428,8 @@ class _Documents:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._contents: dict[str, bytes | None] = {}
+        self._asked: set[str] = set()
+        self._contents: dict[str, bytes] = {}
         self._scopes: dict[str, StatedScope] = {}
 
     def scopes(self, commits: Mapping[str, str], tops: Collection[str]) -> dict[str, StatedScope]:
@@ -437,24 +438,21 @@ class _Documents:
         self._read(place for both in places.values() for place in both)
         found: dict[str, StatedScope] = {}
         for name, both in places.items():
-            for place in both:
-                data = self._contents[place]
-                if data is not None:
-                    source = Source.from_bytes(place, data)
-                    if _may_matter(source.text, tops):
-                        found[name] = self._scope(place, source)
-                    break
+            place = next((place for place in both if place in self._contents), None)
+            source = Source.from_bytes(place, self._contents[place]) if place is not None else None
+            if source is not None and _may_matter(source.text, tops):
+                found[name] = self._scope(source)
         return found
 
     def _read(self, places: Iterable[str]) -> None:
-        wanted = [place for place in places if place not in self._contents]
-        there = read_objects(self._repository, wanted)
-        self._contents.update((place, there.get(place)) for place in wanted)
+        wanted = [place for place in places if place not in self._asked]
+        self._asked.update(wanted)
+        self._contents.update(read_objects(self._repository, wanted))
 
-    def _scope(self, place: str, source: Source) -> StatedScope:
-        if place not in self._scopes:
-            self._scopes[place] = stated_scope(read_once(Packet, source))
-        return self._scopes[place]
+    def _scope(self, source: Source) -> StatedScope:
+        if source.path not in self._scopes:
+            self._scopes[source.path] = stated_scope(read_once(Packet, source))
+        return self._scopes[source.path]
 
 
 def _may_matter(text: str, tops: Collection[str]) -> bool:
