@@ -27,6 +27,7 @@ AXE = "axe-core@4.10.3"  # judges whether pages can be used by everyone
 # The versions whose published tests WORKPACKET_SUITES contains, and the packages that those tests need.
 OF_THE_SUITE = (
     "langgraph==1.2.11", "langgraph-checkpoint==4.3.2", "pytest-mock>=3.14", "syrupy>=5,<8", "httpx",
+    "langgraph-checkpoint-sqlite==3.1.2", "langgraph-checkpoint-postgres==3.2.0",
 )  # fmt: skip
 MUTATION_SHARE = "8"
 IN_PARALLEL = ("--numprocesses=auto", "--dist=worksteal")
@@ -113,7 +114,9 @@ def servers(session: nox.Session) -> None:
 
 @nox.session
 def langgraph(session: nox.Session) -> None:
-    """LangGraph's own tests, run with our saver; they are in the folder that WORKPACKET_SUITES names."""
+    """LangGraph's own tests, run with our saver; they are in the folder that WORKPACKET_SUITES names. Then threads of
+    its own savers, taken over.
+    """
     if "WORKPACKET_SUITES" not in os.environ and "CI" not in os.environ:
         session.skip("WORKPACKET_SUITES is not set")
     session.install("--editable", ".", *DEVELOPMENT, *OF_THE_SUITE)
@@ -171,10 +174,11 @@ def coverage(session: nox.Session) -> None:
     measured = {"COVERAGE_FILE": str(Path(session.create_tmp()).absolute() / "coverage")}
     tests = (
         "tests/approvals", "tests/corpora/attacks", "tests/lifecycle/test_log_checkpoints.py", "tests/ledger",
-        "tests/contract/test_contract.py", "tests/contract/test_drift.py", "tests/contract/test_what_counts.py",
-        "tests/contract/test_what_is_proved.py", "tests/judging", "tests/lifecycle/test_coverage_rules.py",
-        "tests/lifecycle/test_specification_growth.py", "tests/lifecycle/test_fork_checks.py", "tests/evidence",
-        "tests/lifecycle/test_landings.py", "tests/lifecycle/test_renaming.py",
+        "tests/contract/test_contract.py", "tests/contract/test_contract_drift.py",
+        "tests/contract/test_what_counts.py", "tests/contract/test_what_is_proved.py", "tests/judging",
+        "tests/lifecycle/test_coverage_rules.py", "tests/lifecycle/test_specification_growth.py",
+        "tests/lifecycle/test_change_checks.py", "tests/evidence", "tests/lifecycle/test_landings.py",
+        "tests/lifecycle/test_renaming.py",
     )  # fmt: skip
     judging = (f"shell/judging/{name}.py" for name in ("change", "coverage", "landed_work", "merged_tree"))
     lifecycle = (f"lifecycle/{name}.py" for name in ("contract", "contract_drift", "coverage"))

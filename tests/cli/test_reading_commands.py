@@ -110,6 +110,7 @@ class TestList:
             "created": "2026-03-01T00:00:00Z",
             "depends": ["WP-1-Lexer-v1"],
             "title": "Read packets without loss.",
+            "signatures": "",
         }
 
 

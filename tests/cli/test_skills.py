@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cli.places import Place
-from cli.test_consent import UNKNOWN, started
 from cli.test_guard import World
+from cli.test_resume import UNKNOWN, started
 from corpora.seeds.test_batches_of_a_spec import Scope, two_batches_done
 from git.scratch import git
 from workpacket.cli.init import SKILLS

@@ -348,7 +348,117 @@ def test_what_is_proven_is_called_so(governed: Governed, fingerprints: dict[str,
     assert governed.json("show", NAME)["data"]["proven"] == 1
     assert governed.json("why", NAME)["data"]["moved_by"] == ["coder"]
     assert governed.json("status")["data"]["held"] == {NAME: "coder"}
-    assert CLAIMED not in governed.json("board", "export")["data"]["page"]
+    page = governed.json("board", "export")["data"]["page"]
+    assert re.findall(r'class="note">([^<]*)</span>', page)[1:] == [f"unsigned ({CLAIMED})"], "the events before"
+    assert f"Z ({CLAIMED})" not in page, "the holder is proven"
+
+
+def signatures(governed: Governed) -> tuple[str, str]:
+    """What `list` and `board show` say about the signatures of the packet, in the JSON output; text must agree."""
+    (row,) = [row for row in governed.json("list")["data"]["work"] if row["id"] == NAME and row["kind"] == "packet"]
+    on_board = governed.json("board", "show")["data"]["signatures"][NAME]
+    text = {"unsigned": f"unsigned ({CLAIMED})"}.get(on_board, on_board)
+    assert f"- {text}\n" in governed.done("board", "show").out
+    (line,) = [line for line in governed.done("list").out.splitlines() if line.startswith(NAME)]
+    assert f" {row['signatures']} " in line
+    return row["signatures"], on_board
+
+
+def test_lists_say_what_is_signed_and_what_was_verified_and_verify_nothing(
+    governed: Governed, fingerprints: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(governed, fingerprints)
+    governed.activate(NAME)
+    governed.commit("activated")
+    with monkeypatch.context() as patch:
+        patch.setattr(EventSignatures, "judge", None)
+        assert signatures(governed) == ("signed", "signed")
+    governed.done("log", "verify", "--signatures")
+    assert signatures(governed) == ("verified", "verified")
+    assert '<span class="note">signed</span>' in governed.json("board", "export")["data"]["page"]
+    assert governed.done("board", "export", "--format", "csv").out.splitlines()[1].endswith(",signed")
+
+    governed.git("switch", "--quiet", "--create", f"wp/{NAME}")
+    governed.done("claim", NAME, "--as", "coder")
+    assert signatures(governed) == ("signed", "signed"), "a new event was not verified"
+    forge(governed, NAME, "noted", {"text": "unsigned"})
+    governed.done("log", "verify", "--signatures")
+    assert signatures(governed) == ("unsigned", "unsigned")
+
+
+def test_what_was_verified_under_another_policy_is_only_signed(
+    governed: Governed, fingerprints: dict[str, str]
+) -> None:
+    begin(governed, fingerprints)
+    governed.activate(NAME)
+    governed.commit("activated")
+    governed.done("log", "verify", "--signatures")
+    public = key_path("ben").with_suffix(".pub").read_text("utf-8")
+    governed.write(".GOV/policy/revoked_keys", f"{' '.join(public.split()[:2])}\n")
+    governed.commit("Ben's key is revoked")
+    assert signatures(governed) == ("signed", "signed")
+    governed.done("log", "verify", "--signatures")
+    assert signatures(governed) == ("verified", "verified")
+
+
+@pytest.mark.parametrize("policy", ["", "not the signer's"])
+def test_nothing_is_called_verified_that_is_not_proven(
+    governed: Governed, fingerprints: dict[str, str], policy: str
+) -> None:
+    begin(governed, fingerprints)
+    governed.activate(NAME)
+    if policy:
+        text = governed.read(".GOV/policy/policy.toml").replace("[actors.ann]", "[actors.x]")
+        governed.write(".GOV/policy/policy.toml", text)
+        governed.commit("Ann has left")
+    else:
+        *_, last = governed.state(NAME).history
+        name, data = rewritten(last, at="2026-03-01T08:00:00Z")
+        (governed.root / last.path).unlink()
+        governed.write(f".GOV/log/{NAME}/{name}", data.decode())
+    governed("log", "verify", "--signatures")
+    assert signatures(governed) == ("signed", "signed")
+
+
+def test_where_the_policy_names_no_actors_lists_call_all_packets_unsigned(
+    governed: Governed, fingerprints: dict[str, str]
+) -> None:
+    governed.begin()
+    governed.activate_by_commands(NAME, "")
+    assert all(event.sig for event in governed.state(NAME).history)
+    (row,) = [row for row in governed.json("list")["data"]["work"] if row["kind"] == "packet"]
+    assert row["signatures"] == "unsigned"
+    assert governed.done("list").out.endswith("1 packet, unsigned\n")
+    board = governed.done("board", "show").out
+    assert f"\nwho acted: {CLAIMED}\n" in board
+    assert f"- **[{NAME}]** - [READY_FOR_DEV]\n" in board
+
+
+@pytest.mark.parametrize("how", ["revoked", "approving"])
+def test_no_output_calls_an_event_proven_whose_key_proves_nothing(
+    governed: Governed, fingerprints: dict[str, str], how: str
+) -> None:
+    """Although the policy still lists the key for the actor: `log verify` and `check --base` refuse it, too."""
+    begin(governed, fingerprints)
+    governed.activate(NAME)
+    governed.git("switch", "--quiet", "--create", f"wp/{NAME}")
+    governed.done("claim", NAME, "--as", "coder")
+    governed.git("add", "--all")
+    governed.git("commit", "--quiet", "--message", "claimed")
+    governed.git("switch", "--quiet", "main")
+    public = " ".join(key_path("coder").with_suffix(".pub").read_text("utf-8").split()[:2])
+    if how == "revoked":
+        governed.write(".GOV/policy/revoked_keys", f"{public}\n")
+    else:
+        governed.write(".GOV/policy/allowed_signers", f'x@example.org namespaces="workpacket-approval@v1" {public}\n')
+    governed.commit("The coder's key proves nothing")
+    governed.git("switch", "--quiet", f"wp/{NAME}")
+    assert f"coder ({CLAIMED}) until" in governed.done("show", NAME).out
+    assert f"moved by coder ({CLAIMED})" in governed.done("why", NAME).out
+    (claim,) = [line for line in governed.done("log", "show", NAME).out.splitlines() if " claimed " in line]
+    assert claim.endswith(CLAIMED)
+    (event,) = [each for each in governed.json("log", "show", NAME)["data"]["events"] if each["type"] == "claimed"]
+    assert not event["proven"]
 
 
 def test_log_verify_counts_what_signatures_come_to(governed: Governed, fingerprints: dict[str, str]) -> None:

@@ -38,8 +38,8 @@ GROUPS = (
             *(f"ledger/test_{name}.py" for name in ("decode", "fold", "log", "verify")),
             "ledger/test_event_schema.py::test_both_accept_what_the_tool_writes",
             "ledger/test_event_schema.py::test_every_set_of_an_event_is_asked_whether_it_is_sorted",
-            "contract/test_drift.py",
-            "lifecycle/test_fork_checks.py",
+            "contract/test_contract_drift.py",
+            "lifecycle/test_change_checks.py",
         ),
     ),
     Group(
@@ -61,7 +61,7 @@ GROUPS = (
         ("lifecycle/contract.py", "lifecycle/contract_drift.py"),
         (
             "contract/test_contract.py::test_a_document_has_the_canonical_form_of_its_vector",
-            "contract/test_drift.py",
+            "contract/test_contract_drift.py",
             "contract/test_what_counts.py",
             "contract/test_what_is_proved.py",
             "evidence/test_demands.py",
@@ -69,7 +69,7 @@ GROUPS = (
     ),
     Group(
         ("lifecycle/change_checks.py",),
-        ("lifecycle/test_fork_checks.py", "lifecycle/test_submissions.py", "lifecycle/test_submitted_files.py"),
+        ("lifecycle/test_change_checks.py", "lifecycle/test_submissions.py", "lifecycle/test_submitted_files.py"),
     ),
     Group(
         ("lifecycle/event_checks.py",),

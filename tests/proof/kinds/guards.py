@@ -98,7 +98,7 @@ GUARDS: tuple[Guard, ...] = (
           "bridges/role_acts.py", "free = present is not None and not at_work(present.holder, self.caller)",
           "free = present is not None"),
     Guard("role: artifact changed in between",
-          "tests/bridges/test_role_artifacts.py::"
+          "tests/bridges/test_role_facts.py::"
           "test_a_file_that_changed_since_the_last_milestone_is_said_and_stops_nothing",
           "bridges/role_facts.py", "        if now[path] != digest\n", "        if now[path] is None\n"),
     Guard("commit: crash before the commit", f"{_KILL}[prepared-committed-0]",
@@ -164,7 +164,7 @@ GUARDS: tuple[Guard, ...] = (
           f"{_EFFECT}an_act_whose_result_cannot_be_kept_is_known_to_have_happened",
           "runtime/attempts/effects.py", 'return {"unkept": described(error)}, None', "raise"),
     Guard("effect: error text that no record can hold",
-          "tests/runtime/test_failures_again.py"
+          "tests/runtime/test_failures.py"
           "::test_half_a_character_in_the_text_of_an_error_does_not_replace_the_error",
           "runtime/records/failures.py", 'return storable(f"{type(error).__name__}: {said}"[:LONGEST_SEARCHED])',
           'return f"{type(error).__name__}: {said}"[:ERROR_LENGTH]'),

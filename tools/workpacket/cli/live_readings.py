@@ -33,7 +33,8 @@ from workpacket.git.objects import list_tree, read_objects
 from workpacket.git.repository import Repository, commit_of, find_repository
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import read_logs
-from workpacket.lifecycle.facts import Facts
+from workpacket.lifecycle.authorship import signatures_in, signatures_shown
+from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.glance import Glance, glance_at
 from workpacket.lifecycle.transitions import leaving
 from workpacket.model import exits
@@ -239,6 +240,7 @@ def _cards(
             title=glance.title or "",
             holder=holder,
             claimed=bool(holder) and not (signed and glance.lease_signed),
+            signatures=_signatures(glance, packet, facts),
             until=(lease.expires_at or "") if lease is not None and holder else "",
             reason="" if lane == "IN_PROGRESS" else card_note(glance, signed=signed),
             needs="" if lane == "BLOCKED" else needs,
@@ -247,6 +249,14 @@ def _cards(
             runs=mark(its),
             trouble=any(run.state != "live" for run in its),
         )
+
+
+def _signatures(glance: Glance, packet: PacketFacts | None, facts: Facts) -> str:
+    """Return the word for the signatures of a packet; '' if the policy names no actors, so that all are unsigned."""
+    if not facts.policy.actors.present:
+        return ""
+    verified = packet is not None and packet.verified
+    return signatures_shown(signatures_in(glance, facts.policy.actors, verified=verified))
 
 
 # ---- commands, in this process -----------------------------------------------------------------------------------

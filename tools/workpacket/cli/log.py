@@ -26,7 +26,7 @@ from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import here
 from workpacket.shell.held import judged_in_part
 from workpacket.shell.judging.log_checkpoints import Judge, make_checkpoint
-from workpacket.shell.judging.log_verification import verify_log
+from workpacket.shell.judging.log_verification import Verified, verify_log
 from workpacket.shell.judging.lost_events import bring_back, lost_events
 from workpacket.shell.keys import find_key
 from workpacket.shell.transactions.recovery import recover, unfinished
@@ -84,6 +84,8 @@ def run(arguments: Arguments) -> int:
     repository = open_for_reading()
     base = arguments.value("base")
     verified = verify_log(repository, base, moment().now, signatures=arguments.flag("signatures"))
+    if verified.proven:
+        _keep(verified)
     signed, wanted = verified.signatures, set(arguments.words[1:])
     found = [one for one in verified.findings if not wanted or wanted & set(one.path.split("/"))]
     findings = judged_in_part(str(repository.root), found)
@@ -112,6 +114,18 @@ def run(arguments: Arguments) -> int:
         print("\n".join(vouched_lines(rows, in_full=bool(wanted))))
     print(f"next: {f'workpacket explain {findings[0].code}' if findings else 'workpacket status'}")
     return status
+
+
+def _keep(verified: Verified) -> None:
+    """Let lists say which packets were verified."""
+    from workpacket.cli.workspace import open_workspace
+    from workpacket.shell.kept_logs import keep_proven
+
+    cache = open_workspace().open_cache()
+    try:
+        keep_proven(cache, verified.policy, verified.proven)
+    finally:
+        cache.close()
 
 
 def say(findings: Iterable[Problem]) -> None:

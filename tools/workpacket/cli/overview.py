@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from workpacket.cli.options import Arguments, usage
@@ -25,7 +25,7 @@ from workpacket.git.objects import list_tree, read_objects
 from workpacket.git.repository import Repository, local_branches
 from workpacket.ledger.fold import PacketState, fold
 from workpacket.ledger.log import read_log
-from workpacket.lifecycle.authorship import CLAIMED
+from workpacket.lifecycle.authorship import CLAIMED, signatures_in, signatures_shown
 from workpacket.lifecycle.board_sync import hand_edits
 from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.gates import ends_unjudged, lease_held
@@ -75,18 +75,25 @@ def _show_board(arguments: Arguments, cache: Cache) -> Output:
     if arguments.flag("json"):
         lanes: dict[str, Json] = {card.id: card.lane for card in cards}
         runs: dict[str, Json] = {card.id: [run.as_json() for run in card.runs] for card in cards if card.runs}
-        return output(
-            repository, render_envelope("board", exits.OK, [], {"lanes": lanes, "runs": runs}), lasts=lasts, also=also
-        )
+        signatures: dict[str, Json] = {card.id: card.signatures for card in cards}
+        data: dict[str, Json] = {"lanes": lanes, "runs": runs, "signatures": signatures}
+        return output(repository, render_envelope("board", exits.OK, [], data), lasts=lasts, also=also)
 
     style = arguments.style(sys.stdout)
-    board = columns(cards, facts.policy.lanes)
+    board = columns(_marked(cards, facts), facts.policy.lanes)
     shown = render_board(board, style) if style.columns is not None else _plain(board)
     unknown = sum(not packet.lane for packet in facts.packets.values())
     then = f"{unknown} packets have no log: workpacket adopt\n" if unknown else ""
     others = _elsewhere(packets_elsewhere(repository), claims, style)
     then += "".join(f"{line}\n" for line in others)
+    then += f"who acted: {CLAIMED}\n" if cards and not facts.policy.actors.present else ""
     return output(repository, f"{shown}\n{then}next: workpacket next\n", lasts=lasts, until=until, also=also)
+
+
+def _marked(cards: Iterable[Card], facts: Facts) -> list[Card]:
+    """Return the cards with their signatures as text, without them if no policy says whose keys count."""
+    present = facts.policy.actors.present
+    return [replace(card, signatures=signatures_shown(card.signatures) if present else "") for card in cards]
 
 
 _LONGEST_TITLE: Final = 100
@@ -117,7 +124,9 @@ def cards_of(
         if glance.lane:
             lane = glance.lane if at else packet.lane
             said = _UNJUDGED_NOTE if lane == UNJUDGED else card_note(glance, signed=signed)
-            yield Card(name, lane, said, glance.title or "", runs.get(name, ())), glance.last
+            known = packet.verified and not at and not published
+            words = signatures_in(glance, facts.policy.actors, verified=known)
+            yield Card(name, lane, said, glance.title or "", runs.get(name, ()), words), glance.last
 
 
 _UNJUDGED_NOTE: Final = "not judged"
@@ -148,7 +157,7 @@ def _claimed(glance: Glance, *, signed: bool) -> str:
 
 
 def _entry(card: Card) -> str:
-    remark = _UNJUDGED_NOTE if card.lane == UNJUDGED else ""
+    remark = "; ".join(filter(None, (_UNJUDGED_NOTE if card.lane == UNJUDGED else "", card.signatures)))
     return entry_line(card.id, card.lane, remark) + (f" - {mark(card.runs)}" if card.runs else "")
 
 
@@ -169,8 +178,9 @@ def export(arguments: Arguments) -> int:
         for card, at in cards_of(arguments, repository, facts, published=True)
     ]
     target = arguments.value("out")
-    board = columns((card for card, _ in found), facts.policy.lanes)
     form = _export_form(arguments, target)
+    cards = [card for card, _ in found]
+    board = columns(_marked(cards, facts) if form == "html" else cards, facts.policy.lanes)
     if form == "html":
         page = render_page(board, max((at for _, at in found), default=""))
     else:
@@ -199,7 +209,7 @@ def _export_form(arguments: Arguments, target: str) -> str:
 def _table(board: Sequence[Column], latest: Mapping[str, str], form: str) -> str:
     """Return a row for each packet, in board order."""
     rows = [
-        (card.id, card.lane, column.name, card.title, card.note, latest[card.id])
+        (card.id, card.lane, column.name, card.title, card.note, latest[card.id], card.signatures)
         for column in board
         for card in column.cards
     ]
@@ -213,7 +223,7 @@ def _table(board: Sequence[Column], latest: Mapping[str, str], form: str) -> str
     return json.dumps({"packets": listed}, indent=2, ensure_ascii=False) + "\n"
 
 
-_TABLE_HEADS: Final = ("id", "lane", "section", "title", "note", "last_event")
+_TABLE_HEADS: Final = ("id", "lane", "section", "title", "note", "last_event", "signatures")
 
 
 def _titles() -> dict[str, str]:

@@ -18,7 +18,6 @@ from workpacket.documents.stub import Stub
 from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository, commit_of
 from workpacket.ledger.fold import fold
-from workpacket.lifecycle.authorship import proven_events
 from workpacket.lifecycle.contract import Contract, stated
 from workpacket.lifecycle.contract_drift import covered, difference
 from workpacket.lifecycle.facts import Facts, PacketFacts
@@ -34,6 +33,7 @@ from workpacket.shell.audit import decisions
 from workpacket.shell.base import readable_commit
 from workpacket.shell.cache import NO_CACHE
 from workpacket.shell.governing.execution import gather
+from workpacket.shell.keys import proven_events
 from workpacket.text.source import Source
 
 
@@ -111,7 +111,7 @@ def _changes(arguments: Arguments, repository: Repository, base: str) -> Iterato
             changed=tuple(_contract_changes(repository, base, packet)),
             criteria=task.criteria,
             approvals=tuple(map(_signed, signed.get(name, ()))),
-            events=tuple(_told(facts, event) for event in new),
+            events=tuple(_told(repository, facts, event) for event in new),
             unmet=status_of(repository, facts, packet).unmet,
         )
 
@@ -121,8 +121,8 @@ def _signed(one: SignedDecision) -> Signed:
     return Signed(one.gate, one.decision, one.approver, one.key, one.issued_at, against)
 
 
-def _told(facts: Facts, event: LogEvent) -> str:
-    proven = event.id in proven_events(facts.policy.actors, [event])
+def _told(repository: Repository, facts: Facts, event: LogEvent) -> str:
+    proven = event.id in proven_events(repository, facts.policy.actors, [event])
     return f"{event.type} by {event.actor.id}{'' if proven else ' (claimed, not proven)'}, {event.at}"
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from workpacket.cli.options import Arguments
@@ -23,7 +23,7 @@ from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.problem import WorkpacketError
 from workpacket.report.json_report import render_envelope
 from workpacket.report.terminal import escape
-from workpacket.shell.base import read_base_policy
+from workpacket.shell.base import judging_policy, read_base_policy
 from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.governed_files import LOG_STATE, removed_lately
 from workpacket.shell.governing.execution import Question, gather, here
@@ -123,7 +123,8 @@ def listed_facts(repository: Repository, cache: Cache, *, documents: bool = Fals
 
         return work_summaries(str(repository.root), paths, cache, progress_bar())
 
-    read_all = partial(listed, cache=cache, read=read if documents else None)
+    policy = partial(judging_policy, repository)
+    read_all = partial(listed, cache=cache, policy_of_base=policy, read=read if documents else None)
     return gather(repository, None, NOBODY, read_all=read_all)
 
 
@@ -134,18 +135,20 @@ def output(
     it ceases to be, or ''; `also` are other files and folders that it depends on; folders end with '/'. Unfinished
     writes are reported every time until they are recovered.
     """
-    places = [
-        repository.common_dir / "packed-refs",
-        repository.common_dir / "config",
-        repository.git_dir / "HEAD",
-    ]
-    folders = [repository.common_dir / "refs", repository.git_dir.joinpath(*JOURNAL_FOLDER)]
-    extras = [
-        os.path.relpath(path, repository.root).replace(os.sep, "/") + ("/" if path.endswith("/") else "")
-        for path in (*map(str, places), *(f"{folder}/" for folder in folders), *also)
-    ]
-    files = (LOG_STATE, *_DOCUMENTS, *extras)
+    journal = f"{repository.git_dir.joinpath(*JOURNAL_FOLDER)}/"
+    files = (LOG_STATE, *_DOCUMENTS, *files_of_base(repository), *_below_root(repository, (journal, *also)))
     return Output(text, 0, RestsOn(files, clock=not lasts, until=until, unnamed=bool(unfinished(repository))))
+
+
+def files_of_base(repository: Repository) -> list[str]:
+    """Return the files and folders that say which commit is the base, whose policy is in force."""
+    places = (repository.common_dir / "packed-refs", repository.common_dir / "config", repository.git_dir / "HEAD")
+    return _below_root(repository, (*map(str, places), f"{repository.common_dir / 'refs'}/"))
+
+
+def _below_root(repository: Repository, paths: Iterable[str]) -> list[str]:
+    relative = ((os.path.relpath(path, repository.root), path.endswith("/")) for path in paths)
+    return [path.replace(os.sep, "/") + ("/" if is_folder else "") for path, is_folder in relative]
 
 
 def fetch_first(arguments: Arguments) -> None:

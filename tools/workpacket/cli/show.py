@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from workpacket.cli.options import FETCH, Arguments, Command, Option, usage
@@ -21,7 +21,7 @@ from workpacket.git.objects import list_tree, read_objects
 from workpacket.git.repository import Repository, commit_of, has_references, main_remote
 from workpacket.ledger.fold import PacketState, fold
 from workpacket.ledger.log import Log, read_log
-from workpacket.lifecycle.authorship import CLAIMED, lease_claimed, lease_events, proven_events
+from workpacket.lifecycle.authorship import CLAIMED, lease_claimed, lease_events
 from workpacket.lifecycle.contract import stated
 from workpacket.lifecycle.contract_drift import contract_unmet, covered
 from workpacket.lifecycle.facts import Facts, PacketFacts
@@ -108,8 +108,8 @@ _SHOWN = ("holder", "to", "by", "verdict", "reason", "branch", "commit", "until"
 
 
 def _run_history(arguments: Arguments) -> int:
-    _, facts, packet = packet_facts(arguments)
-    events, proven = packet.state.history, proven_events(facts.policy.actors, packet.log.events)
+    repository, facts, packet = packet_facts(arguments)
+    events, proven = packet.state.history, _proven(repository, facts, packet.log.events)
     if arguments.flag("json"):
         rows: list[Json] = [{"id": event.id, **event.json(), "proven": event.id in proven} for event in events]
         heads: list[Json] = [*packet.log.heads]
@@ -128,6 +128,14 @@ def _run_history(arguments: Arguments) -> int:
         print(f"approval: {approval_words(facts, packet)}")
     print(f"next: workpacket {f'why {packet.id}' if events else 'help adopt'}")
     return exits.OK
+
+
+def _proven(repository: Repository, facts: Facts, events: Iterable[LogEvent]) -> frozenset[str]:
+    if not facts.policy.actors.present:
+        return frozenset()
+    from workpacket.shell.keys import proven_events  # without actors, there is nothing to verify
+
+    return proven_events(repository, facts.policy.actors, events)
 
 
 def approval_words(facts: Facts, packet: PacketFacts) -> str:
@@ -165,7 +173,7 @@ def _run_why(arguments: Arguments) -> int:
     standing = status_of(repository, facts, packet)
     runs = runs_of({standing.id: packet.state}).get(standing.id, ())
     listed: list[Json] = [run.as_json() for run in runs]
-    moved = _moved_by(facts, packet)
+    moved = _moved_by(repository, facts, packet)
     if arguments.flag("exit-code") and standing.unmet:
         return refuse(
             arguments, standing.id, standing.unmet, {"lane": standing.lane, "runs": listed, "moved_by": moved}
@@ -187,10 +195,10 @@ def _run_why(arguments: Arguments) -> int:
     return exits.OK
 
 
-def _moved_by(facts: Facts, packet: PacketFacts) -> list[Json]:
+def _moved_by(repository: Repository, facts: Facts, packet: PacketFacts) -> list[Json]:
     """Return the actor who moved the packet to its lane; if the log has forked, there are several."""
     moves = packet.state.latest_moves
-    proven = proven_events(facts.policy.actors, moves)
+    proven = _proven(repository, facts, moves)
     return [move.actor.id if move.id in proven else f"{move.actor.id} ({CLAIMED})" for move in moves]
 
 
@@ -286,7 +294,7 @@ def compute(arguments: Arguments, _cache: Cache) -> Output:
     if arguments.value("at"):
         return _as_of(arguments, arguments.value("at"))
     repository, facts, packet = packet_facts(arguments, questions=QUESTIONS)
-    view = _view(facts, packet, status_of(repository, facts, packet))
+    view = _view(repository, facts, packet, status_of(repository, facts, packet))
     runs = runs_of({view.id: packet.state}).get(view.id, ())
     lasts, also = cache_dependencies({view.id: runs})
     asks = asking_files(arguments, repository)
@@ -299,7 +307,9 @@ def compute(arguments: Arguments, _cache: Cache) -> Output:
     # The answer about approvals depends on the policy that this account has seen last.
     also += [f"{settings_folder()}/trust/", *(asks or ()), *specifications]
     if arguments.flag("json"):
-        return output(repository, _envelope(_as_json(facts, packet, view, runs)), lasts=lasts, until=until, also=also)
+        return output(
+            repository, _envelope(_as_json(repository, facts, packet, view, runs)), lasts=lasts, until=until, also=also
+        )
     shown = [
         *lines(view, arguments.style(sys.stdout), full=arguments.flag("full")),
         *(f"{'run':<13}{escape(run.sentence)}" for run in runs),
@@ -333,7 +343,7 @@ def _as_of(arguments: Arguments, at: str) -> Output:
     view = PacketView(
         id=state.packet,
         lane=state.lane,
-        holder=_holder(state, proven_events(facts.policy.actors, lease_events(state))),
+        holder=_holder(state, _proven(repository, facts, lease_events(state))),
         task=None,
         rows=tuple(_assignment_rows(state)),
         recent=_recent(state.history),
@@ -342,7 +352,7 @@ def _as_of(arguments: Arguments, at: str) -> Output:
         unmet=(),
     )
     if arguments.flag("json"):
-        data = _as_json(facts, packet, view, linked_runs(state, unfinished=True), state)
+        data = _as_json(repository, facts, packet, view, linked_runs(state, unfinished=True), state)
         return output(repository, _envelope(data), lasts=False)
     shown = [
         *lines(view, arguments.style(sys.stdout), full=arguments.flag("full")),
@@ -355,14 +365,14 @@ def _envelope(data: Mapping[str, Json]) -> str:
     return render_envelope("show", exits.OK, [], data)
 
 
-def _view(facts: Facts, packet: PacketFacts, status: PacketStatus) -> PacketView:
+def _view(repository: Repository, facts: Facts, packet: PacketFacts, status: PacketStatus) -> PacketView:
     state = packet.state
     # No one works on what is over, even if the lease has not ended.
     over = packet.lane in OVER
     return PacketView(
         id=status.id,
         lane=status.lane,
-        holder="" if over else _holder(state, proven_events(facts.policy.actors, lease_events(state))),
+        holder="" if over else _holder(state, _proven(repository, facts, lease_events(state))),
         task=task_of(packet),
         rows=tuple(_rows(facts, packet)),
         recent=_recent(state.history),
@@ -458,11 +468,16 @@ def _recent(history: Sequence[LogEvent]) -> tuple[str, ...]:
 
 
 def _as_json(
-    facts: Facts, packet: PacketFacts, view: PacketView, runs: Sequence[PacketRun], state: PacketState | None = None
+    repository: Repository,
+    facts: Facts,
+    packet: PacketFacts,
+    view: PacketView,
+    runs: Sequence[PacketRun],
+    state: PacketState | None = None,
 ) -> dict[str, Json]:
     """Return the packet as JSON. If `state` is from an earlier time, current facts are left out."""
     then = state or packet.state
-    proven = proven_events(facts.policy.actors, packet.log.events)
+    proven = _proven(repository, facts, packet.log.events)
     lease, assignment = then.lease, then.assignment
     files: dict[str, Json] = dict(_files(packet))
     changed = [one.message for one in contract_unmet(packet)] if state is None else []

@@ -32,6 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.approvals.actors import Actors
     from workpacket.ledger.fold import PacketState
+    from workpacket.lifecycle.glance import Glance
 
 
 UNDECLARED: Final = "undeclared"
@@ -258,16 +259,20 @@ def not_apart(judge: str, events: Iterable[LogEvent], actors: Actors) -> Iterato
 CLAIMED = "claimed, not proven"
 
 
-def proven_events(actors: Actors, events: Iterable[LogEvent]) -> frozenset[str]:
-    """Return those of these events whose signature proves their actor under this policy. Verifying a signature takes
-    longer than reading the event, so pass only events that are going to be shown.
+def signatures_in(outline: Glance, actors: Actors, *, verified: bool) -> str:
+    """Return what lists say about the signatures of a packet; `verified` says whether `log verify --signatures` proved
+    all of them. Where the policy names no actors, a signature proves nothing.
     """
-    if not actors.present:
-        return frozenset()
-    from workpacket.approvals.event_signatures import EventSignatures
+    if not outline.began:
+        return ""
+    if not (actors.present and outline.signed):
+        return "unsigned"
+    return "verified" if verified else "signed"
 
-    signatures = EventSignatures(actors)
-    return frozenset(event.id for event in events if event.sig and signatures.judge(event).proven)
+
+def signatures_shown(word: str) -> str:
+    """Return the word as text, which says what an unsigned event is."""
+    return f"{word} ({CLAIMED})" if word == "unsigned" else word
 
 
 def lease_events(state: PacketState) -> list[LogEvent]:

@@ -35,7 +35,7 @@ class PacketFacts(Value):
     """One packet: its files, or None for missing ones, and its log.
 
     `landed` says whether its work is on the target branch of this tree, as judged, or as submitted if the policy
-    requires no verdict.
+    requires no verdict. `verified` says whether a list may call all its signatures verified.
 
     With the summaries `stub_says` and `packet_says`, most questions can be answered without parsing a file. The reader
     for a kind is loaded with the first document of that kind.
@@ -49,6 +49,7 @@ class PacketFacts(Value):
     stub_says: WorkSummary | None = None
     packet_says: WorkSummary | None = None
     landed: bool = False
+    verified: bool = False
 
     @cached_property
     def state(self) -> PacketState:

@@ -28,6 +28,7 @@ class Glance(NamedTuple):
     that there is none.
 
     `lease_given` is the latest time at which the lease was granted, `lease_signed` whether its holder signed for it.
+    `signed` says whether every event has a signature, which was not verified here.
     `title`, `risk` and `dependencies` are the last ones recorded in the events, None if there are none. `runs` says
     whether any run of the packet needs attention, `open_runs` whether one is open.
     """
@@ -45,6 +46,7 @@ class Glance(NamedTuple):
     lease: PacketLease | None
     lease_given: str
     lease_signed: bool
+    signed: bool
     assignee: str
     moves: tuple[Move, ...]
     presented: str
@@ -83,6 +85,7 @@ def glance_at(log: Log, state: PacketState) -> Glance:
         lease=lease,
         lease_given=state.lease_given,
         lease_signed=given is not None and lease is not None and given.actor.id == lease.holder and bool(given.sig),
+        signed=bool(log.events) and all(event.sig for event in log.events),
         assignee=state.assignment.assignee,
         moves=tuple(
             Move(move.at, move.actor.id, move.text("reason") or "", move.text("until") or "")

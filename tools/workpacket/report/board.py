@@ -33,13 +33,15 @@ def sign_of(lane: str) -> str:
 
 
 class Card(Value):
-    """One packet. `note` is its holder, or why the packet is in its lane."""
+    """One packet. `note` is its holder, or why the packet is in its lane; `signatures` is the word for those of its
+    events, '' where the board says it once for all packets."""
 
     id: str
     lane: str
     note: str = ""
     title: str = ""
     runs: tuple[PacketRun, ...] = ()
+    signatures: str = ""
 
 
 class Column(Value):
@@ -137,6 +139,8 @@ def _screen_card(card: Card, width: int) -> Iterator[Line]:
         yield from ((f"  {line}", "info") for line in wrap(escape(mark(card.runs)), width - 2))
     if card.note:
         yield from ((f"  {line}", None) for line in wrap(escape(card.note), width - 2))
+    if card.signatures:
+        yield from ((f"  {line}", None) for line in wrap(card.signatures, width - 2))
 
 
 def _legend(columns: Sequence[Column], room: int) -> list[str]:
@@ -242,7 +246,7 @@ def _section(column: Column, name: str) -> Iterator[str]:
 def _card(card: Card) -> str:
     name = _text(card.id)
     title = f'<span class="title">{_text(card.title)}</span>' if card.title else ""
-    note = f'<span class="note">{_text(card.note)}</span>' if card.note else ""
+    note = "".join(f'<span class="note">{_text(text)}</span>' for text in (card.note, card.signatures) if text)
     sign = f'<span aria-hidden="true">{_text(sign_of(card.lane))} </span>'
     lane = f'<span class="lane {_text(card.lane.lower())}">{sign}{_text(card.lane)}</span>'
     runs = f'<span class="note">{_text(mark(card.runs))}</span>' if card.runs else ""

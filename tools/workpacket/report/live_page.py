@@ -288,7 +288,7 @@ _NONE: Final = {"holder": "Not held", "base": "No base", "risk": "No risk named"
 
 class LiveCard(NamedTuple):
     """What the log of a packet says. `needs` is what a person must do; `reason` is why the packet is blocked, or what
-    replaced it; `last` is the time of the last event.
+    replaced it; `last` is the time of the last event; `signatures` describes the signatures of its events.
     """
 
     id: str
@@ -297,6 +297,7 @@ class LiveCard(NamedTuple):
     title: str
     holder: str
     claimed: bool
+    signatures: str
     until: str
     reason: str
     needs: str
@@ -450,6 +451,8 @@ def _facts(card: LiveCard, detail: Detail, *, with_lane: bool) -> Iterator[str]:
     if card.holder:
         claimed = ' <span class="claimed">not proven</span>' if card.claimed else ""
         yield f'<span class="holder">{t(card.holder, 60)}{claimed}</span>'
+    if card.signatures:
+        yield f'<span class="signatures">{t(card.signatures)}</span>'
     if card.until:
         yield f'<span class="lease">{ends(card.until)}</span>'
     if detail.criteria:

@@ -24,7 +24,6 @@ from workpacket.git.objects import read_objects, status
 from workpacket.git.repository import Repository, default_branch, head_commit, tip_of, without_remote
 from workpacket.git.run import run_git
 from workpacket.ledger.fold import in_force
-from workpacket.lifecycle.authorship import proven_events
 from workpacket.lifecycle.contract import Contract, stated
 from workpacket.lifecycle.contract_drift import difference
 from workpacket.lifecycle.facts import Facts, PacketFacts
@@ -49,6 +48,7 @@ from workpacket.shell.held import judged_in_part
 from workpacket.shell.judging.landed_work import landing_faults
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.judging.merged_tree import judge_append_only
+from workpacket.shell.keys import proven_events
 from workpacket.shell.tree import find_documents, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
@@ -201,7 +201,9 @@ def gather_audit(
         uncommitted=frozenset(entry.path for entry in status(repository, GOVERNANCE_FOLDER, *named)),
         files_checked=len(files),
         proven=proven_events(
-            governed.policy.actors, (event for each in governed.packets.values() for event in each.log.events)
+            repository,
+            governed.policy.actors,
+            (event for each in governed.packets.values() for event in each.log.events),
         ),
         rewritten=dict(_rewritten(repository, governed.packets.values())),
         forge=web_address(run_git(repository.root, "config", "--get", "remote.origin.url", check=False).text.strip()),

@@ -367,6 +367,38 @@ def readable_commit(repository: Repository, commit: str) -> str:
     return next((each for each in before if not unreadable(policy_at(repository, each))), commit)
 
 
+def judging_commit(repository: Repository, base: str = "") -> str:
+    """Return the commit whose policy judges signatures: this one or else the main branch, or the last readable one
+    before it.
+    """
+    branch = None if base else default_branch(repository)
+    return readable_commit(repository, branch.commit if branch is not None else base)
+
+
+def judging_policy(repository: Repository, base: str = "") -> str:
+    """Return the digest of the policy that judges signatures; '' if it is not on the main branch yet."""
+    files = policy_at(repository, judging_commit(repository, base))
+    return policy_digest(files) if files.policy is not None else ""
+
+
+def approving_keys(repository: Repository, commit: str) -> frozenset[bytes]:
+    """Return the keys that may approve under the policy at the commit; they may not sign events."""
+    from workpacket.approvals.policy import Trusted, read_policy_files
+
+    trusted = read_policy_files(policy_at(repository, readable_commit(repository, commit)))
+    if not isinstance(trusted, Trusted):
+        return frozenset()
+    return frozenset(blob for blob, signer in trusted.signers.by_key.items() if signer.may_approve)
+
+
+def revoked_keys(repository: Repository, commit: str) -> frozenset[bytes]:
+    """Return the keys that the policy at the commit has revoked. An unreadable list is reported elsewhere."""
+    from workpacket.approvals.sshsig import read_revoked_keys
+
+    found = read_revoked_keys(policy_at(repository, readable_commit(repository, commit)).revoked_keys or b"")
+    return found if isinstance(found, frozenset) else frozenset()
+
+
 def landed_at(repository: Repository, commit: str, landing: str) -> datetime:
     """Return when the base's first-parent history reached the merge. A commit never counts as older than its
     predecessors."""

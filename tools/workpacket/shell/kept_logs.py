@@ -36,8 +36,9 @@ _PROCESSES = 2
 class ListedPacket(PacketFacts):
     """A packet in a list: its glance is known, and its files are read only when needed."""
 
-    def __init__(self, wp_id: WorkPacketId, glance: Glance, files: GovernedFiles) -> None:
+    def __init__(self, wp_id: WorkPacketId, glance: Glance, files: GovernedFiles, *, verified: bool = False) -> None:
         self.__dict__.update(id=wp_id, glance=glance, files=files, stub_says=None, packet_says=None, landed=False)
+        self.__dict__["verified"] = verified
 
     def __repr__(self) -> str:
         return f"ListedPacket({self.id.text})"
@@ -116,14 +117,20 @@ def _ids_in(text: str) -> Iterator[str]:
 
 
 def listed(
-    governed: GovernedFiles, cache: Cache, read: Callable[[Sequence[str]], Mapping[str, WorkSummary]] | None = None
+    governed: GovernedFiles,
+    cache: Cache,
+    policy_of_base: Callable[[], str],
+    read: Callable[[Sequence[str]], Mapping[str, WorkSummary]] | None = None,
 ) -> dict[str, PacketFacts]:
-    """Return all packets. `read` returns the summaries of documents, by path: it is called for many at once."""
+    """Return all packets. `policy_of_base` returns the digest of the policy that judges signatures; `read` the
+    summaries of documents, by path: it is called for many at once.
+    """
     said = glances(governed, cache)
+    proven = _proven(cache, said, policy_of_base)
     none = read_log("", {})
     without = glance_at(none, fold(none))
     packets = {
-        name: ListedPacket(WorkPacketId.parse(name), said.get(name, without), governed)
+        name: ListedPacket(WorkPacketId.parse(name), said.get(name, without), governed, verified=name in proven)
         for name in sorted(governed.known)
     }
     if read is not None:
@@ -133,6 +140,26 @@ def listed(
             for packet in packets.values():
                 packet.learn(says)
     return {**packets}
+
+
+def keep_proven(cache: Cache, policy: str, heads: Mapping[str, Sequence[str]]) -> None:
+    """Keep that each event of these packets is proven by its signature under the policy with this digest."""
+    if not policy:
+        return
+    rows = {name: f"{policy} {' '.join(its)}" for name, its in heads.items()}
+    known = cache.recall("proven", rows)
+    if known != rows:
+        cache.keep("proven", rows.items())
+        cache.make_room("output", 0)  # what was printed says "signed"
+
+
+def _proven(cache: Cache, said: Mapping[str, Glance], policy_of_base: Callable[[], str]) -> frozenset[str]:
+    """Return the packets whose every event was proven, if neither the log nor the policy has changed since."""
+    kept = cache.recall("proven", said) if any(each.signed for each in said.values()) else {}
+    if not kept:
+        return frozenset()
+    policy = policy_of_base()
+    return frozenset(name for name, row in kept.items() if row == f"{policy} {' '.join(said[name].heads)}")
 
 
 def glances(governed: GovernedFiles, cache: Cache) -> dict[str, Glance]:

@@ -27,12 +27,13 @@ from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import Actor, LogEvent, encode_event, event_id, event_of
 from workpacket.model.plan import Plan
 from workpacket.problem import Problem, WorkpacketError
-from workpacket.shell.base import settings_folder
+from workpacket.shell.base import approving_keys, judging_commit, revoked_keys, settings_folder
 from workpacket.value import Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.approvals.actors import Actors
+    from workpacket.git.repository import Repository
 
 
 # The status reported for a program that was stopped because it waited for someone.
@@ -573,3 +574,17 @@ def sign_event(message: bytes, key: Path) -> bytes:
             path=str(key),
         )
     return blob
+
+
+def proven_events(repository: Repository, actors: Actors, events: Iterable[LogEvent]) -> frozenset[str]:
+    """Return those of these events whose signature proves their actor under this policy. Verifying a signature takes
+    longer than reading the event, so pass only events that are going to be shown.
+    """
+    signed = [event for event in events if event.sig] if actors.present else []
+    if not signed:
+        return frozenset()
+    from workpacket.approvals.event_signatures import EventSignatures
+
+    commit = judging_commit(repository)
+    signatures = EventSignatures(actors, approving_keys(repository, commit), revoked_keys(repository, commit))
+    return frozenset(event.id for event in signed if signatures.judge(event).proven)

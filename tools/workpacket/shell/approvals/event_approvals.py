@@ -21,9 +21,7 @@ from workpacket.approvals.decide import decide
 from workpacket.approvals.facts import PolicyFiles, Verdict
 from workpacket.approvals.fields import read_instant
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
-from workpacket.approvals.sshsig import read_revoked_keys
 from workpacket.git.objects import line_times
-from workpacket.git.repository import Repository
 from workpacket.lifecycle.gates import CONSUMING, OPTIONAL_GATES, STANDARD, terms_of
 from workpacket.lifecycle.side_moves import Withdrawn
 from workpacket.model.events import LogEvent
@@ -49,24 +47,9 @@ from workpacket.shell.base import (
     gate_policy,
     policy_at,
     read_ahead,
-    readable_commit,
 )
 from workpacket.shell.cache import Cache
 from workpacket.value import replace
-
-
-def approving_keys(repository: Repository, commit: str) -> frozenset[bytes]:
-    """Return the keys that may approve under the policy at the commit; they may not sign events."""
-    trusted = read_policy_files(policy_at(repository, readable_commit(repository, commit)))
-    if not isinstance(trusted, Trusted):
-        return frozenset()
-    return frozenset(blob for blob, signer in trusted.signers.by_key.items() if signer.may_approve)
-
-
-def revoked_keys(repository: Repository, commit: str) -> frozenset[bytes]:
-    """Return the keys that the policy at the commit has revoked. An unreadable list is reported elsewhere."""
-    found = read_revoked_keys(policy_at(repository, readable_commit(repository, commit)).revoked_keys or b"")
-    return found if isinstance(found, frozenset) else frozenset()
 
 
 def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:

@@ -36,9 +36,15 @@ from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem, WorkpacketError
 from workpacket.shell import actor
 from workpacket.shell.approvals.check import root_of_trust
-from workpacket.shell.approvals.event_approvals import approving_keys, revoked_keys
 from workpacket.shell.approvals.uses import names_standing
-from workpacket.shell.base import policy_at, read_base_policy, readable_commit, with_former
+from workpacket.shell.base import (
+    approving_keys,
+    policy_at,
+    read_base_policy,
+    readable_commit,
+    revoked_keys,
+    with_former,
+)
 from workpacket.shell.governed_files import GovernedFiles, append_only_paths, committed_ids, find_governed, read_logged
 from workpacket.shell.judging.coverage import coverage_problems
 from workpacket.shell.judging.landed_work import landed, merge_faults

@@ -11,7 +11,7 @@ from functools import partial
 from workpacket.audit.tracing import named_files, next_expiry, standing_faults
 from workpacket.git.index import hidden_file
 from workpacket.git.objects import blob_id
-from workpacket.git.repository import Repository, commit_of, default_branch
+from workpacket.git.repository import Repository, commit_of
 from workpacket.ledger.fold import in_force, standing
 from workpacket.ledger.log import Log, read_logs
 from workpacket.ledger.verify import (
@@ -33,6 +33,7 @@ from workpacket.model.layout import ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER, LAR
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.shell.actor import moment
+from workpacket.shell.base import judging_policy
 from workpacket.shell.governed_files import is_temporary, logged_packets, paths_below, read_logged
 from workpacket.shell.judging.merged_tree import judge_append_only
 from workpacket.shell.tree import read_bytes
@@ -145,7 +146,8 @@ def _below(files: Mapping[str, bytes]) -> Iterator[str]:
 
 class Verified(Value):
     """The result of `log verify`: how much of each packet's log is covered, the number of files in the log, the
-    problems, and who vouches for what. `own` are the checkpoints with their signatures, by path.
+    problems, and who vouches for what. `own` are the checkpoints with their signatures, by path; `proven` are the heads
+    of the packets whose every event is proven by its signature under the policy with the digest `policy`.
     """
 
     packets: tuple[Reach, ...]
@@ -155,6 +157,8 @@ class Verified(Value):
     log: Log | None
     own: Mapping[str, bytes]
     signatures: Proven | None = None
+    proven: Mapping[str, Sequence[str]] = NOTHING
+    policy: str = ""
 
 
 class Proven(Value):
@@ -186,6 +190,7 @@ class _Seen(Value):
     findings: list[Problem]
     ids: dict[str, str]
     signatures: Counter[str]
+    proven: dict[str, Sequence[str]]
 
 
 # A process reads this many packets at a time. Fewer than so many are read faster by one process than by two.
@@ -222,7 +227,8 @@ def verify_log(repository: Repository, base: str, now: str, *, signatures: bool 
     events = seen.events + sum(path.startswith(f"{LOG_FOLDER}/") for path in own)
     proven = Proven(*(seen.signatures[each] for each in _STATES)) if signatures else None
     log = logs.get(CHECKPOINT_LOG)
-    return Verified(tuple(seen.packets), events, tuple(findings), checkpoints, log, own, proven)
+    policy = judging_policy(repository, commit) if signatures else ""
+    return Verified(tuple(seen.packets), events, tuple(findings), checkpoints, log, own, proven, seen.proven, policy)
 
 
 _OF_CHECKPOINTS = (f"{LOG_FOLDER}/{CHECKPOINT_LOG}", CHECKPOINTS_FOLDER)
@@ -232,14 +238,11 @@ _STATES = ("proven", "refused", "unsigned", "invalid")
 def _signers(repository: Repository, base: str) -> tuple[Actors, frozenset[bytes], frozenset[bytes]]:
     """Return the actors in the current policy, and the keys that prove no event: those that approve, and those that are
     revoked."""
-    from workpacket.shell.approvals.event_approvals import approving_keys, revoked_keys
-    from workpacket.shell.base import read_base_policy, readable_commit
+    from workpacket.shell.base import approving_keys, judging_commit, read_base_policy, revoked_keys
 
     chosen = commit_of(repository, base) if base else ""
     actors = read_base_policy(repository, chosen).lifecycle.actors
-    branch = default_branch(repository)
-    commit = chosen or (branch.commit if branch is not None else "")
-    readable = readable_commit(repository, commit)
+    readable = judging_commit(repository, chosen)
     return actors, approving_keys(repository, readable), revoked_keys(repository, readable)
 
 
@@ -257,19 +260,20 @@ def _read_packets(question: _Question, names: Sequence[str], named: Mapping[str,
 
 
 def _joined(parts: Iterable[_Seen]) -> _Seen:
-    whole = _Seen([], 0, [], {}, Counter())
+    whole = _Seen([], 0, [], {}, Counter(), {})
     for part in parts:
         whole.packets.extend(part.packets)
         whole.findings.extend(part.findings)
         whole.ids.update(part.ids)
         whole.signatures.update(part.signatures)
+        whole.proven.update(part.proven)
         whole = replace(whole, events=whole.events + part.events)
     return whole
 
 
 def _read_batch(question: _Question, asked: tuple[Mapping[str, Sequence[NamedHeads]], Sequence[str]]) -> _Seen:
     named, names = asked
-    seen = _Seen([], 0, [], {}, Counter())
+    seen = _Seen([], 0, [], {}, Counter(), {})
     events = 0
     signatures = _event_signatures(question)
     for name in names:
@@ -282,9 +286,10 @@ def _read_batch(question: _Question, asked: tuple[Mapping[str, Sequence[NamedHea
         for log in logs.values():
             heads = named.get(log.packet, ())
             seen.packets.append(reach(log, heads))
-            seen.findings.extend((*log_faults(log), *lost_heads(log.packet, log, heads)))
-            if signatures is not None:
-                _count_signatures(signatures, log, files, seen)
+            faults = (*log_faults(log), *lost_heads(log.packet, log, heads))
+            seen.findings.extend(faults)
+            if signatures is not None and _count_signatures(signatures, log, files, seen) and not faults:
+                seen.proven[log.packet] = log.heads
     return replace(seen, events=events)
 
 
@@ -304,15 +309,18 @@ def _event_signatures(question: _Question) -> EventSignatures | None:
     return EventSignatures(*question.signatures)
 
 
-def _count_signatures(signatures: EventSignatures, log: Log, files: Mapping[str, bytes], seen: _Seen) -> None:
-    """Count the events of a log by who signed them. If a key has left the policy or was revoked, its events are only
-    claims, which is not a fault. A signature that does not cover its event is a fault.
+def _count_signatures(signatures: EventSignatures, log: Log, files: Mapping[str, bytes], seen: _Seen) -> bool:
+    """Count the events of a log by who signed them, and return whether all are proven. If a key has left the policy or
+    was revoked, its events are only claims, which is not a fault. A signature that does not cover its event is a fault.
     """
+    proven = 0
     for event in log.events:
         signed = signatures.judge(event, files[event.path])
         invalid = signed.code == "event_signature_invalid"
         seen.signatures["invalid" if invalid else signed.state] += 1
+        proven += signed.proven
         if invalid:
             reason = CHANGE_BY_CODE[signed.code]
             place = Location(event.path)
             seen.findings.append(Problem(signed.code, signed.message, place, reason.remedy, severity=reason.severity))
+    return proven == len(log.events)
