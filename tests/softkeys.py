@@ -1,8 +1,8 @@
 """Keys held in memory that make SSH signatures of every kind, well formed and, on request, not.
 
 `ssh-keygen` makes honest signatures with software keys. What it cannot make are signatures of FIDO tokens without the
-token, and dishonest ones; both are needed to try a verifier. No key is stored. Shared keys are derived from their names:
-every run makes the same repositories, so what git says about them can be kept for the next run (git_answers.py).
+token, and dishonest ones; both are needed to try a verifier. No key is stored. Shared keys are derived from their
+names: every run makes the same repositories, so what git says about them can be kept (git_answers.py).
 """
 
 from __future__ import annotations
