@@ -127,7 +127,7 @@ def run_git(
 
 
 def _run(command: list[str], environment: Mapping[str, str], stdin: bytes | None, timeout: float) -> _Ended:
-    """Run a program with this input and never with the terminal, at which git would wait for input."""
+    """Run a program with this input, and never with the terminal, on which git would wait for input."""
     import subprocess
 
     try:
@@ -140,7 +140,7 @@ def _run(command: list[str], environment: Mapping[str, str], stdin: bytes | None
 
 
 def _spawn(command: list[str], environment: Mapping[str, str], stdin: bytes | None, timeout: float) -> _Ended:
-    """Run a program as `_run` does: importing subprocess takes longer than most of git's answers."""
+    """Run a program as `_run` does, but without importing subprocess, which takes longer than most git calls."""
     import select
 
     (output, its_output), (errors, its_errors) = os.pipe(), os.pipe()
@@ -181,7 +181,7 @@ def _pipe_with(data: bytes) -> int:
 
 
 def _read_all(open_ends: select.poll, said: Mapping[int, bytearray], until: float) -> None:
-    """Read from every pipe end until each is closed; raise TimeoutError if any is still open at this time."""
+    """Read from every pipe end until each is closed; raise TimeoutError if any is still open at the given time."""
     left = len(said)
     while left:
         ready = open_ends.poll(max(0.0, until - time.monotonic()) * 1000)
