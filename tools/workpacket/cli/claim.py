@@ -223,8 +223,10 @@ def _run_start(arguments: Arguments) -> int:
         carried = carry_out(
             repository, "start", [name], actor, lambda now: decided(now, now.packets[name]), questions=(ACTIVATION,)
         )
-    # If another process started the packet in the meantime, it works on the branch that is checked out now.
-    if not isinstance(carried.answer, Planned) and before not in {"", branch} and not taken:
+    # If another process started the packet in the meantime, it works on the branch that is checked out now, and its
+    # claim is not committed yet.
+    lost = taken and any(status(repository, f"{LOG_FOLDER}/{name}"))
+    if not isinstance(carried.answer, Planned) and before not in {"", branch} and not lost:
         switch_branch(repository, before)
         hints = ((one, f"git switch {branch}, then: {one.hint}") for one in carried.answer)
         carried = replace(carried, answer=tuple(replace(one, hint=hint) for one, hint in hints))
