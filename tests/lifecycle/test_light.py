@@ -126,6 +126,18 @@ def handed_in(governed: Governed) -> None:
 
 
 @pytest.mark.share(6)
+def test_submitted_work_that_needs_no_verdict_waits_for_its_merge_only(governed: Governed) -> None:
+    handed_in(governed)
+    governed.git("switch", "--quiet", f"wp/{NAME}")
+    why = governed.done("why").out
+    assert "verdict: not required by policy" in why
+    assert why.splitlines()[-1].startswith(f"next: git merge --no-ff --no-edit wp/{NAME}")
+    assert "missing" not in governed.done("show").out
+    page = governed.done("report", "pr", "--base", "main").out
+    assert "- requires no verdict; once merged, it is `MERGED (not judged)`" in page
+    assert "waits for" not in page
+
+
 @pytest.mark.parametrize("command", ["show", "why", "log show", "submit --check", "done", "block --reason x"])
 def test_without_an_id_the_packet_of_the_branch_is_meant(governed: Governed, command: str) -> None:
     begun(governed)

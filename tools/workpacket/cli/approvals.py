@@ -32,9 +32,9 @@ from workpacket.shell.actor import moment
 from workpacket.shell.approvals.check import attested_packets, check_approvals, contracts_changed, replays_unfounded
 from workpacket.shell.approvals.envelopes import POLICY_MATTER
 from workpacket.shell.approvals.facts import Approvals, open_approvals, require_id
-from workpacket.shell.governed_files import require_packets
 from workpacket.shell.base import remember_base
 from workpacket.shell.cache import NO_CACHE
+from workpacket.shell.governed_files import require_packets
 from workpacket.shell.held import judged_in_part
 from workpacket.shell.judging.merged_tree import judge_append_only, judge_merged
 

@@ -203,16 +203,15 @@ def _run_start(arguments: Arguments) -> int:
     unmet = unmet or _not_committed(repository, name, branch, actor)
     if unmet:
         return refuse(arguments, name, unmet)
-    before = branch_here(repository)
+    before, tip = branch_here(repository), local_branches(repository).get(branch, "")
     if before != branch:
-        known = branch in local_branches(repository)
-        switch_branch(repository, branch, "" if known else head_commit(repository) or "")
+        switch_branch(repository, branch, "" if tip else head_commit(repository) or "")
 
-    taken = False
+    taken: set[str] = set()
 
     def decide(now: Facts, packet: PacketFacts) -> Answer:
-        nonlocal taken
-        taken = packet.state.lease is not None
+        if packet.state.lease is not None:
+            taken.update(event.id for event in packet.state.history)
         if not packet.light:
             return claim(now, packet, branch=branch, worktree="", declared=said, switched=True)
         from workpacket.lifecycle.forms import start_light
@@ -223,9 +222,9 @@ def _run_start(arguments: Arguments) -> int:
         carried = carry_out(
             repository, "start", [name], actor, lambda now: decided(now, now.packets[name]), questions=(ACTIVATION,)
         )
-    # If another process started the packet in the meantime, it works on the branch that is checked out now, and its
-    # claim is not committed yet.
-    lost = taken and any(status(repository, f"{LOG_FOLDER}/{name}"))
+    # If another process started the packet in the meantime, it works on the branch that is checked out now.
+    entries = list_tree(repository, tip, f"{LOG_FOLDER}/{name}") if taken and tip else ()
+    lost = taken - {entry.path.rpartition("/")[2].partition(".")[0] for entry in entries}
     if not isinstance(carried.answer, Planned) and before not in {"", branch} and not lost:
         switch_branch(repository, before)
         hints = ((one, f"git switch {branch}, then: {one.hint}") for one in carried.answer)

@@ -131,7 +131,9 @@ def _branches_of_packets(repository: Repository, facts: Facts) -> str:
     from workpacket.git.repository import local_branches
     from workpacket.model.lanes import SETTLED
 
-    unfinished = (name for name, packet in sorted(facts.packets.items()) if not packet.landed and packet.lane not in SETTLED)
+    unfinished = (
+        name for name, packet in sorted(facts.packets.items()) if not packet.landed and packet.lane not in SETTLED
+    )
     branches = local_branches(repository)
     own = [name for name in unfinished if facts.policy.branch_of(name) in branches]
     switch = " or ".join(f"git switch {facts.policy.branch_of(name)}" for name in own[:3])
