@@ -52,6 +52,7 @@ def _is_later(values: Mapping[str, Any]) -> bool:
 # done.
 _PHASES: Final[dict[Status, str]] = {
     "running": "IMPLEMENT", "stopped": "STOPPED", "cancelled": "STOPPED", "completed": "FINALIZE", "none": "INIT",
+    "moved": "STOPPED",
 }  # fmt: skip
 
 
@@ -72,7 +73,7 @@ def snapshot(store: Store, state: RunState) -> dict[str, Json]:
         values["repo_path"] = state.workdir
     if last is not None:
         values["checkpoint_commit_sha"] = last.commit
-    if state.status in {"stopped", "cancelled"}:
+    if state.status in {"stopped", "cancelled", "moved"}:
         values["stop_reason"] = reason_of(state.stop_code or "run_cancelled").code
     return values
 

@@ -42,7 +42,9 @@ from workpacket.shell.keys import signed
 from workpacket.shell.transactions.transaction import writing
 from workpacket.value import Value, replace
 
-_OUTCOMES: Final = {"run.completed": "completed", "run.stopped": "stopped", "run.cancelled": "cancelled"}
+_OUTCOMES: Final = {
+    "run.completed": "completed", "run.stopped": "stopped", "run.cancelled": "cancelled", "run.handed_over": "stopped",
+}  # fmt: skip
 
 
 def ending_of(store: Store, stream: str) -> Ending | None:
@@ -55,7 +57,7 @@ def ending_of(store: Store, stream: str) -> Ending | None:
     if last is None or last.type not in _OUTCOMES:
         return None
     ending = Ending(_OUTCOMES[last.type], digest=head.hash, events=head.version)
-    return replace(ending, code=str(last.values().get("code", ""))) if last.type == "run.stopped" else ending
+    return replace(ending, code=str(last.values().get("code", ""))) if ending.outcome == "stopped" else ending
 
 
 def with_store(

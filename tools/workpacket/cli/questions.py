@@ -198,7 +198,7 @@ def open_questions(runtime: Runtime, prefix: str = "") -> list[tuple[str, OpenQu
     """
     found: list[tuple[str, OpenQuestion]] = []
     for line in runtime.runs(prefix):
-        if line.liveness == "cancelled" or (line.liveness == "completed" and not line.attention):
+        if line.liveness in {"cancelled", "moved"} or (line.liveness == "completed" and not line.attention):
             continue
         try:
             _, questions = runtime.waiting(line.id)

@@ -97,7 +97,7 @@ def _refused(kind: Kind, id_: str, error: WorkpacketError) -> Resumable:
 def _runs(runtime: Runtime, repository: Repository | None) -> Iterator[Resumable]:
     stop_of = cache(lambda packet: packet_stop(repository, packet) if repository is not None and packet else None)
     for line in runtime.runs():
-        if line.liveness == "completed" and not line.attention:
+        if line.liveness == "moved" or (line.liveness == "completed" and not line.attention):
             continue
         try:
             if line.name == "session":

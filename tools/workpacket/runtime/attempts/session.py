@@ -13,7 +13,7 @@ import threading
 from _thread import get_ident
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -168,6 +168,12 @@ class Session:
                 hint="use run.map or run.gather, or start the thread with contextvars.copy_context().run",
             )
         return self.root
+
+    def context_here(self) -> Context:
+        """Return a context for a thread, in which calls belong where this one does."""
+        context = copy_context()
+        context.run(_SCOPE.set, self.scope())
+        return context
 
     def enter(self, call: Call[Any]) -> Callable[[], None]:
         """Enter the step; call the returned function to leave it."""

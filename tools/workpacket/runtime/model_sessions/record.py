@@ -428,7 +428,8 @@ def _judged(
         return "CLOSED", "", ()
     if state.status == "cancelled":
         return "CANCELLED", "run_cancelled", (state.cancel_reason or "",)
-    doubt = next(_doubts(store, state, artifact, corrupt), None)
+    moved = ("run_moved", (f"exported to {state.moved_to}",)) if state.status == "moved" else None
+    doubt = moved or next(_doubts(store, state, artifact, corrupt), None)
     if doubt is not None:
         return "BLOCKED", *doubt
     return "PAUSED", "worker_lost" if state.status == "running" else state.stop_code, ()

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 SCOPE = "workpacket"
 _BEGINS = {"run.started", "attempt.started"}
-_ENDS = {"run.completed": "completed", "run.cancelled": "cancelled", "run.stopped": "stopped", "run.blocked": "blocked"}
+_ENDS = {"run.completed": "completed", "run.cancelled": "cancelled", "run.stopped": "stopped", "run.blocked": "blocked",
+         "run.handed_over": "moved"}  # fmt: skip
 _EFFECT_ENDS = {"effect.succeeded": "succeeded", "effect.failed": "failed"}
 _WANTED: ContextVar[tuple[int, int] | None] = ContextVar("ids of the next span", default=None)
 

@@ -85,6 +85,8 @@ def not_cancelled(case: Case) -> Verdict:
 def not_terminal(case: Case) -> Verdict:
     if case.state.status == "none":
         return _block("checkpoint_missing", "the run has no first event")
+    if case.state.status == "moved":
+        return _confirm("run_moved", f"exported to {case.state.moved_to}")
     return ("complete", "", ()) if case.state.status == "completed" else PASS
 
 

@@ -62,6 +62,10 @@ GROUP = "workpacket.stores"
 POSTGRES = frozenset({"postgresql", "postgres"})
 
 
+def is_postgres(url: str) -> bool:
+    return url.partition("://")[0] in POSTGRES and "://" in url
+
+
 def store_at(url: str, *, patience: float = PATIENCE) -> Store:
     """Open the store at a URL. Errors show only the scheme of the URL, because the rest may contain a password."""
     scheme = url.partition("://")[0]
