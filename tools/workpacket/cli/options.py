@@ -199,18 +199,15 @@ def chosen(arguments: Arguments, known: Sequence[str]) -> str:
         what = f"invalid argument {given!r}: expected one of {every}" if given else f"say which: {every}"
         first = f"such as: workpacket {command.typed} {known[0]}" if not given else ""
         raise usage(command, code, what, argument_meant(command, given, known) or first)
-    if len(arguments.words) > 1 and _stands_alone(arguments.command, given):
+    # In `a FILE | b | c`, nothing follows b and c.
+    alone = [form.split("|") for form in arguments.command.arguments.split(" | ") if " " not in form]
+    if len(arguments.words) > 1 and any(given in words for words in alone):
         from workpacket.cli.failure import argument_meant
 
         more = arguments.words[1]
         what = f"unexpected argument after {given}: {more!r}"
         raise usage(arguments.command, "unexpected_argument", what, argument_meant(arguments.command, more))
     return given
-
-
-def _stands_alone(command: Command, word: str) -> bool:
-    """Whether the command takes nothing after this word, as `b` in `a FILE | b | c`."""
-    return any(word in form.split("|") for form in command.arguments.split(" | ") if " " not in form)
 
 
 def own_words(words: Sequence[str]) -> Sequence[str]:
