@@ -364,7 +364,7 @@ def _described(root: str, matches: Sequence[Match], words: Sequence[str]) -> tup
         row[2]: match for match, row in zip(matches, rows, strict=True) if (match.kind, row[1]) == ("packet", LIGHT)
     }
     in_log = {name: match.lane_in_log() for name, match in light.items()}
-    # Merged work is in another lane than its log says.
+    # The lane of merged work is not the one in its log.
     landing = [name for name, lane in in_log.items() if not lane or lane in LANDS_AS]
     if landing:
         now, more = _lanes_now(landing)
