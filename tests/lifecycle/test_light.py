@@ -138,6 +138,17 @@ def test_submitted_work_that_needs_no_verdict_waits_for_its_merge_only(governed:
     assert "waits for" not in page
 
 
+def test_on_another_branch_status_says_what_is_merged(governed: Governed) -> None:
+    handed_in(governed)
+    governed.git("merge", "--quiet", "--no-ff", "--no-edit", f"wp/{NAME}")
+    governed.git("switch", "--quiet", "--create", "other")
+    governed.write("other.txt", "Other\n")
+    governed.commit("Other")
+    said = governed.done("status").out
+    assert f"merged on main: {NAME}; their lanes are shown there\n" in said
+    assert "requires a merge" not in said
+
+
 @pytest.mark.parametrize("command", ["show", "why", "log show", "submit --check", "done", "block --reason x"])
 def test_without_an_id_the_packet_of_the_branch_is_meant(governed: Governed, command: str) -> None:
     begun(governed)
