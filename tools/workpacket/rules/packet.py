@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
-from workpacket.documents.packet import Packet
+from workpacket.documents.packet import Packet, scope_pieces
 from workpacket.documents.structured import body_of, items_of_section, walk_items
 from workpacket.documents.summary import EvidenceSummary, WorkSummary
 from workpacket.lazy_pattern import lazy_pattern
@@ -24,6 +24,8 @@ _EVIDENCE_PLACE = lazy_pattern(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d
 # How templates say what to write.
 _EVIDENCE_FORM = "path/to/file:line"
 _TODO = lazy_pattern(r"\bTODO\b")
+# Several quoted paths in one entry, and nothing else: words between them may reverse what they mean.
+_ONLY_PATHS = lazy_pattern(r"`[^`\s]+`(?:(?:\s*[,;]\s*|\s+)`[^`\s]+`)+")
 _SIGNATURES = frozenset({"signature", "user_signature_locked"})
 _ONE_VALUE = frozenset({"risk_tier", "user_signature", "merge_base_sha"})
 _SOME_FAILED = lazy_pattern(r"(?i)(?<![0-9.])[1-9][0-9]* (?:tests? )?(?:failed|failing|failures)\b")
@@ -111,7 +113,7 @@ def criteria_of(document: Packet) -> Iterator[Item]:
 class StatusElsewhere(PacketRule):
     """Status line outside the metadata
 
-    The line belongs to an old report, but tools that use the first status line will read this one.
+    The line is part of an old report, but tools that use the first status line will read this one.
 
     Remedy: quote it as text, or delete it.
     """
@@ -163,7 +165,7 @@ def is_too_wide(entry: str) -> bool:
 class PacketContentMissing(PacketRule):
     """Packet without part of the contract, such as its scope or criteria
 
-    Without the missing part, any change could be taken for the work.
+    Without the missing part, any change could pass for the work.
 
     Remedy: add the missing part from the stub or the refinement.
     """
@@ -267,7 +269,8 @@ class FieldContradicts(PacketRule):
 
 
 def _may_have_one_value(document: Packet, section: Section) -> bool:
-    """Whether all words of such a field occur in the section. Reading its fields would take much longer."""
+    """Whether the section has all words of the name of a field with one value. Reading its fields would take much
+    longer."""
     text = document.source.text[section.start : section.end].casefold()
     signed = "signature" in text and ("locked" in text or "signature**:" in text or "- signature:" in text)
     return signed or any(all(word in text for word in name.split("_")) for name in _ONE_VALUE)
@@ -284,17 +287,20 @@ class ScopeContradicts(PacketRule):
     severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Problem]:
-        inside = {path for text in document.in_scope_paths if (path := _path_in(text.value))}
+        inside = {path for text in document.in_scope_paths for path in _paths_in(text.value)}
         for text in document.out_of_scope:
-            path = _path_in(text.value)
-            if path in inside:
-                yield self.fault(text.span, f"{path} is in IN_SCOPE_PATHS, too")
+            for path in _paths_in(text.value):
+                if path in inside:
+                    yield self.fault(text.span, f"{path} is in IN_SCOPE_PATHS, too")
 
 
-def _path_in(entry: str) -> str:
-    """Return the entry in a list of paths, if it consists only of a path."""
-    path = entry.strip("`* ").removeprefix("./").rstrip("/")
-    return path if path and not any(map(str.isspace, path)) and ("/" in path or "." in path) else ""
+def _paths_in(entry: str) -> Iterator[str]:
+    """Yield the paths in an entry that consists only of paths, in the same form with and without a final slash."""
+    quoted = _ONLY_PATHS.fullmatch(entry.strip())
+    for piece in scope_pieces(entry) if quoted else [entry]:
+        path = piece.strip("`* ").removeprefix("./")
+        if path and not any(map(str.isspace, path)) and ("/" in path or "." in path):
+            yield path.rstrip("/")
 
 
 class RefinementOfAnother(PacketRule):
@@ -312,7 +318,7 @@ class RefinementOfAnother(PacketRule):
         for name, start, end in find_ids(named.value) if named is not None else ():
             if name.text != document.own_id:
                 span = (named.start + start, named.start + end) if named is not None else (0, 0)
-                yield self.fault(span, f"the refinement belongs to {name}, but this is {document.own_id}")
+                yield self.fault(span, f"the refinement is for {name}, but this is {document.own_id}")
 
 
 class EvidencePlaceMissing(PacketRule):
@@ -517,7 +523,7 @@ _COUNTED = lazy_pattern(r"(?i)(?<![0-9.])[0-9]+ (?:tests? )?(?:passed|passing|fa
 class EvidenceProofAbsent(EvidenceRule):
     """Quoted result that is not in its log
 
-    The log is the recorded one, so the quotation was changed, or belongs to a different run.
+    The log is the recorded one, so the quotation was changed, or comes from a different run.
 
     Remedy: quote the log, or run the command again and record the result.
     """
@@ -538,7 +544,7 @@ class EvidenceProofAbsent(EvidenceRule):
 class EvidenceRanNothing(EvidenceRule):
     """Test run without tests as evidence
 
-    Many test runners exit with 0 if a filter matches nothing, which proves nothing.
+    Many test runners exit with 0 if a filter matches nothing, so the run proves nothing.
 
     Remedy: fix the filter, and run the tests again.
     """

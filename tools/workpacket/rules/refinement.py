@@ -81,7 +81,7 @@ class SpecificationMissing(SpecificationRule):
 
 
 class SpecificationElsewhere(SpecificationRule):
-    """Specification of a repository that contains none
+    """Specification not found in a repository that contains none
 
     The specification is kept elsewhere, or was never added, so the anchors cannot be checked.
 
@@ -174,7 +174,7 @@ class AnchorChapterUnknown(SpecificationRule):
 class AnchorInRoadmap(SpecificationRule):
     """Anchor in a roadmap section of the specification
 
-    A roadmap lists plans; only the main body states what must hold.
+    A roadmap lists plans; only the main body states what is required.
 
     Remedy: find the requirement in the main body, or propose an enrichment.
     """
@@ -360,8 +360,9 @@ class SignatureBeforeDocument(RefinementRule):
         created, signature = document.created_at, document.signature
         if created is None or signature is None or legacy_signature(signature.value) or date(created.value[:10]):
             return
-        written = datetime.strptime(created.value[:10], "%Y-%m-%d")
-        signed = datetime.strptime(signature.value[-len("DDMMYYYYHHMM") :], "%d%m%Y%H%M")
+        written = datetime.fromisoformat(created.value[:10])
+        at = signature.value[-len("DDMMYYYYHHMM") :]  # strptime would import locale and calendar
+        signed = datetime.fromisoformat(f"{at[4:8]}-{at[2:4]}-{at[:2]}T{at[8:10]}:{at[10:]}")
         if signed + _DAY < written:  # the token has the time of some zone
             message = f"CREATED_AT is {created.value[:10]}, but the signature is dated {signed:%Y-%m-%d}"
             yield self.fault(created.span, message)
@@ -504,8 +505,8 @@ class AnchorRepeated(RefinementRule):
 class AnchorIncomplete(RefinementRule):
     """Incomplete anchor
 
-    It cannot be verified whether the requirement is where the anchor says. A SPEC_ANCHOR such as `None known.` names no
-    passage and counts as empty.
+    It cannot be verified whether the requirement is where the anchor says. A SPEC_ANCHOR such as `None known.` does not
+    name a passage and counts as empty.
 
     Remedy: add SPEC_ANCHOR, CONTEXT_START_LINE, CONTEXT_END_LINE, CONTEXT_TOKEN and an excerpt.
     """

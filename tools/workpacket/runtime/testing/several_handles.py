@@ -1,31 +1,26 @@
 """The contract between several handles, threads and processes.
 
-A thread test lets Python switch between threads at any line of the store, so that a missing lock shows. Processes work
-side by side for a moment; each prints what was acknowledged.
+Threads pause at random lines of the store, and processes do so at first, so that a missing lock is detected. Processes
+work side by side for a moment; each prints what was acknowledged.
 """
 
 from __future__ import annotations
 
 import contextlib
-import random
 import sys
-import sysconfig
 import threading
-import time
 from collections.abc import Callable, Iterator
-from types import FrameType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, PayloadErased, VersionConflict
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.stores.contract import Appended, Lease
-from workpacket.runtime.testing.cases import STREAM, ManualClock, StoreTestCase, Writer, patiently, refused
+from workpacket.runtime.testing.cases import STREAM, ManualClock, StoreTestCase, Writer, patiently, pausing, refused
 from workpacket.runtime.testing.one_handle import unusual_content
 
 T = TypeVar("T")
 TOGETHER = 4
 PATIENCE = 10.0  # seconds
-_STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
 
 
 class Handles(StoreTestCase):
@@ -192,7 +187,7 @@ class Processes(StoreTestCase):
         assert fences == sorted(fences)
 
     def side_by_side(self, program: str) -> list[list[str]]:
-        """Run the program in several processes at once, and return the words of every line that they wrote."""
+        """Run the program in several processes at the same time, and return the words of every line that they wrote."""
         with self.store():
             pass  # so that none of them has to create it
         running = [self.process(program) for _ in range(TOGETHER)]
@@ -214,13 +209,13 @@ class Processes(StoreTestCase):
 
 
 def whole_and_once(events: list[Event], answers: list[tuple[Event, ...]]) -> None:
-    """Require that the stream consists of the acknowledged appends, each of them whole and once."""
+    """Require that the stream consists of the acknowledged appends, each of them complete and exactly once."""
     assert [event.version for event in events] == list(range(1, len(events) + 1))
     assert sorted(answers) == sorted(tuple(events[i : i + 2]) for i in range(0, len(events), 2))
 
 
 def together(act: Callable[[int], T]) -> list[T]:
-    """Let several threads act at once, and switch between them at any line of the store."""
+    """Have several threads act at the same time, and switch between them at any line of the store."""
     answers: list[T] = []
     faults: list[BaseException] = []
     start = threading.Barrier(TOGETHER)
@@ -246,20 +241,9 @@ def together(act: Callable[[int], T]) -> list[T]:
 @contextlib.contextmanager
 def shaken() -> Iterator[None]:
     """Threads that are started here pause at random lines, except within the standard library."""
-    chance = random.Random(1)  # noqa: S311  # not a secret
-    before = threading.gettrace()
-
-    def trace(frame: FrameType, event: str, _: Any) -> Any:
-        path = frame.f_code.co_filename
-        if path.startswith(_STANDARD_LIBRARY) and "site-packages" not in path:
-            return None
-        if event == "line" and chance.random() < 0.1:
-            time.sleep(0.0001)
-        return trace
-
-    interval = sys.getswitchinterval()
+    before, interval = threading.gettrace(), sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
-    threading.settrace(trace)
+    threading.settrace(pausing(1))
     try:
         yield
     finally:
