@@ -105,8 +105,8 @@ def names() -> dict[str, Any]:
     for title, _, kinds in SECTIONS:
         for kind in kinds:
             found |= {f"{title}.{name}": one for name, one in vars(kind).items() if _is_public(kind, name)}
-    found |= {name: getattr(public, name) for name in public.__all__ if name not in {"Run", "AsyncRun", "Runtime"}}
-    return found | FUNCTIONS
+    left = [name for name in public.__all__ if name not in {"Run", "AsyncRun", "Runtime"}]
+    return {**found, **{name: getattr(public, name) for name in left}, **FUNCTIONS}
 
 
 def _is_public(kind: type, name: str) -> bool:
@@ -152,9 +152,20 @@ def _parameters(function: Callable[..., object]) -> str:
     shown = re.sub(r"<[^<>]*>", "...", shown)  # a default that has no notation
     if len(shown) < LONGEST:
         return shown
-    end = f") -> {_Plain(returned)}"
-    lines = [str(inspect.Signature([each]))[1:-1] for each in parameters]
-    return re.sub(r"<[^<>]*>", "...", "(\n    " + ",\n    ".join(lines) + ",\n" + end)
+    inside, end = shown[1:].rsplit(") -> ", 1)
+    return "(\n    " + ",\n    ".join(_parts(inside)) + f",\n) -> {end}"
+
+
+def _parts(text: str) -> list[str]:
+    """Split at the commas that are in no brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
 
 
 def page() -> str:
