@@ -318,7 +318,7 @@ def _settle(arguments: Arguments, runtime: Runtime) -> int:
         raise usage(
             arguments.command,
             "unexpected_argument",
-            "`settle` covers all runs of packets and takes no arguments",
+            "`settle` covers all runs linked to packets and takes no arguments",
         )
     failed: list[WorkpacketError] = []
     settled, left = settle(repository, runtime, RunLinks(repository, failed.append))
@@ -329,7 +329,7 @@ def _settle(arguments: Arguments, runtime: Runtime) -> int:
     status = catalogue()[failed[0].code].exit_code if failed else status
     data: dict[str, Json] = {"settled": [_as_json(one) for one in settled], "left": [_as_json(one) for one in left]}
     then = choice_about(left[0]) if left else ""
-    return answer(arguments, text or "log and store agree on every run\n", data, status=status, then=then)
+    return answer(arguments, text or "the log and the store agree on every run\n", data, status=status, then=then)
 
 
 def _as_json(one: Disagreement) -> Json:
@@ -434,7 +434,8 @@ why.""",
                choices=("live", "interrupted", "stopped", "cancelled", "completed", "moved")),
         Option("packet", "list: only runs of this work packet", value="WP_ID"),
         Option("at", "show: the run as of this checkpoint", value="CHECKPOINT"),
-        Option("lines", f"show: how many events (default {SHOWN}; with --json, all); tail: how many first (default 10)",
+        Option("lines",
+               f"show: how many events (default {SHOWN}; with --json, all); tail: how many to show first (default 10)",
                value="N"),
         Option("before", "show: only events before this one", value="EVENT"),
         Option("follow", "tail: wait for more events until the run ends"),
@@ -486,7 +487,7 @@ SIGNAL = Command(
 The run's next `run.wait_for(SIGNAL)` returns the value. Signals with the same name are received in the order in which
 they were sent, one per wait; a signal that arrives before its wait is kept.""",
     options=(
-        Option("value", "what the program receives, as JSON (default: null)", value="JSON"),
+        Option("value", "the value that the program receives, as JSON (default: null)", value="JSON"),
         Option("once", "send it only once, even if the command is repeated with this key", value="KEY"),
     ),
     examples=(

@@ -55,7 +55,7 @@ RESERVED = "langgraph"  # the streams of threads begin with this word and a slas
 def stream_prefix(name: str, packet: str) -> str:
     for part in (name, packet):
         if "@" in part or "/" in part or not part.isprintable():
-            raise ValueError(f"{part!r}: the name of a run or packet may not contain '/', '@' or control characters")
+            raise ValueError(f"{part!r}: the name of a run or packet must not contain '/', '@' or control characters")
     if not name:
         raise ValueError("a run needs a name")
     if packet == RESERVED:
@@ -270,7 +270,7 @@ LONGEST = 5.0  # seconds between two reads of a store that can
 
 class Wait(Protocol):
     def __call__(self) -> None:
-        """Wait until the stream may have grown, or for a while."""
+        """Wait until the stream may have grown, or until some time has passed."""
 
 
 class Waiting(Protocol):

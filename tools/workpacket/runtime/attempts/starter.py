@@ -1,9 +1,9 @@
 """How a run begins, continues or is refused: the only code that turns a decision into events.
 
-A new run that begins at another run's checkpoint takes over the finished steps, the effects that succeeded, and the
-cursor. They are copied, so that the new run does not depend on the old one, and retention may remove either. An effect
-that succeeded in the old run counts as succeeded in the new one, because it need not be repeated: the mail has been
-sent, whichever run requested it.
+A new run that begins at another run's checkpoint inherits the finished steps, the effects that succeeded, and the
+cursor. They are copied, so the new run does not depend on the old one, and retention may remove either. An effect that
+succeeded in the old run counts as succeeded in the new one, because it need not be repeated: the mail has been sent,
+whichever run requested it.
 """
 
 from __future__ import annotations

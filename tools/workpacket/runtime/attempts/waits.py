@@ -169,8 +169,8 @@ class Questions:
     _times: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def place(self, scope: Scope, question: str) -> str:
-        """Return where in the program a question is asked, which is the same in every attempt that takes the same
-        path."""
+        """Return the place in the program at which a question is asked; it is the same in every attempt that takes the
+        same path."""
         number = self._times[scope.path, question] = self._times.get((scope.path, question), 0) + 1
         return jcs_hash([scope.path, question, number])
 

@@ -94,7 +94,7 @@ def remove(thread: Thread, choose: Callable[[], Set[CheckpointPlace]], reason: s
         for record in gone.values():
             thread.pen.contents.forget(record)
         return thread.erase()
-    raise StoreUnavailable(f"{thread.stream}: other writers got ahead {TRIES} times in a row", code="store_busy")
+    raise StoreUnavailable(f"{thread.stream}: other writers wrote first {TRIES} times in a row", code="store_busy")
 
 
 def everything(thread: Thread) -> Set[CheckpointPlace]:
@@ -250,7 +250,7 @@ class WorkpacketSaver(ReadingSaver):
                 thread.put_done(place, parent)
                 break
             else:
-                raise StoreUnavailable(f"{thread.stream}: other writers got ahead {TRIES} times", code="store_busy")
+                raise StoreUnavailable(f"{thread.stream}: other writers wrote first {TRIES} times", code="store_busy")
         return config_of(thread_id, namespace, checkpoint["id"])
 
     def _content(
@@ -388,7 +388,7 @@ class WorkpacketSaver(ReadingSaver):
 
 
 def _sources(history: ThreadHistory, base: Saved, size: int) -> builtins.list[PayloadRecord]:
-    """Return the records on which the next checkpoint is a patch; none, once the patches have grown large compared with
+    """Return the records on which the next checkpoint is a patch; none if the patches have grown large compared with
     the whole.
     """
     depth = base.depth + 1

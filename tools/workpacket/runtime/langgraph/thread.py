@@ -237,7 +237,7 @@ class ThreadHistory:
         return next((origin for origin, name in self.ids.items() if name == place.id), None)
 
     def ancestors(self, place: CheckpointPlace) -> Iterator[CheckpointPlace]:
-        """Yield the checkpoint's ancestors, nearest first, as far as they exist."""
+        """Yield the checkpoint's ancestors that exist, nearest first."""
         seen = {place}
         while (saved := self.saved.get(place)) is not None and saved.parent is not None:
             place = CheckpointPlace(place.namespace, saved.parent)
@@ -285,9 +285,7 @@ class ThreadContents:
             asked = waiting[-1]
             needed = [records[origin] for origin in asked.sources if origin in records]
             if len(needed) < len(asked.sources):
-                raise LogDamaged(
-                    asked.event.stream, asked.event.version, "a checkpoint on which it depends was deleted"
-                )
+                raise LogDamaged(asked.event.stream, asked.event.version, "a checkpoint that it depends on was deleted")
             known = self._recall(asked)
             if known is None:
                 missing = [one for one in needed if one.origin not in made]

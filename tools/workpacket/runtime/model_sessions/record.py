@@ -365,7 +365,7 @@ class SessionReport(Value):
 
 
 def assess(runtime: Runtime, stream: str) -> SessionReport:
-    """Return the present state of the session. Read-only."""
+    """Return the current state of the session. Read-only."""
     store = runtime.store
     state, seen = read_state(store, stream, Observations())
     artifact, corrupt = last_valid(store, state)
@@ -479,7 +479,7 @@ _DONE = frozenset({"succeeded", "mark_done"})
 
 def carry_over(runtime: Runtime, artifact: Artifact) -> str:
     """Begin the session in the artifact in its former state, and return its run. Either all of it becomes durable, or
-    nothing.
+    none of it.
     """
     body = artifact.body
     if artifact_id(body) != artifact.id:

@@ -1,4 +1,5 @@
-"""Runs as OpenTelemetry spans and metrics, for `pip install 'workpacket[otel]'`. No payload, argument or error text.
+"""Runs as OpenTelemetry spans and metrics, for `pip install 'workpacket[otel]'`. They contain no payloads, arguments or
+error texts.
 
     with Runtime(telemetry.watch(store)) as runtime: ...        while it happens
     telemetry.replay(store.read(run))                           afterwards, from the log

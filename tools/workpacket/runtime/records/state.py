@@ -184,7 +184,7 @@ class WaitRecord(NamedTuple):
 
 @dataclass(slots=True)
 class Waits:
-    """Waits by step, and signals by name in the order in which they arrived. A wait takes the oldest one left."""
+    """Waits by step, and signals by name in the order in which they arrived. A wait takes the oldest signal left."""
 
     begun: dict[str, WaitRecord] = field(default_factory=dict)
     signals: dict[str, list[Event]] = field(default_factory=dict)

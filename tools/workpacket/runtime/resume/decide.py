@@ -321,7 +321,7 @@ def _conclude(state: RunState, checks: Iterable[Check]) -> tuple[Action, str]:
 
 
 def _subject(state: RunState, checkpoint: str, seen: Observations, checks: Iterable[Check]) -> str:
-    """Return the subject of a confirmation: this run, checkpoint and exact differences. '' if nothing is asked."""
+    """Return the subject of a confirmation: this run, checkpoint and exact differences; '' if nothing is asked."""
     asked: list[Json] = [check.as_json() for check in checks if check.result == "confirm"]
     if not asked:
         return ""
