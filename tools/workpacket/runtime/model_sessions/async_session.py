@@ -125,7 +125,7 @@ class AsyncOpenSession:
             return await self._apart(self._session.add, role, content)
 
     async def model_run(self, function: Callable[[AsyncModelRun], Awaitable[str]]) -> Message:
-        """Get an answer from the model, only once: `function` receives an `AsyncModelRun` and returns the whole
+        """Get an answer from the model, exactly once: `function` receives an `AsyncModelRun` and returns the whole
         text."""
         with self._turn():
             begun = await self._apart(self._session.begin_answer)
