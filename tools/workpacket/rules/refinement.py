@@ -360,8 +360,9 @@ class SignatureBeforeDocument(RefinementRule):
         created, signature = document.created_at, document.signature
         if created is None or signature is None or legacy_signature(signature.value) or date(created.value[:10]):
             return
-        written = datetime.strptime(created.value[:10], "%Y-%m-%d")
-        signed = datetime.strptime(signature.value[-len("DDMMYYYYHHMM") :], "%d%m%Y%H%M")
+        written = datetime.fromisoformat(created.value[:10])
+        at = signature.value[-len("DDMMYYYYHHMM") :]  # strptime would import locale and calendar
+        signed = datetime.fromisoformat(f"{at[4:8]}-{at[2:4]}-{at[:2]}T{at[8:10]}:{at[10:]}")
         if signed + _DAY < written:  # the token has the time of some zone
             message = f"CREATED_AT is {created.value[:10]}, but the signature is dated {signed:%Y-%m-%d}"
             yield self.fault(created.span, message)
