@@ -247,8 +247,8 @@ EQUIVALENT = (
     Equivalent(
         "shell/judging/log_verification.py",
         "_read_batch",
-        "seen = _Seen([], 0, [], {}, Counter())",
-        "seen = _Seen([], 1, [], {}, Counter())",
+        "seen = _Seen([], 0, [], {}, Counter(), {})",
+        "seen = _Seen([], 1, [], {}, Counter(), {})",
         "the number is replaced at the end",
     ),
     Equivalent(
