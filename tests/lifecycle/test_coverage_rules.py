@@ -18,7 +18,7 @@ from workpacket.lifecycle.coverage import Cover, Landing, StatedScope, judging, 
 from workpacket.lifecycle.gates import standing_until
 from workpacket.lifecycle.policy import CoveragePolicy, coverage_policy
 from workpacket.model.events import LogEvent
-from workpacket.model.lanes import BUILT_IN
+from workpacket.model.lanes import BUILT_IN, OPEN
 from workpacket.text.source import Source
 
 NAME, OTHER = "WP-1-Greeting-v1", "WP-1-Song-v1"
@@ -138,6 +138,10 @@ def test_a_document_that_becomes_a_program_or_rewords_the_specification_needs_on
     assert answers(landing).keys() == {".GOV/a.md", ".GOV/b.md"}
     assert answers(landing, covering("work", (".GOV/",))) == {}
     assert answers(landing, covering("standing", (".GOV/",))).keys() == {".GOV/a.md"}
+
+
+def test_the_guard_and_the_check_agree_on_the_lanes_in_which_a_standing_packet_covers() -> None:
+    assert {lane for lane in BUILT_IN.tokens if kind_of(lane, BUILT_IN) in {"ready", "work"}} == OPEN
 
 
 def test_the_lane_decides_how_a_packet_covers() -> None:

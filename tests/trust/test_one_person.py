@@ -83,8 +83,10 @@ class NobodyInGit(FirstAuthors):
 def story(worker: str) -> Story:
     """A packet that this actor drafted and worked on."""
     told = Story("WP-1-Gauge")
-    for kind in ("created", "activated", "claimed", "submitted"):
-        told.add(kind, writer=Actor(worker, "human"), **({"holder": worker} if kind == "claimed" else {}))
+    told.add("created", writer=Actor(worker, "human"))
+    told.add("activated")
+    told.add("claimed", writer=Actor(worker, "human"), holder=worker)
+    told.add("submitted", writer=Actor(worker, "human"))
     return told
 
 
@@ -132,3 +134,16 @@ def test_people_are_told_apart_and_not_names(play: dict[str, Any], gate: str) ->
 def test_a_verdict_is_given_by_someone_else(play: dict[str, Any]) -> None:
     refused = list(not_apart(play["judge"], story(play["worker"]).events, actors()))
     assert bool(refused) == bool(play["expect"])
+
+
+def test_what_was_judged_by_names_on_the_base_stays_judged() -> None:
+    rules = GatePolicy(("approver",), 1, ("author", "operator"), "none", timedelta(days=1), legacy_tokens=False)
+    matter = ApprovalSubject(((".GOV/x.md", b"x"),))
+    authors, log = cast("FirstAuthors", NobodyInGit()), story("ann").log()
+    before = parties_of(authors, log, matter, rules, actors(), linked=False)
+    assert before["operator"] == {"ann", "ann@example.org"}
+    assert "ann.laptop@example.org" not in before["author"]
+    assert parties_of(authors, log, matter, rules, actors())["operator"] == {
+        "ann", "ann-laptop", "ann-two", "ann-before",
+        "ann@example.org", "ann.laptop@example.org", "before@example.org",
+    }  # fmt: skip
