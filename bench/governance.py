@@ -154,6 +154,8 @@ def looks(count: int, target: int) -> Iterator[Row]:
     for name, words in (("board-show", ("board", "show")), ("next", ("next",))):
         yield Row(f"{name}-{count}-cold", command(*words, within=within, before=forget), floor=PYTHON, repeats=3)
         yield Row(f"{name}-{count}-warm", command(*words, within=within), f"{target}", PYTHON)
+    # No answer is cached, so every question is a new one.
+    yield Row(f"search-{count}-warm", command("search", "giraffe", within=within), "100 CPU", PYTHON)
 
 
 def guarding(count: int, target: int) -> Row:

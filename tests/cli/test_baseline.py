@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 from pathlib import Path
@@ -86,6 +87,15 @@ def test_entries_without_a_finding_are_named_and_only_prune_removes_them(legacy:
     assert legacy("check", "--prune").status == 0
     assert entries(legacy) == []
     assert "baseline" not in legacy("check").out
+
+
+def test_a_check_of_a_part_does_not_say_that_the_rest_is_gone(
+    legacy: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words in (["--exclude", STUB_PATH], ["--min-severity", "error"], ["--select", "key_bold"], [STUB_PATH]):
+        assert "no longer" not in legacy("check", *words).out
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(STUB.encode())))
+    assert "no longer" not in legacy("check", "--stdin-filename", STUB_PATH.replace("Parser", "Other")).out
 
 
 def test_a_damaged_baseline_hides_nothing_and_is_named(legacy: Commands) -> None:

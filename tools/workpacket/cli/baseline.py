@@ -45,7 +45,8 @@ def without_known(
     if isinstance(known, Problem):
         unread = known
         return lambda findings: Reported([*findings, unread])
-    whole = not (arguments.words or arguments.values("select") or arguments.values("ignore"))
+    narrowed = ("select", "ignore", "exclude", "min-severity", "stdin-filename")
+    whole = not (arguments.words or any(arguments.values(option) for option in narrowed))
 
     def report(findings: Sequence[Problem]) -> Reported:
         compared = compare(findings, known, reasons, line)
@@ -54,8 +55,9 @@ def without_known(
             count = counted(compared.known, "known finding")
             notes.append(f"{count} in {BASELINE_PATH} not shown; use --no-baseline to show them")
         if whole and compared.gone:
-            gone = counted(compared.gone.total(), "entry")
-            notes.append(f"{gone} in {BASELINE_PATH} no longer apply; `workpacket check --prune` removes them")
+            gone = compared.gone.total()
+            entries = f"{counted(gone, 'entry')} in {BASELINE_PATH} no longer {'applies' if gone == 1 else 'apply'}"
+            notes.append(f"{entries}; `workpacket check --prune` removes {'it' if gone == 1 else 'them'}")
         return Reported(compared.new, tuple(notes))
 
     return report

@@ -1,28 +1,25 @@
-"""The output of `list` and `search`, computed from the documents; some options of `list` also consult the log."""
+"""The output of `list`, computed from the documents; some options also consult the log."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, usage
+from workpacket.cli.views import limited
 from workpacket.cli.workspace import Output, progress_bar
-from workpacket.documents.document import stem_of
 from workpacket.documents.summary import WorkSummary
-from workpacket.git.objects import TextMatch, grep
-from workpacket.git.repository import find_repository
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.lanes import LaneTable, lane_words
-from workpacket.model.layout import LOG_FOLDER, PACKETS, REFINEMENTS
-from workpacket.model.wording import counted, next_line
+from workpacket.model.layout import LOG_FOLDER
+from workpacket.model.wording import counted
 from workpacket.report.json_report import render_envelope
 from workpacket.report.terminal import Style, escape, text_width
 from workpacket.shell.cache import Cache, RestsOn
@@ -30,7 +27,6 @@ from workpacket.shell.checking import known_or_examined
 from workpacket.shell.configuration import lanes_here
 from workpacket.shell.governed_files import LOG_STATE
 from workpacket.shell.tree import Found
-from workpacket.value import replace
 
 Entry = tuple[str, str, WorkSummary]
 T = TypeVar("T")
@@ -51,7 +47,7 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
         ),
         key=lambda entry: (entry[2]["id"], entry[1]),
     )
-    shown, more = _limited(arguments, chosen)
+    shown, more = limited(arguments, chosen)
     rests_on = light | (RestsOn((LOG_STATE,), clock=True) if by_log is not None else RestsOn())
     if arguments.flag("json"):
         work: list[Json] = [{**_as_json(one), "signatures": signatures.by_id.get(one[2]["id"], "")} for one in shown]
@@ -108,16 +104,6 @@ def _read_log(root: str, entries: Sequence[Entry], cache: Cache) -> tuple[RestsO
     return rests_on, _Signatures(said, actors.present)
 
 
-def _limited(arguments: Arguments, chosen: Sequence[T]) -> tuple[Sequence[T], int]:
-    """Return as many entries as requested, and the number of the others."""
-    text = arguments.value("limit")
-    if not text:
-        return chosen, 0
-    if not text.isdecimal() or not int(text):
-        raise usage(arguments.command, "invalid_value", f"invalid --limit {text!r}: expected a positive number")
-    return chosen[: int(text)], max(len(chosen) - int(text), 0)
-
-
 def _by_log(arguments: Arguments) -> frozenset[str] | None:
     """Return the packets that the log selects by holder, lane and time; None if no option requires the log."""
     holder, since = arguments.value("holder"), arguments.value("since")
@@ -144,119 +130,6 @@ def _by_log(arguments: Arguments) -> frozenset[str] | None:
         and (not arguments.flag("blocked") or packet.lane == "BLOCKED")
         and (not since or any(event.at >= since for event in packet.state.history))
     )
-
-
-class _Match(NamedTuple):
-    """A match. `rank` is 0 if the id contains every word, 1 if id and title together do, otherwise 2."""
-
-    rank: int
-    entry: Entry
-    lines: Sequence[TextMatch]
-
-
-_LINES_SHOWN = 2
-
-
-def search_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Cache) -> Output:
-    """Find the packets that contain all the words."""
-    words = tuple(word.casefold() for given in arguments.words for word in given.split())
-    if not words:
-        raise usage(arguments.command, "missing_argument", "expected at least one WORD")
-    table = lanes_here(root)
-    entries, unread = _read(root, files, cache, table)
-    found = _matches(_once(arguments, entries), words, _in_texts(root, entries, words))
-    shown, more = _limited(arguments, sorted(found, key=lambda match: (match.rank, match.entry[2]["id"])))
-    rests_on = RestsOn((LOG_STATE, f"{REFINEMENTS}/")) | _read_log(root, [match.entry for match in shown], cache)[0]
-    if arguments.flag("json"):
-        data: dict[str, Json] = {
-            "found": [
-                {
-                    **{key: value for key, value in _as_json(match.entry).items() if key in _FOUND},
-                    "lines": [{"path": one.path, "line": one.line, "text": one.text} for one in match.lines],
-                }
-                for match in shown
-            ],
-            "unreadable": [*unread],
-            "more": more,
-        }
-        return Output(render_envelope("search", exits.OK, [], data), exits.OK, rests_on)
-    lines: list[str] = []
-    for match in shown:
-        work = match.entry[2]
-        title = escape(" ".join(work["title"].split()))
-        lines.append(f"{escape(work['id'])}  {escape(lane_shown(work))}  {title}".rstrip())
-        for one in match.lines[:_LINES_SHOWN]:
-            place = "log" if one.path.startswith(LOG_FOLDER) else f"{escape(one.path)}:{one.line}"
-            lines.append(f"    {place}: {_cut(one.text, words)}")
-    lines.append(_counted_packets(len(shown), more))
-    if unread:
-        lines.append(f"not searched because unreadable: {', '.join(map(escape, unread))}")
-    lines.append(next_line(f"workpacket show {shown[0].entry[2]['id']}" if shown else "workpacket list"))
-    return Output("\n".join(lines) + "\n", exits.OK, rests_on)
-
-
-_FOUND = frozenset({"id", "kind", "path", "lanes", "title"})
-
-
-def _matches(
-    entries: Sequence[Entry], words: tuple[str, ...], texts: Mapping[str, list[TextMatch]]
-) -> Iterator[_Match]:
-    for entry in entries:
-        work = entry[2]
-        name, title = work["id"].casefold(), work["title"].casefold()
-        lines = texts.get(work["id"], [])
-        bodies = [line.text.casefold() for line in lines]
-        if not all(word in name or word in title or any(word in body for body in bodies) for word in words):
-            continue
-        in_name = all(word in name for word in words)
-        rank = 0 if in_name else 1 if all(word in name or word in title for word in words) else 2
-        yield _Match(rank, entry, lines)
-
-
-def _in_texts(root: str, entries: Sequence[Entry], words: tuple[str, ...]) -> dict[str, list[TextMatch]]:
-    """Return, by packet, the lines with at least one of the words: in its documents, its refinement and its log."""
-    owners = {path: work["id"] for _, path, work in entries}
-    found: dict[str, list[TextMatch]] = {}
-    folders = (PACKETS, REFINEMENTS, LOG_FOLDER, *sorted({os.path.dirname(path) for path in owners} - {PACKETS}))
-    for match in grep(find_repository(Path(root)), words, folders):
-        folder, _, name = match.path.rpartition("/")
-        if not folder.startswith(LOG_FOLDER):
-            found.setdefault(owners.get(match.path) or stem_of(name), []).append(match)
-        elif said := _said_by(match.text, words):
-            found.setdefault(folder.rpartition("/")[2], []).append(replace(match, text=said))
-    return found
-
-
-def _said_by(line: str, words: tuple[str, ...]) -> str:
-    """Return what an event says that contains one of the words; '' if only its keys, hashes or signature do."""
-    try:
-        event = json.loads(line)
-        actor, data = event["actor"]["id"], event["data"]
-        head, said = f"{event['at'][:10]} {event['type']} by {actor}", [*_strings_in(data)]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return ""
-    named = next((text for text in said if any(word in text.casefold() for word in words)), "")
-    known = any(word in head.casefold() for word in words)
-    return f"{head}: {named}" if named else head if known else ""
-
-
-def _strings_in(value: object) -> Iterator[str]:
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _strings_in(item)
-    elif isinstance(value, str) and value:
-        yield value
-
-
-_ROOM = 100
-
-
-def _cut(text: str, words: tuple[str, ...]) -> str:
-    """Return the part of a line around the first matching word."""
-    line = " ".join(text.split())
-    at = min((place for word in words if (place := line.casefold().find(word)) >= 0), default=0)
-    start = max(at - _ROOM // 3, 0) if len(line) > _ROOM else 0
-    return f"{'…' if start else ''}{escape(line[start : start + _ROOM])}{'…' if len(line) > start + _ROOM else ''}"
 
 
 def _once(arguments: Arguments, entries: Sequence[Entry]) -> list[Entry]:
@@ -295,11 +168,6 @@ def _depends_on(work: WorkSummary, other: str) -> bool:
     return not other or any(mention[0] == other for mention in work["depends"])
 
 
-def lane_shown(work: WorkSummary) -> str:
-    """Return the lane, or the original text if it does not identify exactly one lane."""
-    return lane_words(work["lanes"][0]) if len(work["lanes"]) == 1 else work["status"] or "-"
-
-
 def _as_json(entry: Entry) -> dict[str, Json]:
     kind, path, work = entry
     depends: list[Json] = [mention[0] for mention in work["depends"]]
@@ -318,29 +186,22 @@ def _as_json(entry: Entry) -> dict[str, Json]:
     }
 
 
-def _counted_packets(count: int, more: int) -> str:
-    return counted(count, "packet") + (f", {more} more without --limit" if more else "")
-
-
 def _as_text(entries: Sequence[Entry], signatures: _Signatures, style: Style, more: int) -> str:
     """Return the rows. Without actors in the policy, no event is proven, and no column says so for each packet."""
     said = signatures.by_id if signatures.mixed else {}
-    rows = [
-        (
-            escape(work["id"]),
-            escape(lane_shown(work)),
-            kind,
-            *((said.get(work["id"]) or "-",) if said else ()),
-            escape(" ".join(work["title"].split())),
-        )
-        for kind, _, work in entries
-    ]
+    rows = []
+    for kind, _, work in entries:
+        # The original text, if it does not identify exactly one lane.
+        lane = lane_words(work["lanes"][0]) if len(work["lanes"]) == 1 else work["status"] or "-"
+        signed = (said.get(work["id"]) or "-",) if said else ()
+        rows.append((escape(work["id"]), escape(lane), kind, *signed, escape(" ".join(work["title"].split()))))
     cells = 4 if said else 3
     widths = [max((text_width(row[column]) for row in rows), default=0) for column in range(cells)]
     room = style.columns - sum(widths) - 2 * cells if style.columns else None
     lines = [_line(row, widths, room, style) for row in rows]
-    all_of_them = "" if said or not signatures.by_id else ", unsigned"
-    return "\n".join([*lines, *([""] if lines else []), _counted_packets(len(rows), more) + all_of_them]) + "\n"
+    others = f", {more} more without --limit" if more else ""
+    unsigned = "" if said or not signatures.by_id else ", unsigned"
+    return "\n".join([*lines, *([""] if lines else []), counted(len(rows), "packet") + others + unsigned]) + "\n"
 
 
 def _line(row: Sequence[str], widths: Sequence[int], room: int | None, style: Style) -> str:

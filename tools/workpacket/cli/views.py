@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import os
 
-from workpacket.cli.options import FETCH, Arguments, Command, Option, chosen
+from workpacket.cli.options import FETCH, Arguments, Command, Option, chosen, usage
 from workpacket.cli.workspace import Output, open_workspace, run_cached, show, show_fresh
 from workpacket.shell.tree import find_documents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
+    from collections.abc import Sequence
+    from typing import Final, TypeVar
+
+    T = TypeVar("T")
 
 
 def _show_all(arguments: Arguments) -> int:
@@ -48,8 +51,19 @@ _NEXT = Command(
 
 
 LIMIT = Option("limit", "show at most this many packets", value="N")
+# Of `search`, without --limit.
+SHOWN = 50
 
 WORK_KINDS = ("stub", "packet", "work_package")
+
+
+def limited(arguments: Arguments, chosen: Sequence[T], unless_told: int | None = None) -> tuple[Sequence[T], int]:
+    """Return as many entries as requested, and the number of the others."""
+    text = arguments.value("limit")
+    if text and (not text.isdecimal() or not int(text)):
+        raise usage(arguments.command, "invalid_value", f"invalid --limit {text!r}: expected a positive number")
+    most = int(text) if text else unless_told or len(chosen)
+    return chosen[:most], max(len(chosen) - most, 0)
 
 
 def _run_list(arguments: Arguments) -> int:
@@ -58,10 +72,9 @@ def _run_list(arguments: Arguments) -> int:
     files = [found for found in find_documents(workspace.root) if found.kind in WORK_KINDS]
 
     def compute() -> Output:
-        from workpacket.cli.listing import list_work, search_work
+        from workpacket.cli.listing import list_work
 
-        by_command = {"list": list_work, "search": search_work}
-        return by_command[arguments.command.name](arguments, workspace.root, files, cache)
+        return list_work(arguments, workspace.root, files, cache)
 
     try:
         if workspace.is_partial:
@@ -99,14 +112,21 @@ _LIST = Command(
     ),
 )
 
+
+def _run_search(arguments: Arguments) -> int:
+    from workpacket.cli.search import run
+
+    return run(arguments)
+
+
 _SEARCH = Command(
     "search",
-    _run_list,
+    _run_search,
     arguments="WORD...",
     description="""
 Finds packets whose ids, titles, documents and events contain all the words, in any order and in any case. Packets with
 the words in their id or title come first. Each packet is shown with the first lines that contain a word.""",
-    options=(LIMIT,),
+    options=(Option("limit", f"show at most this many packets (default: {SHOWN})", value="N"),),
     examples=("workpacket search parser", "workpacket search rate limit --json"),
 )
 

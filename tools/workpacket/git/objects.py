@@ -312,32 +312,6 @@ def _below(repository: Repository, folder: str, ending: str) -> list[str]:
     return found
 
 
-class TextMatch(Value):
-    """A line in a file of the work tree."""
-
-    path: str
-    line: int
-    text: str
-
-
-_LINES_OF_A_FILE = 20
-
-
-def grep(repository: Repository, words: Sequence[str], folders: Sequence[str]) -> Iterator[TextMatch]:
-    """Yield the lines below these folders of the work tree that contain one of the words, ignoring case."""
-    patterns = [part for word in words for part in ("-e", word)]
-    options = ("-z", "-n", "-i", "-F", "-I", "--untracked", "--no-exclude-standard", "--full-name")
-    most = f"--max-count={_LINES_OF_A_FILE}"
-    answer = run_git(repository.root, "grep", *options, most, *patterns, "--", *folders, check=False)
-    if answer.status > 1:
-        raise WorkpacketError("git_failed", f"git grep failed: {answer.complaint}")
-    for row in answer.text.split("\n"):
-        path, _, rest = row.partition("\0")
-        number, _, text = rest.partition("\0")
-        if number.isdecimal():
-            yield TextMatch(path, int(number), text)
-
-
 def is_in_index(repository: Repository, path: str) -> bool:
     """Whether git tracks the file, or a file below the folder, even if it is missing from the work tree."""
     return bool(run_git(repository.root, "--literal-pathspecs", "ls-files", "-z", "--cached", "--", path).output)

@@ -15,6 +15,7 @@ version of the tool has its own cache.
     proven     packet                                       the policy and heads that signatures were verified for
     claim      digest of an envelope                        what the envelope claims to be about
     landed     commit of the target branch, verdict         whether the work was merged as it was judged
+    words      folder, a number                             the words of some packets, and the state of their files
 
 The cache is in the git common directory, so all work trees share it and `git clean` leaves it alone; it may be deleted
 at any time. Anyone with write access there can forge its contents, so `check --base`, `check --no-cache` and
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     # A folder: its name, stamp and newest change, and the names below it if they were not known.
     _Look = tuple[str, str, int, str | None]
-    Kind = Literal["file", "examined", "output", "folder", "glance", "sound", "proven", "claim", "landed"]
+    Kind = Literal["file", "examined", "output", "folder", "glance", "sound", "proven", "claim", "landed", "words"]
 
 # The coarsest clock of a file system in use (FAT: two seconds). A file younger than this when read may be written again
 # without a change of its times: git's rule for racily clean entries.
@@ -121,6 +122,11 @@ class Cache:
             return {key: value for key, value in rows if key in wanted}
         query = "SELECT value FROM kept WHERE kind = ? AND key = ?"
         return {key: value for key in keys for (value,) in self._all(query, (kind, key))}
+
+    def recall_below(self, kind: Kind, start: str) -> dict[str, str]:
+        """Return all keys that begin so, with their values, as they were at one moment."""
+        query = "SELECT key, value FROM kept WHERE kind = ? AND key >= ? AND key < ?"
+        return dict(self._all(query, (kind, start, f"{start}\x7f")))
 
     def keep(self, kind: Kind, rows: Iterable[tuple[str, str]]) -> None:
         """Store rows of (key, value)."""
