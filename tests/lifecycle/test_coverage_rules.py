@@ -264,7 +264,11 @@ def test_a_document_that_cannot_be_approved_states_no_scope() -> None:
     assert packet("- Why: Manners\n", "- Why: Manners\n- Why: Joy\n") == StatedScope((), None)
 
 
-_INSTRUCTIONS = ("AGENTS.md", "claude.local.md", "Skill.md", "copilot-instructions.md", "CODER_PROTOCOL.md", "QWEN.md")
+_INSTRUCTIONS = (
+    "AGENTS.md", "claude.local.md", "Skill.md", "copilot-instructions.md", "CODER_PROTOCOL.md", "QWEN.md", "Agent.md",
+    "CRUSH.md", "warp.md", "a.agent.md", "a.chatmode.md", "style.instructions.md", "review.prompt.md", ".x/y/a.txt",
+    ".claude/commands/a.md",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", _INSTRUCTIONS)
@@ -272,6 +276,18 @@ def test_a_page_of_the_governance_folder_that_agents_follow_needs_a_packet(name:
     assert answers(Landing(frozenset({f".GOV/x/{name}"}))) == {f".GOV/x/{name}": "change_uncovered"}
 
 
-@pytest.mark.parametrize("name", ["my-agents.md", "agents-report.md", "protocol.md", "AGENTS.md.txt", "agentsxmd.md"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "my-agents.md",
+        "agents-report.md",
+        "protocol.md",
+        "AGENTS.md.txt",
+        "agentsxmd.md",
+        "prompt.md",
+        "a.b.md",
+        "x.y/a.md",
+    ],
+)
 def test_a_page_that_only_sounds_like_one_needs_none(name: str) -> None:
     assert answers(Landing(frozenset({f".GOV/AGENTS.md/{name}"}))) == {}

@@ -180,11 +180,8 @@ class Approvals:
         """Gather the facts of a gate. `more`: envelopes not written yet; `place`: instead of the event's own."""
         place = place or self.place(consumer)
         policy = place.policy
-        read = (
-            partial(committed_file, self.repository, place.brought_by)
-            if place.brought_by
-            else partial(read_file, self.tree)
-        )
+        on_base = partial(committed_file, self.repository, place.brought_by)
+        read = on_base if place.brought_by else partial(read_file, self.tree)
         matter = matter_of(read, self.tree, packet, gate)
         if consumer is not None:
             terms = terms_of(self.origin(consumer), gate)
@@ -197,9 +194,7 @@ class Approvals:
         read_base = partial(committed, self.repository, place.policy_commit)
         rules = gate_policy(policy, gate)
         tokens = rules is not None and rules.legacy_tokens
-        actors = self._actors_under(policy) if rules is not None else Actors()
-        # What is on the base was judged when it landed, by versions that did not link the names of a person.
-        new = place.on_base_since is None
+        parties, people = self._people(log, matter, rules, place)
         self.by_clock |= tokens or place.on_base_since is None
         said = [selection.claims.get(file.name) for file in envelopes]
         terms = _as_stated(terms or {}, consumer, envelopes, said) if gate == VERDICT_GATE else terms
@@ -215,8 +210,8 @@ class Approvals:
             base_history=bases,
             spec=spec_in_force(read_base, matter) if gate != POLICY_GATE and not matter.light else None,
             scope=tuple(sorted((*matter.scope, *written(terms or {})))),
-            parties=parties_of(self.first_authors, log, matter, rules, actors, linked=new) if rules is not None else {},
-            people=actors.people if new else NOTHING,
+            parties=parties,
+            people=people,
             log=packet_log(log, heads),
             policy=policy,
             envelopes=envelopes,
@@ -232,10 +227,19 @@ class Approvals:
             amended=self._is_amended(consumer, log),
         )
 
-    def _actors_under(self, policy: PolicyFiles) -> Actors:
+    def _people(
+        self, log: Log, matter: ApprovalSubject, rules: GatePolicy | None, place: Place
+    ) -> tuple[Mapping[str, frozenset[str]], Mapping[str, frozenset[str]]]:
+        """Return the parties listed in the gate's rules, and all names of each person."""
+        if rules is None:
+            return NOTHING, NOTHING
+        # What is on the base was judged when it landed, by versions that did not link the names of a person.
+        policy, linked = place.policy, place.on_base_since is None
         if policy not in self._actors:
             self._actors[policy] = with_former(self.repository, self.base.commit, actors_at(policy))
-        return self._actors[policy]
+        actors = self._actors[policy]
+        parties = parties_of(self.first_authors, log, matter, rules, actors, linked=linked)
+        return parties, actors.people if linked else NOTHING
 
     def _tokens(
         self, matter: ApprovalSubject, packet: str, gate: str, consumer: LogEvent | None, rules: GatePolicy | None
