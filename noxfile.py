@@ -27,6 +27,7 @@ AXE = "axe-core@4.10.3"  # judges whether pages can be used by everyone
 # The versions whose published tests WORKPACKET_SUITES contains, and the packages that those tests need.
 OF_THE_SUITE = (
     "langgraph==1.2.11", "langgraph-checkpoint==4.3.2", "pytest-mock>=3.14", "syrupy>=5,<8", "httpx",
+    "langgraph-checkpoint-sqlite==3.1.2", "langgraph-checkpoint-postgres==3.2.0",
 )  # fmt: skip
 MUTATION_SHARE = "8"
 IN_PARALLEL = ("--numprocesses=auto", "--dist=worksteal")
@@ -113,7 +114,9 @@ def servers(session: nox.Session) -> None:
 
 @nox.session
 def langgraph(session: nox.Session) -> None:
-    """LangGraph's own tests, run with our saver; they are in the folder that WORKPACKET_SUITES names."""
+    """LangGraph's own tests, run with our saver; they are in the folder that WORKPACKET_SUITES names. Then threads of
+    its own savers, taken over.
+    """
     if "WORKPACKET_SUITES" not in os.environ and "CI" not in os.environ:
         session.skip("WORKPACKET_SUITES is not set")
     session.install("--editable", ".", *DEVELOPMENT, *OF_THE_SUITE)

@@ -49,12 +49,12 @@ def test_two_spellings_of_a_name_are_refused(name: str, twin: str) -> None:
 def test_one_person_with_two_names_does_not_judge_the_own_work() -> None:
     known = actors({"ann": person("one", principal="a@x"), "eve": person("two", principal="a@x")})
     why = known.why_not_apart("ann", "eve")
-    assert why == "ann and eve, who worked on it, share a key or a principal with the same person"
+    assert why == "ann and eve, who worked on the packet, share a key or a principal with the same person"
 
 
 def test_an_agent_and_its_operator_are_the_same_person() -> None:
     known = actors({"ann": person("one"), "coder": agent("ann", "two")})
-    why = "ann and coder, who worked on it, are the same person, ann"
+    why = "ann and coder, who worked on the packet, are the same person: ann"
     assert known.why_not_apart("ann", "coder") == why
     assert known.why_not_apart("coder", "ann") == why.replace("ann and coder", "coder and ann")
     assert known.why_not_apart("ann", "ben") == ""
@@ -91,7 +91,7 @@ def test_a_group_that_was_joined_is_not_asked_again() -> None:
 
 def test_the_operator_of_an_agent_of_before_is_known_by_name_alone() -> None:
     known = Actors(present=True, former={"old": KnownActor("old", "agent", frozenset({KEYS["four"]}), "Ann")})
-    assert known.why_not_apart("Ann", "old") == "Ann and old, who worked on it, are the same person, Ann"
+    assert known.why_not_apart("Ann", "old") == "Ann and old, who worked on the packet, are the same person: Ann"
 
 
 def test_whoever_has_left_the_policy_still_has_a_person_behind_them() -> None:

@@ -76,7 +76,7 @@ def test_an_unsigned_event_is_a_claim() -> None:
 def test_only_ed25519_keys_of_files_sign_events(kind: str) -> None:
     found = judged(signed(shared_key(kind)))
     assert (found.state, found.code) == ("refused", "event_signature_invalid")
-    assert f"events must be signed by ssh-ed25519 keys, not {kind}" in found.message
+    assert f"events must be signed with ssh-ed25519 keys, not {kind}" in found.message
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_separation_is_over_keys_and_people(judge: str, coder: str, separation: 
     }
     actors = Actors(known, separation, present=True)
     said = actors.why_not_apart(judge, coder)
-    assert said == "" if apart else "worked on it" in said
+    assert said == "" if apart else "worked on the packet" in said
     assert actors.commissioned("ann", ["coder"])
     assert actors.commissioned("ann", ["ben", "coder"])
     assert not actors.commissioned("ann", ["ann", "ben"])

@@ -106,7 +106,7 @@ def test_the_key_is_valid_at_the_date_of_the_checkpoint_and_when_it_reached_the_
     times = f'valid-after="{BEGINS:%Y%m%d%H%M%S}Z",valid-before="{ENDS:%Y%m%d%H%M%S}Z"'
     limited = trusted(f"{FOR_CHECKPOINTS},{times}")
     assert judged(limited).by == ALICE
-    late = refused("log_checkpoint_out_of_time", f"the key of {ALICE} on line 1 was not valid at this time")
+    late = refused("log_checkpoint_out_of_time", f"the key of {ALICE} on line 1 was not valid at that time")
     assert judged(limited, told=BEGINS - SECOND) == late
     assert judged(limited, now=ENDS) == late
     assert judged(limited, told=ENDS, now=ENDS) == late

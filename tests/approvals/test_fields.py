@@ -23,9 +23,9 @@ def test_a_number_in_its_shortest_form_is_read(number: int) -> None:
         (b"", "not positive"),
         (b"\x80", "not positive"),
         (b"\xff\x01", "not positive"),
-        (b"\0", "superfluous leading zero"),
-        (b"\0\x7f", "superfluous leading zero"),
-        (b"\0\0\x80", "superfluous leading zero"),
+        (b"\0", "redundant leading zero"),
+        (b"\0\x7f", "redundant leading zero"),
+        (b"\0\0\x80", "redundant leading zero"),
     ],
 )
 def test_every_other_spelling_of_a_number_is_refused(content: bytes, complaint: str) -> None:
@@ -52,7 +52,7 @@ def test_bytes_after_the_last_field_are_refused() -> None:
 
 @pytest.mark.parametrize("name", [b"a b", b"a\0", b"\x7f", b"\xe9", b"\n"])
 def test_a_name_is_printable_ascii(name: bytes) -> None:
-    with pytest.raises(WireFault, match="the name at offset 0 is not printable ASCII of at most 255 bytes"):
+    with pytest.raises(WireFault, match="the name at offset 0 is not printable ASCII, or is longer than 255 bytes"):
         Reader(packed(name)).text()
 
 

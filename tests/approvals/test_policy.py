@@ -90,9 +90,9 @@ def test_roles_are_held_by_those_who_are_named() -> None:
         ({"threshold": 1.0}, "threshold is not a whole number from 1 to 1000"),
         ({"threshold": "1"}, "threshold is not a whole number from 1 to 1000"),
         ({"threshold": 1001}, "threshold is not a whole number from 1 to 1000"),
-        ({"threshold": 3}, "threshold is 3, but only 2 people have one of its roles"),
-        ({"roles": ["ci"]}, "threshold is 1, but only 0 people have one of its roles"),
-        ({"roles": []}, "threshold is 1, but only 0 people have one of its roles"),
+        ({"threshold": 3}, "threshold is 3, but only 2 people have one of the gate's roles"),
+        ({"roles": ["ci"]}, "threshold is 1, but only 0 people have one of the gate's roles"),
+        ({"roles": []}, "threshold is 1, but only 0 people have one of the gate's roles"),
         ({"roles": "approver"}, "roles is not a list of names of roles"),
         ({"roles": ["approver", "approver"]}, "roles contains the same item twice"),
         ({"roles": ["approver", "boss"]}, "roles names the role 'boss', which is not in [approvals.roles]"),
@@ -129,12 +129,14 @@ def test_a_threshold_as_high_as_there_are_persons_is_read() -> None:
 def test_a_person_with_two_roles_or_two_spellings_is_one_person() -> None:
     table = with_gate(threshold=2, roles=["approver", "validator"])
     table["roles"] = {"approver": ["alice"], "validator": ["alice", "ALICE"]}
-    assert faults(table)[0] == "approvals.gates.activation.threshold is 2, but only 1 people have one of its roles"
+    fault = "approvals.gates.activation.threshold is 2, but only 1 people have one of the gate's roles"
+    assert faults(table)[0] == fault
 
 
 def test_old_tokens_cannot_be_counted_as_persons() -> None:
     fault = (
-        "approvals.gates.activation.legacy_tokens is above 1, but its approvers cannot be counted as individual people"
+        "approvals.gates.activation.legacy_tokens is above 1, "
+        "but the gate's approvers cannot be counted as individual people"
     )
     assert faults(with_gate(threshold=2, legacy_tokens=LEGACY_WORDS)) == [fault]
 

@@ -59,8 +59,8 @@ def test_what_does_not_fit_is_refused(change: PolicyChange, codes: list[str]) ->
 
 def test_the_sentence_says_when_and_why() -> None:
     said = (
-        "the root of trust was replaced at 2026-11-19T03:00:00Z without the approval of a key in the previous policy: "
-        "lost by x; earlier approvals are judged by the policy of their time"
+        "the root of trust was replaced at 2026-11-19T03:00:00Z without approval by a key in the previous policy: "
+        "lost by x; earlier approvals are judged by the policy that applied at the time"
     )
     assert replace(ROOT, reason="lost by x").sentence == said
     assert replace(ROOT, reason="lost by x.").sentence == said
@@ -72,7 +72,7 @@ def test_a_policy_that_was_in_force_does_not_come_back(again: str) -> None:
     entry = replace(ROOT, replaced=NEXT, policy=again)
     change = PolicyChange(RECORD, RECORD + written(entry).encode(), NEXT, again, frozenset({OLD, NEW}))
     (problem,) = unfit_record(change)
-    assert (problem.code, "put in force twice" in problem.message) == ("reanchor_unfit", True)
+    assert (problem.code, "cannot be used twice" in problem.message) == ("reanchor_unfit", True)
 
 
 @pytest.mark.parametrize(

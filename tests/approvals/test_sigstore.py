@@ -439,7 +439,7 @@ def test_an_issuer_of_any_length_is_read(length: int) -> None:
 def test_another_encoding_is_no_name_of_an_issuer(der: bytes) -> None:
     scene = Scene()
     scene.again(Leaf(issuers=[(_NAMED, der)]).issued_by(CI.issuing))
-    assert verify_fault(scene).startswith(f"{IDENTITY} signed it, certified by ;")
+    assert verify_fault(scene).startswith(f"it was signed by {IDENTITY}, certified by ;")
 
 
 def verify_fault(scene: Scene, **policy: str) -> str:
@@ -542,7 +542,7 @@ UNDATED = "the signature does not match the log entry"
         (by_key(new_key()), "the signature does not match the statement"),
         (
             body(lambda it: it.update(apiVersion="0.0.2")),
-            "the log entry has the kind ('dsse', '0.0.2'), not ('dsse', '0.0.1')",
+            "the log entry is of kind ('dsse', '0.0.2'), not ('dsse', '0.0.1')",
         ),
         (body(lambda it: it.pop("spec")), f"spec {IS_NONE}"),
         (
@@ -554,9 +554,9 @@ UNDATED = "the signature does not match the log entry"
         (signed(signature=None), "signature is not a string"),
         (signed(signature=base64_of(b"x")), OTHER_ENTRY),
         (signed(verifier=None), "verifier is not a string"),
-        (predicate(result=None), "the statement does not give a result and what it applies to"),
-        (predicate(configuration=None), "the statement does not give a result and what it applies to"),
-        (predicate(failedTests=None), "the statement does not give a result and what it applies to"),
+        (predicate(result=None), "the statement does not contain both a result and what the result applies to"),
+        (predicate(configuration=None), "the statement does not contain both a result and what the result applies to"),
+        (predicate(failedTests=None), "the statement does not contain both a result and what the result applies to"),
         (predicate(configuration=[1]), f"configuration {IS_NONE}"),
         (predicate(configuration=[{"name": "x"}]), f"digest {IS_NONE}"),
         (stated(predicate=1), f"predicate {IS_NONE}"),
@@ -565,7 +565,7 @@ UNDATED = "the signature does not match the log entry"
         (stated(more=1), "the statement does not have exactly the keys _type, predicate, predicateType, subject"),
         (
             stated(_type="https://in-toto.io/Statement/v0.1"),
-            f"the statement is not a test result but has the type {TEST_RESULT!r}",
+            f"the statement is of type {TEST_RESULT!r}, not a test result",
         ),
         (subject(gitCommit=COMMIT, sha256="0"), "the subject's digest does not have exactly the keys gitCommit"),
         (subject(gitCommit=7), "the statement's subject is not a commit"),

@@ -293,7 +293,7 @@ def test_the_table_says_which_pages_count() -> None:
         ({"origins": [f"{LOCAL}!"]}, "webauthn.origins is not a list of origins"),
         ({"origins": [f"{LOCAL}/"]}, "webauthn.origins is not a list of origins"),
         ({"origins": ["http://localhost:0"]}, "webauthn.origins is not a list of origins"),
-        ({"origins": ["https://xlocalhost"]}, "webauthn.origins lists https://xlocalhost, which does not belong to"),
+        ({"origins": ["https://xlocalhost"]}, "webauthn.origins lists https://xlocalhost, which does not match"),
         ({"port": 1023}, "webauthn.port is not a whole number from 1024 to 65535"),
         ({"port": 65536}, "webauthn.port is not a whole number from 1024 to 65535"),
         ({"port": 7364}, "webauthn.port is 7364, but origins does not list http://localhost:7364"),
@@ -371,4 +371,4 @@ def test_where_a_key_signs_is_seen_from_its_application() -> None:
 def test_the_message_says_which_key_may_not_sign_how() -> None:
     refusal = read_signature(make_key(KIND, "localhost").sign(b"message"))
     assert isinstance(refusal, Problem)
-    assert refusal.message == (f"a key of type {KIND} that belongs to localhost may not sign with {KIND}")
+    assert refusal.message == (f"a key of type {KIND} that belongs to localhost must not sign with {KIND}")

@@ -18,7 +18,7 @@ WRITERS = {
     "cli/live_readings.py": "runs the audit, which writes its page into a temporary folder",
     "cli/main.py": "the null device, when nobody reads the output any more",
     "cli/workspace.py": "reports, checkpoints in a foreign form, the page of the board: into the file that was named",
-    "cli/runs.py": "exports of runs, into the file that was named",
+    "cli/moved_runs.py": "exports of runs, into the file that was named",
     "git/index.py": "an index that holds attributes alone, in a temporary folder",
     "git/run.py": "runs git, which makes branches and work trees",
     "git/merging.py": "the objects of merges that are only tried, in a temporary folder",

@@ -124,7 +124,7 @@ def test_a_timeline_that_names_no_run_belongs_to_the_one_of_its_folder() -> None
         ((EVENTS[0], EVENTS[0]), "seq: the previous line has 1"),
         (
             ({**EVENTS[0], "timestamp": "now"},),
-            "`timestamp` is not a valid RFC 3339 date and time: `now` (is not written YYYY-MM-DDThh:mm:ssZ)",
+            "`timestamp` is not a valid RFC 3339 date and time: `now` (is not in the form YYYY-MM-DDThh:mm:ssZ)",
         ),
         (({**EVENTS[0], "payload": 1},), "`payload` must be a mapping or empty, not 1"),
     ],

@@ -72,7 +72,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 def test_nothing_changed_is_said(place: Place) -> None:
     status, said = place("audit", "deps")
-    assert (status, said.splitlines()[0]) == (0, f"no dependency has changed since commit {place.base[:12]}")
+    assert (status, said.splitlines()[0]) == (0, f"no dependencies have changed since commit {place.base[:12]}")
 
 
 @pytest.mark.parametrize("how", ["saved", "staged", "committed"])

@@ -193,7 +193,7 @@ def test_an_invalid_line_is_named_with_line_and_column_and_nothing_is_taken_over
         ("step", lines({**STEP_EVENT, "cursor": ""}), "file:1:12"),
         ("step", lines({**STEP_EVENT, "retry_token": 7}), "retry_token: it must be a UUID"),
         ("step", b"\xff\n", "file:1:1"),
-        ("step", b"\n", "it contains no step checkpoint"),
+        ("step", b"\n", "it contains no step checkpoints"),
         ("session", b"[]", "the document must be a mapping, not a list"),
         ("session", artifact().replace(b"0.5", b"0.25"), "file:2:18: artifact_id: does not match the content"),
         ("session", artifact(schema_version=2), "`schema_version` must be 1, not 2"),

@@ -302,7 +302,7 @@ def test_the_page_is_shown_once_and_takes_one_answer(page: Page, ready: Town) ->
 def test_declined_is_written_nowhere(page: Page, ready: Town) -> None:
     with ready.asking("approve", NAME, "--browser") as command:
         page.open(command.address)
-        assert press(page, "no") == "it was declined on the page, so nothing was signed"
+        assert press(page, "no") == "the request was declined on the page, so nothing was signed"
         status, said = command.ended()
     assert status == 3, said
     assert "approval_not_given" in said

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
+from langgraph.checkpoint.memory import InMemorySaver
 
 from answers import ANSWERS, WRITE, common_forms, form_of, forms_of, load, missing, own_forms, path_of, write_examples
 from approvals.authority import Ci
@@ -27,6 +28,7 @@ from bridges.scopes import scoped
 from cli.commands import Result
 from cli.places import Place
 from git.scratch import git, make_repository
+from langgraph_saver.other_savers import converse, fill
 from lifecycle.governed import GATE, STAGING, TOKENS_COUNT, Governed, govern
 from lifecycle.signed import NAME, OTHER, PACKET, VICTOR, Signed
 from postgres.server import Server
@@ -455,6 +457,18 @@ def sign_elsewhere(story: Story, statement: Path) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
+def imports(reached: Reached, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = Place(folder / "other place", capsys)
+    other.root.mkdir()
+    make_repository(other.root)
+    reached(other, "runtime", "runs", "import", str(folder / "one"))
+    saver = InMemorySaver()
+    converse(saver, ["asked"])
+    fill(folder / "checkpoints.sqlite", saver)
+    for _ in range(2):  # the second time, the thread is here already
+        reached(other, "runtime", "runs", "import", str(folder / "checkpoints.sqlite"))
+
+
 def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Runs from their start to their removal, and checkpoints of foreign forms."""
     make_repository(folder)
@@ -483,10 +497,7 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     reached(place, "runtime", "run", "stop", run)
     reached(place, "runtime", "runs", "prune", "--older-than", "0")
     reached(place, "runtime", "runs", "prune", "--older-than", "0", "--yes")
-    other = Place(folder / "other place", capsys)
-    other.root.mkdir()
-    make_repository(other.root)
-    reached(other, "runtime", "runs", "import", str(folder / "one"))
+    imports(reached, folder, capsys)
     reached(place, "runtime", "run", "start", "other", *owner)
     for line in (("signal", "other", "go", "--value", "7"), ("questions",), ("cancel", "other")):
         reached(place, "runtime", *line)

@@ -116,7 +116,7 @@ def test_looking_makes_no_store(place: Place) -> None:
 def test_yes_leases_an_agents_work_records_the_resume_and_says_what_to_do(place: Place) -> None:
     place.write(FILE, checkpoint())
     assert place("--yes", "--owner", str(os.getpid())) == 0
-    assert f"{BATCH} goes on\nWrite the tests that fail until the work is done: T001, T002." in place.said
+    assert f"{BATCH} goes on\nWrite tests that fail until the work is done: T001, T002." in place.said
     assert f"Then: workpacket runtime batch complete {FOLDER} --phase testers\n" in place.said
     assert "Last action: Drafted the plan. Read docs/progress/auth-backend-eng.md" in place.said
     assert 'last_action: "Drafted the plan"' in place.roles.text()

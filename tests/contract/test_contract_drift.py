@@ -253,7 +253,7 @@ def test_a_submission_that_had_not_seen_the_amendment_is_named() -> None:
     submitted = told.submitted([claimed])
     amended = told.amended(A, SAID, [claimed])
     assert messages(told, STUB) == [
-        "submitted uses the contract from before the amendment, which was unknown to its writer"
+        "submitted uses the contract from before an amendment that its writer did not know about"
     ]
     told.move("reopened", "IN_REVIEW IN_PROGRESS", {"reason": "x"}, [submitted, amended])
     assert messages(told, STUB) == []

@@ -261,7 +261,7 @@ def test_a_submission_beside_an_amendment_is_found(signed: Signed) -> None:
     governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
     governed.commit("submitted")
     governed.git("merge", "--quiet", "--message", "both", "amended")
-    assert "submitted uses the contract from before the amendment" in governed("check").out
+    assert "submitted uses the contract from before an amendment" in governed("check").out
 
 
 def test_what_was_activated_before_there_were_contracts_is_called_so(signed: Signed) -> None:
@@ -277,7 +277,7 @@ def test_what_was_activated_before_there_were_contracts_is_called_so(signed: Sig
     rewritten(signed)
     assert "contract_changed" not in codes_of(governed)
     found = governed.json("check", "--base", "main")["findings"]
-    assert any("names no contract" in one["message"] for one in found)
+    assert any("does not refer to a contract" in one["message"] for one in found)
 
 
 def test_a_stub_that_the_packet_cannot_repeat_is_not_activated(

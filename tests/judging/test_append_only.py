@@ -139,7 +139,7 @@ def test_a_branch_from_before_the_landing_takes_nothing_back(past: Past) -> None
     head = {**OLD, "src/c.py": "c\n"}
     (found,) = past.found(head, upon=past.first, base=past.landing)
     assert (found.code, found.severity) == ("base_not_merged", "error")
-    assert found.message == "the base has 2 files of the log that were merged after this branch began"
+    assert found.message == "the base has 2 files of the log, merged after this branch began"
 
 
 def test_a_branch_that_deletes_what_it_began_with_is_told_so_though_it_lacks_more(past: Past) -> None:

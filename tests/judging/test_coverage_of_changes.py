@@ -525,8 +525,7 @@ def test_a_judged_commit_that_is_not_here_is_asked_for_where_its_verdict_lands(
     assert (first.code, first.path, first.packet) == ("landed_otherwise", place(A), A)
     fetch = f"git fetch origin {'9' * 40}"
     assert (
-        first.message
-        == f"the commit of {A} that was judged is not in this clone, so it is not known how it was merged; {fetch}"
+        first.message == f"the judged commit of {A} is not in this clone, so it is unknown how it was merged; {fetch}"
     )
     assert {one.path: one.code for one in others} == dict.fromkeys(("src/a.py", "src/b.py"), "changed_after_verdict")
     # On the base it was asked for when it landed.

@@ -73,8 +73,8 @@ def test_the_whole_way_with_signed_events_passes(governed: Governed, fingerprint
 @pytest.mark.parametrize(
     ("who", "reason"),
     [
-        ("coder-2", "coder-2 and coder, who worked on it, are the same person, ann"),
-        ("ann", "ann and coder, who worked on it, are the same person, ann"),
+        ("coder-2", "coder-2 and coder, who worked on the packet, are the same person: ann"),
+        ("ann", "ann and coder, who worked on the packet, are the same person: ann"),
     ],
 )
 def test_a_second_name_of_the_same_person_does_not_judge(
@@ -211,7 +211,7 @@ def test_the_person_behind_a_renamed_coder_is_known_by_the_key(
     renamed = tables(fingerprints).replace("[actors.coder]", "[actors.robot]")
     actors = read_actors(plain_toml(renamed)["actors"])
     events = governed.state(NAME).history
-    assert [reason for reason in not_apart("ann", events, actors) if "robot, who worked on it" in reason]
+    assert [reason for reason in not_apart("ann", events, actors) if "robot, who worked on the packet" in reason]
     assert list(not_apart("judge", events, actors)) == []
     rules = GatePolicy(("approver",), 1, ("coder", "operator"), "none", timedelta(days=1), legacy_tokens=False)
     nothing = ApprovalSubject(((".GOV/x.md", b"x"),))
@@ -234,7 +234,7 @@ def test_the_person_behind_a_coder_who_has_left_the_policy_does_not_judge(
     governed.done("verdict", NAME, "PASS", "--report", "report.md", "--as", "ann")
     governed.commit("judged")
     found = errors(governed, "--base", "base")
-    assert "ann and coder, who worked on it, are the same person, ann" in found["move_without_gate"]
+    assert "ann and coder, who worked on the packet, are the same person: ann" in found["move_without_gate"]
 
 
 def test_two_names_with_one_key_are_one_person(governed: Governed, fingerprints: dict[str, str]) -> None:
@@ -328,7 +328,7 @@ def test_every_output_says_which_names_are_only_claimed(governed: Governed) -> N
     assert governed.json("status")["data"]["held"] == {NAME: f"coder ({CLAIMED})"}
     assert f"({CLAIMED})" in governed.json("board", "export")["data"]["page"]
     audited = governed.json("audit")["data"]
-    assert {"name": "Events whose actor is proven; the rest are claimed, not proven", "done": 0}.items() <= next(
+    assert {"name": "Events with a proven actor; the rest are claimed, not proven", "done": 0}.items() <= next(
         gap for gap in audited["gaps"] if gap["name"].startswith("Events")
     ).items()
 
@@ -599,7 +599,7 @@ def test_policy_show_lists_who_may_act_as_whom(governed: Governed, fingerprints:
     governed.replace(".GOV/policy/policy.toml", 'operator = "ben"', 'operator = "eve"')
     assert errors(governed)["actor_unfit"] == "eve, the operator of judge, is not a person in [actors]"
     governed.commit("A mistake")
-    assert "not in force: actors.judge has the operator 'eve'" in governed.done("policy", "show").out
+    assert "not in effect: actors.judge has the operator 'eve'" in governed.done("policy", "show").out
 
 
 def test_the_lines_on_the_page_verify_an_event_by_hand(governed: Governed, fingerprints: dict[str, str]) -> None:

@@ -383,7 +383,7 @@ def test_an_activation_names_the_refinement_that_is_here_and_a_contract() -> Non
     assert here.objections() == ungated("r.md is not the approved refinement", "activated")
     told = activation()
     told.events[-1] = without(told.events[-1], "contract")
-    assert objections(told) == ungated("the activation refers to no contract", "activated")
+    assert objections(told) == ungated("the activation does not refer to a contract", "activated")
 
 
 def without(event: LogEvent, key: str) -> LogEvent:

@@ -209,7 +209,7 @@ def test_a_requirement_can_be_added_after_the_packet(governed: Governed) -> None
     governed.done("init", "--commit")
     governed.done("new", "Greet the user", "--scope", "src/", "--criterion", "It greets.")
     named = governed.done("refine", NAME, "--anchor", "Main body")
-    assert "no text of yours" in named.out
+    assert "no text written by you" in named.out
     governed.done("refine", NAME, "--requirement", "It greets.", "--refinement", "The name is an argument.")
     assert "### Greet the user\n\nIt greets.\n" in governed.read(".GOV/spec/SPEC_v1.md")
     assert "- IN_SCOPE_PATHS: `src/`, `.GOV/spec/SPEC_v1.md`\n" in governed.read(DOCUMENT)

@@ -142,7 +142,7 @@ def test_the_new_id_is_one_that_nobody_has(taken: Governed, new: str, code: str)
 def test_packets_that_depend_on_the_old_id_are_named(taken: Governed) -> None:
     taken.done("new", "Sing", "--depends", OLD, "--as", "bob")
     told = taken.done("packet", "rename", OLD, NEW, "--as", "bob").out
-    assert f"WP-1-Sing-v1 depends on {OLD}: if this packet is meant, edit .GOV/task_packets/WP-1-Sing-v1.md" in told
+    assert f"WP-1-Sing-v1 depends on {OLD}: if it refers to this packet, edit .GOV/task_packets/WP-1-Sing-v1.md" in told
 
 
 def test_an_approval_of_the_old_id_does_not_count_for_the_new_one(signed: Signed) -> None:

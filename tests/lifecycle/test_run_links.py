@@ -381,7 +381,7 @@ def test_killed_before_the_run_began_there_is_an_open_link_that_is_settled(
     in_progress(governed)
     killed_at_its_beginning(governed, monkeypatch, owner=gone())
     assert runs(governed) == [(RUN, "")]
-    assert doubts(governed) == [f"{RUN} is linked to {NAME} but never started: workpacket runtime runs settle"]
+    assert doubts(governed) == [f"{RUN} is linked to {NAME} but was never started: workpacket runtime runs settle"]
     assert settled(governed) == [("not_begun", RUN)]
     assert (runs(governed), doubts(governed)) == ([(RUN, "not_begun")], [])
 
@@ -507,7 +507,9 @@ def test_an_end_that_somebody_wrote_by_hand_is_not_that_of_the_stream(governed: 
     forge(governed, NAME, "run.closed", {**wrong, "stream_sha256": "f" * 64, "events": 1})
     status, (message,) = ends(governed)
     assert status == 70
-    assert message.startswith(f"{RUN}: according to the log of {NAME}, it ended as ffffffffffff, but the store has ")
+    assert message.startswith(
+        f"{RUN}: according to the log of {NAME}, it ended with digest ffffffffffff, but the store has "
+    )
 
 
 def test_a_store_that_was_put_back_does_not_reach_the_end_that_the_log_keeps(governed: Governed) -> None:
@@ -545,7 +547,7 @@ def test_a_run_of_a_lost_machine_is_given_up_by_a_person_with_a_reason(governed:
     assert governed(*VERDICT).codes == ["run_unfinished"]
     assert doubts(governed) == [
         (
-            f"{RUN} is linked to {NAME} in the packet's log, but the store of the run is not here: "
+            f"{RUN} is linked to {NAME} in the packet's log, but the run is in a different store: "
             f"workpacket runtime runs unlink {RUN} --reason TEXT"
         )
     ]

@@ -46,7 +46,7 @@ def never_had(data: bytes) -> str:
     return f"{PATH} never had the content {digest(data)[:12]}, which the event gives as the old version"
 
 
-DIFFERS = f"the versions of {PATH} that the event gives differ in more than the status"
+DIFFERS = f"the versions of {PATH} in the event differ in more than the status"
 NOT_CHANGED = f"it says that {PATH} was added or removed, but only the file's status may change"
 
 

@@ -109,7 +109,7 @@ def test_a_second_person_is_told_that_they_have_no_role(first: bool) -> None:
     before = text_of(planned())
     line = LINE.replace("ann@", "vic@")
     plan = planned(before, Trusting("rocket", "vic@example.org", line, "vic", (), first=first), signers=f"{LINE}\n")
-    assert plan.said == "vic@example.org has no role yet, so their key opens no gate"
+    assert plan.said == "vic@example.org has no role yet, so their key cannot open any gate"
     assert plan.then == "workpacket policy trust --principal vic@example.org --role ROLE"
 
 

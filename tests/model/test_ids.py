@@ -88,7 +88,7 @@ def test_a_work_package_is_short_within_its_mission_and_scoped_outside() -> None
 
 @pytest.mark.parametrize("text", ["WP-1-Parser", "012-parser--WP07"])
 def test_only_a_short_id_is_scoped(text: str) -> None:
-    with pytest.raises(InvalidId, match="is complete; only a short id"):
+    with pytest.raises(InvalidId, match="is a complete id; only a short id"):
         WorkPacketId.parse(text).scoped("013-other")
 
 

@@ -51,6 +51,14 @@ def interrupted(world: World) -> str:
     return run.id
 
 
+def moved(world: World) -> str:
+    with world.crashing(world.runtime.run("moved", key="1")) as run:
+        run.step("first", world.note, "1")
+        run.step("second", world.crash)
+    world.runtime.hand_over(run.id, "moved.jsonl")
+    return run.id
+
+
 def retried(world: World) -> str:
     def flaky() -> str:
         world.note("try")
@@ -224,6 +232,7 @@ def doubted(world: World) -> str:
 HISTORIES: tuple[Callable[[World], str], ...] = (
     finished,
     interrupted,
+    moved,
     retried,
     refused,
     asked,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from runtime.worlds import Crash, World
 from workpacket.runtime import NotDone, Retry, RunBlocked, RunCancelled, Runtime
+from workpacket.runtime.async_run import AsyncRun
 from workpacket.runtime.attempts.steps import Steps
 from workpacket.runtime.stores.memory import MemoryStore
 
@@ -295,3 +297,71 @@ def test_a_step_that_was_cancelled_while_it_began_times_out_again_in_the_finishe
         raise AssertionError("it was not late")
 
     assert [asyncio.run(program()), asyncio.run(program())] == ["instead", "instead"]
+
+
+# Every method that is awaited, called while a step of another task is in progress.
+BESIDE_A_STEP: dict[str, Any] = {
+    "accept_unknown": lambda run: run.accept_unknown("lost"),
+    "call with consent": lambda run: run.effect("asked", returned, confirm=True, key="asked"),
+    "checkpoint": lambda run: run.checkpoint({"page": 1}),
+    "child": lambda run: run.child("job", child),
+    "confirm": lambda run: run.confirm("go on?"),
+    "cursor": lambda run: run.cursor("begin"),
+    "effect": lambda run: run.effect("act", returned),
+    "map": lambda run: run.map("each", returned, [1, 2]),
+    "patched": lambda run: run.patched("newer"),
+    "publish": lambda run: run.publish("pages", 1),
+    "sleep": lambda run: run.sleep(0),
+    "wait_for": lambda run: run.wait_for("paid", timeout=60),
+}
+
+
+async def returned(*_: Any, **__: Any) -> int:
+    return 1
+
+
+async def child(run: AsyncRun) -> int:
+    await run.publish("inside", 1)
+    return await run.step("inner", returned)
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["of the run", "of a child"])
+@pytest.mark.parametrize("method", sorted(BESIDE_A_STEP))
+def test_each_method_can_be_called_while_a_step_of_another_task_is_in_progress(method: str, inside: bool) -> None:
+    world = World(ask=lambda *_: True)
+
+    async def program(run: AsyncRun) -> None:
+        with suppress(TimeoutError):
+            await run.effect("lost", late, key="lost")
+        if run.attempt == 1 and run.state.status != "completed":
+            world.runtime.signal(run.id, "paid", 7)
+        go, done = asyncio.Event(), asyncio.Event()
+
+        async def slow() -> None:
+            go.set()
+            await done.wait()
+
+        async def beside(here: AsyncRun) -> None:
+            await BESIDE_A_STEP[method](here)
+
+        step = asyncio.create_task(run.step("slow", slow))
+        await asyncio.wait([step, asyncio.create_task(go.wait())], return_when=asyncio.FIRST_COMPLETED)
+        try:
+            await (run.child("beside", beside) if inside else beside(run))
+        finally:
+            done.set()
+            await step
+        if method != "accept_unknown":
+            await run.accept_unknown("lost")
+
+    async def late() -> None:
+        raise TimeoutError
+
+    for _ in range(2):  # the second time, everything is answered from the log
+        play(world, program, key="1")
+    (stream,) = [line.id for line in world.runtime.runs()]
+    state = world.runtime.state(stream)
+    assert state.status == "completed"
+    assert all(name.startswith(("slow", "beside", "job", "each")) for name in state.steps), sorted(state.steps)
+    if method == "publish":
+        assert world.runtime.query(stream, "beside/pages" if inside else "pages") == 1

@@ -154,7 +154,7 @@ def test_a_hook_that_removes_the_trailer_is_noticed(root: Path) -> None:
     hook.parent.mkdir(exist_ok=True)
     hook.write_text('#!/bin/sh\necho emptied > "$1"\n')
     hook.chmod(0o755)
-    with pytest.raises(RunBlocked, match="lacks its trailer"):
+    with pytest.raises(RunBlocked, match="lacks the trailer"):
         reach(root, OneRun(), 0, "one")
 
 

@@ -371,7 +371,7 @@ GATES = {
         (
             {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
             {"a": 1, "b": 1},
-            ["only one of `a` and `b` may be given in `f`"],
+            ["only one of `a` and `b` can be given in `f`"],
         ),
         (
             {"oneOf": [{"title": "a word", "type": "string"}, {"title": "short text", "maxLength": 3}]},

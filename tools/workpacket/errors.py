@@ -1,4 +1,5 @@
-"""The public home of the exception that a failed command raises; it is defined with the problems it carries."""
+"""The public import location of the exception that a failed command raises; it is defined with the problems it
+carries."""
 
 from workpacket.problem import WorkpacketError
 

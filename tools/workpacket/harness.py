@@ -1,8 +1,8 @@
 """What programs that run agents need: which packets exist, what each is waiting for, and the moves that agents make.
 
-Each function runs one command, in a process of its own: several agents may work side by side in their work trees, and
-nothing that one call does can change the next. What a gate refuses is raised as a
-`WorkpacketError`, whose `problems` are the unmet conditions; the `hint` of each is the command that supplies it.
+Each function runs one command in a separate process: several agents may work side by side in their work trees, and no
+call can affect the next one. What a gate refuses is raised as a `WorkpacketError`, whose `problems` are the unmet
+conditions; the `hint` of each is the command that meets it.
 
     from workpacket import packets, start, submit, why
 """
@@ -43,7 +43,7 @@ class Claimed(NamedTuple):
 
 
 class Submitted(NamedTuple):
-    """Work that is in review, or done, if no one has to judge it."""
+    """Work that is in review, or done if no one has to judge it."""
 
     id: str
     commit: str
@@ -67,7 +67,7 @@ def why(packet: str, root: Folder = ".") -> list[Problem]:
 
 
 def start(packet: str, root: Folder = ".", *, actor: str, commit: bool = False) -> Claimed:
-    """Claim a packet and switch to its branch; a stub or draft whose approval is there is activated first."""
+    """Claim a packet and switch to its branch; a stub or draft that is already approved is activated first."""
     return _claim(_run(root, ["start", *_as(actor, commit=commit), "--", packet]))
 
 
@@ -108,7 +108,7 @@ def _conditions(data: Mapping[str, Any]) -> list[Problem]:
 
 
 def _run(root: Folder, words: Sequence[str]) -> dict[str, Any]:
-    """Return what a command says; raise WorkpacketError if it did not do what it was asked."""
+    """Return a command's answer; raise WorkpacketError if the command did not do what was requested."""
     split = words.index("--") if "--" in words else len(words)
     command = [sys.executable, "-m", "workpacket", *words[:split], "--json", *words[split:]]
     done = subprocess.run(  # noqa: S603  # this program; values cannot become options

@@ -34,7 +34,7 @@ class WorkpacketError(Exception):
         return error
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickling keeps the whole problems, not only a message, for another process."""
+        """Pickle the complete problems, not only a message, for another process."""
         return WorkpacketError.of, self.problems
 
     @property

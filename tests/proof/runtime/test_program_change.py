@@ -8,9 +8,9 @@ were stored.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -76,7 +76,8 @@ class Choices:
 class Attempt:
     """One start of a program, which is killed before or after the call that does the `left`-th new thing."""
 
-    def __init__(self, stored: dict[str, Any], begun: set[str], left: int) -> None:
+    def __init__(self, stored: dict[str, Any], begun: set[str], left: int, kill: Callable[[], None]) -> None:
+        self.kill = kill
         self.stored = stored  # what was stored, by place; of calls in a step too
         self.begun = begun  # places of calls that failed, and of effects that were cut short
         self.left = left
@@ -94,6 +95,7 @@ class Attempt:
             } - self.asked  # fmt: skip
             assert not unasked, f"{place} is new, and {unasked} were not asked for"
         if self.left == 0:
+            self.kill()
             raise Crash
         self.left -= 1
 
@@ -191,15 +193,24 @@ class History:
             self.ends.append(self.start(program))
             self.choices.change(program)
 
+    def kill(self) -> None:
+        """From here on the process stores nothing: another of its threads may be about to begin a step of a map."""
+
+        def dead(*_: object) -> NoReturn:
+            raise Crash
+
+        self.world.store.append = dead  # type: ignore[method-assign, assignment]
+
     def start(self, program: list[Asked]) -> str:
         """One attempt; return how it ended."""
         run = self.world.runtime.run("changing")
-        attempt = Attempt(self.stored, self.begun, self.choices.below(12))
+        attempt = Attempt(self.stored, self.begun, self.choices.below(12), self.kill)
         try:
             attempt.perform(run, program, "", program=True)
             run._session.end(None)
         except Crash:
             run._session._over.set()
+            del self.world.store.append
             self.world.clock.advance(60)
             return "killed"
         except RunBlocked as blocked:

@@ -216,8 +216,8 @@ def active(*contracts: str) -> Story:
 @pytest.mark.usefixtures("contracts")
 def test_an_amendment_replaces_the_contract_in_force() -> None:
     envelopes = [judged(approved(2, contract=C))]
-    assert before(AMENDMENT_GATE, envelopes, active()) == (f"{A} of {PACKET}", "the contract in force")
-    assert before(AMENDMENT_GATE, envelopes, active(B)) == (f"{B} of {PACKET}", "the contract in force")
+    assert before(AMENDMENT_GATE, envelopes, active()) == (f"{A} of {PACKET}", "the current contract")
+    assert before(AMENDMENT_GATE, envelopes, active(B)) == (f"{B} of {PACKET}", "the current contract")
     assert before(GATE, envelopes, active()) == (f"{C} of {PACKET}", "ann-2 approved it at 2026-05-02 00:00Z")
 
 

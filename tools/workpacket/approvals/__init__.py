@@ -7,5 +7,6 @@ and calls `ssh-keygen` to sign. The rules, and which module judges each:
   in its canonical form;
 - the key belongs to a person listed in the base revision's policy (`allowed_signers`, `revoked_keys`, `verify`);
 - the statement is about this packet, gate, repository, text and specification, and is still valid (`verify`);
-- there are enough different people, none of them judging their own work and none of them rejecting it (`decide`).
+- enough different people have approved, none of them is judging their own work, and none of them has rejected it
+(`decide`).
 """

@@ -78,7 +78,7 @@ class Actors(Value):
 
     @cached_property
     def names_by_key(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the names that each key may use, by fingerprint."""
+        """Return the names that each key may use, keyed by fingerprint."""
         found: dict[str, list[str]] = {}
         for actor in self.by_name.values():
             for key in sorted(actor.keys):
@@ -86,7 +86,7 @@ class Actors(Value):
         return {key: tuple(names) for key, names in found.items()}
 
     def person(self, name: str) -> str:
-        """Return the person behind a name; a name that no policy has ever listed stands for itself."""
+        """Return the person behind a name, or the name itself if no policy has ever listed it."""
         actor = self._known(name)
         return (actor.operator or name) if actor is not None else name
 
@@ -94,7 +94,7 @@ class Actors(Value):
         return self.by_name.get(name) or self.former.get(name)
 
     def acting(self, actor: Actor) -> Actor:
-        """Return the actor of an event to be written, with the kind that the policy gives the name."""
+        """Return the actor of an event to be written, with the kind that the policy assigns to the name."""
         known = self.by_name.get(actor.id)
         if known is None:
             return actor
@@ -127,28 +127,29 @@ class Actors(Value):
         return {**self.former, **self.by_name}.values()
 
     def why_not_apart(self, judge: str, coder: str) -> str:
-        """Return, as the end of a sentence, why one may not judge the other's work; '' if they are different people.
+        """Return, as the end of a sentence, why one of the two may not judge the other's work; '' if they are different
+        people.
 
         If the policy leaves the operator out of the separation, a person may judge the work of their own agent; two
         agents of one person may never judge each other.
         """
         if judge == coder:
-            return f"{judge} worked on it"
+            return f"{judge} worked on the packet"
         one, other = self._known(judge), self._known(coder)
         if one is not None and other is not None and one.keys & other.keys:
-            return f"{judge} and {coder}, who worked on it, have a key in common"
+            return f"{judge} and {coder}, who worked on the packet, have a key in common"
         same = self.person(judge) == self.person(coder)
         if not same and self._traits(judge).isdisjoint(self._traits(coder)):
             return ""
         if self.person(judge) == judge and "operator" not in self.separation:
             return ""
         if same:
-            return f"{judge} and {coder}, who worked on it, are the same person, {self.person(judge)}"
-        return f"{judge} and {coder}, who worked on it, share a key or a principal with the same person"
+            return f"{judge} and {coder}, who worked on the packet, are the same person: {self.person(judge)}"
+        return f"{judge} and {coder}, who worked on the packet, share a key or a principal with the same person"
 
     def _traits(self, name: str) -> frozenset[str]:
-        """Return the keys, principals and persons that identify the person behind a name, including the keys,
-        principals and persons of related names.
+        """Return the keys, principals and persons that identify the person behind a name, including those of related
+        names.
         """
         return next((traits for names, traits in self._people if name in names), frozenset({name}))
 
@@ -200,14 +201,14 @@ def read_actors(table: object, verdict: object = None) -> Actors:
 
 
 def spelling(name: str) -> str:
-    """Return the name normalized so that names that people cannot tell apart are equal."""
+    """Return the name normalized so that names that look the same to people are equal."""
     if name.isascii():
         return name.casefold()
     return normalize("NFKC", normalize("NFKC", name).casefold())
 
 
 def _judge_spelling(name: str, known: Iterable[str], fields: Fields) -> None:
-    """Refuse a name that looks like a different one: it would let one person act, and judge, as two."""
+    """Refuse a name that looks like a different one: it would let one person act, and judge, as two people."""
     if name != name.strip() or any(category(each) in _UNSEEN for each in name):
         fields.fault(name, "begins or ends with a space, or contains invisible characters")
     twin = next((other for other in known if spelling(other) == spelling(name)), None)

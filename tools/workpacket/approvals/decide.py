@@ -89,8 +89,8 @@ def _unless_revoked(each: Judged, revocations: list[Opened], gate: GatePolicy, t
 
 
 def _without_shared_nonces(judged: list[Judged]) -> list[Judged]:
-    """Reject statements that share a nonce, which belongs to one statement. Signing the same statement twice is not a
-    conflict.
+    """Reject different statements that share a nonce: a nonce is valid for one statement only. Signing the same
+    statement twice is not a conflict.
     """
     payloads: dict[str, set[bytes]] = defaultdict(set)
     for opened in _counting(judged, "approve"):
@@ -178,14 +178,16 @@ def judge_token(use: LegacyUse, history: tuple[LegacyUse, ...], now: datetime) -
     lead = use.recorded_at - token.written_at
     if use.recorded_at > now + CLOCK_SKEW or not -_WIDEST_ZONE <= lead <= _WIDEST_ZONE + _LONGEST_LEAD:
         refusals.append(
-            Problem("legacy_date_off", f"the time in {use.token[:80]!r} differs from the time at which it was recorded")
+            Problem(
+                "legacy_date_off", f"the time in {use.token[:80]!r} differs from the time when the token was recorded"
+            )
         )
     others = {(other.packet, other.gate) for other in history if other.token == use.token} - {(use.packet, use.gate)}
     if others:
         packet, gate = min(others)
         refusals.append(Problem("legacy_reused", f"{use.token[:80]!r} was also used at gate {gate} of {packet}"))
     if use.presented_at is None:
-        refusals.append(Problem("legacy_unpresented", "no record says when the text was shown for review"))
+        refusals.append(Problem("legacy_unpresented", "there is no record of when the text was shown for review"))
     elif use.recorded_at - use.presented_at < REVIEW_PAUSE:
         minutes = REVIEW_PAUSE // timedelta(minutes=1)
         refusals.append(

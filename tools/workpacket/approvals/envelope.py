@@ -86,8 +86,8 @@ class RepositoryName(Value):
 
 
 class Statement(Value):
-    """A signed statement, with what the signer saw: the heads of the packet's log, the base revision, the digest of its
-    `policy.toml`.
+    """A signed statement, with what the signer saw: the heads of the packet's log, the base revision, and the digest of
+    its `policy.toml`.
 
     `contract` is the digest of the packet's contract; None at the `policy` gate and in version 1 statements.
     """
@@ -224,7 +224,7 @@ def _instant(fields: Fields, key: str, otherwise: datetime) -> datetime:
     text = fields.text(key, _TEXT, "an instant")
     instant = read_instant(text)
     if instant is None and text:
-        fields.fault(key, "is not a time of the form 2026-01-31T12:00:00Z")
+        fields.fault(key, "is not a time in the form 2026-01-31T12:00:00Z")
     return instant or otherwise
 
 
@@ -288,7 +288,7 @@ def write_envelope(payload: bytes, key_id: str, signature: bytes) -> tuple[str, 
 
 
 def read_envelope(name: str, data: bytes) -> Envelope | Problem:
-    """Return the envelope in file `name` (without folders), which has these bytes."""
+    """Return the envelope parsed from the bytes of file `name` (without folders)."""
     try:
         return _read(name, data)
     except WorkpacketError as refused:
@@ -299,7 +299,7 @@ def _read(name: str, data: bytes) -> Envelope:
     digest = hashlib.sha256(data).hexdigest()
     # The name is how events and revocations refer to it.
     if name != envelope_name(digest):
-        raise WorkpacketError("envelope_renamed", f"its bytes or its file name were changed: its digest is {digest}")
+        raise WorkpacketError("envelope_renamed", f"its contents or its file name were changed: its digest is {digest}")
     envelope = _closed(load_json(data), "the envelope", ("payload", "payloadType", "signatures"))
     kind = envelope["payloadType"]
     if kind != PAYLOAD_TYPE:
@@ -344,7 +344,7 @@ def _bytes(value: object, what: str) -> bytes:
 
 
 class Parts(Value):
-    """The parts of a well-formed envelope; each may be readable or not."""
+    """The parts of a well-formed envelope; any of them may be unreadable."""
 
     envelope: Envelope
     signature: SshSignature | Problem

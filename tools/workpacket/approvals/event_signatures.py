@@ -130,7 +130,7 @@ class EventSignatures:
             return _refused("", "event_signature_invalid", signature.message)
         point = signature.key.material
         if not isinstance(point, EdwardsPoint) or signature.fido is not None:
-            what = f"events must be signed by ssh-ed25519 keys, not {signature.key.kind}"
+            what = f"events must be signed with ssh-ed25519 keys, not {signature.key.kind}"
             return _refused(signature.key.fingerprint, "event_signature_invalid", what)
         return self._signers.setdefault(blob[:-_PROOF], _Signer(signature, point))
 
@@ -140,7 +140,7 @@ class EventSignatures:
         # First: event keys have no passphrase, so a program could use one. If it opened gates too, it could approve its
         # own work.
         if signer.blob in self._approving:
-            return _refused(key, "approval_key_in_event", f"{key} may approve, so it must not sign events")
+            return _refused(key, "approval_key_in_event", f"{key} can sign approvals, so it must not sign events")
         if signer.blob in self._revoked or not allowed:
             why = "revoked this key" if allowed else "does not list this key for any actor"
             return _refused(key, "actor_key_unknown", f"{key} signed as {name}, but the policy {why}")
@@ -175,8 +175,8 @@ def _refused(key: str, code: str, message: str) -> WhoSigned:
 
 
 def without_signature(file: bytes, signature: str) -> bytes:
-    """Return the event's file without `sig`. The key occurs once: no other object in an event has a key of that name,
-    and quotes in strings are escaped.
+    """Return the event's file without `sig`. That key occurs only once: no other object in an event has a key with that
+    name, and quotes in strings are escaped.
     """
     before, _, after = file.partition(f'"sig":"{signature}",'.encode())
     return before + after
@@ -213,7 +213,7 @@ def judge_signature(
 def _objection(
     signature: SshSignature, signer: Signer | None, trusted: Trusted, told: datetime | None, judged: datetime
 ) -> tuple[str, str] | None:
-    """Return code and message for a valid signature that does not count."""
+    """Return the code and message for a valid signature that does not count."""
     key = signature.key
     if key.blob in trusted.revoked:
         return "log_checkpoint_revoked", f"key {key.fingerprint} is revoked"
@@ -225,7 +225,7 @@ def _objection(
         return _OUT_OF_TIME, "the checkpoint is dated in the future"
     # Both times: the first is only claimed, and the second alone would make a key that expired since look invalid.
     if not (signer.valid_at(told) and signer.valid_at(judged)):
-        return _OUT_OF_TIME, f"the key of {signer.principal} on line {signer.line} was not valid at this time"
+        return _OUT_OF_TIME, f"the key of {signer.principal} on line {signer.line} was not valid at that time"
     return None
 
 

@@ -33,7 +33,7 @@ class PolicyFiles(Value):
 
 class PacketLog(Value):
     """The events of the packet that the consuming event can see: their parents by id, and the ids of those that moved
-    the lane.
+    the packet to another lane.
 
     The consuming event and later ones are not included.
     """
@@ -73,7 +73,7 @@ class GateFacts(Value):
     today. `contract` is the digest of the contract that must have been approved, or None at the `policy` gate;
     `contract_fault` says why there is no such contract. `first_landed` is the time when the consumer first reached the
     base, if it was reverted later. `other_policies` are bases named in statements whose policy files differ. `amended`:
-    whether a different contract has replaced this one, so that `scope` is no longer its scope. `people` maps each name
+    whether a different contract has replaced this one, so `scope` is no longer its scope. `people` maps each name
     of a person to all names of that person.
     """
 

@@ -1,11 +1,11 @@
-"""Strict reading of closed tables, whose every key must be known, and of encodings: keys, signatures, digests and
+"""Strict reading of closed tables, in which every key must be known, and of encodings: keys, signatures, digests and
 times.
 
 Errors are collected, so that one pass reports all of them; an invalid value is replaced by an empty one, which the
 caller discards if there were errors.
 
-`load_json` is the only JSON parser of this layer. It refuses everything that JSON parsers disagree about: duplicate
-keys, inexact numbers, and encodings other than UTF-8.
+`load_json` is the only JSON parser in this layer. It refuses everything on which JSON parsers disagree: duplicate keys,
+inexact numbers, and encodings other than UTF-8.
 """
 
 from __future__ import annotations
@@ -61,17 +61,19 @@ class Reader:
         start = self._position
         data = self.string()
         if len(data) > LONGEST_NAME or not all(0x20 < byte < 0x7F for byte in data):
-            raise WireFault(f"the name at offset {start} is not printable ASCII of at most {LONGEST_NAME} bytes")
+            raise WireFault(
+                f"the name at offset {start} is not printable ASCII, or is longer than {LONGEST_NAME} bytes"
+            )
         return data.decode("ascii")
 
     def positive(self) -> int:
-        """Read a multiple precision integer above zero, in its shortest form."""
+        """Read a positive multiple-precision integer, in its shortest form."""
         start = self._position
         data = self.string()
         if not data or data[0] & 0x80:
             raise WireFault(f"the integer at offset {start} is not positive")
         if data[0] == 0 and (len(data) == 1 or not data[1] & 0x80):
-            raise WireFault(f"the integer at offset {start} has superfluous leading zero bytes")
+            raise WireFault(f"the integer at offset {start} has redundant leading zero bytes")
         return int.from_bytes(data, "big")
 
     def end(self) -> None:
@@ -104,7 +106,7 @@ _FORM = lazy_pattern(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z", re.ASCII)
 
 
 def read_instant(text: str) -> datetime | None:
-    """Return the time, or None if `text` has a different form or is not an existing date and time."""
+    """Return the time, or None if `text` has a different form or is not a valid date and time."""
     match = _FORM.fullmatch(text)
     if match is None:
         return None
@@ -228,7 +230,7 @@ class Fields:
         return Fields(self._take(key), self._place(key), self._faults)
 
     def tables(self, key: str) -> list[Fields]:
-        """Return the tables in a list, which must have at least one."""
+        """Return the tables in a list, which must contain at least one."""
         value = self._take(key)
         if isinstance(value, list) and value:
             return [Fields(item, f"{self._place(key)}[{index}]", self._faults) for index, item in enumerate(value)]

@@ -63,8 +63,8 @@ Material: TypeAlias = EdwardsPoint | CurvePoint | RsaNumbers
 
 
 class PublicKey(Value):
-    """A public key. `application` is what the key of a token belongs to: `ssh:...`, or the relying party of a web page.
-    A software key has none.
+    """A public key. `application` is the application to which a token's key is bound: `ssh:...`, or the relying party
+    of a web page. A software key has none.
     """
 
     kind: str
@@ -87,7 +87,7 @@ class PublicKey(Value):
 
 
 def read_key_blob(blob: bytes) -> PublicKey:
-    """Return the key with these bytes; raise WorkpacketError if there is none."""
+    """Return the key encoded in these bytes; raise WorkpacketError if they do not encode a key."""
     fields = Reader(blob)
     try:
         kind = fields.text()
@@ -99,7 +99,7 @@ def read_key_blob(blob: bytes) -> PublicKey:
 
 
 def read_key_fields(kind: str, encoded: str) -> PublicKey:
-    """Return the key in a line `<kind> <base64>`; raise WorkpacketError."""
+    """Return the key in a line `<kind> <base64>`; raise WorkpacketError if there is none."""
     try:
         blob = decode_base64(encoded)
     except ValueError as fault:
@@ -121,7 +121,7 @@ def _material(kind: str, fields: Reader) -> tuple[Material, str]:
         return _edwards_point(fields), _application(fields)
     if kind == FIDO_ECDSA:
         return _curve_point(fields, "nistp256"), _application(fields, in_pages=True)
-    raise WorkpacketError("key_kind_unsupported", f"keys of type {kind} cannot approve")
+    raise WorkpacketError("key_kind_unsupported", f"keys of type {kind} cannot sign approvals")
 
 
 def _edwards_point(fields: Reader) -> EdwardsPoint:
@@ -171,7 +171,7 @@ def _application(fields: Reader, *, in_pages: bool = False) -> str:
     page = in_pages and len(application) <= LONGEST_RELYING_PARTY and RELYING_PARTY.fullmatch(application)
     if not application.startswith(FIDO_APPLICATION) and not page:
         raise WorkpacketError(
-            "fido_application_wrong", f"the key belongs to {application!r}, not to {FIDO_APPLICATION!r}"
+            "fido_application_wrong", f"the key was created for {application!r}, not for {FIDO_APPLICATION!r}"
         )
     return application
 
@@ -188,7 +188,7 @@ def ed25519_holds(point: EdwardsPoint, proof: bytes, signed: bytes) -> bool:
 
 
 def ecdsa_holds(point: CurvePoint, proof: bytes, signed: bytes) -> bool:
-    """Whether the signature is valid; False also for a point that is not on its curve."""
+    """Whether the signature is valid; also False for a point that is not on its curve."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec

@@ -212,9 +212,9 @@ def _gate(fields: Fields, roles: dict[str, frozenset[str]]) -> GatePolicy:
             fields.fault("roles", f"names the role {role!r}, which is not in [approvals.roles]")
     eligible = {principal.casefold() for role in gate.roles for principal in roles.get(role, ())}
     if len(eligible) < gate.threshold:
-        fields.fault("threshold", f"is {gate.threshold}, but only {len(eligible)} people have one of its roles")
+        fields.fault("threshold", f"is {gate.threshold}, but only {len(eligible)} people have one of the gate's roles")
     if gate.legacy_tokens and gate.threshold > 1:
-        fields.fault("legacy_tokens", "is above 1, but its approvers cannot be counted as individual people")
+        fields.fault("legacy_tokens", "is above 1, but the gate's approvers cannot be counted as individual people")
     return gate
 
 
@@ -312,14 +312,14 @@ def read_pin(data: bytes, path: str = "") -> Pin | Problem:
 def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pin | Problem:
     """Return the pin to remember from now on, or why the base cannot be trusted.
 
-    `pinned_is_ancestor` says whether the pinned base commit is the one now seen or its ancestor. The first policy seen
-    is trusted; a base that does not contain the pinned commit is trusted as long as it has the pinned policy.
+    `pinned_is_ancestor` says whether the pinned base commit is the current one or an ancestor of it. The first policy
+    seen is trusted; a base that does not contain the pinned commit is trusted as long as it has the pinned policy.
     """
     if pinned is None:
         return seen
     if pinned.root_commit != seen.root_commit:
         return Problem(
-            "trust_file_foreign", f"the trust file belongs to the repository with the root commit {pinned.root_commit}"
+            "trust_file_foreign", f"the trust file is for the repository with the root commit {pinned.root_commit}"
         )
     if pinned.base == seen.base and pinned.policy != seen.policy:
         what = f"the base is still commit {seen.base}, but its policy is different: git objects were overwritten"
@@ -356,8 +356,8 @@ class NewRoot(Value):
     def sentence(self) -> str:
         why = self.reason.rstrip(".")
         return (
-            f"the root of trust was replaced at {self.at} without the approval of a key in the previous policy: "
-            f"{why}; earlier approvals are judged by the policy of their time"
+            f"the root of trust was replaced at {self.at} without approval by a key in the previous policy: "
+            f"{why}; earlier approvals are judged by the policy that applied at the time"
         )
 
 
@@ -430,10 +430,10 @@ def unfit_record(change: PolicyChange) -> Iterator[Problem]:
     if (root.replaced, root.policy) != (change.replaced, change.policy):
         yield _unfit(
             f"its last entry replaces policy {root.replaced[:12]} with {root.policy[:12]}, but the base has "
-            f"{change.replaced[:12]} and the change {change.policy[:12]}"
+            f"{change.replaced[:12]} and the change has {change.policy[:12]}"
         )
     if root.policy in {digest for each in known for digest in (each.replaced, each.policy)}:
-        yield _unfit(f"policy {root.policy[:12]} has already been in force, and a policy cannot be put in force twice")
+        yield _unfit(f"policy {root.policy[:12]} was in force before, and the same policy cannot be used twice")
     if root.policy not in change.named:
         what = f"the CI configuration on the base does not contain the new policy's digest: {VARIABLE}={root.policy}"
         yield Problem("reanchor_unnamed", what, Location(REANCHORED_PATH))

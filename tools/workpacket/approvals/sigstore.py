@@ -1,6 +1,6 @@
 """Verify what CI attests, offline, against the authority that the base's policy pins in `[evidence.ci]`.
 
-CI has no key of its own: an authority issues it a certificate that is valid for minutes and states the workflow
+CI does not have its own key: an authority issues it a certificate that is valid for minutes and states the workflow
 (`identity`) and the provider that vouches for it (`issuer`), as Sigstore's Fulcio does. The attestation file is
 
     {"bundle": ..., "commit": ..., "digest": ..., "identity": ..., "issuer": ...}
@@ -138,7 +138,7 @@ def attestation_file(bundle: bytes) -> bytes:
 def verify_attestation(data: bytes, trusted: TrustedCi | None) -> Attested:
     """Return what the attestation file proves; raise WorkpacketError if it proves nothing."""
     if trusted is None:
-        _refuse("the policy on the base has no [evidence.ci] table, so no attestation counts")
+        _refuse("the policy on the base has no [evidence.ci] table, so attestations do not count")
     if trusted.faults:
         _refuse(f"the [evidence.ci] table on the base is invalid: {trusted.faults[0]}")
     said = _closed(_json(data), "the attestation", _KEYS)
@@ -148,8 +148,8 @@ def verify_attestation(data: bytes, trusted: TrustedCi | None) -> Attested:
     identity, issuer = _identity(bundle.leaf), _issuer(bundle.leaf)
     if (issuer, identity) != (trusted.issuer, trusted.identity):
         _refuse(
-            f"{identity} signed it, certified by {issuer}; the policy on the base requires {trusted.identity} "
-            f"and {trusted.issuer}"
+            f"it was signed by {identity}, certified by {issuer}; the policy on the base requires "
+            f"{trusted.identity} and {trusted.issuer}"
         )
     _require_signature(bundle.leaf.public_key(), bundle.signature, pae(bundle.payload), "the statement")
     found = _statement(bundle.payload)
@@ -173,7 +173,7 @@ def _json(data: bytes) -> object:
 def _bundle(value: object) -> _Bundle:
     bundle = _closed(value, "the bundle", ("dsseEnvelope", "mediaType", "verificationMaterial"))
     if bundle["mediaType"] != MEDIA_TYPE:
-        _refuse(f"the bundle has the type {str(bundle['mediaType'])[:100]!r}, not {MEDIA_TYPE!r}")
+        _refuse(f"the bundle's type is {str(bundle['mediaType'])[:100]!r}, not {MEDIA_TYPE!r}")
     # A timestamp may be beside the log entry; it is not read.
     material = _table(bundle["verificationMaterial"], "verificationMaterial")
     entry = _table(_only(material.get("tlogEntries"), "tlogEntries"), "tlogEntries[0]")
@@ -220,7 +220,7 @@ def _require_same(bundle: _Bundle, body: object) -> None:
     entry = _table(body, "the log entry")
     kind = entry.get("kind"), entry.get("apiVersion")
     if kind != _ENTRY:
-        _refuse(f"the log entry has the kind {str(kind)[:100]}, not {_ENTRY}")
+        _refuse(f"the log entry is of kind {str(kind)[:100]}, not {_ENTRY}")
     spec = _table(entry.get("spec"), "spec")
     digest = {"algorithm": "sha256", "value": hashlib.sha256(bundle.payload).hexdigest()}
     signature = _table(_only(spec.get("signatures"), "signatures in the log entry"), "signatures in the log entry")
@@ -234,8 +234,8 @@ def _require_same(bundle: _Bundle, body: object) -> None:
 
 
 def _require_issued(leaf: x509.Certificate, trusted: TrustedCi, signed_at: datetime) -> None:
-    """Require that a pinned authority issued the leaf, and that both were valid when the statement was signed. Each
-    pinned certificate counts as an authority, even if another certificate issued it.
+    """Require that a pinned authority issued the leaf certificate, and that both certificates were valid when the
+    statement was signed. Each pinned certificate counts as an authority, even if another certificate issued it.
     """
     try:
         pinned = x509.load_pem_x509_certificates(trusted.certificates.encode())
@@ -282,7 +282,7 @@ def _identity(leaf: x509.Certificate) -> str:
         _refuse("the certificate contains no identity")
     found = list(names)
     if len(found) != 1 or not isinstance(found[0], x509.UniformResourceIdentifier):
-        _refuse("the certificate does not contain exactly one identity in the form of a URI")
+        _refuse("the certificate does not contain exactly one URI identity")
     return found[0].value
 
 
@@ -310,7 +310,7 @@ def _utf8(der: bytes) -> bytes:
 def _statement(payload: bytes) -> _Found:
     statement = _closed(_json(payload), "the statement", ("_type", "predicate", "predicateType", "subject"))
     if (statement["_type"], statement["predicateType"]) != (STATEMENT_TYPE, TEST_RESULT):
-        _refuse(f"the statement is not a test result but has the type {str(statement['predicateType'])[:200]!r}")
+        _refuse(f"the statement is of type {str(statement['predicateType'])[:200]!r}, not a test result")
     subject = _table(_only(statement["subject"], "subject"), "subject[0]")
     digest = _closed(subject.get("digest"), "the subject's digest", ("gitCommit",))["gitCommit"]
     if not isinstance(digest, str) or not COMMIT.fullmatch(digest):
@@ -318,7 +318,7 @@ def _statement(payload: bytes) -> _Found:
     predicate = _table(statement["predicate"], "predicate")
     result, listed, failed = (predicate.get(key) for key in ("result", "configuration", "failedTests"))
     if result not in {"PASSED", "WARNED", "FAILED"} or not isinstance(listed, list) or not isinstance(failed, list):
-        _refuse("the statement does not give a result and what it applies to")
+        _refuse("the statement does not contain both a result and what the result applies to")
     configuration = {}
     for row in (_table(each, "configuration") for each in listed):
         text = _table(row.get("digest"), "digest").get("sha256")

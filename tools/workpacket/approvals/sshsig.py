@@ -1,7 +1,7 @@
 """Signatures as `ssh-keygen -Y sign` makes them (OpenSSH, PROTOCOL.sshsig), parsed strictly and verified; and the files
 of OpenSSH that say which key belongs to which person, and which keys are revoked.
 
-The checks are never more lenient than `ssh-keygen -Y verify`, and stricter in these points: only the expected
+The checks are never more lenient than `ssh-keygen -Y verify`, and are stricter in these points: only the expected
 namespace; an empty reserved field; RSA only with SHA-2 and in its full length; a FIDO signature only with the touch
 flag set, which `ssh-keygen` does not check; a signature from a web page only by the rules of `webauthn`, and only for
 an approval.
@@ -9,8 +9,8 @@ an approval.
 `allowed_signers`: only a strict subset is accepted. Each line has one literal principal and `namespaces=` without
 patterns; the only other options are `valid-after` and `valid-before`, in UTC. A person may have several keys, but a key
 belongs to one person, and two spellings of one name are refused, because thresholds count people. `ssh-keygen` reads
-every file that is accepted here in the same way. One invalid line makes the whole file invalid: half a list of signers
-is not the list that was approved.
+every file that is accepted here in the same way as this module. One invalid line makes the whole file invalid: half a
+list of signers is not the list that was approved.
 
 `revoked_keys`: public keys, one per line. A binary key revocation list is refused: it would be skipped as unreadable,
 which is dangerous in this file. Keys too weak to approve may be listed, because only the blob matters.
@@ -172,7 +172,7 @@ def _read_proof(unproved: SshSignature, fields: Reader) -> SshSignature:
     key = unproved.key
     algorithm = fields.text()
     if algorithm not in _algorithms(key, unproved.namespace):
-        raise WorkpacketError("algorithm_forbidden", f"{_told(key)} may not sign with {algorithm}")
+        raise WorkpacketError("algorithm_forbidden", f"{_told(key)} must not sign with {algorithm}")
     proof = _proof(key, fields.string())
     fido, page = None, None
     if key.in_hardware:
@@ -336,7 +336,7 @@ def _read_line(line: str, number: int) -> Signer:
     values = _read_options(options)
     namespaces = tuple(values["namespaces"].split(",")) if "namespaces" in values else ()
     if not all(_NAMESPACE.fullmatch(each) for each in namespaces):
-        raise WorkpacketError(_MALFORMED_SIGNERS, "namespaces= may contain only literal names")
+        raise WorkpacketError(_MALFORMED_SIGNERS, "namespaces= must contain only literal names")
     if not namespaces:
         raise WorkpacketError(
             _MALFORMED_SIGNERS, "namespaces= is missing: without it, the key would be valid for every purpose"
@@ -388,7 +388,7 @@ def _require_distinct(signer: Signer, by_key: dict[bytes, Signer], spellings: di
     namesake = spellings.setdefault(signer.principal.casefold(), signer)
     if namesake.principal != signer.principal:
         raise WorkpacketError(
-            "principal_ambiguous", f"line {namesake.line} spells the same name {namesake.principal!r}"
+            "principal_ambiguous", f"line {namesake.line} spells the same name differently: {namesake.principal!r}"
         )
 
 

@@ -50,7 +50,7 @@ class Judged(Value):
 
 
 def judge_envelope(file: EnvelopeFile, facts: GateFacts, gate: GatePolicy, trusted: Trusted) -> Judged:
-    """Judge one envelope without looking at the others."""
+    """Judge one envelope independently of the others."""
     opened, broken = _opened(file, trusted)
     if opened is None:
         return Judged(file.name, None, _of(file.name, broken))
@@ -228,7 +228,7 @@ def _out_of_time(statement: Statement, facts: GateFacts, gate: GatePolicy) -> It
 
 def _key_out_of_time(signer: Signer, statement: Statement, facts: GateFacts) -> Iterator[Problem]:
     if not (signer.valid_at(facts.judged_at) and signer.valid_at(statement.issued_at)):
-        yield Problem("key_out_of_time", f"the key on line {signer.line} was not valid at this time")
+        yield Problem("key_out_of_time", f"the key on line {signer.line} was not valid at that time")
 
 
 def _moved(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator[Problem]:

@@ -1,18 +1,18 @@
 """Signatures that a security key or passkey makes on a web page, and the pages from which a policy accepts them.
 
-They are SSHSIG of the type `webauthn-sk-ecdsa-sha2-nistp256@openssh.com` (OpenSSH, PROTOCOL.u2f). The key signs the
-digest of the client data, a JSON text written by the browser that contains the signed bytes, as the challenge, and the
-origin of the page. `ssh-keygen -Y verify` checks only the first three members of that text. This module checks the
-whole text:
+They are SSHSIG signatures of the type `webauthn-sk-ecdsa-sha2-nistp256@openssh.com` (OpenSSH, PROTOCOL.u2f). The key
+signs the digest of the client data, a JSON text written by the browser that contains the signed bytes, as the
+challenge, and the origin of the page. `ssh-keygen -Y verify` checks only the first three members of that text. This
+module checks the whole text:
 
 - type, challenge, origin and crossOrigin come first, byte for byte as every browser serializes them (WebAuthn, section
-  5.8.1.1); crossOrigin is false, so the page was in no frame of another site;
+  5.8.1.1); crossOrigin is false, so the page was not in a frame of another site;
 - anything that browsers add after them is compact JSON in which no member appears twice, and names no top-level site;
-- the token's flags are touch, PIN and the two about backup; it has no extensions and registers no key;
+- the token's flags are touch, PIN and the two backup flags; it has no extensions and registers no key;
 - the policy lists the origin and the relying party, and they belong together.
 
-The key of a page belongs to a relying party, such as `localhost`; a key of `ssh-keygen` belongs to an application that
-begins with `ssh:`. Neither can be used in place of the other.
+The key of a page is bound to a relying party, such as `localhost`; a key from `ssh-keygen` is bound to an application
+that begins with `ssh:`. Neither can be used in place of the other.
 
 `signature_from` makes an SSHSIG blob from the answer to `navigator.credentials.get`, and `key_from` a public key from
 the answer to `navigator.credentials.create` (WebAuthn, sections 6.1 and 6.5). Both apply the rules above, so nothing is
@@ -62,7 +62,7 @@ _SAFE_ORIGIN = lazy_pattern(rf"(?:https://{HOST}|http://{LOCAL})(?::{_PORT})?", 
 
 
 class Page(Value):
-    """The page where a key was asked to sign: the origin, and the client data as the browser wrote it."""
+    """The page on which a key was asked to sign: the origin, and the client data as the browser wrote it."""
 
     origin: str
     client_data: bytes
@@ -143,14 +143,14 @@ def read_pages_accepted(fields: Fields) -> PagesAccepted:
     fields.end()
     for origin in accepted.origins:
         if not any(_belongs(origin, each) for each in accepted.relying_parties):
-            fields.fault("origins", f"lists {origin}, which does not belong to any entry in rp_ids")
+            fields.fault("origins", f"lists {origin}, which does not match any entry in rp_ids")
     if accepted.port and not accepted.accept(LOCAL, local_origin(accepted.port)):
         fields.fault("port", f"is {accepted.port}, but origins does not list {local_origin(accepted.port)}")
     return accepted
 
 
 def _belongs(origin: str, relying_party: str) -> bool:
-    """Whether a page belongs to a relying party: it may use the keys of its own host and of the domains above it."""
+    """Whether a page may use the keys of a relying party: those of its own host and of the domains above it."""
     host = origin.partition("://")[2].partition(":")[0]
     return host == relying_party or host.endswith(f".{relying_party}")
 
@@ -236,7 +236,7 @@ def signature_from(answer: Touched, key: PublicKey, origin: str, message: bytes)
     except ValueError as fault:
         return Problem(_UNFIT, f"the browser's answer is not a signature: {fault}")
     if party != hashlib.sha256(key.application.encode()).digest():
-        return Problem(_UNFIT, f"the key that answered was registered for an application other than {key.application}")
+        return Problem(_UNFIT, f"the key that was used was registered for an application other than {key.application}")
     stated = fido.flags.to_bytes(1, "big") + fido.counter.to_bytes(4, "big")
     numbers = string(_positive(r)) + string(_positive(s))
     page = string(origin.encode()) + string(answer.client_data) + string(b"")
@@ -258,7 +258,7 @@ def key_from(answer: Registered, challenge: bytes, origin: str, *, synced: bool)
     `synced`.
     """
     if not was_asked(answer.client_data, client_data_of(challenge, origin, "webauthn.create")):
-        return Problem("client_data_wrong", f"the browser registered no key for {origin}")
+        return Problem("client_data_wrong", f"the browser did not register a key for {origin}")
     fields = Reader(answer.authenticator_data)
     try:
         party, flags, _, _ = fields.raw(32), fields.byte(), fields.u32(), fields.raw(16)
@@ -279,7 +279,7 @@ def key_from(answer: Registered, challenge: bytes, origin: str, *, synced: bool)
 def _after(fields: Reader, wanted: bytes) -> bytes:
     """Return the coordinate that follows these bytes."""
     if fields.raw(len(wanted)) != wanted:
-        raise WireFault("its key has a different form")
+        raise WireFault("its key is not in the expected form")
     return fields.raw(_COORDINATE)
 
 

@@ -1,1 +1,1 @@
-"""Answer an auditor's questions about a repository: who signed, what depends on what, what is no longer valid."""
+"""Answer an auditor's questions about a repository: who signed, what depends on what, and what is no longer valid."""

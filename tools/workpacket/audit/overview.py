@@ -134,7 +134,7 @@ def obstacles(facts: AuditFacts, packet: PacketFacts) -> list[str]:
 def _obstacles(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
     state = packet.state
     if not packet.lane:
-        yield "It has no log, so it cannot pass a gate: workpacket adopt."
+        yield "It has no log, so it cannot pass a gate. Run: workpacket adopt"
         return
     if state.forked:
         moves = " and ".join(f"{move.type} by {move.actor.id} at {move.at}" for move in state.latest_moves)
@@ -168,7 +168,7 @@ def _waits_for(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
 
 
 def waits_for(facts: AuditFacts, packet: PacketFacts) -> str:
-    """Return a word for what a packet is waiting for, which the page uses as a filter; '' if it is done or being worked
+    """Return one word for what a packet is waiting for, used by the page as a filter; '' if it is done or being worked
     on."""
     lane = packet.lane
     if packet.state.forked:
@@ -299,7 +299,7 @@ def _on_target(commit: TracedCommit) -> Iterator[Problem]:
         message = f"{commit.id[:12]}, recorded as merged into {target}, is not a commit in this clone"
         yield audit_finding("commit_not_on_target", commit.event.path, 1, message)
     elif not commit.seen.on_target:
-        message = f"{commit.id[:12]}, recorded as merged into {target}, is not on it"
+        message = f"{commit.id[:12]}, recorded as merged into {target}, is not on that branch"
         yield audit_finding("commit_not_on_target", commit.event.path, 1, message)
 
 
@@ -313,7 +313,7 @@ def _without_requirement(packet: PacketFacts, traced: Trace) -> Iterator[Problem
 
 
 def coverage(facts: AuditFacts, traces: Mapping[str, Trace]) -> tuple[Sequence[Requirement], Sequence[Requirement]]:
-    """Return all requirements of the current specification, and those without a live packet."""
+    """Return all requirements of the current specification and, separately, those without a live packet."""
     if facts.specification is None:
         return (), ()
     path = facts.specification.path
@@ -338,7 +338,7 @@ def uncovered_findings(facts: AuditFacts, left: Sequence[Requirement]) -> list[P
         return []
     path = facts.specification.path
     return [
-        audit_finding("requirement_without_packet", path, one.first, f"no packet uses {one.title!r} as its base")
+        audit_finding("requirement_without_packet", path, one.first, f"no packet is based on {one.title!r}")
         for one in left
     ]
 
@@ -413,8 +413,8 @@ class Audit(Value):
 
 
 def audit(facts: AuditFacts, governed: Facts, reasons: Mapping[str, Reason]) -> Audit:
-    """Build the audit. `governed` are the facts about the same packets with the registers; `reasons` gives the family
-    of each code.
+    """Build the audit. `governed` has the facts about the same packets, including the registers; `reasons` gives the
+    family of each code.
     """
     order = lane_order(facts.packets.values(), facts.policy.lanes)
     traces = {name: trace(facts, packet) for name, packet in sorted(facts.packets.items())}
@@ -505,8 +505,8 @@ def _gaps(
     left: Sequence[Requirement],
     doubts: Sequence[AuditFinding],
 ) -> list[Gap]:
-    """Return the categories. Whatever belongs to a doubtful packet counts as not in order, so that the numbers do not
-    contradict the findings.
+    """Return the categories. Everything that belongs to a doubtful packet counts as not in order, so that the numbers
+    do not contradict the findings.
     """
     doubted = {matter.packet for matter in doubts}
     sound = [name for name in facts.packets if name not in doubted]
@@ -533,9 +533,9 @@ def _gaps(
             sum(one.state in {"holds", "moved"} for one in anchors),
             len(anchors),
         ),
-        Gap("Criteria in all packets that have evidence", *proved(working)),
-        Gap("Criteria in finished work that have evidence", *proved(finished)),
+        Gap("Criteria with evidence, in all packets", *proved(working)),
+        Gap("Criteria with evidence, in finished work", *proved(finished)),
         Gap("Valid signed decisions", len(valid), len(decisions) + forged),
-        Gap("Events whose actor is proven; the rest are claimed, not proven", proven, len(events) + lost),
+        Gap("Events with a proven actor; the rest are claimed, not proven", proven, len(events) + lost),
         Gap("Packets with an intact log", sum(bool(facts.packets[name].lane) for name in sound), len(facts.packets)),
     ]

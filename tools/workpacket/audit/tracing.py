@@ -60,7 +60,7 @@ _TELLING: Final = frozenset(
 
 def named_files(log: Log) -> Iterator[tuple[LogEvent, str, str]]:
     """Yield the files that the log depends on now, with their recorded digests: event, path, SHA-256. Only the latest
-    verdict counts, and the latest activation or amendment. A signed refinement is not listed: its signature is what
+    verdict and the latest activation or amendment count. A signed refinement is not listed: its signature is what
     counts.
     """
     latest: dict[str, LogEvent] = {}
@@ -76,7 +76,7 @@ def named_files(log: Log) -> Iterator[tuple[LogEvent, str, str]]:
 
 
 def standing_faults(log: Log, digest_of: DigestOf, now: str, reports: Sequence[Report]) -> Iterator[Problem]:
-    """Yield all such findings in one log; `reports` are the reports of the verdicts in all logs."""
+    """Yield everything in one log that has become doubtful; `reports` are the verdict reports from all logs."""
     if not any(event.type in _TELLING for event in log.events):
         return
     yield from _changed_files(log, digest_of, reports)
@@ -87,7 +87,8 @@ def standing_faults(log: Log, digest_of: DigestOf, now: str, reports: Sequence[R
 
 
 def next_expiry(log: Log, now: str) -> str:
-    """Return when the first waiver still in force expires, because that may change the answer; '' if there is none."""
+    """Return the time at which the first waiver still in force expires, because the answer may change then; '' if there
+    is none."""
     ends = (event.text("expires_at") or "" for event in log.events if event.type in {"overridden", "waived"})
     return min((end for end in ends if end > now), default="")
 
@@ -196,11 +197,11 @@ class AuditFacts(Value):
     commit, so that it never changes.
 
     `findings` come from `check` and the approvals. `digests` are the digests of files that the logs refer to, or None
-    for a missing file; `committed` has the same by `<commit>:<path>`. `specifications` are by path, as in the work
-    tree. `uncommitted` are the governed files, and files that the logs refer to, that differ from the head commit.
-    `proven` are the events whose signature proves their actor; in others, the actor is only claimed. `rewritten` has
-    the parts of a contract that differ from the approved one, each with its text before and after. `forge` is the web
-    address of the repository, or '' if the remote is not on a forge whose addresses are known.
+    for a missing file; `committed` has the same, keyed by `<commit>:<path>`. `specifications` are keyed by path, as in
+    the work tree. `uncommitted` are the governed files, and files that the logs refer to, that differ from the head
+    commit. `proven` are the events whose signature proves their actor; in others, the actor is only claimed.
+    `rewritten` has the parts of a contract that differ from the approved one, each with its text before and after.
+    `forge` is the web address of the repository, or '' if the remote is not on a forge whose addresses are known.
     """
 
     name: str
@@ -542,7 +543,7 @@ def _ways(packet: PacketFacts, traced: Trace, asked: str, path: str, line: int) 
             yield f"{event.type} depends on it"
     for event in packet.state.history:
         if event.type == "submitted" and path in event.texts("changed"):
-            yield f"the work at {event.at} changed it"
+            yield f"the submission at {event.at} changed it"
 
 
 def _is_proof(proof: str, path: str, line: int) -> bool:
@@ -550,5 +551,5 @@ def _is_proof(proof: str, path: str, line: int) -> bool:
 
 
 def _section_of(name: str) -> str:
-    """Return the section number in the name of an anchor: `Spec_v1.md 4.2 Parser` is 4.2."""
+    """Return the section number in the name of an anchor: `Spec_v1.md 4.2 Parser` gives 4.2."""
     return next((word for word in name.split() if re.fullmatch(r"[0-9]+(?:\.[0-9]+)*", word)), "").casefold()

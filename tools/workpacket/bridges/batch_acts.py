@@ -44,7 +44,7 @@ from workpacket.value import replace
 
 @dataclass(slots=True)
 class BatchDesk(CheckpointDesk[BatchFacts]):
-    """One command running on the scope `folder`."""
+    """One command operating on the scope in `folder`."""
 
     command = "batch"
 
@@ -117,7 +117,7 @@ def narrowed(state: BatchState, wanted: Sequence[str]) -> tuple[str, ...]:
     wider = [name for name in wanted if not any(covers(given, name) for given in state.allow_deps)]
     if wider:
         message = f"the batch was started without --allow-deps {','.join(wider)}"
-        raise RunBlocked(message, code="scope_widened", hint="permission is given when a batch starts")
+        raise RunBlocked(message, code="scope_widened", hint="permission can only be given when a batch starts")
     return tuple(wanted) or state.allow_deps
 
 
@@ -140,7 +140,7 @@ _SHOWN = 3
 def complete_batch(
     desk: BatchDesk, batch: BatchUnderWay, issues: Sequence[Json], resolved: Sequence[int], message: str
 ) -> None:
-    """Record the intent, then carry it out. Before that, anything that must not be committed is refused."""
+    """Record the intent, then carry it out. First refuse anything that must not be committed."""
     require_known_dependencies(desk)
     view = _view_after(desk, batch, issues, resolved)
     desk.record(records.COMPLETING, {
@@ -325,7 +325,8 @@ def end_stages(
     desk: BatchDesk, phase: Phase, units: Sequence[str], outcome: Outcome, *, tasks: Sequence[str] = (),
     note: str = "", accept: Sequence[str] = (),
 ) -> None:  # fmt: skip
-    """End `units` of the phase with this outcome; by default all that were started. A rejection may list `tasks`."""
+    """End `units` of the phase with this outcome; by default, all units that were started. A rejection may list
+    `tasks`."""
     settle(desk, accept)
     batch = under_way(desk.facts)
     begun = tuple(unit for unit in batch.open_units if batch.stage(phase, unit).state == "begun")
@@ -370,7 +371,8 @@ def under_way(facts: BatchFacts) -> BatchUnderWay:
 
 
 def planned(scope: BatchScope) -> BatchPlan:
-    """Return the next batch of the scope; raise WorkpacketError with the code of the problem that prevents it."""
+    """Return the next batch of the scope; if no batch is possible, raise WorkpacketError with the code of the
+    problem."""
     if scope.undecided:
         pairs = "; ".join(f"{{from: {one}, to: {other}}}" for one, other in scope.undecided)
         raise WorkpacketError("batch_dependency_undecided", f"dependencies.yaml: {pairs}")
@@ -398,7 +400,7 @@ def proposed(facts: BatchFacts, plan: BatchPlan) -> NextBatch | None:
 
 
 def refuse_stale(facts: BatchFacts, accepted: Sequence[str]) -> None:
-    """Raise RunBlocked, listing everything that has changed and was not accepted by name."""
+    """Raise RunBlocked, listing everything that has changed and was not explicitly accepted."""
     left = [stale for stale in facts.stale if stale.blocks and stale.aspect not in accepted]
     if not left:
         return

@@ -51,7 +51,7 @@ class BatchObservation(Value):
 
 
 class Stale(Value):
-    """One thing that has changed. A change that does not block is only reported."""
+    """Something that has changed. A change that does not block is only reported."""
 
     aspect: str
     code: str
@@ -115,7 +115,7 @@ def _changed(message: str) -> Stale:
 
 
 def _base(state: BatchState, scope: BatchScope, seen: BatchObservation) -> Iterator[Stale]:
-    """Report base changes to files of pending work; it is normal that the base has advanced."""
+    """Report changes on the base to files of pending work; it is normal that the base has advanced."""
     if not state.recorded.base_commit or state.recorded.base_commit == seen.base_commit:
         return
     moved = f"{seen.base or 'the base'} moved from {state.recorded.base_commit[:12]} to {seen.base_commit[:12]}"

@@ -35,7 +35,8 @@ _COUNTED = re.compile(r"(?P<number>[0-9]{1,15})(?P<letter>[a-y]?)\Z")
 
 
 def label_after(last: str, used: Collection[str] = ()) -> str:
-    """Return `4` after `3`, and `5b` after `5a`; other labels get a number appended. Never returns one of `used`."""
+    """Return `4` after `3`, and `5b` after `5a`; other labels get a number appended. Never returns a label in
+    `used`."""
     label = _following(last) if last else "1"
     while label in used:
         label = _following(label)
@@ -62,7 +63,7 @@ ANYBODY = "review"  # the only unit of the reviewers if none is named
 
 
 class Stage(Value):
-    """The progress of one unit in one phase. `holder` started it last."""
+    """The progress of one unit in one phase. `holder` is the actor who started it last."""
 
     state: State = "waiting"
     tries: int = 0
@@ -105,7 +106,7 @@ class BatchUnderWay(Value):
         return self._with({(phase, unit): Stage("begun", self.stage(phase, unit).tries + 1, holder) for unit in units})
 
     def ended(self, phase: Phase, units: Iterable[str], outcome: Outcome, tasks: Iterable[str] = ()) -> BatchUnderWay:
-        """Return the batch with these units finished. `tasks` are the rejected ones; by default all of them."""
+        """Return the batch with these units finished. `tasks` are the rejected ones; by default, all tasks."""
         changed = {(phase, unit): replace(self.stage(phase, unit), state=outcome, holder="") for unit in units}
         if outcome != "rejected":
             return self._with(changed)

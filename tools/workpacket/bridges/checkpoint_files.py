@@ -52,6 +52,7 @@ def _is_later(values: Mapping[str, Any]) -> bool:
 # done.
 _PHASES: Final[dict[Status, str]] = {
     "running": "IMPLEMENT", "stopped": "STOPPED", "cancelled": "STOPPED", "completed": "FINALIZE", "none": "INIT",
+    "moved": "STOPPED",
 }  # fmt: skip
 
 
@@ -72,7 +73,7 @@ def snapshot(store: Store, state: RunState) -> dict[str, Json]:
         values["repo_path"] = state.workdir
     if last is not None:
         values["checkpoint_commit_sha"] = last.commit
-    if state.status in {"stopped", "cancelled"}:
+    if state.status in {"stopped", "cancelled", "moved"}:
         values["stop_reason"] = reason_of(state.stop_code or "run_cancelled").code
     return values
 
@@ -210,7 +211,7 @@ def _newer(root: Node) -> Problem:
 
 
 def _out_of_order(root: Node, before: Sequence[Mapping[str, Json]]) -> Iterator[Problem]:
-    """Report a missing or repeated event: such an event log is not trusted."""
+    """Report a missing or repeated event; an event log with such a fault is not trusted."""
     node = root.get("seq")
     if before and node is not None and node.value != cast("int", before[-1]["seq"]) + 1:
         yield Problem(_CODE, f"seq: the previous line has {before[-1]['seq']}", Location.span(*node.span))
@@ -303,7 +304,7 @@ def _id_of(values: Mapping[str, Any]) -> str:
 
 
 class StepBridge:
-    """`StepCheckpointed` event logs: JSON Lines, one event each, `json.dumps(event, sort_keys=True)`.
+    """`StepCheckpointed` event logs: JSON Lines, one event per line, `json.dumps(event, sort_keys=True)`.
 
     Every event in the log is imported: a step's events into that step's stream, all others into the stream of their
     mission. A checkpoint is judged together with its context (spent tokens, answers, the end of the step).

@@ -56,7 +56,7 @@ class DependencyChanges(Value):
 
     @property
     def warnings(self) -> tuple[tuple[str, str], ...]:
-        """Return the path and the sentence for each warning."""
+        """Return the path and the text of each warning."""
         return tuple((verdict.file.path, verdict.warning) for verdict in self.verdicts if verdict.warning)
 
     def as_event(self) -> dict[str, Json]:
@@ -176,7 +176,7 @@ def refusal_of(changes: DependencyChanges) -> RunBlocked | None:
         where = f"{wrong.path}:{wrong.line}:{wrong.column}" if wrong.line else wrong.path
         return RunBlocked(
             f"{where}: {wrong.message}", code="check_not_run",
-            hint="repair or restore the file: it can only be checked if it is readable", details=changes.as_event(),
+            hint="repair or restore the file; it must be readable to be checked", details=changes.as_event(),
         )  # fmt: skip
     return None
 

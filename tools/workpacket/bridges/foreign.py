@@ -131,8 +131,8 @@ class StreamLog:
         self._seq = 0
 
     def append(self, *drafts: RecordDraft, expected_version: int, lease: Lease | None = None) -> list[StreamRecord]:
-        """Append all or none, if the stream has not changed since it was read; otherwise raise `VersionConflict`.
-        Payloads are stored unchanged: the caller must make sure that they contain no secret.
+        """Append all records or none; raise `VersionConflict` if the stream has changed since it was read. Payloads are
+        stored unchanged: the caller must make sure that they contain no secret.
         """
         chosen = self._chosen
         now = chosen.clock.now()
@@ -172,7 +172,7 @@ F = TypeVar("F", bound=CheckpointFacts)
 
 @dataclass(slots=True)
 class CheckpointDesk(ABC, Generic[F]):
-    """One command running on a checkpoint. `caller` is the person or process that it works for; `said` contains notes
+    """One command operating on a checkpoint. `caller` is the person or process that it works for; `said` contains notes
     for the person."""
 
     command: ClassVar[str]
@@ -211,7 +211,7 @@ class CheckpointDesk(ABC, Generic[F]):
             state.apply(record)
 
     def replace_files(self, *changes: FileChange) -> None:
-        """Replace all of the files or none."""
+        """Replace all of the files or none of them."""
         self.transaction.apply(Plan(self.command, moment().tx, changes))
         self.look()
 
@@ -232,7 +232,7 @@ class CheckpointDesk(ABC, Generic[F]):
 def view_conflict(command: str, facts: CheckpointFacts) -> RunBlocked:
     """Return the refusal to continue with a file that contradicts the log."""
     typed = f"workpacket {typed_as(command)}"
-    hint = f"{typed} restore {facts.operand}, or {typed} adopt {facts.operand} if the file is right"
+    hint = f"{typed} restore {facts.operand}, or {typed} adopt {facts.operand} if the file is correct"
     details: dict[str, Json] = {"contradictions": list(facts.contradictions)}
     return RunBlocked(
         f"{facts.path}: {'; '.join(facts.contradictions)}", code="view_conflict", hint=hint, details=details
@@ -254,7 +254,7 @@ class Bridge(Protocol):
     lossy: tuple[str, ...]
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
-        """Return everything in the file, or everything that is wrong with it; never part of the file."""
+        """Return the whole content of the file, or everything that is wrong with it; never only part of the content."""
         ...
 
     def write(self, checkpoints: Sequence[Foreign]) -> bytes:
@@ -279,7 +279,7 @@ def misfits(root: Node, schema: str, code: str = "") -> Iterator[Problem]:
 
 
 def refusal_of_file(source: Source, problem: Problem, path: str = "") -> WorkpacketError:
-    """Return the refusal of an invalid file. The message says where the fault is."""
+    """Return the refusal for an invalid file, with a message that says where the fault is."""
     found = source.placed(problem)
     message = f"{found.path}:{found.line}:{found.column}: {found.message}"
     return WorkpacketError(found.code, message, hint=found.hint, path=path)
@@ -437,7 +437,7 @@ def _placed(store: Store, event: Event) -> Placed:
     record = record_of(store, event, KINDS)
     data, values, position = record.data, record.payload, record.data.get("position")
     if not isinstance(values, Mapping) or not isinstance(position, int):
-        raise LogDamaged(event.stream, event.version, "it contains no checkpoint")
+        raise LogDamaged(event.stream, event.version, "it contains no checkpoints")
     return Placed(Foreign(str(data.get("format")), event.stream, values), str(data.get("file")), position)
 
 

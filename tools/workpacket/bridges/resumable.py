@@ -44,8 +44,8 @@ def unfinished_roles(
 
 
 def _moment(updated: str) -> datetime:
-    """Return when a file was last written, according to the file. A date alone means midnight, and invalid times come
-    last."""
+    """Return the time at which a file was last written, as stated in the file. A date without a time means midnight,
+    and invalid times sort last."""
     try:
         moment = datetime.fromisoformat(updated)
     except ValueError:
@@ -70,7 +70,7 @@ def _open_role(facts: RoleFacts, caller: Caller) -> UnfinishedRole:
 Kind = Literal["run", "session", "batch", "role", "step", "commit"]
 _WAITING_CODES = frozenset({"worker_blocked", "check_not_run"})
 _OF_PHASE = {
-    "testers": "Write the tests that fail until the work is done",
+    "testers": "Write tests that fail until the work is done",
     "implementers": "Do the work until its tests pass",
     "reviewers": "Review the work; approve it or reject it with a reason",
 }

@@ -70,7 +70,7 @@ ENDS = frozenset({"done", CLOSED})
 
 @dataclass(slots=True)
 class RoleDesk(CheckpointDesk[RoleFacts]):
-    """One command running on the checkpoint of one role. `caller` is the writer: agent#instance, or processes."""
+    """One command operating on the checkpoint of one role. `caller` is the writer: agent#instance, or processes."""
 
     command = "progress"
 
@@ -124,7 +124,7 @@ class RoleDesk(CheckpointDesk[RoleFacts]):
 
 
 def notes_in(tree: Tree, feature: str) -> dict[str, RoleProgress]:
-    """Return the notes about a feature, read without following a link."""
+    """Return the notes about a feature. Links are not followed."""
 
     def read(path: str) -> bytes | None:
         found = tree.read(path)
@@ -149,7 +149,7 @@ def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "", ar
     feature, team, agent = facts.names
     note = _naming(desk, words, artifacts)
     if not words or len(note) > LONGEST or not note.isprintable():
-        message = f"{milestone}: describe what happened on one line of at most {LONGEST} characters"
+        message = f"{milestone}: describe what happened in one line (at most {LONGEST} characters)"
         raise WorkpacketError("invalid_value", message)
     if facts.closed_by and milestone not in ENDS:
         raise WorkpacketError("role_feature_closed", f"{feature} is complete: {facts.closed_by}", path=facts.path)

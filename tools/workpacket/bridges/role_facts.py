@@ -216,7 +216,7 @@ def read_folder(names: Names, read: Read, *, about: str = "") -> dict[str, RoleP
 
 
 def notes_here(root: str, *, about: str = "") -> dict[str, RoleProgress]:
-    """Return the notes of a work tree, without a lock, for read-only commands. Unreadable files are left out."""
+    """Return the notes of a work tree, read without a lock, for read-only commands. Unreadable files are left out."""
 
     def read(path: str) -> bytes | None:
         try:
@@ -424,7 +424,7 @@ class RoleBridge:
         return faults or (foreign_of(document),)
 
     def other_kind(self, path: str, data: bytes) -> str:
-        """Describe the file; return '' for `other` or an older form, which may be broken checkpoints and are
+        """Describe the file; return '' for `other` or an older form: such files may be broken checkpoints and are
         refused."""
         document = RoleProgress(Source.from_bytes(path, data))
         return "" if unreadable_bytes(document) is not None else _BESIDE.get(document.note, "")

@@ -4,8 +4,8 @@ an attempt is recorded in the log first, its end in the store first. A process k
 which `disagreements` finds and `settle` fixes; the log has every active run.
 
 `run.closed` contains the hash that the stream had when the run ended. Anyone who can write to the store can recompute
-all its hashes, but cannot change the log in git. The log therefore reveals such a change, and a store that was restored
-from a backup.
+all its hashes, but cannot change the log in git. The log therefore reveals such a change, and also a store that was
+restored from a backup.
 
 Links are read, made and closed one packet at a time, under the lock of all writers. Commands that show packets combine
 the links with the local store.
@@ -42,7 +42,9 @@ from workpacket.shell.keys import signed
 from workpacket.shell.transactions.transaction import writing
 from workpacket.value import Value, replace
 
-_OUTCOMES: Final = {"run.completed": "completed", "run.stopped": "stopped", "run.cancelled": "cancelled"}
+_OUTCOMES: Final = {
+    "run.completed": "completed", "run.stopped": "stopped", "run.cancelled": "cancelled", "run.handed_over": "stopped",
+}  # fmt: skip
 
 
 def ending_of(store: Store, stream: str) -> Ending | None:
@@ -55,7 +57,7 @@ def ending_of(store: Store, stream: str) -> Ending | None:
     if last is None or last.type not in _OUTCOMES:
         return None
     ending = Ending(_OUTCOMES[last.type], digest=head.hash, events=head.version)
-    return replace(ending, code=str(last.values().get("code", ""))) if last.type == "run.stopped" else ending
+    return replace(ending, code=str(last.values().get("code", ""))) if ending.outcome == "stopped" else ending
 
 
 def with_store(
@@ -90,7 +92,7 @@ _LINKED = b'"run.linked"'
 
 
 class Disagreement(Value):
-    """A run about which store and log disagree.
+    """A run on which store and log disagree.
 
     late: it has ended in the store, but its link is open. not_begun: there is a link but no run. unlinked: the run is
     unfinished, but has no open link. elsewhere: the link is open, but the run is in a store that is not on this
@@ -113,8 +115,8 @@ class RunLinks:
     def begins(self, store: Store, stream: str, packet: str) -> None:
         if len(stream) > _LONGEST or not stream.isprintable():
             message = (
-                f"{stream[:40]!r}...: the name of a run with a packet must be printable and have at most "
-                f"{_LONGEST} characters"
+                f"{stream[:40]!r}...: the name of a run that is linked to a packet must be printable and at most "
+                f"{_LONGEST} characters long"
             )
             raise WorkpacketError("invalid_value", message)
         try:
@@ -188,13 +190,13 @@ def disagreements(repository: Repository, runtime: Runtime) -> Iterator[Disagree
 
 def _about(store: Store, identity: str, packet: str, run: LinkedRun) -> Iterator[Disagreement]:
     if run.store != identity:
-        message = f"{run.run} is linked to {packet} in the packet's log, but the store of the run is not here"
+        message = f"{run.run} is linked to {packet} in the packet's log, but the run is in a different store"
         yield Disagreement(run.run, packet, "elsewhere", message)
     elif (ending := ending_of(store, run.run)) is not None:
         message = f"{run.run} is {ending.outcome}, but the link to it in the log of {packet} is still open"
         yield Disagreement(run.run, packet, "late", message)
     elif store.head(run.run) is None:
-        yield Disagreement(run.run, packet, "not_begun", f"{run.run} is linked to {packet} but never started")
+        yield Disagreement(run.run, packet, "not_begun", f"{run.run} is linked to {packet} but was never started")
 
 
 def _unlinked(repository: Repository, identity: str, line: RunLine) -> Iterator[Disagreement]:
@@ -244,12 +246,12 @@ def _difference(store: Store, run: LinkedRun) -> str:
     if head is None or head.version < count:
         return f"it ended with {count} events, but the store has {head.version if head is not None else 0}"
     found = head.hash if head.version == count else _hash_at(store, run.run, count)
-    return f"it ended as {digest[:12]}, but the store has {found[:12]}" if found and found != digest else ""
+    return f"it ended with digest {digest[:12]}, but the store has {found[:12]}" if found and found != digest else ""
 
 
 def _hash_at(store: Store, stream: str, version: int) -> str:
-    """Return the hash; '' if it cannot be read because the event was removed, or because of damage that the check of
-    the store reports.
+    """Return the hash; '' if it cannot be read because the event was removed, or because of damage, which the store
+    check reports.
     """
     try:
         return next((event.hash for event in store.read(stream, version - 1, version)), "")
@@ -268,7 +270,7 @@ def linked_packets(repository: Repository) -> Iterator[PacketState]:
 
 
 def link(repository: Repository, actor: Actor, packet: str, run: str, store: str) -> None:
-    """Link a run to its packet before it begins. Raises WorkpacketError if the packet may not be worked on now.
+    """Link a run to its packet before it begins. Raises WorkpacketError if the packet must not be worked on now.
 
     A packet without a log has no lane or gate yet, and no place for a link.
     """
@@ -292,8 +294,8 @@ def close(
     is_it: Callable[[LinkedRun], bool],
     ending: Callable[[], Ending | None],
 ) -> tuple[LinkedRun, ...]:
-    """Close the matching open links of runs that are found to have ended when checked again under the lock; return
-    those runs.
+    """Check the runs again under the lock; close the matching open links of those that have ended, and return these
+    runs.
     """
     if not any(map(is_it, state_here(repository, packet).open_runs)):
         return ()

@@ -2,11 +2,11 @@
 
 If the policy has rules for the `answer` gate, an answer counts only with an envelope: the statement of a person with
 one of the gate's roles, signed with their approval key, about the question, its text, the digest of its arguments, and
-the answer. A program that acts on answers verifies them itself, since others can write to its store too:
+the answer. A program that acts on answers verifies them itself, because others can write to its store too:
 
     Runtime.open(None, Settings(verifier=SignedAnswers.here()))
 
-Without such rules every answer counts, and is shown as claimed.
+Without such rules, every answer counts and is shown as claimed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SignedAnswers:
 
     @classmethod
     def here(cls) -> SignedAnswers:
-        """Return the verifier for the repository around the current folder."""
+        """Return the verifier for the repository that contains the current folder."""
         return cls(find_repository(Path.cwd()))
 
     @cached_property
@@ -53,7 +53,8 @@ class SignedAnswers:
 
     @cached_property
     def _policy(self) -> tuple[Trusted, GatePolicy] | Problem | None:
-        """Return the policy and its rules for answers; None if the policy has none, or why it cannot be used."""
+        """Return the policy and its rules for answers; None if the policy has none, or the reason why it cannot be
+        used."""
         try:
             files = self._base.policy
         except WorkpacketError as fault:  # a shallow clone, for example: no answer counts if there is any policy

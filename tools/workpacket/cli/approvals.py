@@ -73,12 +73,14 @@ def verify_approvals(arguments: Arguments) -> int:
         return status
     if findings:
         sys.stdout.write(render(arguments, outcome, status, catalogue(), style_of(arguments)))
-        sys.stdout.write("To find out what to do about each, run: workpacket explain CODE\n")
+        sys.stdout.write("To find out what to do about each one, run: workpacket explain CODE\n")
     if all(finding.severity == "info" for finding in findings):
         count = counted(len(approvals.own_envelopes), "envelope")
-        sys.stdout.write(f"{count} verified {against}; no approval is missing\n")
+        sys.stdout.write(f"{count} verified {against}; no approvals are missing\n")
     if not data["policy_anchored"]:
-        sys.stdout.write(f"note: the base has no policy yet, so no approval was required; to add one: {ANCHORING}\n")
+        sys.stdout.write(
+            f"note: the base has no policy yet, so no approval was required; to add a policy: {ANCHORING}\n"
+        )
     if not remembered:
         sys.stdout.write("note: the policy could not be recorded on this machine; a rollback would not be detected\n")
     return status

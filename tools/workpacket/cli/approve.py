@@ -90,15 +90,13 @@ LONGEST_REASON = 200
 
 
 def approve(arguments: Arguments, *, goes_on: bool = False) -> int:
-    """Have a person decide. `goes_on`: another command does the next step, so the person is not told to type it."""
+    """Ask a person to decide. `goes_on`: another command takes the next step, so the person is not told to type it."""
     now = moment()
     with _opened(arguments, now) as approvals:
         if arguments.value("attach"):
             return _attach(arguments, approvals, now)
         if len(arguments.words) != 1:
-            what = (
-                "give either one packet or `policy`, and nothing else: ssh-keygen makes the signature; it is not typed"
-            )
+            what = "give one packet or `policy`, and nothing else; the signature is made by ssh-keygen, not typed"
             raise usage(arguments.command, "missing_argument", what)
         key = _key(arguments)
         wish = _wish(arguments, key)
@@ -184,7 +182,7 @@ def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
 
 
 def _digest(approvals: Approvals, word: str) -> str:
-    """Return the one digest that begins with `word`."""
+    """Return the only digest that begins with `word`."""
     stem = os.path.basename(word).partition(".")[0].lower()
     found = [digest for name in approvals.claims if (digest := name.partition(".")[0]).startswith(stem)]
     if len(found) != 1 or len(stem) < 4:
@@ -275,7 +273,7 @@ def _ask(draft: StatementDraft, screen: TextIO) -> None:
 
 
 def _write_statement(arguments: Arguments, draft: StatementDraft, path: Path) -> int:
-    """Write the statement to a file outside the governed folders; never overwrite one."""
+    """Write the statement to a file outside the governed folders; never overwrite an existing file."""
     try:
         with path.open("xb") as file:
             file.write(draft.message)
@@ -390,7 +388,7 @@ KEY_OPTION = Option(
     value="PATH",
 )
 BROWSER_OPTION = Option("browser", "approve on a page that this machine serves, by touching a security key or passkey")
-BASE_OPTION = Option("base", "the revision whose policy applies", value="REV")
+BASE_OPTION = Option("base", "the revision to read the policy from", value="REV")
 
 COMMAND = Command(
     "approve",
@@ -416,7 +414,7 @@ elsewhere, and `--attach` takes it back together with the FILE.sig that ssh-keyg
             "the report that the verdict is based on; the `verdict` command then accepts no other",
             value="FILE",
         ),
-        Option("lane", "for gate resolve: the lane in which to resolve the fork", value="LANE"),
+        Option("lane", "for gate resolve: the lane to resolve the fork to", value="LANE"),
         Option("rule", "for gates waiver and override: the code of the condition to lift", value="CODE"),
         Option(
             "until", "for gates waiver and override: when it expires, such as 2026-01-31T12:00:00Z", value="INSTANT"

@@ -68,7 +68,7 @@ def _commit_of_checkpoint(repository: Repository, checkpoint: str) -> str:
     found = commit_with_trailer(repository, head, TRAILER, checkpoint) if head is not None else None
     if found is None:
         raise WorkpacketError(
-            "checkpoint_missing", f"no run or commit in this history has a checkpoint {checkpoint!r}",
+            "checkpoint_missing", f"no run or commit in this history has the checkpoint {checkpoint!r}",
             hint="workpacket runtime runs list",
         )  # fmt: skip
     return found.commit
@@ -93,7 +93,7 @@ def _answer(arguments: Arguments, changes: DependencyChanges) -> int:
         return status
     against = f"commit {changes.base[:12]}" if changes.base else NOTHING_YET
     if not changes.verdicts and not changes.unreadable:
-        sys.stdout.write(f"no dependency has changed since {against}\n")
+        sys.stdout.write(f"no dependencies have changed since {against}\n")
     for verdict in changes.verdicts:
         sys.stdout.write("".join(f"{line}\n" for line in _lines(verdict)))
     for finding in _findings(changes):
@@ -145,7 +145,7 @@ without permission, 17 if a file could not be read.""",
     options=(
         Option("base", "compare with this revision (default: where this branch left the default branch)", value="REV"),
         Option("since", "compare with a checkpoint: a run (its last milestone) or a Checkpoint-Id", value="CHECKPOINT"),
-        Option("allow", "dependencies that may change; `*` matches any characters", value="NAME", many=True),
+        Option("allow", "dependencies that are allowed to change; `*` matches any characters", value="NAME", many=True),
     ),
     examples=(
         "workpacket audit deps",

@@ -314,7 +314,7 @@ spec-kitty mission, any other file is a Markdown list of tasks, or the text of o
     options=(
         Option("criterion", "a criterion: what must be true when the work is done", value="TEXT", many=True),
         Option("prove", "the command whose tests prove the criterion, or all of them", value="COMMAND", many=True),
-        Option("scope", "a path that may change", value="PATH", many=True),
+        Option("scope", "a path the work may change", value="PATH", many=True),
         Option("refinement", "light form: the refinement, as text, a file or -", value="TEXT|FILE|-"),
         Option("anchor", "light form: the section of the specification that requires the work", value="HEADING"),
         Option("requirement", "light form: a requirement to add to the specification", value="TEXT|FILE|-"),
@@ -333,7 +333,7 @@ spec-kitty mission, any other file is a Markdown list of tasks, or the text of o
         Option("standing", "create a standing packet, for small recurring changes", choices=tuple(RECURRING)),
         Option("until", "the last day of a standing packet (default: 90 days from today)", value="YYYY-MM-DD"),
         Option("roadmap", "where the roadmap mentions it", value="TEXT"),
-        Option("risk", "how risky it is, such as LOW; part of the approved contract", value="TIER"),
+        Option("risk", "the risk tier, such as LOW; part of the approved contract", value="TIER"),
         COMMIT,
         *ACTING,
     ),
@@ -412,7 +412,7 @@ _ADOPT = Command(
 No document is rewritten. Packets whose board entry contradicts their file are listed and skipped until --prefer says
 which one is right.""",
     options=(
-        Option("prefer", "which one is right if they contradict each other", choices=("board", "packet")),
+        Option("prefer", "which one to trust if they contradict each other", choices=("board", "packet")),
         *ACTING,
     ),
     examples=("workpacket adopt", "workpacket adopt WP-1-Parser-v1 --prefer board"),

@@ -70,7 +70,7 @@ def _refuse_contradictions(arguments: Arguments) -> None:
             raise usage(arguments.command, "conflicting_options", message)
     least, failing = arguments.value("min-severity", "info"), arguments.value("fail-on", "error")
     if SEVERITIES.index(least) < SEVERITIES.index(failing):
-        message = f"--min-severity {least} would leave out what --fail-on {failing} is about"
+        message = f"--min-severity {least} would hide findings that --fail-on {failing} needs"
         raise usage(arguments.command, "conflicting_options", message)
     about = [f"--{name}" for name in ("baseline", "prune", "new-since", "no-baseline") if arguments.flag(name)]
     # A baseline covers the whole repository, by its own settings.
@@ -130,7 +130,9 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
     kind = kind_given(arguments)
     if kind and not arguments.words:
         raise usage(
-            arguments.command, "missing_argument", "--kind describes the files on the command line; give at least one"
+            arguments.command,
+            "missing_argument",
+            "--kind describes the files on the command line; give at least one file",
         )
     if not arguments.words:
         return find_documents(workspace.root)
@@ -150,7 +152,7 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
         elif os.path.lexists(os.path.join(workspace.root, path)):
             others.append(word)
         else:
-            hint = f"give a path relative to {os.getcwd()}, or no path, to check everything"
+            hint = f"give a path relative to {os.getcwd()}, or no path to check everything"
             if word.startswith("WP-"):
                 hint = f"workpacket check .GOV/task_packets/{word}.md"
             raise WorkpacketError("path_not_found", f"{word} does not exist", hint=hint)
@@ -182,7 +184,7 @@ def _say_what_is_not_checked(words: list[str], *, alone: bool) -> None:
         raise WorkpacketError("nothing_to_check", message, hint="name its --kind")
 
 
-UNCOMMITTED_OPTION = Option("uncommitted", "with --base: judge .GOV as it is in the work tree, which CI does not do")
+UNCOMMITTED_OPTION = Option("uncommitted", "with --base: judge .GOV as it is in the work tree, unlike CI")
 
 COMMAND = Command(
     "check",
@@ -210,17 +212,17 @@ recorded. With `--base`, what a change adds to the baseline needs the approval t
         Option("fix", "apply fixes that do not change the meaning"),
         Option("unsafe-fixes", "also apply fixes that a person should review"),
         Option("diff", "show what --fix would change, without changing anything"),
-        Option("quiet", "print nothing but the findings"),
+        Option("quiet", "print only the findings"),
         Option("exit-zero", "exit with 0 even if there are findings"),
         Option("output-file", "write the report to this file instead of printing it", value="FILE"),
         Option(
             "baseline",
-            "record today's findings in .GOV/policy/baseline.json, so that later checks report only new ones",
+            "record the current findings in .GOV/policy/baseline.json, so that later checks report only new ones",
         ),
-        Option("prune", "remove entries from the baseline that are no longer found"),
+        Option("prune", "remove baseline entries that no longer match a finding"),
         Option("new-since", "report only findings that this revision did not have", value="REV"),
-        Option("no-baseline", "also report findings that the baseline lists"),
-        Option("statistics", "count the findings of each code instead of listing them"),
+        Option("no-baseline", "also report findings that are in the baseline"),
+        Option("statistics", "count the findings for each code instead of listing them"),
         Option("watch", "check again whenever a file changes, until interrupted"),
         Option("base", "also check the changes since this revision, using its policy and settings", value="REV"),
         UNCOMMITTED_OPTION,

@@ -38,7 +38,7 @@ Choose = Callable[[], Files]
 _ALONE = "each file was checked on its own; without paths, `workpacket check` also compares the files with each other"
 
 
-_NO_CHANGE = "HEAD is the base, so there is no change to judge"
+_NO_CHANGE = "HEAD is the base, so there are no changes to judge"
 
 
 def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, cache: Cache, again: Choose) -> Output:

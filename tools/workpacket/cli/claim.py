@@ -3,7 +3,7 @@ names a store: a lease is taken there before the log is written.
 
 The log in git remains authoritative and records who holds what, but a clone sees another clone's log only after a
 merge, when two people may already have done the same work. The remote (`shell.claim_refs`) or the store shows a claim
-at once. If it cannot be reached, the claim is still made, with a note that it may not be exclusive.
+immediately. If it cannot be reached, the claim is still made, with a note that it may not be exclusive.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ _PREPARE = Command(
     arguments="WP_ID",
     options=(
         Option("for", "who will do the work", value="NAME"),
-        Option("branch", "the branch (default: given by the policy)", value="BRANCH"),
+        Option("branch", "the branch (default: set by the policy)", value="BRANCH"),
         Option("worktree", "create a work tree at this path", value="FOLDER"),
         Option("on", "start from another packet's work", value="WP_ID"),
         *ACTING,
@@ -173,7 +173,7 @@ _CLAIM = Command(
         Option("renew", "extend the lease instead of claiming"),
         Option("remote", "let the remote decide who was first, across all clones (default: set by the policy)"),
         Option("branch", "the branch for the work, if none has been prepared", value="BRANCH"),
-        Option("worktree", "the work tree for the work", value="FOLDER"),
+        Option("worktree", "the work tree to work in", value="FOLDER"),
         *DECLARING,
         *ACTING,
     ),
@@ -271,7 +271,7 @@ def _elsewhere(repository: Repository, facts: Facts, branch: str) -> tuple[Probl
     """
     now, target = branch_here(repository), without_remote(repository, facts.target_branch)
     if head_commit(repository) is None:
-        message = "there is no commit yet from which the branch could start"
+        message = "there is no commit yet for the branch to start from"
         return (Problem("work_branch_missing", message, hint="git add .GOV && git commit -m 'Governance'"),)
     if now in {branch, target} or not target:
         return ()
@@ -283,7 +283,7 @@ def _elsewhere(repository: Repository, facts: Facts, branch: str) -> tuple[Probl
 
 
 def _not_committed(repository: Repository, name: str, branch: str, actor: Actor) -> tuple[Problem, ...]:
-    """Refuse if other work was started without a commit: its events would land with this work."""
+    """Refuse if other work was started without a commit: committing this work would include its events."""
     names = dict.fromkeys(entry.path.split("/")[2] for entry in status(repository, LOG_FOLDER))
     others = [other for other in names if other != name and is_packet_id(other)]
     packets = gather(repository, others, actor).packets if others else {}
@@ -291,7 +291,7 @@ def _not_committed(repository: Repository, name: str, branch: str, actor: Actor)
         own = packets[other].state.assignment.branch
         if own and own != branch:
             commit = f"git switch {own} && git add {LOG_FOLDER}/{other} && git commit -m 'Start {other}'"
-            message = f"{other} was started, but that is not committed; a commit on {branch} would include it"
+            message = f"{other} was started, but this is not committed yet; a commit on {branch} would include it"
             return (Problem("packet_uncommitted", message, hint=f"{commit}, then: git switch -"),)
     return ()
 
@@ -304,7 +304,7 @@ _START = Command(
 If anything prevents the packet from being activated and claimed, it is listed, and nothing is written. The branch
 starts at the current commit; uncommitted files are kept.""",
     options=(
-        Option("branch", "the branch (default: given by the policy)", value="BRANCH"),
+        Option("branch", "the branch (default: set by the policy)", value="BRANCH"),
         Option("remote", "let the remote decide who was first, across all clones (default: set by the policy)"),
         SIGN,
         COMMIT,
@@ -392,7 +392,7 @@ def _claim(arguments: Arguments, decide: Decide, store: Store, hours: int) -> in
         lease = store.acquire(stream, actor, hours * 3600.0, over=over)
     except LeaseHeld as held:
         holder, left = held.details["holder"], held.details["seconds_left"]
-        until = f"for at most another {float(str(left)) / 3600:.1f} hours"
+        until = f"for at most {float(str(left)) / 3600:.1f} more hours"
         unmet = Problem("claimed_by_other", f"{holder} holds {packet} in another clone, {until}", hint="git pull")
         return refuse(arguments, packet, (unmet,))
     status = 9

@@ -42,7 +42,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             (
                 "packet prepare",
                 "claim",
-                "create the branch, and optionally the work tree, for a packet and its assignee",
+                "create a packet's branch and, optionally, its work tree, and set its assignee",
             ),
             (
                 "packet implement",

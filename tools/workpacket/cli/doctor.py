@@ -124,7 +124,7 @@ def _about_runs(store: Store) -> Iterator[CheckRow]:
 
 
 def _links(runtime: Runtime) -> Iterator[CheckRow]:
-    """Check whether the logs and the store agree about each run of a packet."""
+    """Check whether the logs and the store agree on each run of a packet."""
     tree = work_tree_of(Path.cwd())
     if tree is None or not (tree / LOG_FOLDER).is_dir():
         return
@@ -207,7 +207,7 @@ def _secrets(store: Store) -> list[str]:
 
 
 def _names_hold_secret(redactor: Redactor, event: Event) -> bool:
-    """Whether anything but the payload contains a secret: names, keys, the actor, or the record's data."""
+    """Whether anything other than the payload contains a secret: names, keys, the actor, or the record's data."""
     texts = (event.stream, event.actor, event.key or "")
     if any(redactor.clean_text(text) != text for text in texts):
         return True

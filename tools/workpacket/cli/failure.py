@@ -205,7 +205,7 @@ def _second_meant(first: str, rest: list[str]) -> str:
 
 
 def argument_meant(typed: str, given: str) -> str:
-    """Return what was meant by `workpacket log WP-1-Parser-v1` and its like: the command that shows a packet."""
+    """Return what was meant by a line such as `workpacket log WP-1-Parser-v1`: the command that shows a packet."""
     if _is_id([given]) and not below(typed):
         return _whole(["show", given])
     if f"{typed}s" in MODULES:

@@ -161,7 +161,7 @@ information is left open as `<fill in>`, which `check` reports.""",
     options=(
         Option("check", "change nothing; exit with 1 if something would be changed"),
         Option("diff", "change nothing; show what would be changed"),
-        Option("upgrade", "rewrite stubs of the older form in the current form"),
+        Option("upgrade", "convert stubs in the older form to the current form"),
         Option("kind", "the document kind of the given files", value="KIND"),
     ),
     examples=("workpacket fmt", "workpacket fmt --check", "workpacket fmt --upgrade .GOV/task_packets/stubs"),
@@ -250,7 +250,7 @@ def repaired(
 
 
 def refuse_unreadable(files: Sequence[Found]) -> None:
-    """Refuse to fix files that can be read only partly."""
+    """Refuse to fix files that can be read only in part."""
     for found in files:
         finding = unreadable_finding(found.path, found.problem)
         if finding.code == "tree_unreadable":

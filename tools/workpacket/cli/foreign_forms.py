@@ -80,7 +80,7 @@ def take_in(arguments: Arguments) -> int:
 
 
 def _bridge_of(arguments: Arguments) -> Bridge:
-    """Return the bridge given by the first word, and remove that word."""
+    """Return the bridge named by the first word, and remove that word."""
     known = ", ".join(sorted(BRIDGES))
     if not arguments.words:
         raise usage(arguments.command, "missing_argument", f"name the format: {known}")
@@ -120,7 +120,7 @@ def _read(bridge: Bridge, path: str, data: bytes) -> tuple[list[Placed], list[Pr
             placed.append(Placed(one, path, position))
     if not placed and not findings:
         findings.append(
-            Problem("checkpoint_malformed", f"it contains no {bridge.name} checkpoint", Location(path, 1, 1))
+            Problem("checkpoint_malformed", f"it contains no {bridge.name} checkpoints", Location(path, 1, 1))
         )
     return placed, findings
 

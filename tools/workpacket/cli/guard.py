@@ -1,10 +1,10 @@
-"""`guard`: say whether a path may be written now. It runs as a command, as a hook of coding agents and of git, and
+"""`guard`: say whether a path may be written now. It runs as a command, as a hook for coding agents and for git, or
 continuously.
 
-A path is judged by every governed repository around it, under each name that it may have: a program that resolves `..`
-before links and one that resolves links first write different files. As a hook, the guard speaks only to refuse:
-permission to use a tool is for the agent's user to give. A hook that fails says so on standard error and exits with 1,
-which no agent takes for a refusal.
+A path is judged by every governed repository that contains it, under each name that it may have: a program that
+resolves `..` before links and one that resolves links first write different files. As a hook, the guard speaks only to
+refuse: permission to use a tool is for the agent's user to give. A hook that fails says so on standard error and exits
+with 1, which no agent treats as a refusal.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FAILED: Final = 1
 
 
 class RootDecision(NamedTuple):
-    """A decision of the repository with this root."""
+    """A decision about a path by the repository with this root."""
 
     root: str
     decision: PathDecision
@@ -161,7 +161,7 @@ def _tell(arguments: Arguments, decisions: Sequence[PathDecision]) -> int:
 
         count = "1 path" if len(refused) == 1 else f"{len(refused)} paths"
         style = arguments.style(sys.stderr)
-        sys.stderr.write(f"{style.paint('refused', 'error')}: {count} may not be written now\n")
+        sys.stderr.write(f"{style.paint('refused', 'error')}: {count} must not be written now\n")
         sys.stderr.write("".join(unmet_lines(refused, style)))
         sys.stderr.write(f"next: {escape(refused[0].hint)}\n")
     return status
@@ -189,7 +189,7 @@ def _in_a_sentence(decision: PathDecision) -> str:
 
     assert decision.refused is not None
     one = decision.refused
-    return f"{escape(decision.path)} may not be written: {escape(one.message)} ({one.code}). next: {escape(one.hint)}"
+    return f"{escape(decision.path)} must not be written: {escape(one.message)} ({one.code}). next: {escape(one.hint)}"
 
 
 # --- paths ---
@@ -215,7 +215,7 @@ def _first_refused(word: str, decisions: Sequence[PathDecision]) -> PathDecision
 
 
 def _ignored(judged: Sequence[RootDecision]) -> dict[RootDecision, PathDecision]:
-    """Return the refused paths that git ignores: an ignored file does not land, so it needs no packet."""
+    """Return the refused paths that git ignores: an ignored file is not committed, so it needs no packet."""
     asked: dict[str, dict[str, list[RootDecision]]] = {}
     for one in judged:
         if one.decision.refused is not None and one.decision.refused.code != "path_protected":
@@ -229,7 +229,7 @@ def _ignored(judged: Sequence[RootDecision]) -> dict[RootDecision, PathDecision]
 
 
 def _ignored_by_git(root: str, paths: list[str]) -> list[str]:
-    """Return the untracked paths that git ignores. If git cannot tell, as of a path behind a link, there are none."""
+    """Return the untracked paths that git ignores. If git cannot tell, as for a path behind a link, return none."""
     from workpacket.git.run import run_git
 
     # This command of git does not know the setting, and "./" says the same: the path is not a pattern.
@@ -259,7 +259,7 @@ def _places(folder: str, word: str) -> list[str]:
 
 
 def _judged(place: str, name: str, judges: dict[str, Judge]) -> Iterator[RootDecision]:
-    """Judge an absolute path by each governed repository around it, under each of its names there."""
+    """Judge an absolute path by each governed repository that contains it, under each of its names there."""
     root = os.path.dirname(place)
     while True:
         if os.path.isdir(os.path.join(root, GOVERNANCE_FOLDER)) and os.path.exists(os.path.join(root, ".git")):
@@ -272,7 +272,7 @@ def _judged(place: str, name: str, judges: dict[str, Judge]) -> Iterator[RootDec
 
 
 def _other_names(root: str, path: str) -> list[str]:
-    """Return the tracked files that are the same file (hard links), because writing one changes all of them."""
+    """Return the tracked files that are hard links to the same file, because writing one changes all of them."""
     import stat
 
     from workpacket.git.run import run_git
@@ -402,8 +402,8 @@ def _changes(arguments: Arguments) -> list[PathDecision]:
 
 
 def _merged(repository: Repository) -> list[str]:
-    """Return the commits that are being merged. What is staged as they have it was changed by others, and was judged
-    there.
+    """Return the commits that are being merged. Staged content that matches theirs was changed by others, and was
+    judged there.
     """
     try:
         return repository.git_path("MERGE_HEAD").read_text("ascii").split()
@@ -420,7 +420,7 @@ _INTERVAL: Final = 1.0
 
 
 def _watch(arguments: Arguments) -> int:
-    """Report, once each, the uncommitted paths that may not be written, until the command is interrupted."""
+    """Report, once each, the uncommitted paths that must not be written, until the command is interrupted."""
     from workpacket.git.objects import status
     from workpacket.report.terminal import escape
     from workpacket.shell.governing.execution import here

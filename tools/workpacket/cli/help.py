@@ -20,7 +20,7 @@ _LEAST_ROOM = 30
 
 
 def overview(columns: int | None = None) -> str:
-    """Return the output of `workpacket --help`, wrapped for a terminal of that width; None means no wrapping."""
+    """Return the output of `workpacket --help`, wrapped for a terminal of the given width; None means no wrapping."""
     title = f"workpacket {__version__}: governs work done by people and AI agents in a git repository"
     lines = [*_wrapped(title, columns), "", "usage: workpacket COMMAND [ARGUMENTS]"]
     groups = [(title, [(typed, about) for typed, _, about in rows if " " not in typed]) for title, rows in GROUPS]

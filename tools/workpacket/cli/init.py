@@ -2,8 +2,8 @@
 generated from the declarations of the commands. Each step says when to run a command line; the declaration of the
 command says what the command does.
 
-The files that `init` installs are compared with those that the repository has; so are the folders of the runtime that
-git does not ignore yet.
+The files that `init` installs are compared with those already in the repository, and the runtime's folders with those
+that git already ignores.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _STATUSES = (
 
 
 class Step(Value):
-    """When to run which command."""
+    """When to run each command."""
 
     when: str
     command: str
@@ -95,7 +95,7 @@ class Step(Value):
 
 
 class Skill(Value):
-    """One skill. From `description`, an agent decides whether to read on; `rules` are what commands cannot express."""
+    """One skill. From `description`, an agent decides whether to read on; `rules` say what commands cannot express."""
 
     name: str
     title: str
@@ -106,10 +106,10 @@ class Skill(Value):
 
 
 _SECTION = (
-    Step("At the beginning, and after your context was cut", "prime"),
+    Step("At the start, and after your context was truncated", "prime"),
     Step("Where everything is", "status"),
     Step("What is ready", "next"),
-    Step("Read the task, its criteria and what proves them", "show WP_ID"),
+    Step("Read the task, its criteria and their proofs", "show WP_ID"),
     Step("Claim it and switch to its branch before you change any file", "start WP_ID"),
     Step("Ask whether you may write a file", "guard PATH"),
     Step("When the work is committed", "done WP_ID"),
@@ -127,17 +127,20 @@ _CONTINUE = Skill(
         Step("First read the rules here, and what you hold", "prime"),
         Step("Look for interrupted work", "resume"),
         Step("Nothing is unfinished: take the first packet in the list", "next"),
-        Step("Read what to do, and what proves it", "show WP_ID"),
+        Step("Read the task and its proofs", "show WP_ID"),
         Step("Take it, and switch to its branch", "start WP_ID"),
         Step("Tasks in a tasks.yaml: see which batch comes next", "runtime batch next SPEC"),
         Step("Before you submit: see everything that is missing", "why WP_ID"),
         Step("Submit the committed work", "done WP_ID"),
-        Step("If you stop before the end", "packet release WP_ID --reason TEXT"),
+        Step("If you stop before finishing", "packet release WP_ID --reason TEXT"),
     ),
     (
         "Change only files in the packet's scope; `guard` says whether you may write one.",
         "If a command is refused, do what each line says after `->`; do not try to work around it.",
-        "If the line names a person or another agent, ask them. If you are alone, stop and say what you wait for.",
+        (
+            "If the line names a person or another agent, ask them. If you are alone, stop and say what you are "
+            "waiting for."
+        ),
         "Never approve, sign, waive or judge your own work.",
     ),
 )
@@ -148,11 +151,11 @@ _CHECKPOINT = Skill(
     "anything. Use at every milestone of a task.",
     (
         Step("Milestone: task claimed", "start WP_ID"),
-        Step("Work starts; the command prints its handle", "runtime run start NAME --packet WP_ID"),
+        Step("The work starts; the command prints its handle", "runtime run start NAME --packet WP_ID"),
         Step("Milestone: plan drafted", "runtime run checkpoint HANDLE --name plan-drafted"),
         Step("Anything that must not happen twice", "runtime run step HANDLE STEP -- PROGRAM"),
         Step("After each committed part", "runtime run checkpoint HANDLE --git"),
-        Step("Work ends; the packet cannot get a verdict before that", "runtime run stop HANDLE"),
+        Step("The work ends; the packet cannot get a verdict until then", "runtime run stop HANDLE"),
         Step("Milestone: review requested", "done WP_ID"),
         Step("Milestone: review approved and merged", "packet merged WP_ID"),
         Step("Milestone: blocked", "packet block WP_ID --reason TEXT --waits-for TEXT"),
@@ -169,7 +172,7 @@ _CHECKPOINT = Skill(
     (
         "## Spawn prompts",
         "",
-        "Add this to the prompt of every agent that you spawn for a role of a team:",
+        "Add this to the prompt of every agent that you spawn for a role in a team:",
         "",
         "```text",
         "You must write a checkpoint after every significant change of state, before you do anything else:",
@@ -185,20 +188,20 @@ _RESUME = Skill(
     "What to do first after a crash, a lost session or a cleared context. Use before any other work.",
     (
         Step("Read the rules here, what you hold, and the next command for each packet", "prime"),
-        Step("Read the task again, and what is already proved", "show WP_ID"),
-        Step("See what is unfinished besides packets, and how each item would continue", "resume"),
+        Step("Read the task again, and see what is already proved", "show WP_ID"),
+        Step("See what is unfinished besides packets, and how to continue each item", "resume"),
         Step("Resume what can be resumed; then do what is printed", "resume --yes"),
-        Step("Before you answer for a run: see the decision with every check", "resume ID --plan"),
-        Step("You found that an effect with an unknown outcome happened", "resume ID --mark-done STEP"),
-        Step("You found that it did not happen", "resume ID --retry STEP"),
+        Step("Before you answer a run's question: see the decision and every check", "resume ID --plan"),
+        Step("You established that an effect with an unknown outcome did happen", "resume ID --mark-done STEP"),
+        Step("You established that it did not happen", "resume ID --retry STEP"),
         Step("Only the roles of your team", "resume --team TEAM"),
-        Step("Your lease has ended, and no one else has claimed the packet", "start WP_ID"),
-        Step("A command was interrupted between writing two files", "log recover"),
+        Step("Your lease has expired, and no one else has claimed the packet", "start WP_ID"),
+        Step("A command was interrupted between two file writes", "log recover"),
         Step("You do not know a code", "explain CODE"),
     ),
     (
-        "Find out what really happened before you answer for an effect; if you cannot, ask a person.",
-        "What is recorded as done is done: do not repeat it to be safe.",
+        ("Find out what really happened before you answer a question about an effect; if you cannot, ask a person."),
+        "Do not repeat anything that is recorded as done, not even to be safe.",
         "Changes to inputs, files and policy are shown. Tell a person; do not confirm them yourself.",
     ),
 )
@@ -208,24 +211,24 @@ _STUB = Skill(
     "How to add an idea to the backlog, and what must happen before anyone works on it. Use when you find work that "
     "has not been requested yet.",
     (
-        Step("See whether it is there already", "search WORD"),
+        Step("See whether it already exists", "search WORD"),
         Step(
-            "Add it, with what must be true, the command that proves it, and the files that may change",
+            "Add it, with a criterion, the command that proves it, and the files that may change",
             "new TITLE --why TEXT --criterion TEXT --prove COMMAND --scope PATH",
         ),
         Step(
             "Say how it would be done, and which section of the specification requires it",
             "refine WP_ID --refinement TEXT --anchor HEADING",
         ),
-        Step("See what is missing before it can start", "why WP_ID"),
+        Step("See what is missing before work can start", "why WP_ID"),
         Step("A person has asked you to work on it", "start WP_ID"),
         Step("Packets here have the full form: show the refinement to the user", "refine WP_ID --present"),
     ),
     (
         "A stub needs neither a refinement nor a signature, and no one may work from it.",
-        "Stop after `why`, and name the stub to a person. Only they decide whether it starts.",
+        "Stop after `why`, and tell a person about the stub. Only a person decides whether it starts.",
         "Its id is never reused: the next version is a revision, with `workpacket new --next BASE_WP_ID`.",
-        f"In the full form, starting requires, by evidence instead of ticked boxes: {', '.join(ITEMS)}.",
+        f"In the full form, starting requires evidence, not ticked boxes, for: {', '.join(ITEMS)}.",
     ),
 )
 _BATCHES = Skill(
@@ -235,10 +238,10 @@ _BATCHES = Skill(
     "in a repository with `specs/active/*/checkpoint.yaml`.",
     (
         Step("Read the checkpoint: progress, next batch, phase, deferred issues", "runtime batch status SPEC"),
-        Step("Before anyone works on a phase; it says who works on what", "runtime batch begin SPEC"),
+        Step("Before anyone works on a phase; prints who works on what", "runtime batch begin SPEC"),
         Step("The testers succeeded", "runtime batch complete SPEC --phase testers"),
         Step(
-            "An implementer failed, or did not answer",
+            "An implementer failed, or did not respond",
             "runtime batch complete SPEC --phase implementers --task ID --outcome failed",
         ),
         Step("All implementers succeeded", "runtime batch complete SPEC --phase implementers"),
@@ -411,7 +414,11 @@ Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane
         Option("remove", "with --agent: remove these hooks"),
         Option("pre-commit", "also write .pre-commit-config.yaml, without installing the hook"),
         Option("workflow", "also write .github/workflows/workpacket.yml"),
-        Option("from", "what the workflow and hooks install (default: the running version)", value="REQUIREMENT"),
+        Option(
+            "from",
+            "the package that the workflow and hooks install (default: the running version)",
+            value="REQUIREMENT",
+        ),
         Option("vscode", "also write .vscode/settings.json and the schemas it refers to"),
         COMMIT,
     ),
@@ -481,7 +488,7 @@ _SKILL_PLACES = (".claude/skills", ".agents/skills", "skills", "plugins/*/skills
 
 
 def skills_of_teams(root: str) -> dict[str, bytes]:
-    """Return the skills of teams with which a session is started, by path. Links are ignored."""
+    """Return the team skills with which sessions are started, by path. Links are ignored."""
     found: dict[str, bytes] = {}
     for place in _SKILL_PLACES:
         for name in TEAM_SKILLS:

@@ -1,4 +1,5 @@
-"""`workpacket new --from SOURCE`: make a packet for each open issue of another tool, and none twice."""
+"""`workpacket new --from SOURCE`: make a packet for each open issue of another tool, but never two for the same
+issue."""
 
 from __future__ import annotations
 
@@ -136,8 +137,8 @@ def _make(
 
 
 def _in_order(issues: Sequence[Issue]) -> list[Issue]:
-    """Return the issues in their order, but each one after those that must be done first, unless they wait for each
-    other.
+    """Return the issues in their original order, except that each one comes after those that must be done first, unless
+    they wait for each other.
     """
     by_identity = {identity_of(issue.link): issue for issue in issues}
     ordered: dict[str, Issue] = {}
@@ -155,7 +156,7 @@ def _in_order(issues: Sequence[Issue]) -> list[Issue]:
 
 
 def _made_before(governed: GovernedFiles) -> dict[str, str]:
-    """Return the packets made from issues, by the identity of the issue."""
+    """Return the packets made from issues, keyed by the identity of the issue."""
     found = {}
     for name in governed.known:
         for event in governed.packet(WorkPacketId.parse(name)).log.events:
@@ -185,13 +186,13 @@ def _issues(arguments: Arguments) -> list[Issue]:
             raise usage(
                 arguments.command,
                 "invalid_value",
-                f"the link of {issue.title!r} is longer than 200 characters or contains control characters",
+                f"the link for {issue.title!r} is longer than 200 characters or contains control characters",
             )
     return found
 
 
 def _issue_meant(origin: str) -> str:
-    """Return how to name the issue that an address or a bare number names; '' for anything else."""
+    """Return the --from value for the issue given by an address or a bare number; '' for anything else."""
     address = _ADDRESS.fullmatch(origin)
     if address is not None:
         return f"{'glab' if address['gitlab'] else 'gh'}:{address['place']}#{address['number']}"
@@ -199,7 +200,7 @@ def _issue_meant(origin: str) -> str:
 
 
 def _folder(folder: str) -> list[Issue] | Problem:
-    """Read a folder: that of beads or of Backlog.md, a mission of spec-kitty or all of them, or just tasks."""
+    """Read a folder: one of beads or Backlog.md, one spec-kitty mission or all of them, or just tasks."""
     lines = os.path.join(folder, _BEADS)
     if os.path.isfile(lines):
         return from_lines(_source(lines, EXPORT.size))
@@ -224,7 +225,7 @@ _BEADS: Final = "issues.jsonl"
 
 
 def _texts_below(folder: str) -> list[str]:
-    """Return the Markdown files, also those in folders: spec-kitty once had one for each lane."""
+    """Return the Markdown files, including those in subfolders: spec-kitty once had a folder for each lane."""
     found = [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names if name.endswith(".md")]
     return sorted(found)
 

@@ -234,7 +234,7 @@ def _waiver(name: str) -> Command:
         description="""
 Someone with a role at the gate must approve it first, by signing the same rule, expiry and reason.""",
         options=(
-            Option("until", "the last day on which it applies", value="YYYY-MM-DD"),
+            Option("until", "the last day it applies", value="YYYY-MM-DD"),
             Option("target", "only for this item, such as one dependency", value="TEXT"),
             REASON,
             *ACTING,
@@ -251,8 +251,8 @@ def _activation(name: str) -> Command:
         _activate,
         arguments="WP_ID",
         description="""
-The seven items of the stub's checklist are derived from evidence. Either packet, board, registry and log are all
-updated, or every unmet condition is listed with the command that meets it.""",
+The seven items of the stub's checklist are derived from evidence. Either the packet, board, registry and log are all
+updated, or each unmet condition is listed with the command that meets it.""",
         options=ACTING,
         examples=(f"workpacket {typed_as(name)} WP-1-Parser-v1", f"workpacket {typed_as(name)} WP-1-Parser-v1 --json"),
     )
@@ -280,7 +280,7 @@ _ALL: Final = (
         _merged,
         arguments="WP_ID",
         description="Finds the commit itself, the same change (after a squash) or the same files (after a rebase).",
-        options=(Option("target-branch", "the branch (default: given by the policy)", value="BRANCH"), *ACTING),
+        options=(Option("target-branch", "the branch (default: set by the policy)", value="BRANCH"), *ACTING),
         examples=("workpacket packet merged WP-1-Parser-v1",),
     ),
     Command(

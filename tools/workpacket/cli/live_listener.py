@@ -86,7 +86,8 @@ class _Server(uvicorn.Server):
 
 
 async def _end_silent(server: uvicorn.Server) -> None:
-    """Close connections that have sent no request, or only part of one, for too long, and those that do not read."""
+    """Close connections that have sent no request, or only part of one, for too long, and those whose client does not
+    read."""
     quiet: dict[Any, float] = {}
     stuck: dict[Any, int] = {}
     while True:
@@ -131,7 +132,7 @@ def _root(folder: str) -> str:
 
 
 def _actor(root: str, actor: str, *, needed: bool) -> str:
-    """Return who is acting or looking, which may be unknown."""
+    """Return who is acting or viewing, which may be unknown."""
     from pathlib import Path
 
     try:
@@ -165,5 +166,5 @@ def _bound(port: int) -> list[socket.socket]:
             continue
         return found
     raise WorkpacketError(
-        "page_port_taken", "no port is free on all addresses of this machine", hint="workpacket board serve"
+        "page_port_taken", "no port is free on all of this machine's addresses", hint="workpacket board serve"
     )

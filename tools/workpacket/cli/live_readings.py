@@ -1,7 +1,8 @@
 """What the pages of `serve` show, read from one repository, and what can be done in them.
 
-Reading is done by one thread for all repositories: a command finds its repository by the current folder, and a process
-has only one. The answers of commands are those that `--json` prints, kept until the repository changes.
+Reading is done by one thread for all repositories: a command finds its repository from the current folder, and a
+process has only one current folder. The answers of commands are those that `--json` prints, kept until the repository
+changes.
 
 Each action is a command, with the fields of its form. A page never judges whether an action is allowed: the command
 does, and its refusal is shown.
@@ -58,8 +59,8 @@ T = TypeVar("T")
 
 
 class Board:
-    """All cards of a repository as they are now, or as they were at a commit. What documents add to a card is read when
-    the card is shown.
+    """All cards of a repository as they are now, or as they were at a commit. The details that documents add to a card
+    are read only when the card is shown.
     """
 
     def __init__(self, facts: Facts, cards: list[LiveCard], *, past: bool = False) -> None:
@@ -325,7 +326,7 @@ Words = tuple[list[str], list[str]]
 
 
 class Act(NamedTuple):
-    """One action. `words` makes the command line: the words before `--` and the words after it. `acting`: the command
+    """One action. `words` yields the command line: the words before `--` and the words after it. `acting`: the command
     takes an actor's name.
     """
 
@@ -392,7 +393,7 @@ ACTS: Final[Mapping[str, Act]] = {
         _one("packet unblock", "reason"),
     ),
     "note": Act(
-        "Add a note", "A note is added to the log and moves nothing.", "packet note {id} TEXT",
+        "Add a note", "Adds a note to the log, without moving the packet.", "packet note {id} TEXT",
         (FormField("text", "Note", required=True, lines=True),),
         lambda given: (["packet", "note"], [given["id"], given["text"]]),
     ),
@@ -411,7 +412,7 @@ ACTS: Final[Mapping[str, Act]] = {
 }  # fmt: skip
 # An approval is a touch: its page is that of `approve --browser`.
 APPROVE: Final = Act(
-    "Approve by touch", "Opens the page on which you read the contract and touch your key.",
+    "Approve by touch", "Opens the page where you read the contract and touch your key.",
     "approve {id} --browser", (), _one("approve --browser"),
 )  # fmt: skip
 _ANSWERS: Final = ("yes", "no", "retry", "mark-done", "compensate")

@@ -7,7 +7,7 @@ has; and no answer allows another origin to read it. People without the address:
 cookie. Hostile text: no page may run or load anything but the server's own two files. Connections that are slow or
 silent are closed.
 
-Programs of the same account can do everything that the browser can: see docs/howto/serve.md.
+Programs running under the same account can do everything that the browser can: see docs/howto/serve.md.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ class Live:
         return given
 
     async def _body(self, request: Request) -> bytes:
-        """Return the request body. If it is too large, it is read a moment longer, because a browser that cannot finish
+        """Return the request body. If it is too large, keep reading for a moment, because a browser that cannot finish
         sending does not show the answer.
         """
         length = request.headers.get("content-length", "0")
@@ -257,8 +257,9 @@ class Live:
 
     def stranger(self, request: Request) -> Response:
         told = (
-            "This address was already used, or the server was restarted. The terminal where it runs shows the "
-            "address that opens the board; a browser where the board is already open can show a new one."
+            "This address has already been used, or the server was restarted. The terminal where the server "
+            "runs shows the address that opens the board; a browser where the board is already open can show a "
+            "new one."
         )
         return _html(live_page.message(self._site(request), "The board is not open in this browser", told), 401)
 
@@ -400,7 +401,7 @@ class Live:
         if act is None or (action == "approve" and not given):
             raise _Refusal(404, "action not found")
         if not self._write:
-            raise _Refusal(403, "these pages are read-only; to act on them: workpacket board serve --write")
+            raise _Refusal(403, "these pages are read-only; to allow actions: workpacket board serve --write")
         runs = await self._run_names(served) if act.about == "run" else ()
         fault = next(faults(act, given, runs), "")
         if fault:
@@ -429,7 +430,7 @@ class Live:
         return _html(found)
 
     async def _touch(self, request: Request, served: Served, before: list[str], after: list[str]) -> Response:
-        """Start `approve --browser`, and link to the page that it serves, once."""
+        """Start `approve --browser`, and link once to the page that it serves."""
         site = self._site(request, served)
         environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
         process = await asyncio.create_subprocess_exec(

@@ -146,7 +146,7 @@ def vouched_lines(rows: Sequence[Reach], *, in_full: bool) -> list[str]:
         ]
     whose = ", ".join(dict.fromkeys(row.by for row in rows if row.by))
     counted = f"{sum(row.vouched for row in rows)} of {sum(row.events for row in rows)}"
-    return [f"{counted} events of packets vouched for" + (f" by {escape(whose)}" if whose else "")]
+    return [f"{counted} packet events vouched for" + (f" by {escape(whose)}" if whose else "")]
 
 
 def row_json(row: Reach) -> Json:
@@ -229,7 +229,7 @@ def _recover_events(arguments: Arguments, repository: Repository) -> int:
     for each in lost:
         print(f"{escape(each.path)}: {escape(each.where)}; {each.why}")
     if not lost:
-        print("nothing is unfinished, and no event is missing that git still has")
+        print("nothing is unfinished, and git has no event that is missing here")
         print("next: workpacket status")
         return exits.OK
     print(f"{counted(len(lost), 'file')} {'brought back' if write else 'missing here, but still in git'}")

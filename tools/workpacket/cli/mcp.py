@@ -198,8 +198,8 @@ def _read(path: str) -> dict[str, Any]:
 def _bundled(
     part: Any, own: Mapping[str, Any], common: Mapping[str, Any], definitions: dict[str, Any], *, named: bool = False
 ) -> Any:
-    """Return a part of a schema without what only people read, and add what it refers to to the definitions. `named`:
-    the keys are names of properties.
+    """Return part of a schema without the texts that only people read; the schemas that it refers to are added to the
+    definitions. `named`: the keys are names of properties.
     """
     if isinstance(part, list):
         return [_bundled(one, own, common, definitions) for one in part]

@@ -181,7 +181,7 @@ class AgentServer:
         return Touch(process, url, name, given)
 
     async def _touched(self, touch: Touch, context: Context, *, agreed: bool) -> None:
-        """Wait until the person has answered on the page, which times out by itself after some minutes."""
+        """Wait until the person has answered on the page, which times out by itself after a few minutes."""
         try:
             if agreed:
                 await _until_ended(touch.process, context, "approve")
@@ -264,7 +264,7 @@ class AgentServer:
         return types.CompleteResult(completion=completion)
 
     def server(self) -> Server[Any]:
-        """Return the server, not yet running."""
+        """Return the server without starting it."""
         return Server(
             "workpacket",
             version=__version__,
@@ -324,7 +324,7 @@ def _strings(value: object) -> Sequence[str]:
 
 
 def _shortened(text: str) -> str:
-    """Return a complaint without most of the value that it begins with."""
+    """Return an error message without most of the value that it begins with."""
     return text if len(text) <= _LONGEST else f"{text[:40]}...{text[-100:]}"
 
 
@@ -343,8 +343,8 @@ _HALVES: Final = lazy_pattern(r"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD][
 
 
 class _Lines(TextIOWrapper):
-    """Standard input, in which half a character is a replacement character. The SDK does not answer a message that
-    contains one, and a program that cuts a text after so many units sends it.
+    """Standard input, in which half of a surrogate pair is replaced by a replacement character. The SDK does not answer
+    a message that contains such a half; programs that truncate text after a fixed number of units send such messages.
     """
 
     def readline(self, size: int = -1) -> str:  # type: ignore[override]  # the size has another name there

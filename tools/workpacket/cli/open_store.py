@@ -198,7 +198,7 @@ def refuse(arguments: Arguments, fault: RuntimeFault) -> int:
 
 
 def refusing(act: Callable[P, int]) -> Callable[P, int]:
-    """Wrap a command, or part of one, so that it reports the stop reason if it is stopped."""
+    """Wrap a command, or part of one, so that it reports the stop reason if stopped."""
 
     @wraps(act)
     def answered(*args: P.args, **kwargs: P.kwargs) -> int:

@@ -331,7 +331,7 @@ def _not_started(facts: Facts, drafts: Sequence[str]) -> Iterator[_Told]:
 
 
 def _holding(facts: Facts, name: str, holder: str) -> _Told:
-    """Say who holds the packet and until when; without a `holder`, it is the reader."""
+    """Say who holds the packet and until when; without a `holder`, the reader holds it."""
     lease = facts.packets[name].glance.lease
     end = f", {_until(lease.expires_at)}" if lease is not None and lease.expires_at else ""
     by = f" by {escape(holder)}" if holder else ""
@@ -347,7 +347,7 @@ def _drafts(facts: Facts) -> list[str]:
 
 
 def _about(facts: Facts, name: str, detail: str = "") -> str:
-    """Return the title of a packet and the other information about it, in one line."""
+    """Return the title of a packet and the other information about it, on one line."""
     title = (facts.packets[name].glance.title or "") if name in facts.packets else ""
     return escape(f"{detail and f': {detail}'}{title and f' ({title})'}")
 
@@ -454,7 +454,7 @@ def waiting_report(arguments: Arguments) -> int:
 
 
 def leases_ending(facts: Facts, hours: int) -> Iterator[tuple[str, str, str]]:
-    """Yield the packets whose lease expires within some hours: id, holder, and when."""
+    """Yield the packets with leases that expire within the given number of hours: id, holder and time."""
     from datetime import datetime, timedelta
 
     now = facts.moment.now
@@ -523,7 +523,7 @@ def _next(facts: Facts, counts: Counter[str], drafts: Sequence[str], *, edited: 
 
 
 def _states_elsewhere(repository: Repository, elsewhere: Mapping[str, str]) -> dict[str, tuple[str, PacketState]]:
-    """Return the branch and the state of packets that local branches have moved on, of the first ones."""
+    """Return the branch and the state of the first few packets that local branches have moved on."""
     commits, found = local_branches(repository), {}
     local = [(name, branch) for name, branch in sorted(elsewhere.items()) if branch in commits]
     for name, branch in local[:_MOST_READ]:

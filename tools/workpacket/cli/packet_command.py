@@ -1,4 +1,4 @@
-"""Shared by the lifecycle commands: find the packet, execute, and report the result and the next step."""
+"""Shared by the lifecycle commands: find the packet, execute the command, and report the result and the next step."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _packet_of_branch(arguments: Arguments, repository: Repository) -> str:
 
 
 def _branches_of_packets(repository: Repository, facts: Facts) -> str:
-    """Say where the command would know its packet."""
+    """Say on which branches the command would find its packet."""
     from workpacket.git.repository import local_branches
 
     own = [name for name in sorted(facts.known) if facts.policy.branch_of(name) in local_branches(repository)]
@@ -145,7 +145,7 @@ def packet_command(
     hands_over: Sequence[str] = (),
 ) -> int:
     """Run a command on the first packet; `also` are other packets whose facts it needs. `questions` are the questions
-    that its gate asks about approvals; `hands_over` is as for `conclude`.
+    that its gate asks about approvals; `hands_over` has the same meaning as in `conclude`.
     """
     repository = here()
     name = named_packet(arguments, repository, words)
@@ -171,7 +171,7 @@ def is_package_id(word: str) -> bool:
 
 def packet_of(facts: Facts, name: str) -> PacketFacts:
     """Return the packet; raise an error if it has disappeared in the meantime, or matches only on a case-insensitive
-    disk."""
+    file system."""
     packet = facts.packets.get(name)
     if packet is None:
         raise WorkpacketError("packet_unknown", f"packet {name} not found", hint="workpacket list shows all")
@@ -281,7 +281,7 @@ def _say_next(answer: Planned) -> None:
 
 
 def refuse(arguments: Arguments, packet: str, unmet: Sequence[Problem], data: Mapping[str, Json] | None = None) -> int:
-    """Report every unmet condition with the command that supplies it, and return exit status 3."""
+    """Report every unmet condition with the command that meets it, and return exit status 3."""
     if arguments.flag("json"):
         from workpacket.report.json_report import render_envelope
 

@@ -198,7 +198,7 @@ def _show_lanes(policy: LifecyclePolicy) -> None:
     if policy.lanes.added:
         print("after changing the lanes, run: workpacket board sync, then: workpacket init")
     for fault in policy.lane_faults:
-        print(f"not in force: {escape(fault.message)} ({fault.code}); until this is fixed, no packet can move")
+        print(f"not in effect: {escape(fault.message)} ({fault.code}); until this is fixed, no packet can move")
 
 
 def _actors(actors: Actors) -> Json:
@@ -215,7 +215,7 @@ def _actors(actors: Actors) -> Json:
 
 
 def _show_actors(actors: Actors) -> None:
-    """Show which key acts as whom, and who must not be the judge of a packet."""
+    """Show which key acts as whom, and who must not judge a packet."""
     for actor in actors.by_name.values():
         behind = f", operated by {actor.operator}" if actor.operator else ""
         what = f"{actor.kind}{behind}; {', '.join(actor.roles)}; {', '.join(sorted(actor.keys)) or 'without a key'}"
@@ -223,7 +223,7 @@ def _show_actors(actors: Actors) -> None:
     if actors.present and not actors.faults:
         print(f"{'judge differs from':<18} {', '.join(actors.separation)}")
     for fault in actors.faults:
-        print(f"not in force: {escape(fault)}; until this is fixed, no event is accepted")
+        print(f"not in effect: {escape(fault)}; until this is fixed, no event is accepted")
 
 
 def _named(item: str | ChecklistItem | AddedGate | AddedLane) -> str:
@@ -248,7 +248,7 @@ def _plain(value: object) -> Json:
 
 
 def _test(arguments: Arguments, root: str) -> int:
-    """Test whether the policy in the work tree is valid, because it would become the next one."""
+    """Test whether the policy in the work tree is valid, because it would become the next policy."""
     findings = load_findings(POLICY_PATH, examine_file(root, POLICY_PATH, "policy").findings)
     if arguments.flag("json"):
         rows: list[Json] = [{"code": one.code, "line": one.line, "message": one.message} for one in findings]
@@ -276,7 +276,7 @@ its digest.""",
         Option("base", "the revision to read the policy from", value="REV"),
         Option("key", "trust: the key (default: the one that `key init` creates)", value="PATH"),
         Option("principal", "trust: the name in allowed_signers (default: git's user.email)", value="NAME"),
-        Option("role", "trust: a role of the policy that this person gets too, such as validator", value="ROLE"),
+        Option("role", "trust: a role in the policy to give this person as well, such as validator", value="ROLE"),
         Option("reason", "re-anchor: why no key can approve the change", value="TEXT"),
         COMMIT,
     ),
@@ -294,7 +294,7 @@ _BARE = lazy_pattern(r"[A-Za-z0-9_-]+")
 
 
 def init(arguments: Arguments) -> int:
-    """Create a key, and print the line that a policy change must add for it."""
+    """Create a key, and print the line that a policy change must add for this key."""
     if len(arguments.words) > 2:
         raise usage(arguments.command, "unexpected_argument", "give at most one file")
     if arguments.flag("event") or arguments.value("agent"):
@@ -324,7 +324,7 @@ def init(arguments: Arguments) -> int:
 
 
 def _init_in_page(arguments: Arguments, principal: str, path: Path) -> int:
-    """Register a key on a security key or passkey, and print the line that a policy change must add for it."""
+    """Register a key on a security key or passkey, and print the line that a policy change must add for this key."""
     from workpacket.cli.touch import register
 
     path = path if path.suffix == ".pub" else path.with_name(f"{path.name}.pub")
@@ -339,7 +339,7 @@ def _init_in_page(arguments: Arguments, principal: str, path: Path) -> int:
 
 
 def _init_event(arguments: Arguments) -> int:
-    """Create an event key, and print what a policy change must add for it."""
+    """Create an event key, and print what a policy change must add for this key."""
     agent = arguments.value("agent")
     if agent and (arguments.flag("event") or arguments.value("as")):
         raise usage(
@@ -353,8 +353,8 @@ def _init_event(arguments: Arguments) -> int:
     lines = _actor_lines(name, key.public.fingerprint, agent=bool(agent))
     data: dict[str, Json] = {"path": key.path, "fingerprint": key.public.fingerprint, "actor": name, "lines": lines}
     text = (
-        f"created {escape(key.path)} ({key.public.fingerprint}), without a passphrase: it signs events and opens no "
-        "gate\n"
+        f"created {escape(key.path)} ({key.public.fingerprint}), without a passphrase: it signs events and "
+        "cannot open a gate\n"
         + "".join(f"{escape(str(line))}\n" for line in lines)
         + "next: workpacket policy trust, which adds these lines to .GOV/policy/policy.toml\n"
     )

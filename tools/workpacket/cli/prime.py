@@ -1,5 +1,6 @@
-"""`prime`: what an agent needs to know when it begins, and after its context was truncated. The output is below 2,000
-tokens, however large the repository is. Text from documents is quoted, so that it cannot pass for the tool's own words.
+"""`prime`: what an agent needs to know when it begins, and after its context was truncated. The output is shorter than
+2,000 tokens, however large the repository is. Text from documents is quoted, so that it cannot pass for the tool's own
+words.
 """
 
 from __future__ import annotations
@@ -222,7 +223,7 @@ that it holds, and what is missing for their next lane; the commands; and how to
 With --agent, as the hook of a coding agent that starts a session; `init --agent NAME` sets this up.""",
     options=(
         Option("for", "include packets held by this actor, and leave out packets assigned to others", value="NAME"),
-        Option("agent", "print it in the format of this agent's hook", value="NAME", choices=tuple(AGENTS)),
+        Option("agent", "print the text in the format of this agent's hook", value="NAME", choices=tuple(AGENTS)),
     ),
     examples=("workpacket prime", "workpacket prime --for coder-1"),
 )

@@ -116,7 +116,7 @@ def _close(arguments: Arguments, feature: str) -> int:
 
 
 def roles_here(repository: Repository, runtime: Runtime) -> tuple[list[RoleFacts], list[tuple[str, str]]]:
-    """Return every role in the repository, without a lock, for read-only commands."""
+    """Return every role in the repository, read without a lock, for read-only commands."""
     root = str(repository.root)
     notes = notes_here(root)
     features = tuple(note.feature.value for note in notes.values() if note.is_checkpoint and note.feature is not None)
@@ -393,7 +393,7 @@ updates tasks.yaml, writes checkpoint.yaml and commits both with the staged chan
             "running",
             value="ASPECT", many=True,
         ),
-        Option("allow-deps", "begin: dependencies that may change; `*` matches any characters", value="NAME",
+        Option("allow-deps", "begin: dependencies that are allowed to change; `*` matches any characters", value="NAME",
                many=True),
         Option("owner", "begin: the process that does the work (default: the caller and its ancestors)",
                value="PID"),

@@ -1,4 +1,4 @@
-"""`workpacket report pr`: how a pull request affects the packets, for the page of the pull request."""
+"""`workpacket report pr`: how a pull request affects the packets, for the pull request's page."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ and what it waits for. Text from the change itself is shown as code. The first l
 the comment to replace it.""",
     options=(
         Option("base", "pr: the revision to compare with (the base of the pull request)", value="REV"),
-        Option("uncommitted", "pr: judge .GOV as it is in the work tree, which CI does not do"),
+        Option("uncommitted", "pr: judge .GOV as it is in the work tree, unlike CI"),
         Option("out", "write to this file, which must not exist yet", value="FILE"),
         Option("within", "waiting: leases that expire within this many hours (default: 24)", value="HOURS"),
         Option("notify", "waiting: notify the webhook and the command"),

@@ -31,7 +31,7 @@ CHOICES: dict[str, Choice] = {"mark-done": "mark_done", "retry": "retry", "compe
 
 
 def question_named(arguments: Arguments, run: str, questions: tuple[OpenQuestion, ...]) -> tuple[OpenQuestion, ...]:
-    """Return the given question, or all of them."""
+    """Return the given question, or all questions."""
     if len(arguments.words) < 2:
         return questions
     found = tuple(one for one in questions if one.id == arguments.words[1])
@@ -43,7 +43,8 @@ def question_named(arguments: Arguments, run: str, questions: tuple[OpenQuestion
 
 
 def _signing(arguments: Arguments, runtime: Runtime, questions: Sequence[OpenQuestion]) -> Sign | None:
-    """Return what signs the answer, if the base's policy requires that; show the questions to the signer."""
+    """Return the function that signs the answer, if the base's policy requires a signature; show the questions to the
+    signer."""
     verifier = runtime.settings.verifier
     if not isinstance(verifier, CommandVerifier) or not verifier.answers.required:
         return None
@@ -147,13 +148,14 @@ def _answered_at_terminal(
 def _settle_steps(
     arguments: Arguments, runtime: Runtime, run: str, named: list[tuple[str, str]], value: Json | NoValue
 ) -> None:
-    """Settle `--mark-done STEP`: any effect whose outcome or result is unknown, even if its program could settle it."""
+    """Settle `--mark-done STEP` for any effect with an unknown outcome or result, even if its program could settle
+    it."""
     state = runtime.state(run)
     open_effects = {record.step: record.effect for record in (*state.unknown_effects, *state.open_receipts)}
     for option, step in named:
         if step not in open_effects:
             known = ", ".join(open_effects) or "none"
-            what = f"{run} has no effect {step!r} with an unknown outcome or result; the effects that do are: {known}"
+            what = f"{run} has no effect {step!r} with an unknown outcome or result; the ones that it has are: {known}"
             raise usage(arguments.command, "invalid_value", what)
         about = [one for one in runtime.waiting(run)[1] if one.digest == open_effects[step]]
         sign = _signing(arguments, runtime, about)
@@ -181,7 +183,7 @@ def row_of(question: OpenQuestion) -> QuestionRow:
 def command_of(run: str, question: OpenQuestion) -> str:
     start = f"workpacket resume {shlex.quote(run)} {shlex.quote(question.id)}"
     if question.denied_by:
-        return f"{start} --yes --confirm {question.digest}, to withdraw the no"
+        return f"{start} --yes --confirm {question.digest}, to withdraw the answer no"
     if "yes" in question.answers:
         return f"{start} --yes --confirm {question.digest}, or --no"
     if "retry" not in question.answers:
@@ -198,7 +200,7 @@ def open_questions(runtime: Runtime, prefix: str = "") -> list[tuple[str, OpenQu
     """
     found: list[tuple[str, OpenQuestion]] = []
     for line in runtime.runs(prefix):
-        if line.liveness == "cancelled" or (line.liveness == "completed" and not line.attention):
+        if line.liveness in {"cancelled", "moved"} or (line.liveness == "completed" and not line.attention):
             continue
         try:
             _, questions = runtime.waiting(line.id)

@@ -86,7 +86,7 @@ def asking_files(arguments: Arguments, repository: Repository) -> Sequence[str] 
 
 
 def packet_facts(arguments: Arguments, *, questions: Sequence[Question] = ()) -> tuple[Repository, Facts, PacketFacts]:
-    """Return the first packet, with everything that belongs to it."""
+    """Return the first packet, with everything that is related to it."""
     repository = open_for_reading()
     name = named_packet(arguments, repository)
     facts = gather(repository, [name], reader_identity(arguments, repository), questions)
@@ -131,9 +131,9 @@ def listed_facts(repository: Repository, cache: Cache, *, documents: bool = Fals
 def output(
     repository: Repository, text: str, *, lasts: bool = True, until: str = "", also: Sequence[str] = ()
 ) -> Output:
-    """Return the output. `lasts` says whether the output remains correct as time passes, and `until` is the moment when
-    it ceases to be, or ''; `also` are other files and folders that it depends on; folders end with '/'. Unfinished
-    writes are reported every time until they are recovered.
+    """Return the output. `lasts` says whether the output remains correct as time passes, and `until` is the time at
+    which it stops being correct, or ''; `also` are other files and folders that it depends on; folders end with '/'.
+    Unfinished writes are reported every time until they are recovered.
     """
     journal = f"{repository.git_dir.joinpath(*JOURNAL_FOLDER)}/"
     files = (LOG_STATE, *_DOCUMENTS, *files_of_base(repository), *_below_root(repository, (journal, *also)))
@@ -152,7 +152,7 @@ def _below_root(repository: Repository, paths: Iterable[str]) -> list[str]:
 
 
 def fetch_first(arguments: Arguments) -> None:
-    """Fetch from the main remote; if that is not possible, say so, and continue with what was fetched last."""
+    """Fetch from the main remote; if that is not possible, say so, and continue with the result of the last fetch."""
     if not arguments.flag("fetch"):
         return
     from workpacket.shell.claim_refs import ClaimRefs  # most commands do not look at the remote

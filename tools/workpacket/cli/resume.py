@@ -97,7 +97,7 @@ def _refused(kind: Kind, id_: str, error: WorkpacketError) -> Resumable:
 def _runs(runtime: Runtime, repository: Repository | None) -> Iterator[Resumable]:
     stop_of = cache(lambda packet: packet_stop(repository, packet) if repository is not None and packet else None)
     for line in runtime.runs():
-        if line.liveness == "completed" and not line.attention:
+        if line.liveness == "moved" or (line.liveness == "completed" and not line.attention):
             continue
         try:
             if line.name == "session":
@@ -112,7 +112,7 @@ def _runs(runtime: Runtime, repository: Repository | None) -> Iterator[Resumable
     for one in disagreements(repository, runtime) if repository is not None else ():
         if one.what != "unlinked":  # it is listed below as unfinished
             stop = Problem("run_links_disagree", one.message, hint=choice_about(one))
-            yield Resumable("run", one.run, "nowhere", "log and store disagree", "", (stop,))
+            yield Resumable("run", one.run, "nowhere", "the log and store disagree", "", (stop,))
 
 
 def _scopes(root: str) -> Iterator[str]:
@@ -185,8 +185,7 @@ def _steps(repository: Repository) -> Iterator[Resumable]:
 
 
 def _answer_of_step(arguments: Arguments, work: Resumable) -> list[str]:
-    """Change the answer to a question that a person has denied. The change takes effect when the pipeline of the step
-    is started."""
+    """Replace a person's denial with a new answer. The change takes effect when the pipeline of the step is started."""
     repository = here()
     path, _, _ = work.why.partition(":")
     log = StepLog(os.path.join(repository.root, path))
@@ -260,7 +259,7 @@ def _work_named(found: Sequence[Resumable], word: str) -> Resumable:
 
 
 def _chosen(arguments: Arguments, found: Sequence[Resumable]) -> list[Resumable]:
-    """Return the items to resume now. Stopped items are left out: their codes tell what must be done first."""
+    """Return the items to resume now. Stopped items are left out: their codes say what must be done first."""
     ready = [one for one in found if one.goes_on or (arguments.words and one.only_waits)]
     if arguments.words and not ready and arguments.flag("yes"):
         stop = found[0].stops[0]
@@ -340,7 +339,9 @@ def _require_no_question(arguments: Arguments) -> None:
     """Refuse answers that apply only to a run."""
     given = [name for name in ("confirm", "value", *OUTCOMES) if arguments.flag(name)]
     if given:
-        raise usage(arguments.command, "missing_argument", f"--{given[0]} applies to a single run: specify it first")
+        raise usage(
+            arguments.command, "missing_argument", f"--{given[0]} applies to a single run: specify the run first"
+        )
     if len(arguments.words) > 1:
         raise usage(
             arguments.command, "unexpected_argument", f"only a run has questions; {arguments.words[0]!r} is not a run"

@@ -144,8 +144,7 @@ def _beside_contract(
             free.append((criterion, how))
         elif how != demand.command and f"all={how}" not in arguments.all_of("prove"):
             message = (
-                f"{criterion[:100]!r} must be proved by {demand.command or 'nothing'}, as the contract says, not "
-                f"by {how}"
+                f"the contract requires {criterion[:100]!r} to be proved by {demand.command or 'nothing'}, not by {how}"
             )
             raise WorkpacketError("proof_other_command", message, hint="omit --prove for this criterion")
     return free

@@ -238,14 +238,17 @@ explain CODE`.
     options=(
         Option("packet", "start: the work packet that the run belongs to", value="WP_ID"),
         Option("once", "start: a key; a second run with the same key is not started", value="KEY"),
-        Option("run", "start: continue a run that another tool began, under its id", value="ID"),
+        Option("run", "start: continue a run that another tool began, under the same id", value="ID"),
         Option("input", "start: an input that the results depend on", value="NAME=VALUE", many=True),
         Option("scope", "start: a path that the run may change", value="PATH", many=True),
         Option("code-version", "start: the version of the script; a changed version must be confirmed", value="TEXT"),
         Option("from", "start: resume only from this checkpoint", value="CHECKPOINT"),
         Option("retry-token", "start: the token of a checkpoint, valid for one attempt", value="TOKEN"),
         Option(
-            "allow-deps", "start: dependencies that may change; `*` matches any characters", value="NAME", many=True
+            "allow-deps",
+            "start: dependencies that are allowed to change; `*` matches any characters",
+            value="NAME",
+            many=True,
         ),
         Option("fresh", "start: start a new run even if there is an unfinished one"),
         Option("owner", "the process that owns the run; $$ in a script (default: the caller)", value="PID"),
@@ -400,7 +403,7 @@ def work(arguments: Arguments) -> int:
 
 
 def _ender(worker: Worker) -> Any:
-    """Handle signals: the first stops the run at its next step boundary, the second stops it at once."""
+    """Handle signals: the first stops the run at its next step boundary, the second stops it immediately."""
 
     def end(_: int, __: FrameType | None) -> None:
         if worker.stopping:
@@ -434,7 +437,7 @@ current folder. SIGTERM or Ctrl-C stops the worker at the next boundary of its r
 immediately; a second signal stops it in the middle of a step.""",
     options=(
         Option("queue", "the name of the queue", value="QUEUE"),
-        Option("lease", "how many seconds a worker that does not respond keeps its run (default: 30)", value="SECONDS"),
+        Option("lease", "how long an unresponsive worker keeps its run, in seconds (default: 30)", value="SECONDS"),
         Option("idle", "how many seconds to wait before checking an empty queue again (default: 1)", value="SECONDS"),
         Option("until-empty", "exit when the queue is empty"),
     ),

@@ -1,13 +1,14 @@
-"""`workpacket runtime runs`, `cancel` and `signal`: show, export, import, prune and verify runs, or act on one."""
+"""`workpacket runtime runs`, `cancel` and `signal`: show, prune and verify runs, or act on one."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from workpacket.bridges.run_links import Disagreement, RunLinks, close, disagreements, settle, state_here
 from workpacket.cli.checking import style_of
+from workpacket.cli.moved_runs import export, export_raw, import_
 from workpacket.cli.open_store import (
     answer,
     json_value,
@@ -37,7 +38,6 @@ from workpacket.report.runs import (
 )
 from workpacket.report.terminal import escape
 from workpacket.runtime.catalog import RunSummary, following, removable
-from workpacket.runtime.errors import LogDamaged, RuntimeFault, VersionConflict
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.state import RunState
@@ -45,9 +45,6 @@ from workpacket.runtime.resume.observe import shown_short
 from workpacket.runtime.runtime import NoValue, Runtime
 from workpacket.runtime.stores.contract import problems_of, stream_problems
 from workpacket.runtime.stores.memory import MemoryStore
-from workpacket.runtime.stores.place import store_path, store_url
-from workpacket.runtime.stores.sqlite.access import code_of
-from workpacket.runtime.stores.transfer import export_lines, import_lines
 
 # The symbol of each type of event, and the fields that identify its subject.
 _SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -84,6 +81,7 @@ _SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "run.stopped": ("fail", ("code", "error")),
     "run.cancelled": ("fail", ("reason",)),
     "run.completed": ("end", ()),
+    "run.handed_over": ("end", ("to", "by")),
     "payload.erased": ("mark", ("reason", "by")),
     "rolled_back": ("fail", ("had", "has")),
 }
@@ -117,67 +115,6 @@ SHOWN = 200  # the events of a run that `show` shows
 ASKING = frozenset(
     {"needs_confirmation", "confirmation_denied", "effect_outcome_unknown", "receipt_redacted", "receipt_unkept"}
 )
-
-
-def _export_raw(arguments: Arguments) -> int:
-    if store_url():
-        raise usage(arguments.command, "conflicting_options", "--raw requires a file; use pg_dump on a server")
-    if arguments.value("format"):
-        raise usage(arguments.command, "conflicting_options", "--raw and --format cannot be used together")
-    return _write(arguments, _raw_lines(), {"store": str(store_path(Path.cwd()))})
-
-
-def _export(arguments: Arguments, runtime: Runtime) -> int:
-    run = one_run(runtime, arguments)
-    if arguments.value("format"):
-        from workpacket.runtime.stores.transfer import cloudevent_lines
-
-        return _write(arguments, cloudevent_lines(runtime.store, run), {"run": run})
-    return _write(arguments, export_lines(runtime.store, run), {"run": run})
-
-
-def _raw_lines() -> Iterable[str]:
-    """Yield the database file as SQL, read by SQLite itself, in case the store's own reader refuses the file."""
-    import sqlite3
-    from contextlib import closing
-
-    path = store_path(Path.cwd())
-    if not path.exists():
-        raise WorkpacketError("checkpoint_missing", f"store {path} not found", path=str(path))
-    try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-            yield from connection.iterdump()
-    except sqlite3.Error as error:
-        raise RuntimeFault(f"{path}: {error}", code=code_of(error)) from None
-
-
-def _write(arguments: Arguments, lines: Iterable[str], data: dict[str, Json]) -> int:
-    target = arguments.value("out")
-    if not target:
-        if arguments.flag("json"):
-            return answer(arguments, "", {**data, "lines": list(lines)})
-        for line in lines:
-            sys.stdout.write(f"{line}\n")
-        return 0
-    with open(target, "x", encoding="utf-8") as file:
-        count = sum(bool(file.write(f"{line}\n")) for line in lines)
-    return answer(arguments, f"{count} lines written to {escape(target)}\n", {**data, "output": target, "count": count})
-
-
-def _import(arguments: Arguments, runtime: Runtime) -> int:
-    if len(arguments.words) != 1:
-        raise usage(arguments.command, "missing_argument", "expected one file")
-    try:
-        lines = Path(arguments.words[0]).read_text("utf-8").splitlines()
-    except UnicodeDecodeError:
-        raise LogDamaged("import", 0, "the file is not UTF-8") from None
-    try:
-        run = import_lines(runtime.store, lines)
-    except VersionConflict as conflict:
-        hint = "import it into a different store: the names of pruned runs are not reused"
-        raise RuntimeFault(conflict.message, code="view_conflict", hint=hint) from None
-    show = "tail" if run.startswith(THREADS) else "show"
-    return answer(arguments, f"{escape(run)} taken over\n", {"run": run}, then=f"workpacket runtime runs {show} {run}")
 
 
 def _prune(arguments: Arguments, runtime: Runtime) -> int:
@@ -381,7 +318,7 @@ def _settle(arguments: Arguments, runtime: Runtime) -> int:
         raise usage(
             arguments.command,
             "unexpected_argument",
-            "`settle` covers all runs of packets and takes no arguments",
+            "`settle` covers all runs linked to packets and takes no arguments",
         )
     failed: list[WorkpacketError] = []
     settled, left = settle(repository, runtime, RunLinks(repository, failed.append))
@@ -392,7 +329,7 @@ def _settle(arguments: Arguments, runtime: Runtime) -> int:
     status = catalogue()[failed[0].code].exit_code if failed else status
     data: dict[str, Json] = {"settled": [_as_json(one) for one in settled], "left": [_as_json(one) for one in left]}
     then = choice_about(left[0]) if left else ""
-    return answer(arguments, text or "log and store agree on every run\n", data, status=status, then=then)
+    return answer(arguments, text or "the log and the store agree on every run\n", data, status=status, then=then)
 
 
 def _as_json(one: Disagreement) -> Json:
@@ -443,7 +380,7 @@ def _unlink(arguments: Arguments, runtime: Runtime) -> int:
 
 ACTIONS = {
     "list": _list, "show": _show, "tail": _tail, "diff": _diff,
-    "export": _export, "import": _import, "prune": _prune, "verify": _verify,
+    "export": export, "import": import_, "prune": _prune, "verify": _verify,
     "settle": _settle, "unlink": _unlink,
 }  # fmt: skip
 
@@ -452,7 +389,7 @@ ACTIONS = {
 def run(arguments: Arguments) -> int:
     action = subcommand(arguments, tuple(ACTIONS))
     if action == "export" and arguments.flag("raw"):
-        return _export_raw(arguments)
+        return export_raw(arguments)
     with open_runtime(create=action == "import") as runtime:
         return with_links(runtime, ACTIONS[action](arguments, runtime))
 
@@ -486,23 +423,28 @@ RUNS = Command(
     arguments="list [PREFIX] | show ID | tail ID | diff ID ID | export ID | import FILE | prune | verify [ID]"
     " | settle | unlink ID",
     description="""
-A run is named by its id, or by an unambiguous prefix of it. `prune` removes finished runs whose last event is older
-than some days; without --yes, it only lists them. A run of a packet is recorded in the packet's log, and blocks a
-verdict while it is unfinished. If a crash left log and store inconsistent, `settle` records in the log what the store
-knows; for a run whose store is gone, a person declares with `unlink` that it is lost, and why.""",
+A run is named by its id, or by an unambiguous prefix of it. `import` takes over an exported run; or, from a file of
+LangGraph's SqliteSaver or the URL of a PostgresSaver, threads, which also remain there. `prune` removes finished runs
+whose last event is older than some days; without --yes, it only lists them. A run of a packet is recorded in the
+packet's log, and blocks a verdict while it is unfinished. If a crash left log and store inconsistent, `settle` records
+in the log what the store knows; for a run whose store is gone, a person declares with `unlink` that it is lost, and
+why.""",
     options=(
         Option("state", "list: only runs in this state",
-               choices=("live", "interrupted", "stopped", "cancelled", "completed")),
+               choices=("live", "interrupted", "stopped", "cancelled", "completed", "moved")),
         Option("packet", "list: only runs of this work packet", value="WP_ID"),
         Option("at", "show: the run as of this checkpoint", value="CHECKPOINT"),
-        Option("lines", f"show: how many events (default {SHOWN}; with --json, all); tail: how many first (default 10)",
+        Option("lines",
+               f"show: how many events (default {SHOWN}; with --json, all); tail: how many to show first (default 10)",
                value="N"),
         Option("before", "show: only events before this one", value="EVENT"),
         Option("follow", "tail: wait for more events until the run ends"),
         Option("format", "export: as CloudEvents 1.0 without payloads, instead of in the stored form",
                choices=("cloudevents",)),
         Option("out", "export: write to this file", value="FILE"),
+        Option("move", "export: another store continues the run; with --out, this store then no longer does"),
         Option("raw", "export: the whole store as SQL, without interpreting it, even if it comes from a newer version"),
+        Option("thread", "import: only this thread of the database", value="ID", many=True),
         Option("older-than", "prune: days without an event (default: 30)", value="DAYS"),
         Option("yes", "prune: remove the runs instead of listing them"),
         Option("reason", "unlink: why the run will never be finished", value="TEXT"),
@@ -513,7 +455,10 @@ knows; for a run whose store is gone, a person declares with `unlink` that it is
         "workpacket runtime runs show nightly@00000003",
         "workpacket runtime runs tail nightly@00000003 --follow",
         "workpacket runtime runs export nightly@00000003 --out nightly.jsonl",
+        "workpacket runtime runs export nightly@00000003 --move --out nightly.jsonl",
         "workpacket runtime runs export nightly@00000003 --format cloudevents",
+        "workpacket runtime runs import nightly.jsonl",
+        "workpacket runtime runs import checkpoints.sqlite --thread bill-7",
         "workpacket runtime runs prune --older-than 90 --yes",
         "workpacket runtime runs verify",
         "workpacket runtime runs settle",
@@ -542,7 +487,7 @@ SIGNAL = Command(
 The run's next `run.wait_for(SIGNAL)` returns the value. Signals with the same name are received in the order in which
 they were sent, one per wait; a signal that arrives before its wait is kept.""",
     options=(
-        Option("value", "what the program receives, as JSON (default: null)", value="JSON"),
+        Option("value", "the value that the program receives, as JSON (default: null)", value="JSON"),
         Option("once", "send it only once, even if the command is repeated with this key", value="KEY"),
     ),
     examples=(

@@ -246,7 +246,8 @@ def _with_store(states: Mapping[str, PacketState]) -> dict[str, tuple[PacketRun,
 
 
 def _store() -> Store | None:
-    """Open the store directly: the runtime around it would take longer than the board, which must be fast."""
+    """Open the store directly: opening the runtime around it would take longer than the whole board, which must be
+    fast."""
     from pathlib import Path
 
     from workpacket.runtime.stores.place import store_path, store_url

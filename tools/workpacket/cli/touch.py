@@ -134,7 +134,7 @@ def register(principal: str, path: Path, trusted: Trusted | None) -> NewKey:
             user=_encoded(secrets.token_bytes(16)),
             person=principal,
         )
-        lead = f"{principal} can approve with it once .GOV/policy/allowed_signers on the base contains its line."
+        lead = f"{principal} can approve with this key once .GOV/policy/allowed_signers on the base contains its line."
         _ask(page, TouchPage("Register a key for approvals", lead, "", "Register with a touch", asked))
 
         def judge(document: object) -> tuple[NewKey, Told]:
@@ -154,7 +154,7 @@ def _refused(answer: object) -> WorkpacketError:
     if isinstance(answer, Problem):
         return WorkpacketError.of(answer)
     assert isinstance(answer, Declined)
-    return WorkpacketError("approval_not_given", "it was declined on the page, so nothing was signed")
+    return WorkpacketError("approval_not_given", "the request was declined on the page, so nothing was signed")
 
 
 def _port(trusted: Trusted) -> int:

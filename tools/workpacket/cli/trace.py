@@ -427,7 +427,7 @@ def asked_line(words: list[str]) -> tuple[str, int] | None:
 
 
 def trace_line(arguments: Arguments, path: str, line: int) -> int:
-    """Show who wrote a line: commit, packets, contract, approvers, judges, harness."""
+    """Show who wrote a line: commit, packets, contract, approvers, judges, and harness."""
     from workpacket.lifecycle.authorship import assistance
     from workpacket.shell.work_done import line_origin, packets_of_commit
 

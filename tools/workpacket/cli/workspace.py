@@ -55,7 +55,7 @@ class Workspace:
 
     @property
     def is_partial(self) -> bool:
-        """Whether governed files are missing from the work tree, so that output may be incomplete."""
+        """Whether governed files are missing from the work tree, so the output may be incomplete."""
         from workpacket.git.discovery import may_hide
 
         if not may_hide(self.git_dir, GOVERNANCE_FOLDER):
@@ -109,7 +109,7 @@ def open_workspace(*, named: bool = False) -> Workspace:
         raise WorkpacketError(
             "no_repository",
             f"{here} is not in a git repository, and no parent folder contains {GOVERNANCE_FOLDER}",
-            hint="change to the repository, or create one with `git init`",
+            hint="go to your repository, or create one with `git init`",
         ) from error
     return Workspace(found.root, found.git_dir, found.common_dir, here)
 
@@ -150,7 +150,7 @@ def write_report(workspace: Workspace, word: str, text: str) -> None:
 
 
 def is_governed() -> bool:
-    """Whether this repository, or a folder above, has governance documents; also true outside any repository."""
+    """Whether this repository, or a folder above it, has governance documents; also true outside any repository."""
     try:
         root = open_workspace().root
     except WorkpacketError:

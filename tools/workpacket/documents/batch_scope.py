@@ -3,12 +3,12 @@ everything that either file lists: its own `depends_on`, the edges, and the depe
 `{from, to}` counts in the direction that `tasks.yaml` confirms; if it confirms neither direction, the pair is
 `undecided`.
 
-The next tasks are computed from ids, states, dependencies and files. A task is *satisfied* when no other task has to
-wait for it any more: it is done, completed or descoped. A deferred task is not satisfied. A pending task whose
-dependencies are all satisfied is *ready*. The next batch takes ready tasks in file order, as long as no two of them
-change the same files; a task that lists no files might change any file, so it is a batch of its own. With the policy
-`barrier`, a phase starts only when the earlier phases are finished. Problems that make a plan impossible are reported
-first, each with its own code; then no batch is proposed.
+The next tasks are computed from ids, states, dependencies and files. A task is *satisfied* when no other task still has
+to wait for it: it is done, completed or descoped. A deferred task is not satisfied. A pending task whose dependencies
+are all satisfied is *ready*. The next batch takes ready tasks in file order, as long as no two of them change the same
+files; a task that lists no files might change any file, so it is a batch of its own. With the policy `barrier`, a phase
+starts only when the earlier phases are finished. Problems that make a plan impossible are reported first, each with its
+own code; then no batch is proposed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PATTERN = frozenset("*?[{")
 
 
 class PlanProblem(Value):
-    """Why there is no plan. `tasks` are the ids concerned; for a cycle, they are its members, with the first one
+    """Why there is no plan. `tasks` are the ids involved; for a cycle, they are its members, with the first one
     repeated at the end.
     """
 

@@ -84,7 +84,7 @@ def view_of_json(stored: Mapping[str, Json]) -> BatchView:
 
 
 def view_of(document: BatchCheckpoint) -> BatchView:
-    """Return the view that the file states."""
+    """Return the view stated in the file."""
     groups: dict[str, tuple[str, ...]] = {}
     for name, entries in document.groups.items():
         known = _GROUP_NAMES.get(name, name)

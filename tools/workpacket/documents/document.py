@@ -1,4 +1,4 @@
-"""Documents: one per file, read once. Also the choice of the reader for a kind, which imports no other reader.
+"""Documents: one per file, read once. Choosing the reader for a kind imports only that reader.
 
 A kind is a class. Each field is declared on one line, as a path into the tree of nodes that the reader builds; the
 declaration gives the typed value, which keeps its position in the file.
@@ -8,7 +8,7 @@ declaration gives the typed value, which keeps its position in the file.
         created_at = TextAt("metadata", "created_at")
 
 The layout of a kind of Markdown document, its sections and fields, is data. Readers, rules, `fmt`, templates and
-reference pages all use it, so they always agree about a heading.
+reference pages all use it, so they always agree on a heading.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Document:
         return {}
 
     def place(self, text: Text | None) -> tuple[int, int]:
-        """Return the line and column of a string; if there is no string, the start of the file."""
+        """Return the line and column of a string; if there is no string, those of the start of the file."""
         return self.source.line_and_column(text.start) if text is not None else (1, 1)
 
     def mention(self, text: Text | None) -> Mention:
@@ -119,11 +119,11 @@ class Document:
         return TextRun.quoting(self.source.text, text.start, words) if text.value.startswith(words) else None
 
     def dates(self) -> Iterable[tuple[str, Text]]:
-        """Return the fields that contain a time, by their names in the document."""
+        """Return the fields that contain a time, keyed by their names in the document."""
         return ()
 
     def days(self) -> Iterable[tuple[str, Text]]:
-        """Return the other dates, with or without a time of day, keyed by what they are dates of."""
+        """Return the other dates, with or without a time of day, keyed by their meaning."""
         return ()
 
     def sequences(self) -> Iterable[Sequence[tuple[str, Text]]]:
@@ -272,7 +272,7 @@ _D = TypeVar("_D", bound=Document)
 
 
 def read_once(kind: Callable[[Source], _D], source: Source) -> _D:
-    """Return the document of this kind, parsed once per command. It is shared, so do not change it."""
+    """Return the document of this kind, parsed once per command. It is shared, so do not modify it."""
     return cast("_D", _read(kind, source.path, source.text, source.bom))
 
 

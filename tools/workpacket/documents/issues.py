@@ -1,7 +1,7 @@
-"""Issues of other tools, from which `new --from` makes packets: each with a title, a link, a description and its
+"""Issues from other tools, from which `new --from` makes packets: each with a title, a link, a description and its
 criteria.
 
-- JSON of GitHub (`gh issue view --json number,title,body,url`) and of GitLab (`glab issue view --output json`)
+- JSON from GitHub (`gh issue view --json number,title,body,url`) and from GitLab (`glab issue view --output json`)
 - beads: one JSON object per line
 - Backlog.md: one Markdown file per task, with front matter
 - spec-kitty: a work package of a mission
@@ -43,8 +43,8 @@ _LONGEST_WHY = 400
 
 
 class Issue(Value):
-    """`link` is an address, or a path and an id; `identity_of` says which links name the same issue. `after` are the
-    identities of the issues that must be done first.
+    """`link` is an address, or a path and an id; `identity_of` determines which links refer to the same issue. `after`
+    are the identities of the issues that must be done first.
     """
 
     link: str
@@ -57,8 +57,8 @@ class Issue(Value):
 
 
 def identity_of(link: str) -> str:
-    """Return what stays the same when a task's file is renamed or moved to the folder of another lane, or when a forge
-    spells the address differently.
+    """Return the part that stays the same when a task's file is renamed or moved to the folder of another lane, or when
+    a forge spells the address differently.
     """
     path, _, identity = link.rpartition("#")
     name = path.rpartition("/")[2]
@@ -74,7 +74,7 @@ def _task_identity(path: str, identity: str) -> str:
 
 
 def from_json(source: Source) -> list[Issue] | Problem:
-    """Read what `gh` or `glab` printed: one issue or several."""
+    """Read the output of `gh` or `glab`: one issue or several."""
     loaded = load_json(source, EXPORT)
     if loaded.root is None:
         return loaded.faults[0].at(source.path)
@@ -84,7 +84,7 @@ def from_json(source: Source) -> list[Issue] | Problem:
 
 
 def from_lines(source: Source) -> list[Issue] | Problem:
-    """Read the issues of beads."""
+    """Read issues from beads."""
     issues = []
     for number, line in enumerate(source.text.splitlines(), 1):
         if not line.strip():
@@ -107,13 +107,14 @@ def from_lines(source: Source) -> list[Issue] | Problem:
 
 
 def is_task(text: str) -> bool:
-    """Whether the front matter has an id and a title. Beside tasks lie other texts, such as reviews of them."""
+    """Whether the front matter has an id and a title. Other files, such as reviews of tasks, may be next to the
+    tasks."""
     keys = {line.partition(":")[0] for line in text.partition("\n---\n")[0].splitlines()}
     return text.startswith("---\n") and "title" in keys and not keys.isdisjoint({"id", "work_package_id"})
 
 
 def lanes_of_mission(source: Source) -> dict[str, str] | Problem:
-    """Return the lane of each work package, from the `status.json` of a mission of spec-kitty."""
+    """Return the lane of each work package, from the `status.json` of a spec-kitty mission."""
     loaded = load_json(source, EXPORT)
     if loaded.root is None:
         return loaded.faults[0].at(source.path)
@@ -122,8 +123,8 @@ def lanes_of_mission(source: Source) -> dict[str, str] | Problem:
 
 
 def from_task(source: Source, lanes: Mapping[str, str] | None = None) -> list[Issue] | Problem:
-    """Read a task with front matter: one of Backlog.md or of spec-kitty. `lanes` win over what its text or folder
-    says."""
+    """Read a task with front matter, from Backlog.md or spec-kitty. `lanes` take precedence over what its text or
+    folder says."""
     head, separator, body = source.text.removeprefix("---\n").partition("\n---\n")
     if not separator or not source.text.startswith("---\n"):
         return Problem(
@@ -168,7 +169,7 @@ def _outside_code(text: str) -> Iterator[str]:
 
 
 def from_text(source: Source) -> list[Issue] | Problem:
-    """Read the text of one issue: its first line is the title, its items are the criteria."""
+    """Read the text of one issue: its first line is the title, and its items are the criteria."""
     title, _, body = source.text.strip().partition("\n")
     return _checked(
         source, [Issue(source.path, title.lstrip("# ").strip(), _why(body), _criteria(body) or _items_of(body))]
@@ -189,7 +190,7 @@ def _checked(source: Source, issues: list[Issue]) -> list[Issue] | Problem:
     Each must have a one-line title and a link; without a link, the next call would create its packet again.
     """
     if not issues:
-        return Problem("field_missing", "it contains no issue", Location(source.path))
+        return Problem("field_missing", "it contains no issues", Location(source.path))
     for issue in issues:
         for name, said in (("title", issue.title), ("link or id", issue.link)):
             if not said.strip():
@@ -198,7 +199,7 @@ def _checked(source: Source, issues: list[Issue]) -> list[Issue] | Problem:
 
 
 def _plain(text: str) -> str:
-    """Return one line without emphasis, links and what is meant for a terminal."""
+    """Return one line of text, without emphasis, links or terminal control sequences."""
     text = _LINK.sub(r"\1", _EMPHASIS.sub(r"\2", _TERMINAL.sub("", text)))
     return " ".join(text.split())
 
@@ -222,7 +223,7 @@ def _items(text: str) -> tuple[str, ...]:
 
 
 def _why(body: str) -> str:
-    """Return the first paragraph, on one line: that below a heading for reasons, if there is one."""
+    """Return the first paragraph, on one line; if there is a heading for reasons, the first paragraph below it."""
     lines = [*_outside_code(_TERMINAL.sub("", _COMMENT.sub("", body)))]
     start = next((index for index, line in enumerate(lines) if _REASON.match(line)), 0)
     text = _paragraph(lines[start:]) or _paragraph(lines)

@@ -241,7 +241,8 @@ class Packet(WorkDocument):
 
     @property
     def unproven(self) -> list[str]:
-        """Return what a validated packet lacks entirely; older packets have no section for either."""
+        """Return what a validated packet lacks entirely, `verdict` or `evidence`; older packets have no section for
+        either."""
         lanes = self.lanes.named(self.status.value) if self.status is not None else ()
         if [lane.token for lane in lanes] != ["VALIDATED"]:
             return []

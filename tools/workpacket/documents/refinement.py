@@ -274,7 +274,7 @@ class RefinementText(Value):
 
 
 def render_refinement(text: RefinementText) -> str:
-    """Return the file, ending with a newline. ASCII, because approved text is compared byte for byte."""
+    """Return the file, ending with a newline. It is ASCII, because approved text is compared byte for byte."""
     anchors = [_anchor(number, anchor) for number, anchor in enumerate(list(text.anchors) or [OPEN], 1)]
     if text.passage is not None:
         anchors = [_anchored(1, text.passage)]

@@ -5,10 +5,10 @@ separator line, or text in between. Markdown then shows only part of the table. 
 records what separates it from the previous one.
 
 An excerpt is a register without most of its lines, for a command that moves one packet out of ten thousand: nine tenths
-of a move used to be spent on lines about other packets. Irrelevant lines are left out before reading: of a long run of
-canonical entries or rows, only the first, the last, and those that contain one of the names in question are kept. Such
-lines do not begin or end a section or table, so the excerpt has the same sections, tables and insertion points, the
-same entries for the packets in question, and all prose. The edits are then mapped back to the whole text.
+of the time for a move used to be spent on lines about other packets. Irrelevant lines are left out before reading: of a
+long run of canonical entries or rows, only the first, the last, and those that contain one of the names in question are
+kept. Such lines do not begin or end a section or table, so the excerpt has the same sections, tables and insertion
+points, the same entries for the packets in question, and all prose. The edits are then mapped back to the whole text.
 
 In doubtful cases the excerpt is the whole register: if it has a fence or a comment, which may hide lines, a carriage
 return, entries in a different form, or a table with a different header. Tests prove that both ways result in the same
@@ -42,7 +42,7 @@ _HIDING = ("```", "~~~", _COMMENT_START)
 
 
 class SourceLine(NamedTuple):
-    """One line without its line ending. `number` starts at 1, `start` is the line's offset."""
+    """One line without its line ending. `number` starts at 1; `start` is the line's offset."""
 
     number: int
     start: int

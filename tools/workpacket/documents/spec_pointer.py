@@ -88,8 +88,8 @@ _NUMBER = lazy_pattern(r"[0-9]+(?:\.[0-9]+)*\.?\Z")
 
 
 class Passage(Value):
-    """A section of a specification: its lines, up to the next heading of its level, and the titles of all sections
-    around it.
+    """A section of a specification: its lines, up to the next heading of its level, and the titles of all sections that
+    contain it.
     """
 
     titles: tuple[str, ...]

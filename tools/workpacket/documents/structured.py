@@ -2,16 +2,16 @@
 
 The reader of sections builds a tree of nodes from a layout and is tolerant of the ways in which people write: any
 bullet, bold keys, old headings, any case. Deviations from the layout are not judged here; sections and fields are kept,
-with their places, for the rules.
+with their positions, for the rules.
 
-Stubs and packets have in common an id, a status, dependencies, and the summary made from them. Packets also state
-evidence: blocks of COMMAND, EXIT_CODE, LOG_PATH and so on, and EVIDENCE_MAPPING. A block begins with COMMAND. Indented
-lines, bullets, bold keys and backticks around values are accepted; an empty value never continues on the next line.
+Stubs and packets both have an id, a status, dependencies, and the summary made from them. Packets also state evidence:
+blocks of COMMAND, EXIT_CODE, LOG_PATH and so on, and EVIDENCE_MAPPING. A block begins with COMMAND. Indented lines,
+bullets, bold keys and backticks around values are accepted; an empty value never continues on the next line.
 
 Front matter is a YAML block that begins on the very first line with `---` and ends with the next line that is `---` or
-`...`; white space may follow either, a byte order mark may come first, and line ends may be of any kind. Its positions
-are those of the file. In the fields that a kind lists, every plain scalar is read as the characters in the file,
-because ids, labels and titles are always text.
+`...`; white space may follow either, a byte order mark may come first, and any kind of line ending is accepted. Its
+positions are those of the file. In the fields that a kind lists, every plain scalar is read as the characters in the
+file, because ids, labels and titles are always text.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ def _fields_node(placed: PlacedSection) -> Node:
 
 
 def _value_node(field: Field, spec: FieldSpec, *, own_line: bool) -> Node:
-    """Return the value of a field. With `own_line`, text nested below the value does not belong to it: for ids, dates
+    """Return the value of a field. With `own_line`, text nested below the value is not part of it, as for ids, dates
     and statuses.
     """
     if spec.many:
@@ -296,7 +296,7 @@ class WorkDocument(StructuredDocument):
 
     @property
     def unproven(self) -> list[str]:
-        """Return what the document lacks entirely: `verdict`, `evidence`."""
+        """Return what the document lacks entirely: `verdict`, `evidence` or both."""
         return []
 
     @property
@@ -370,8 +370,8 @@ _UNFILLED = lazy_pattern(r"\A(?:<.*>|path/to/file:line|TODO|N/A|PENDING|\(nothin
 
 
 class EvidenceBlock(Value):
-    """One command that was run as evidence. `fields` are by key; an empty or placeholder value is ''. `start` is the
-    offset of the block. `proof` is the text following PROOF_LINES.
+    """One command that was run as evidence. `fields` is keyed by field name; an empty or placeholder value is ''.
+    `start` is the offset of the block. `proof` is the text following PROOF_LINES.
     """
 
     start: int
@@ -447,7 +447,7 @@ class FrontMatter(Value):
 
 
 def read_front_matter(source: Source, limits: Limits = DATA) -> FrontMatter:
-    """Return the front matter of `source`; its faults explain why a block that was intended is missing."""
+    """Return the front matter of `source`; its faults explain why an intended block is missing."""
     text = source.text
     opening = _OPENING.match(text)
     if opening is None:

@@ -1,4 +1,4 @@
-"""Work packet stubs: backlog entries from which work may not start.
+"""Work packet stubs: backlog entries from which work must not start.
 
 Two families are read. The canonical one has STUB_METADATA; the older one has `## Identity`, a status line above it and
 free headings. `fmt --upgrade` rewrites the second into the first.

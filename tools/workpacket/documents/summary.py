@@ -185,7 +185,7 @@ class BatchSummary(TypedDict):
     """One of the four files of a batch folder.
 
     `depends` are pairs of a task and its dependency; the direction of the pairs in `loose` is unknown. `statuses` and
-    `files` are by task. `next` and `parallel` describe the next batch. `advice` is what the review of the scope
+    `files` are keyed by task. `next` and `parallel` describe the next batch. `advice` is what the review of the scope
     recommends.
     """
 

@@ -106,7 +106,7 @@ def _behind_separator(line: str, start: int) -> int:
 
 
 def _token(line: str, start: int, lanes: LaneTable) -> tuple[Span, int] | None:
-    """Return the span of the token at `start`, and the end of everything that belongs to it."""
+    """Return the span of the token at `start`, and the end of everything that is part of it."""
     bracketed = _BRACKETED_TOKEN.match(line, start)
     if bracketed is not None:
         return _trimmed(line, *bracketed.span("token")), bracketed.end()
@@ -232,7 +232,7 @@ class BoardEntry:
 class BoardSection:
     """A heading and the entries below it. `known` is the board section that the heading names, if any. `insert_at` is
     where a new entry goes: the start of a line, or the end of a file without a final newline. It is before the first
-    mark, so that it does not adjoin what other packets insert after their marks.
+    mark, so that it is not adjacent to lines that other packets insert after their marks.
     """
 
     __slots__ = ("entries", "insert_at", "known", "lanes", "level", "line", "marks", "spaced", "title", "title_span")

@@ -230,7 +230,7 @@ class WorkPackage(FrontMatterDocument):
         return False
 
     def done_items(self) -> Iterator[Item]:
-        """Yield the boxes of the definition of done."""
+        """Yield the checkboxes of the definition of done."""
         for section in self.sections():
             if "definition_of_done" in section.name:
                 items = walk_items(items_of_section(self.source, section))

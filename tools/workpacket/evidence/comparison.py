@@ -143,7 +143,7 @@ def is_named(name: str, test: str) -> bool:
 
 
 def _lies_at(ran: Ran, path: str) -> bool:
-    """Whether the test is in this path. A test without a known file is assumed to be."""
+    """Whether the test is in this path. A test with no known file is assumed to be in it."""
     path = path.rstrip("/").removeprefix("./")
     return not ran.path or ran.path == path or ran.path.startswith(f"{path}/")
 
@@ -221,7 +221,7 @@ def _none_needed(compared: Mapping[str, Comparison], base: Side) -> Problem:
 
 
 def _execution(needed: Mapping[str, Ran], report: TestReport, added: Additions) -> Execution | None:
-    """Return None if a test was watched, could have executed part of the change, and did not."""
+    """Return whether execution was measured; None if a watched test could have executed the change, but did not."""
     if not report.measured or not added.measurable:
         return "not measured"
     if any(ran.touched for ran in needed.values()):
@@ -300,9 +300,9 @@ class FileAdditions(Value):
 
 
 class Additions(Value):
-    """Everything that a change adds. `words` are new in their file, `paths` are new files and folders. `lines` are the
-    added lines of Python, `data` the changed files that programs only read, `other` the source files that cannot be
-    watched, `python` the changed Python files.
+    """Everything that a change adds. `words` are new in their file; `paths` are new files and folders. `lines` are the
+    added lines of Python; `data` are the changed files that programs only read; `other` are the source files that
+    cannot be watched; `python` are the changed Python files.
     """
 
     words: frozenset[str] = frozenset()
@@ -404,7 +404,7 @@ def new_names(file: PythonFile) -> frozenset[str]:
 
 
 def emptied(file: PythonFile, names: Collection[str], answer: str) -> str | None:
-    """Return the text with the new functions that one of these names refers to emptied; None if there are none."""
+    """Return the text after emptying the new functions to which these names refer; None if there are none."""
     tree, changed = _parsed(file.text), False
     if tree is None:
         return None

@@ -314,8 +314,8 @@ _CARGO_STATUS: Final[Mapping[str, Status]] = {"ok": "passed", "FAILED": "failed"
 
 
 def read_cargo(text: str) -> TestReport:
-    """Parse the output of cargo test. Doc tests are named after their file and line, so their names differ
-    elsewhere."""
+    """Parse the output of cargo test. Doc tests are named after their file and line, so their names change when lines
+    move."""
     files = [(match.start(), match["path"]) for match in _CARGO_FILE.finditer(text)]
     tests = {}
     for match in _CARGO_TEST.finditer(text):

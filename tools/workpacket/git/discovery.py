@@ -43,7 +43,8 @@ class RepositoryPaths:
 
 
 def locate(start: str, environ: Mapping[str, str] = os.environ) -> RepositoryPaths:
-    """Return the repository around `start`; raise WorkpacketError if there is none, or if it has no work tree."""
+    """Return the repository that contains `start`; raise WorkpacketError if there is none, or if it has no work
+    tree."""
     if any(environ.get(name) for name in STEERING_VARIABLES):
         return _ask_git(start)
     try:
@@ -68,7 +69,7 @@ def _read_files(folder: str, start: str) -> RepositoryPaths:
     raise WorkpacketError(
         "no_repository",
         "it is not in a git repository",
-        hint="Change to your repository, or create one here: git init",
+        hint="Go to your repository, or create one here: git init",
         path=start,
     )
 
@@ -200,7 +201,7 @@ def may_hide(git_dir: str | None, folder: str) -> bool:
 
 
 def _is_entry(data: bytes, folder: bytes) -> bool:
-    """Whether the folder itself is in the index, like a submodule."""
+    """Whether the folder itself is in the index, as a submodule is."""
     position = data.find(folder + b"\0")
     while position >= 0:
         # An entry gives the length of its path. The names of trees, which git stores after the entries, do not: after

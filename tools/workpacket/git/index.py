@@ -224,7 +224,7 @@ class Conversions:
         return "auto" if self._autocrlf else ""
 
     def _ask(self, path: str) -> None:
-        """Ask git for the attributes of the file and of its neighbours, which are likely to be needed next."""
+        """Ask git for the attributes of the file and of neighboring files, which are likely to be needed next."""
         top = path.partition("/")[0] + "/"
         paths = [each for each in self._ids if each.startswith(top) and each not in self._asked]
         asked = "".join(f"{each}\0" for each in {path, *paths}).encode("utf-8", "surrogateescape")

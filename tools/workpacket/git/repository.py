@@ -1,9 +1,9 @@
 """The git repository of a command: the operation in progress, if any, its branches, and its commits.
 
-Names are resolved to commits here, and commits related to one another. Branches are read from git's own files, because
-starting git takes longer than the rest of a small command. Only the common form is read, one file per reference and
-`packed-refs`. Anything else (the reftable format, an unusual name) is left to git. So is the question whether a path is
-ignored: the rules are in several files and in the user's settings.
+This module resolves names to commits, and determines how commits are related. Branches are read from git's own files,
+because starting git takes longer than the rest of a small command. Only the common form is read, one file per reference
+and `packed-refs`. Anything else (the reftable format, an unusual name) is left to git. Whether a path is ignored is
+also left to git: the rules are in several files and in the user's settings.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Repository(Value):
 
     def ask_once(self, *arguments: str, check: bool = True) -> Answer:
         """Return git's answer to a question about objects given by their full ids, cached because several parts of one
-        command ask the same.
+        command ask the same question.
         """
         answer = self._answers.get(arguments)
         if answer is None:
@@ -79,7 +79,8 @@ class Repository(Value):
 
 
 def find_repository(start: Path, environ: Mapping[str, str] = os.environ) -> Repository:
-    """Return the repository around `start`; raise WorkpacketError if there is none, or if it has no work tree."""
+    """Return the repository that contains `start`; raise WorkpacketError if there is none, or if it has no work
+    tree."""
     found = locate(str(start), environ)
     return Repository(Path(found.root), Path(found.git_dir), Path(found.common_dir))
 
@@ -230,8 +231,8 @@ def merge_base(repository: Repository, left: str, right: str) -> str | None:
 
 
 def landing_of(repository: Repository, tip: str, commit: str) -> str | None:
-    """Return the oldest commit in the first-parent history of `tip` that contains this commit and is not the same; None
-    if there is none.
+    """Return the oldest commit in the first-parent history of `tip` that contains this commit without being it; None if
+    there is none.
     """
     options = ("--first-parent", "--reverse", "--end-of-options", tip, f"^{commit}")
     line = run_git(repository.root, "rev-list", *options).text.split()
@@ -366,7 +367,7 @@ def local_branches(repository: Repository) -> dict[str, str]:
 
 
 def remote_branches(repository: Repository) -> list[Branch]:
-    """Return the branches of the main remote, as they were when they were last fetched."""
+    """Return the branches of the main remote, as of the last fetch."""
     remote = main_remote(repository)
     if not remote:
         return []
@@ -393,8 +394,8 @@ def add_branch(repository: Repository, name: str, start: str) -> None:
 
 
 def switch_branch(repository: Repository, name: str, start: str = "") -> None:
-    """Check out a branch; if `start` is given, create the branch at that commit. Uncommitted changes come along; git
-    refuses if one of them would be lost."""
+    """Check out a branch; if `start` is given, create the branch at that commit. Uncommitted changes are carried over;
+    git refuses if one of them would be lost."""
     require_branch_name(repository, name)
     # `--no-guess`: a missing branch is an error. Git would create one with the name of a remote branch.
     created = ("--no-track", "--create", name, start) if start else (name,)

@@ -126,7 +126,7 @@ def run_git(
 
 
 def _run(command: list[str], environment: Mapping[str, str], stdin: bytes, timeout: float) -> _Ended:
-    """Run a program with this input and never with the terminal, at which git would wait for input."""
+    """Run a program with this input, and never with the terminal, on which git would wait for input."""
     import subprocess
 
     try:
@@ -139,7 +139,8 @@ def _run(command: list[str], environment: Mapping[str, str], stdin: bytes, timeo
 
 
 def _spawn(command: list[str], environment: Mapping[str, str], _stdin: bytes, timeout: float) -> _Ended:
-    """Run a program without input, as `_run` does: importing subprocess takes longer than most of git's answers."""
+    """Run a program without input, as `_run` does, but without importing subprocess, which takes longer than most git
+    calls."""
     import select
 
     (output, its_output), (errors, its_errors) = os.pipe(), os.pipe()
@@ -169,7 +170,7 @@ def _spawn(command: list[str], environment: Mapping[str, str], _stdin: bytes, ti
 
 
 def _read_all(open_ends: select.poll, said: Mapping[int, bytearray], until: float) -> None:
-    """Read from every pipe end until each is closed; raise TimeoutError if any is still open at this time."""
+    """Read from every pipe end until each is closed; raise TimeoutError if any is still open at the given time."""
     left = len(said)
     while left:
         ready = open_ends.poll(max(0.0, until - time.monotonic()) * 1000)

@@ -10,7 +10,7 @@ they contradict each other, the packet is forked until a `fork.resolved` event n
 becomes part of the contradiction. Moves that agree still contradict each other if a holder, a commit or a verdict was
 recorded on the way to one of them; otherwise a packet done and judged on two branches would combine two pieces of work.
 
-This does not judge whether a move is legal; the lanes are stated in the events (docs/approvals/moves.md).
+The fold does not judge whether a move is legal; the lanes are stated in the events (docs/approvals/moves.md).
 """
 
 from __future__ import annotations

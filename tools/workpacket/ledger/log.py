@@ -7,8 +7,9 @@ Events in older versions of the format are upgraded while reading; the files are
 requires it, a function that converts events of the previous version is added here. Version 2 requires none: its events
 may have a signature, and are otherwise like version 1 events.
 
-Events are validated by the schemas of `model.event_types`, which the same acceptor compiles as for documents. Each type
-is compiled when its first event occurs: a log has few types, and ten thousand events must be decoded within a second.
+Events are validated by the schemas of `model.event_types`, which are compiled by the same acceptor as those for
+documents. Each type is compiled when its first event occurs: a log has few types, and ten thousand events must be
+decoded within a second.
 """
 
 from __future__ import annotations
@@ -247,7 +248,7 @@ class Log(Value):
 
     @property
     def is_renamed(self) -> bool:
-        """Whether the packet has been given a different id, and no other packet has this one."""
+        """Whether the packet has been given a different id, and its old id is not used by another packet."""
         return len(self.heads) == 1 and is_renaming(self.by_id[self.heads[0]])
 
     @property
@@ -278,7 +279,7 @@ class Log(Value):
         return join_events(self.packet, [event for event in self.events if event.id in seen])
 
     def until(self, moment: str) -> Log:
-        """Return the log without events dated later, and without their descendants."""
+        """Return the log without events dated after this time, and without their descendants."""
         later = {event.id for event in self.events if event.at > moment}
         for event in self.events:
             if not later.isdisjoint(event.parents):
@@ -348,8 +349,8 @@ def is_renaming(event: LogEvent) -> bool:
 
 
 def _renamed(attached: Mapping[str, LogEvent], most: int) -> dict[str, LogEvent]:
-    """Return the events of packets that were renamed, of at most `most` such packets: the events that have no effect
-    except the renaming.
+    """Return the events of at most `most` packets that were renamed: the events that have no effect except the
+    renaming.
     """
     first: dict[str, frozenset[str]] = {}
     for event in attached.values():  # parents come before their children

@@ -183,7 +183,7 @@ def log_faults(log: Log) -> list[Problem]:
 
 
 def verify_append_only(base: Mapping[str, str], head: Mapping[str, str]) -> list[Problem]:
-    """Report base files that are missing or changed; both arguments map paths to digests of one kind."""
+    """Report base files that are missing or changed; both arguments map paths to digests of the same kind."""
     findings: list[Problem] = []
     for path, digest in base.items():
         if not path.startswith(tuple(f"{folder}/" for folder in APPEND_ONLY_FOLDERS)):

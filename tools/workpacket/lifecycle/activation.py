@@ -407,8 +407,8 @@ def terms_in_event(contract: Contract) -> dict[str, Json]:
 
 
 def light_terms(contract: Contract, packet: PacketFacts) -> dict[str, Json]:
-    """Return the same for a light packet, except parts that its document leaves out or that its `created` event already
-    records.
+    """Return these terms for a light packet, except parts that its document leaves out or that its `created` event
+    already records.
     """
     begun = packet.state.history[0].data if packet.state.history else {}
     return {key: said for key, said in terms_in_event(contract).items() if said and begun.get(key) != said}
@@ -438,7 +438,7 @@ def _said_otherwise(packet: PacketFacts, contract: Contract, source: Source) -> 
 
 
 def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Problem, ...]:
-    """Return the postconditions that the files that the plan would write do not meet."""
+    """Return the postconditions that are not met by the files that the plan would write."""
     from workpacket.documents.packet import Packet
     from workpacket.documents.task_board import TaskBoard
 

@@ -1,7 +1,7 @@
 """The log of a packet as in-toto statements, which other tools can read.
 
 - The proofs of a submission: `test-result/v0.1`, whose subject is the commit on which they ran.
-- A replay of these proofs by CI: the same statement, which CI signs with a certificate of its own (Sigstore).
+- A replay of these proofs by CI: the same statement, which CI signs with its own certificate (Sigstore).
 - Merged work: an SLSA verification summary about the commit on the target branch. Its properties say what was
   verified about the source. No level of SLSA's source track is claimed: that depends on how the forge protects
   the branch, which nothing in a repository can show.

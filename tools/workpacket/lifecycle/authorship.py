@@ -1,5 +1,5 @@
-"""Who wrote a change and did the work on a packet, according to what sessions declare and to keys, and whether someone
-may judge it.
+"""Who wrote a change and who did the work on a packet, according to keys and to what sessions declare, and whether
+someone may judge it.
 
 Nothing here is verified, and nothing is guessed. Harness and model are what someone declared; a commit message names an
 assistant only if it does so in a known convention, with the address or the name of a known assistant. Otherwise, the
@@ -74,7 +74,7 @@ _NOTHING: Final = Declared()
 
 def trailers(packet: str, events: Iterable[LogEvent], now: Declared = _NOTHING) -> list[str]:
     """Return the lines for a commit, or for the description of a pull request, so that a squash keeps them. If the
-    present session is declared, only that session is named; otherwise everything in the log.
+    current session is declared, only that session is named; otherwise everything in the log.
     """
     said = [now] if now.trailer else [declared_in(event) for event in events if event.type in DECLARING]
     named = dict.fromkeys(each.trailer for each in said if each.trailer)
@@ -172,7 +172,7 @@ def _closing_blocks(message: str) -> Iterator[list[str]]:
 
 
 def _paragraphs(message: str) -> list[list[str]]:
-    """Return the paragraphs without the indentation that git gives to squashed messages."""
+    """Return the paragraphs without the indentation that git adds to squashed messages."""
     lines = message.replace("\r\n", "\n").split("\n")
     squashed = any(line == "Squashed commit of the following:" for line in lines[:1])
     found: list[list[str]] = [[]]

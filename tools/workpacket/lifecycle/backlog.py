@@ -1,6 +1,6 @@
 """The backlog: write a new stub and its technical refinement, and show that refinement to the user.
 
-`adopt` takes over a repository that was governed without a log: its documents determine the first event of each log.
+`adopt` adds logs to a repository that was governed without them: its documents determine the first event of each log.
 Nothing is rewritten. If board and packet contradict each other, the packet is skipped and the contradiction is listed
 until someone says which one is right.
 """
@@ -66,7 +66,7 @@ class Recurring(Value):
 RECURRING: Final = {
     "deps": Recurring(
         "Keep the dependencies up to date",
-        "Small and frequent updates are not planned individually",
+        "Small, frequent updates are not planned individually",
         "Only manifests and lock files change.",
         (
             "**/package-lock.json", "**/npm-shrinkwrap.json", "**/yarn.lock", "**/pnpm-lock.yaml", "**/uv.lock",

@@ -247,7 +247,7 @@ def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch
         command = forward_command(name, packet.state.lane, lanes, light=packet.light)
         return (Problem("wrong_lane", message, hint=command),)
     typed = rows[0].typed.replace(rows[0].command, f"workpacket {typed_as(rows[0].command)} {name}", 1)
-    message = f"{name} can only be moved to {lane} by {rows[0].typed}, which requires more than an edit of the board"
+    message = f"{name} can only be moved to {lane} by {rows[0].typed}, which requires more than editing the board"
     return (Problem("hand_edit_not_adoptable", message, hint=typed),)
 
 

@@ -76,7 +76,7 @@ def _holders(log: Log, latest: Iterable[str]) -> Iterator[str]:
 
 
 def _false_return(replay: LaneReplay, event: LogEvent) -> Iterator[str]:
-    """Report a wrong lane to return to. Only the `blocked` event says where a blocked packet returns; if there are
+    """Report a return to the wrong lane. Only the `blocked` event says where a blocked packet returns; if there are
     several such events and they differ, the lane remains open.
     """
     said = event.text("came_from")
@@ -131,8 +131,8 @@ HOLDER_JUDGED: Final = _BY_HOLDER | _LEASING
 
 def holder_faults(log: Log, event: LogEvent, longest: timedelta, clock: str) -> Iterator[Problem]:
     """Report events by anyone other than the holder. `longest` is the longest time a claim may last. A lease that had
-    expired by the time of the event excludes no one. `clock` is the present: whether a lease came from a clock that was
-    ahead must not depend on a time that the event's writer chose.
+    expired by the time of the event excludes no one. `clock` is the current time: whether a lease came from a clock
+    that was ahead must not depend on a time that the event's writer chose.
     """
     if event.type in _BY_HOLDER:
         holder = lease_held(fold(log.as_of(event.parents)), event.at, clock)
@@ -151,10 +151,10 @@ class SubmittedWork(Value):
     """What the packet and git say about a submission.
 
     `changed` are the paths that the commit changes, or None if the commit is not in this clone. `older` says that the
-    commit was on the base before the work was claimed, `amended` that the packet got another contract after the
-    submission. `same` are the commits with proofs that contain the same work; `absent` are the paths given as proof
-    that the commit does not have; `exempt` are the criteria that the contract exempts from proof. `misdescribed` says
-    that the digest of the work in the event is not that of its commit. `demands` are the proofs that the contract
+    commit was on the base before the work was claimed, `amended` that the packet was given a different contract after
+    the submission. `same` are the commits with proofs that contain the same work; `absent` are the paths that are given
+    as proof but missing from the commit; `exempt` are the criteria that the contract exempts from proof. `misdescribed`
+    says that the digest of the work in the event is not that of its commit. `demands` are the proofs that the contract
     requires, by criterion, and `required` says that every criterion must have one.
     """
 
@@ -267,7 +267,7 @@ def subject_faults(log: Log, subject: ChangedFile, versions: Mapping[str, bytes]
         if subject.prev not in set(_in_other_lanes(log, subject.path, after)):
             yield f"{subject.path} never had the content {subject.prev[:12]}, which the event gives as the old version"
     elif _without_status(subject.path, before) != _without_status(subject.path, after):
-        yield f"the versions of {subject.path} that the event gives differ in more than the status"
+        yield f"the versions of {subject.path} in the event differ in more than the status"
 
 
 def _between(log: Log, subject: ChangedFile, versions: Mapping[str, bytes]) -> bytes | None:

@@ -71,7 +71,7 @@ def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Probl
 
 
 def _claimed(facts: Facts, packet: PacketFacts, unmet: Problem) -> Problem:
-    """Say what follows from an existing claim, which depends on whose it is."""
+    """Say what an existing claim means for the actor, which depends on who made it."""
     name, state = packet.id.text, packet.state
     if lease_held(state, facts.moment.now) == facts.actor.id:
         submit = forward_command(name, "IN_PROGRESS", facts.policy.lanes, light=packet.light)

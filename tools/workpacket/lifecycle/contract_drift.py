@@ -101,7 +101,7 @@ def _shown(said: Json) -> str:
 
 
 def contract_unmet(packet: PacketFacts) -> tuple[Problem, ...]:
-    """Report such disagreements for one packet. Nothing is parsed if the log records no contract."""
+    """Report these disagreements for one packet. Nothing is parsed if the log records no contract."""
     if not setting_events(packet.log):
         return ()
     return tuple(contract_findings(packet.log, packet.stub, packet.packet, packet.refinement))
@@ -142,7 +142,7 @@ def _judged_beside(log: Log, setting: Sequence[LogEvent]) -> Iterator[Problem]:
         known = log.ancestry((move.id,))
         beside = [event for event in amended if event.id not in known and move.id not in log.ancestry((event.id,))]
         if move.type in _JUDGED and beside:
-            message = f"{move.type} uses the contract from before the amendment, which was unknown to its writer"
+            message = f"{move.type} uses the contract from before an amendment that its writer did not know about"
             yield Problem("contract_changed", message, Location(move.path), f"workpacket packet reopen {log.packet}")
 
 

@@ -187,7 +187,7 @@ def judging(log: Log) -> tuple[LogEvent, str] | None:
 
 
 def kind_of(lane: str, lanes: LaneTable) -> Kind:
-    """Return how a packet in this lane covers its scope, as far as that depends on the lane."""
+    """Return how a packet in this lane covers its scope, to the extent that this depends on the lane."""
     way = lanes.way
     if lane == "READY_FOR_DEV":
         return "ready"

@@ -96,8 +96,8 @@ def judge_change(
 ) -> Iterator[EventObjection]:
     """Yield objections to the events of a log that are not on the base; `known` are the ids of the events on the base.
 
-    `clock` is the present. `governed`: whether the base has a log at all. `reports` are the reports of the verdicts in
-    all logs. `policy` is the base's policy.
+    `clock` is the current time. `governed`: whether the base has a log at all. `reports` are the reports of the
+    verdicts in all logs. `policy` is the base's policy.
     """
     yield from _renamed_too_late(log, known)
     if log.is_renamed:  # its documents have the other id, under which it is judged
@@ -131,7 +131,7 @@ def judge_change(
 
 
 def _renamed_too_late(log: Log, known: frozenset[str]) -> Iterator[EventObjection]:
-    """Report that a packet that is on the base was renamed: the id could then be given to a different packet, with the
+    """Report the renaming of a packet that is on the base: its id could then be given to a different packet, with the
     same log.
     """
     for event in log.stored:
@@ -274,7 +274,9 @@ def _activation(move: _Move) -> list[Problem]:
         return [Problem(_NEVER_LIFTED, why) for why in move.around().light_unmet()]
     if move.digest_of(str(refinement["path"])) != refinement["sha256"]:
         return [Problem(_NEVER_LIFTED, f"{refinement['path']} is not the approved refinement")]
-    nameless = [] if move.event.text("contract") else [Problem(_NEVER_LIFTED, "the activation refers to no contract")]
+    nameless = (
+        [] if move.event.text("contract") else [Problem(_NEVER_LIFTED, "the activation does not refer to a contract")]
+    )
     points = move.around().open_points()
     path = refinement["path"]
     return [*nameless, *(Problem("coverage_point_open", f"{point!r} is not met in {path}") for point in points)]

@@ -164,7 +164,7 @@ class PacketFacts(Value):
 
     @property
     def risk(self) -> str:
-        """Return the risk in the packet; '' if the packet has none, or if there is only a stub."""
+        """Return the risk stated in the packet; '' if the packet states none, or if there is only a stub."""
         if self.packet_says is not None:
             return self.packet_says["risk"]
         text = self.packet.risk_tier if self.packet is not None else None

@@ -147,8 +147,8 @@ def _anchored(facts: Facts, draft: Draft, anchor: str, requirement: str, title: 
 
 
 def refine_light(facts: Facts, packet: PacketFacts, *, text: str, anchor: str, requirement: str = "") -> Answer:
-    """Write the refinement of a light packet, and pin the section of the specification that it is based on, which is
-    new if there is a `requirement`.
+    """Write the refinement of a light packet, and pin the section of the specification that it is based on; the section
+    is new if there is a `requirement`.
     """
     name, document = packet.id.text, packet.packet
     unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
@@ -179,7 +179,7 @@ _IN_SCOPE: Final = lazy_pattern(r"(?m)^- IN_SCOPE_PATHS:[^\r\n]*")
 
 
 def _scope_edits(document: Packet, path: str) -> list[Edit]:
-    """Add the path to the scope, unless it is there."""
+    """Add the path to the scope, unless it is already there."""
     field, form = _IN_SCOPE.search(document.source.text), _FORM.search(document.source.text)
     if any(path == pattern_of(entry.value) for entry in document.in_scope_paths) or form is None:
         return []
@@ -233,7 +233,7 @@ def document_unmet(packet: PacketFacts, specification: Source | None, roadmap: S
         return
     anchor = document.anchor
     if anchor is None:
-        yield Problem("refinement_incomplete", "no SPEC_ANCHOR identifies the section that requires it")
+        yield Problem("refinement_incomplete", "no SPEC_ANCHOR identifies the section that requires the work")
     elif specification is not None and specification.path == anchor.path:
         named = [one for one in passages(specification) if one.heading == anchor.heading]
         if named and all(one.in_roadmap(roadmap) for one in named):
@@ -255,7 +255,9 @@ def _requirement_unmet(facts: Facts, packet: PacketFacts, document: Packet) -> I
         way = "--requirement TEXT"
     again = f"workpacket refine {packet.id} {way}"
     if anchor is None:
-        yield Problem("refinement_incomplete", "no SPEC_ANCHOR identifies the section that requires it", place, again)
+        yield Problem(
+            "refinement_incomplete", "no SPEC_ANCHOR identifies the section that requires the work", place, again
+        )
         return
     named = [one for one in passages(found) if one.heading == anchor.heading]
     if anchor.path != found.path or len(named) != 1:
@@ -274,7 +276,7 @@ def _passage_unmet(
         message = f"the requirement appears only in {roadmap!r}, not in the main body"
         yield Problem("requirement_only_in_roadmap", message, place, again)
     if _requires_nothing(passage):
-        message = f"the section {anchor.heading!r} has no text of yours, so it requires nothing"
+        message = f"the section {anchor.heading!r} contains no text written by you, so it requires nothing"
         yield Problem("refinement_incomplete", message, Location(anchor.path, passage.first), f"edit {anchor.path}")
     if passage.digest != anchor.sha256:
         message = f"section {anchor.heading!r} has changed since it was pinned"
@@ -291,7 +293,7 @@ def _refinement_unmet(packet: PacketFacts, document: Packet) -> Iterator[Problem
     text = document.refinement_text
     if _says_nothing(text) or len(_SPOKEN.findall(text)) < _FEWEST_WORDS:
         nothing = "the section REFINEMENT does not say how the work will be done"
-        few = f"the section REFINEMENT must say in at least {_FEWEST_WORDS} words how the work will be done"
+        few = f"the section REFINEMENT must describe, in at least {_FEWEST_WORDS} words, how the work will be done"
         message = f"no technical refinement: {nothing if _says_nothing(text) else few}"
         yield Problem(
             "refinement_missing", message, Location(document.path), f"workpacket refine {packet.id} --refinement TEXT"

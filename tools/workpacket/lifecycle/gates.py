@@ -1,10 +1,11 @@
-"""The requirements of the gates. Each function returns every unmet condition, with the command that supplies it.
+"""The requirements of the gates. Each function returns every unmet condition, with the command that meets it.
 
-- Terms: what an approval is for besides the bytes, such as the verdict, or the waived rule and its end. With the bytes
+- Terms: what an approval is for besides the bytes, such as the verdict, or the waived rule and when the waiver ends.
+With the bytes
   alone, the approval of one verdict could pass for the approval of another. Terms are in the statement's `scope` with
   the paths, so they are shown, signed and compared in the same way.
 - Approvals: whether a gate is approved is decided in one place, `approvals.decide`, for signatures and plain tokens
-  alike. Here its verdict becomes conditions of the gate.
+  alike. Here the result of that decision becomes conditions of the gate.
 - Waivers: the conditions that an entitled person has lifted, and for how long.
 - Runs: judged from the log alone, so that CI, which has no run store, gets the same answer.
 - Work: claim, renew, release, submit, verdict, merged. Activation has its own module.
@@ -68,9 +69,9 @@ def standing_until(scope: Iterable[str]) -> date | None:
 class ApprovalGate(Value):
     """A gate that people open by signing: the event that passes it, and the terms that they sign besides the bytes.
 
-    `terms` gives for each term in the statement its key in the event. `without` says what is so if the policy has no
-    rule for the gate: it stays closed; it is open; or the event is a note that lifts nothing. `role` is the one that
-    `policy trust` asks for, and `apart` the party from which its holder must differ.
+    `terms` gives for each term in the statement its key in the event. `without` says what happens if the policy has no
+    rule for the gate: the gate stays closed, the gate is open, or the event is a note that lifts nothing. `role` is the
+    one that `policy trust` asks for, and `apart` the party from which its holder must differ.
     """
 
     name: str
@@ -394,7 +395,7 @@ def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[
 
 
 def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Problem]:
-    """Report a submission whose commit contains the work of a different packet, or of none."""
+    """Report a submission whose commit contains the work of a different packet, or of no packet."""
     prepared, here = state.assignment, submission.branch
     if here is None or not prepared.branch or here == prepared.branch:
         return
@@ -556,7 +557,7 @@ _UNASKED_IF_LIGHT: Final = frozenset({ACTIVATION_GATE, AMENDMENT_GATE})
 
 
 def gates_of(event: LogEvent, policy: LifecyclePolicy) -> tuple[str, ...]:
-    """Return all gates whose approval an event needs."""
+    """Return all gates for which an event needs an approval."""
     own = CONSUMING.get(event.type)
     light, standing = event.text("form") == LIGHT_FORM, bool(event.text("standing"))
     if own in _UNASKED_IF_LIGHT and not approval_asked(policy, light=light, standing=standing):

@@ -99,7 +99,7 @@ def glance_at(log: Log, state: PacketState) -> Glance:
 
 
 def load_glance(row: list[object]) -> Glance:
-    """Return the glance for the JSON value of its text."""
+    """Return the glance from the JSON value of its text."""
     said = Glance(*row)  # type: ignore[arg-type]
     lease = PacketLease(*said.lease) if said.lease is not None else None  # type: ignore[misc]
     return said._replace(

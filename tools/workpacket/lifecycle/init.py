@@ -2,8 +2,8 @@
 
 A file of ours counts as unedited if `init` once wrote a file with its digest there; line endings and a byte order mark
 are ignored, because git and editors change them automatically. In AGENTS.md, one section between two marks is ours;
-every other byte of that file belongs to its owner. In .gitignore, ours are the folders in which runs keep their views
-and, outside git, their store.
+every other byte of that file belongs to its owner. In .gitignore, our lines are the folders in which runs keep their
+views and, outside git, their store.
 
 The written files specify what to install, so that CI and hooks run the same tool as here. A bare name installs whatever
 an index has under that name on that day, or nothing. A requirement therefore specifies a version on the index, a commit
@@ -225,8 +225,9 @@ _REMARKS = {
 }
 _IMPORT = f"; your own justfile needs the line: {IMPORT_RECIPES.strip()}"
 _OWN_HOOKS = (
-    "it is your own; to check in a commit, add to it, below `repos:`: {repo: local, hooks: [{id: workpacket-check, "
-    "name: workpacket check, entry: workpacket check, language: system, pass_filenames: false, files: '^[.]GOV/'}]}"
+    "it is your own file; to run the check on each commit, add this below its `repos:`: {repo: local, hooks: "
+    "[{id: workpacket-check, name: workpacket check, entry: workpacket check, language: system, pass_filenames: "
+    "false, files: '^[.]GOV/'}]}"
 )
 _BOM = b"\xef\xbb\xbf"
 

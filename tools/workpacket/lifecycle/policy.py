@@ -263,8 +263,9 @@ class AddedGate(Value):
 class LifecyclePolicy(Value):
     """The rules in force. `origins` gives the source of each: `default`, or a line of the policy.
 
-    `evidence`, `coverage` and `packets` are the policy tables of the same names; so are `[actors]` and `[verdict]`.
-    `judged`: whether the approvals have a gate for verdicts. `webhook` is called when a person is needed.
+    `evidence`, `coverage` and `packets` are the policy tables of the same names; `[actors]` and `[verdict]` are
+    included in the same way. `judged`: whether the approvals have a gate for verdicts. `webhook` is called when a
+    person is needed.
 
     `lane_faults` are the errors in added lanes: while there are any, no packet can move.
     """
@@ -486,7 +487,7 @@ def _section_faults(lane: AddedLane, headings: dict[str, str]) -> Iterator[LaneF
     before = headings.setdefault(words, section_key(lane.section))
     own = words not in _BUILT_IN_HEADINGS or section_key(lane.section) in _SHARED
     if not own or before != section_key(lane.section):
-        message = f"the board already uses the section {lane.section}, so lane {lane.token} cannot have it"
+        message = f"the board already uses the section {lane.section}, so lane {lane.token} cannot use it"
         yield LaneFault("lane_name_taken", lane.token, "section", message, f"write `section = {_quoted(lane.title)}`")
 
 
@@ -499,7 +500,7 @@ def _taken(lane: AddedLane, key: str, name: str, taken: dict[str, str]) -> Itera
     if not others and words in taken:
         others = [taken[words]]
     if others:
-        message = f"{name} is already a name of {' or '.join(others)}"
+        message = f"{name} is already used as a name for {' or '.join(others)}"
         yield LaneFault("lane_name_taken", lane.token, key, message, "choose another name")
     taken.setdefault(words, lane.token)
 

@@ -62,7 +62,7 @@ def lane_named(token: str, lanes: LaneTable = BUILT_IN) -> Lane:
     """Return the lane of an event. An unknown lane comes from a newer log or an older policy."""
     lane = lanes.lane(token)
     if lane is None:
-        raise WorkpacketError("lane_unknown", f"the log says {token}, which is not a lane here")
+        raise WorkpacketError("lane_unknown", f"the log says {token}, which is not a known lane")
     return lane
 
 
@@ -318,7 +318,7 @@ def project(
     notes: Iterable[str] = (),
     packet_files: Mapping[str, Source] | None = None,
 ) -> None:
-    """Update status, board and registry for these packets and lanes, as far as the policy has them written on this
+    """Update status, board and registry for these packets and lanes, if the policy says that they are written on this
     branch.
 
     `notes` go into the row of the first packet; `packet_files` are the packets that this command writes.

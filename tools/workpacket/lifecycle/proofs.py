@@ -64,7 +64,7 @@ def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: b
         if demand.exempt is None or demand.command:
             yield Problem(
                 "exemption_unsigned",
-                "the contract requires a proof, but a reason was given why the criterion does not apply",
+                "the contract requires a proof, but a reason why the criterion does not apply was given instead",
             )
         return
     if demand.exempt is not None and row.get("exempt") != demand.exempt:
@@ -86,14 +86,15 @@ def _unproved(row: Mapping[str, Json]) -> Iterator[Problem]:
         yield Problem("test_failed", "some of its tests failed")
     if "execution" not in row or "base" not in row:
         yield Problem(
-            "change_not_executed", "it is unknown at which base its tests ran and whether they execute the work"
+            "change_not_executed",
+            "it is unknown which base its tests ran on, and whether they execute the changed code",
         )
 
 
 def record_replay(
     facts: Facts, packet: PacketFacts, commit: str, differences: Sequence[str], attestation: str = ""
 ) -> Answer:
-    """Record the result of a person, or CI with an attestation, rerunning the proofs of a submission."""
+    """Record the result when a person, or CI with an attestation, reruns the proofs of a submission."""
     from workpacket.lifecycle.moves import Draft, Planned
 
     name, result = packet.id.text, "different" if differences else "same"
@@ -191,8 +192,8 @@ def attestation_fault(event: LogEvent, before: Iterable[LogEvent], policy: Evide
 
 
 def replay_unmet(events: Iterable[LogEvent], policy: EvidencePolicy, actors: Actors) -> str:
-    """Return why a PASS verdict must wait for a replay, or '' if it need not: the last replay that counts is decisive.
-    That is a replay by CI, with a valid attestation, or, unless the policy requires CI, by someone else.
+    """Return why a PASS verdict must wait for a replay, or '' if it need not. The last replay that counts decides: a
+    replay by CI with a valid attestation or, unless the policy requires CI, a replay by someone else.
     """
     if policy.replay == "off":
         return ""

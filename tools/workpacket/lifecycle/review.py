@@ -178,7 +178,7 @@ def _came_to(row: Mapping[str, Json]) -> str:
 
 
 def _proved_elsewhere(rows: Sequence[Mapping[str, Json]], work: Work) -> dict[str, str]:
-    """Return the commit of the last proof of a criterion, if the work there differs from the commit to be judged.
+    """Return the commit of the last proof of a criterion, if its work differs from that in the commit to be judged.
 
     Older events do not record the commit at which something was proved.
     """
@@ -261,7 +261,7 @@ def verdict_refusal(
     """Return everything that prevents the actor from giving this verdict. The policy says whether the verdict must be
     signed.
 
-    `report` is the path of the validator's report, '' without one.
+    `report` is the path of the validator's report, '' if there is none.
     """
     row = transition("verdict", choice, facts.policy.lanes)
     unmet = move_unmet(packet.state, row, facts.policy.lanes)
@@ -289,7 +289,7 @@ def _not_replayed(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Pr
 
 
 def _not_apart(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Problem]:
-    """Report a different name that belongs to the same person; only a policy with actors can tell."""
+    """Report a different name that belongs to the same person; only a policy with actors shows this."""
     if facts.policy.actor_tables is None:
         return
 
@@ -355,7 +355,7 @@ def _landing(facts: Facts, packet: PacketFacts) -> str:
 
 
 class Containment(Value):
-    """What was found on the target branch about the work."""
+    """What was found about the work on the target branch."""
 
     target: str
     target_commit: str

@@ -1,13 +1,13 @@
-"""Scope: the files that a packet may change, by the patterns of IN_SCOPE_PATHS. The guard: whether an actor may write a
-path now, and if not, which command to run next.
+"""Scope: the files that a packet may change, according to the patterns in IN_SCOPE_PATHS. The guard: whether an actor
+may write a path now, and if not, which command to run next.
 
 A pattern is a path; a path of a folder, which includes everything below it; or a path with `*` (within one folder) and
 `**` (any folders). An entry with a space in it is prose and allows nothing.
 
-The guard gives the answer of coverage before the file is written. A path may be written by the holder of a packet that
-has it in its scope, if the packet still states its approved contract; by anyone within a standing packet; and where the
-policy asks for no packet. It is advice for honest programs. What lands is decided by `check --base`. Agents ask before
-each write, so this module imports almost nothing.
+The guard gives the same answer as coverage, before the file is written. A path may be written by the holder of a packet
+that has it in its scope, if the packet still states its approved contract; by anyone within a standing packet; and by
+anyone if the policy requires no packet for it. It is advice for honest programs. What may be merged is decided by
+`check --base`. Agents ask before each write, so this module imports almost nothing.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def allows(pattern: str, path: str, *, strict: bool) -> bool:
 
 @cache
 def _beginning(pattern: str) -> str:
-    """Return what every path begins with that the pattern allows. Most paths are told apart by it, and compiling a
-    pattern takes longer than starting Python if there are hundreds.
+    """Return the prefix that all paths allowed by the pattern have in common. It rules out most paths, and compiling
+    hundreds of patterns takes longer than starting Python.
     """
     return re.split(r"[*?]", pattern, maxsplit=1)[0].rstrip("/")
 
@@ -86,11 +86,11 @@ def _compiled(pattern: str, strict: bool) -> re.Pattern[str]:
 
 
 class Guarded(NamedTuple):
-    """What the guard knows of a packet that is not finished.
+    """What the guard knows about a packet that is not finished.
 
-    `command` is that for its next lane. `scope` are the patterns of the stated scope; `until` is the end of the lease,
-    '' if it has none; `last_day` is that of a standing packet; `drift` says how the files differ from the approved
-    contract.
+    `command` is the one that leads to its next lane. `scope` are the patterns of the stated scope; `until` is the end
+    of the lease, '' if it has none; `last_day` is the last day of a standing packet; `drift` says how the files differ
+    from the approved contract.
     """
 
     id: str
@@ -169,7 +169,7 @@ def _protected(path: str) -> PathDecision | None:
         message = f"on some systems, {parts[0]} is the same as {GOVERNANCE_FOLDER}"
         return _no(path, "", "path_protected", message, f"use {GOVERNANCE_FOLDER}")
     if "/".join(map(plain_name, parts[:2])) in map(str.casefold, APPEND_ONLY_FOLDERS):
-        message = "only workpacket commands write to it, and changing it by hand is an error for everyone"
+        message = "only workpacket commands write to it, and changing it by hand causes errors for everyone"
         return _no(path, "", "path_protected", message, "workpacket packet note WP_ID TEXT")
     return None
 

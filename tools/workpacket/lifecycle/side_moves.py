@@ -124,7 +124,7 @@ def rename_packet(facts: Facts, packet: PacketFacts, to: WorkPacketId, *, landed
         project(draft, {new: "STUB"}, notes=() if packet.light else ("stub",))
         withdraw(draft, name)
     notes += tuple(
-        f"{other.id} depends on {name}: if this packet is meant, edit {other.packet_path} or {other.stub_path}"
+        f"{other.id} depends on {name}: if it refers to this packet, edit {other.packet_path} or {other.stub_path}"
         for other in facts.packets.values()
         if name in other.dependencies()
     )
@@ -262,8 +262,8 @@ def _resolve_unmet(
     for verdict in dropped_verdicts(replay, packet.state.heads, lane):
         said = f"{verdict.text('verdict')} by {verdict.actor.id}"
         message = (
-            f"{lane} drops the signed verdict {said}, which requires gate {RESOLVE_GATE}, but the policy does "
-            "not define it"
+            f"moving to {lane} drops the signed verdict {said}; this requires gate {RESOLVE_GATE}, which the "
+            "policy does not define"
         )
         hint = f"choose the lane of the verdict for {name}, or add [approvals.gates.{RESOLVE_GATE}] to the policy"
         yield Problem("approval_missing", message, hint=hint)
@@ -346,7 +346,8 @@ def _amended(packet: PacketFacts) -> Contract | Problem:
 
 
 class Withdrawn(Value):
-    """A gate that an event passed with approvals that no longer count, and its verdict on the current approvals."""
+    """A gate that an event passed with approvals that no longer count, and the gate's verdict on the current
+    approvals."""
 
     event: LogEvent
     gate: str
@@ -364,7 +365,7 @@ def terms_to_type(event: LogEvent, gate: str) -> dict[str, str]:
 def reapprove(facts: Facts, packet: PacketFacts, withdrawn: Sequence[Withdrawn], *, reason: str) -> Answer:
     name = packet.id.text
     if not withdrawn:
-        message = f"no event of {name} lost an approval that counted"
+        message = f"no event of {name} has lost an approval that counted"
         return (Problem("reapproval_needless", message, hint=f"workpacket approvals list {name}"),)
     unmet = [
         each for one in withdrawn for each in approval_unmet(one.verdict, name, terms_to_type(one.event, one.gate))

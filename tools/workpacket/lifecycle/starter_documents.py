@@ -120,7 +120,7 @@ def _words() -> str:
     return "\n".join(
         [
             f"Work packages below `{MISSIONS}/` are checked and listed; `workpacket claim` and `implement` write lane",
-            "and history into their files. Their lanes are understood as:",
+            "and history into their files. Their lanes are interpreted as:",
             "",
             "| work package | task board |",
             "|---|---|",
@@ -143,7 +143,7 @@ def schema_paths() -> Iterator[tuple[str, str]]:
 
 
 def settings_text() -> str:
-    """Return `.vscode/settings.json`; the keys belong to the extensions for JSON, YAML and TOML."""
+    """Return `.vscode/settings.json`; its keys are those of the JSON, YAML and TOML extensions."""
     paths = dict(schema_paths())
     in_json: list[dict[str, object]] = []
     in_yaml: dict[str, list[str]] = {}

@@ -214,7 +214,7 @@ def _wrong_lane(state: PacketState, row: Transition, lanes: LaneTable) -> Proble
             "packet_is_stub", f"{packet} is a draft; no one works on it yet", hint=f"workpacket start {packet}"
         )
     if lane == "STUB":
-        message = f"{packet} is a stub; work may not start from a stub"
+        message = f"{packet} is a stub; work cannot start from a stub"
         return Problem("packet_is_stub", message, hint=forward_command(packet, lane, lanes, light=state.light))
     if lane == "SUPERSEDED":
         by = f" by {state.superseded_by}" if state.superseded_by else ""

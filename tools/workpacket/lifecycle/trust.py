@@ -101,7 +101,7 @@ def plan_trust(moment: Moment, policy: Source, signers: Source | None, whom: Tru
     said += ", once it is on the base"
     roleless = bool(changes) and not named and f'"{principal}"' not in policy.text
     if roleless:
-        said = f"{principal} has no role yet, so their key opens no gate"
+        said = f"{principal} has no role yet, so their key cannot open any gate"
         then = f"workpacket policy trust --principal {principal} --role ROLE"
     elif whom.first:
         then = f"{ANCHORING}, on the main branch"
@@ -120,7 +120,7 @@ def plan_trust(moment: Moment, policy: Source, signers: Source | None, whom: Tru
 _UNSIGNED: Final = (
     "this account has no event keys, so names in the log are only claimed, and authors may approve their own "
     "text; to change that, run: workpacket key init --event, workpacket key init --agent NAME for each agent, "
-    "then this command again"
+    "and then this command again"
 )
 
 
@@ -229,8 +229,9 @@ def plan_reanchor(moment: Moment, before: bytes | None, here: bytes | None, root
     change = FileChange(REANCHORED_PATH, digest(here) if here is not None else None, record)
     line = f"{VARIABLE}={root.policy}"
     then = (
-        f"have someone who may write to the base without the required check add {line} to the CI configuration "
-        "there, for example in a comment; then commit this change on top of that commit, and merge it"
+        f"ask someone with permission to write to the base without the required check to add {line} to the CI "
+        "configuration there, for example in a comment; then commit this change on top of that commit, and "
+        "merge it"
     )
     said = (
         f"{REANCHORED_PATH} says that policy {root.policy[:12]} replaces {root.replaced[:12]}, the policy on the base"

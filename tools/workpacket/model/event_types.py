@@ -157,7 +157,9 @@ _EVIDENCE = record(
             {each: integer("a number of tests", least=0) for each in OUTCOMES},
         ),
         "tests_sha256": DIGEST,
-        "execution": choice("whether a needed test was seen to execute the work", ("measured", "not measured")),
+        "execution": choice(
+            "whether a required test was seen to execute the changed code", ("measured", "not measured")
+        ),
     },
 )
 _EVIDENCE_LIST = array("the proofs of the criteria", _EVIDENCE, most=MOST_EVIDENCE, least=1)
@@ -166,7 +168,7 @@ _CHECKLIST = array(
     record(
         "one item",
         {"item": NAME, "result": choice("how it was judged", ("met", "waived", "not_applicable"))},
-        {"reason": REASON, "evidence": text("the evidence for it", longest=500)},
+        {"reason": REASON, "evidence": text("evidence for the item", longest=500)},
     ),
     most=50,
 )
@@ -277,7 +279,7 @@ DATA: Final[Mapping[str, Shape]] = {
     ),
     "noted": record("a note was added", {"text": NOTE}),
     "prepared": record(
-        "branch, work tree and assignee were prepared",
+        "the branch, work tree and assignee were set",
         {"assignee": NAME, "branch": NAME, "base_commit": COMMIT},
         {"worktree": NAME, "base_packet": PACKET_ID},
     ),
@@ -319,7 +321,7 @@ DATA: Final[Mapping[str, Shape]] = {
             "commit": COMMIT,
             "target": NAME,
             "target_commit": COMMIT,
-            "proof": choice("how the work was found there", ("commit", "patch_id", "tree")),
+            "proof": choice("how it was found on the target", ("commit", "patch_id", "tree")),
         },
     ),
     "advanced": _move("the packet moved on from a lane that the policy adds", {}, {"reason": REASON}),
@@ -354,13 +356,13 @@ DATA: Final[Mapping[str, Shape]] = {
         },
         {"role": NAME, "principal": NAME, "token": NAME, "subject": _FILE},
     ),
-    "run.linked": record("a run of the runtime was started for it", {"run": NAME, "stream": NAME}, {"store": NAME}),
+    "run.linked": record("a runtime run was started for the packet", {"run": NAME, "stream": NAME}, {"store": NAME}),
     "run.closed": record(
         "the run finished or was unlinked",
         {
             "run": NAME,
             "outcome": choice(
-                "how the run ended; lost means that a person declared it lost with its store",
+                "how the run ended; lost means that a person declared the run lost together with its store",
                 ("completed", "stopped", "cancelled", "superseded", "abandoned", "not_begun", "lost"),
             ),
         },
@@ -393,7 +395,7 @@ DATA: Final[Mapping[str, Shape]] = {
                     {
                         "packet": PACKET_ID,
                         "heads": array("its heads", DIGEST, most=50, least=1, ordered_set=True),
-                        "events": integer("how many events they cover", least=1),
+                        "events": integer("the number of events covered", least=1),
                     },
                 ),
                 most=PACKETS_PER_CHECKPOINT,
@@ -425,7 +427,7 @@ _ENVELOPE: Final[Mapping[str, Shape]] = {
     "tool": NAME,
     "tx": text("the transaction, a UUID of version 7", pattern=_UUID7, longest=36),
     "subjects": array(
-        "the files that changed with the event or that it is about",
+        "the files that changed with the event or that the event is about",
         record(
             "a file before and after the change; null if there was none",
             {"path": PATH, "prev": nullable(DIGEST), "sha256": nullable(DIGEST)},
@@ -433,7 +435,7 @@ _ENVELOPE: Final[Mapping[str, Shape]] = {
         most=200,
     ),
     "attest": array("ids of approval envelopes", DIGEST, most=50, ordered_set=True),
-    "data": {"type": "object", "description": "the event's data, in the shape that its type requires"},
+    "data": {"type": "object", "description": "the event's data, in the form that its type requires"},
 }
 SIGNATURE: Final = text(
     "the SSHSIG signature by the actor's event key, in base64, over the file without this field",

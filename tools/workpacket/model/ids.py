@@ -131,14 +131,14 @@ class WorkPacketId:
 
     @property
     def key(self) -> str:
-        """Return the part that must be unique: on many file systems `WP-1-Parser` and `wp-1-parser` are the same
-        file."""
+        """Return the id in the form that must be unique: on many file systems `WP-1-Parser` and `wp-1-parser` are the
+        same file."""
         return self.text.casefold()
 
     def scoped(self, mission: str) -> WorkPacketId:
         """Return this short id in the form used outside its mission."""
         if self.kind != "short":
-            raise InvalidId(f"{self.text} is complete; only a short id such as WP07 is scoped by a mission")
+            raise InvalidId(f"{self.text} is a complete id; only a short id such as WP07 can be scoped to a mission")
         return WorkPacketId.parse(f"{mission}--{self.text}")
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -290,7 +290,7 @@ def _package_span(text: str, start: int, end: int, last: int) -> tuple[int, int]
 
 
 def _free_before(text: str, start: int) -> bool:
-    """Whether no longer name extends up to `start`. A few underscores alone count as emphasis."""
+    """Whether a name begins at `start`, instead of before it. A few underscores alone count as emphasis."""
     index = start - 1
     while index >= 0 and text[index] == "_" and start - index <= _EMPHASIS:
         index -= 1
@@ -298,7 +298,7 @@ def _free_before(text: str, start: int) -> bool:
 
 
 def _free_after(text: str, start: int, end: int) -> bool:
-    """Whether no longer name continues at `end`, and nothing there makes the candidate a pattern."""
+    """Whether the name ends at `end`, instead of continuing there, and nothing there makes the candidate a pattern."""
     index = end
     while index < len(text) and text[index] == "_" and index - end < _EMPHASIS:
         index += 1

@@ -118,7 +118,7 @@ def typed_as(name: str) -> str:
 
 
 def age(since: str, now: str) -> str:
-    """Return the time between two points in time in words: `3 days`, `5 hours`, `1 minute`."""
+    """Return, in words, the time between two points in time: `3 days`, `5 hours`, `1 minute`."""
     from datetime import datetime
 
     minutes = max(int((datetime.fromisoformat(now) - datetime.fromisoformat(since)).total_seconds()) // 60, 0)

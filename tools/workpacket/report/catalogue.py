@@ -25,7 +25,7 @@ def table(name: str) -> tuple[Reason, ...]:
 
 
 class Catalogue(Mapping[str, Reason]):
-    """Every reason by its code and by its aliases. Iteration, or a look-up of an unknown code, imports all rules."""
+    """Every reason by its code and by its aliases. Iteration, or a lookup of an unknown code, imports all rules."""
 
     def __init__(self) -> None:
         self._found: dict[str, Reason] = {}

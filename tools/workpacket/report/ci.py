@@ -56,7 +56,7 @@ _NOT_EXECUTED = frozenset({exits.ENVIRONMENT, exits.INTERNAL, exits.INTERRUPTED}
 
 
 def render_github(outcome: CheckOutcome) -> str:
-    """Return the lines to print in a workflow step; ends with a newline."""
+    """Return the lines to print in a workflow step, ending with a newline."""
     groups = {severity: [f for f in by_gravity(outcome.findings) if f.severity == severity] for severity in SEVERITIES}
     cut_any = any(len(findings) > ANNOTATIONS_PER_LEVEL for findings in groups.values())
     shown: list[Problem] = []

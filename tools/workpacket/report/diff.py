@@ -20,7 +20,7 @@ NO_NEWLINE = "\\ No newline at end of file"
 
 
 class _Change(Value):
-    """Lines [start, end) of the old text become lines [new_start, new_end) of the new text, all from 0."""
+    """Lines [start, end) of the old text become lines [new_start, new_end) of the new text, all counted from 0."""
 
     start: int
     end: int

@@ -14,7 +14,7 @@ from workpacket.report.terminal import PLAIN, Style, wrap
 
 
 def nearest_codes(word: str, codes: Iterable[str]) -> list[str]:
-    """Return the codes that `word` may be a misspelling of, likeliest first."""
+    """Return the codes that `word` may be a misspelling of, most likely first."""
     typed = word.lower().replace("-", "_")
     known = list(codes)
     close = get_close_matches(typed, known, n=3, cutoff=0.6)

@@ -221,7 +221,8 @@ def _forms(site: Site, forms: Sequence[Form]) -> Iterator[str]:
 
 
 def waiting_content(site: Site, report: Answer, questions: Answer, unknown: str) -> Iterator[str]:
-    """Yield what is waiting for the person who is looking, then for others; `unknown` is why the runs are not known."""
+    """Yield what is waiting for the viewer, then what is waiting for others; `unknown` is why the runs are not
+    known."""
     waiting, leases, asked = _rows(report, "waiting"), _rows(report, "leases"), _rows(questions, "questions")
     yield "<h1>What waits for a person</h1>\n"
     if not (waiting or leases or asked or unknown):
@@ -299,7 +300,7 @@ def _utc(moment_shown: str) -> str:
 
 
 def run_content(site: Site, shown: Answer, plan: Answer, forms: Sequence[Form]) -> Iterator[str]:
-    """Yield one run: what `runs show` says, and `resume --plan`."""
+    """Yield one run: the output of `runs show` and of `resume --plan`."""
     yield f"<p class='crumb'><a href='{site.at}/runs'>Runs</a></p>\n<h1>{t(shown.get('run', ''))}</h1>\n"
     packet = f" of {packet_link(site, str(shown['packet']))}" if shown.get("packet") else ""
     yield f'<p class="state">{_run_state(shown)}{packet}, attempt {t(shown.get("attempt", ""))}, '
@@ -354,7 +355,8 @@ _NAMED: Final = 200
 
 
 def _bars(events: Sequence[Answer]) -> Iterator[str]:
-    """Yield the steps and effects over time: one bar each, as long as the step or effect took."""
+    """Yield the steps and effects over time: one bar each, with a length that shows how long the step or effect
+    took."""
     steps = [
         event for event in events if str(event.get("type", "")) in {"step.completed", "step.failed", "effect.succeeded"}
     ]

@@ -1,12 +1,11 @@
-"""The live board: what all of its pages share (the frame, the navigation, how a text of the repository becomes one of
+"""The live board: what all of its pages share (the frame, the navigation, how text from the repository becomes text of
 the page), and the board itself, with lanes as columns that scroll, and cards in windows.
 
 A page works without its script, which only keeps it up to date. No page contains a script or a style: the server's
-policy lets a browser load its own two files and nothing else, so a text that escaped from its place could still run
-nothing.
+policy lets a browser load its own two files and nothing else, so even text that was not escaped could not run anything.
+Each column contains only the
 
-Only some cards of a column are in the page, those that changed last; a link brings more. Documents are read only for
-the cards in the page.
+cards that changed last; a link loads more. Documents are read only for the cards in the page.
 """
 
 from __future__ import annotations
@@ -105,7 +104,7 @@ def run_link(site: Site, name: str) -> str:
 
 
 def moment(at: str) -> str:
-    """Return a time, which the script converts to how long ago it was."""
+    """Return a time that the script converts to a relative time."""
     return f'<time datetime="{t(at)}">{t(at)}</time>' if at else ""
 
 
@@ -165,7 +164,7 @@ def _head(site: Site) -> Iterator[str]:
 
 
 def form(site: Site, made: Form, *, to: str = "") -> Iterator[str]:
-    """Yield one action as a form that can be unfolded. What it types is shown first."""
+    """Yield one action as a form that can be unfolded. The command that it types is shown first."""
     name = f"act-{made.action}"
     yield f'<details class="act" id="{name}"><summary>{t(made.title)}</summary>\n'
     yield f'<form method="post" action="{to or f"{site.at}/act/{made.action}"}">\n'
@@ -233,7 +232,7 @@ def message(site: Site, title: str, told: str, hint: str = "") -> str:
 
 
 def outcome(site: Site, said: str, answer: Mapping[str, object], packet: str) -> str:
-    """Return a command's answer: everything that it refused, or what comes next."""
+    """Return a command's answer: everything that was refused, or what to do next."""
     good = bool(answer.get("ok"))
     data = answer.get("data")
     data = data if isinstance(data, dict) else {}

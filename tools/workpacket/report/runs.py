@@ -81,6 +81,7 @@ def mark(runs: Sequence[PacketRun]) -> str:
 
 _STATE_ROLES: dict[str, Role] = {
     "live": "info", "completed": "good", "interrupted": "warning", "stopped": "error", "cancelled": "warning",
+    "moved": "info",
     "pass": "good", "confirmed": "good", "complete": "good", "confirm": "warning", "warn": "warning", "block": "error",
 }  # fmt: skip
 _SIGNS: dict[str, tuple[str, Role]] = {

@@ -223,8 +223,7 @@ def render_failure(error: WorkpacketError, style: Style = PLAIN) -> str:
 
 
 def unmet_lines(unmet: Sequence[Problem], style: Style) -> list[str]:
-    """Return the conditions, grouped by the command that supplies them; each command is one line to copy, however
-    long."""
+    """Return the conditions, grouped by the command that meets them; each command is one line to copy, however long."""
     lines = []
     for number, group in enumerate(by_remedy(unmet), 1):
         first = f"  {number}. "

@@ -48,7 +48,8 @@ class QuotedLine(NamedTuple):
 def excerpt(line: str, column: int, end_column: int, room: int) -> QuotedLine:
     """Return the part of `line` that fits into `room` columns and contains [column, end_column), both counted from 1.
 
-    An `end_column` not after `column` means one character. A column after the end of the line refers to that end.
+    If `end_column` is not after `column`, the span is one character. A column after the end of the line refers to that
+    end.
     """
     begin = min(max(column - 1, 0), len(line))
     end = min(max(end_column - 1, begin + 1), len(line))
@@ -122,7 +123,7 @@ _EXAMPLES = 5
 def render_text(outcome: CheckOutcome, style: Style = PLAIN, *, quiet: bool = False, every: bool = False) -> str:
     """Return the whole report, ending with a line feed; if `quiet`, only the findings. Files with errors come first.
 
-    If a code has very many findings, the first ones are shown and the others are counted, unless `quiet` or `every` is
+    If a code has too many findings, the first ones are shown and the others are counted, unless `quiet` or `every` is
     set.
     """
     lines: list[str] = []
@@ -146,7 +147,7 @@ def render_text(outcome: CheckOutcome, style: Style = PLAIN, *, quiet: bool = Fa
 
 
 def shortened(findings: tuple[Problem, ...]) -> tuple[tuple[Problem, ...], list[CodeCount]]:
-    """Return the findings to show, and the number of the others by code, the most severe first."""
+    """Return the findings to show, and the number of other findings per code, the most severe first."""
     totals = Counter(finding.code for finding in findings)
     if all(total <= MOST_SHOWN for total in totals.values()):
         return findings, []

@@ -120,7 +120,7 @@ class ActivatedStillStub(RepositoryRule):
         for name, listed in work.entries.items():
             packet = work.packets.get(name)
             if listed.entry["token"] == _STUB and packet is not None and packet.summary["form"] != LIGHT_FORM:
-                message = f"{name} is listed as STUB, but there is a packet: {packet.path}"
+                message = f"{name} is listed as STUB, but its packet exists: {packet.path}"
                 yield self.finding(listed.path, listed.entry["token_place"], message)
 
 
@@ -192,7 +192,7 @@ def _headings(lanes: LaneTable) -> dict[str, str]:
 class RegistryBoardStale(RepositoryRule):
     """Outdated Task Board cell
 
-    The registry names a different section than the one in which the board lists the packet.
+    The section in the registry differs from the one where the board lists the packet.
 
     Remedy: `workpacket board registry sync` updates the cell.
     """
@@ -264,7 +264,7 @@ class RegistryActiveMissing(RepositoryRule):
 class RegistryActiveStub(RepositoryRule):
     """Active Packet that is still the stub
 
-    The stub was activated, but the registry refers to a file from which work may not start.
+    The stub was activated, but the registry refers to a file from which work cannot start.
 
     Remedy: enter the path of the packet.
     """
@@ -282,8 +282,8 @@ class RegistryActiveStub(RepositoryRule):
 class RegistryActiveSuperseded(RepositoryRule):
     """Active Packet that is superseded
 
-    The registry refers to a packet that has been replaced. If no revision of the base is current any more, the row
-    should name the last one.
+    The registry refers to a packet that has been replaced. If the base no longer has a current revision, the row should
+    name the last one.
 
     Remedy: enter the path of the packet that replaced it.
     """
@@ -551,7 +551,7 @@ class PacketNotActivated(LogRule):
 
 
 class LogWithoutFile(LogRule):
-    """Log of a packet whose file is missing
+    """Log of a packet with a missing file
 
     The approved text and the record of the work can no longer be read.
 

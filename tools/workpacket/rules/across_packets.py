@@ -76,7 +76,7 @@ class DependencySuperseded(RepositoryRule):
 
     Work on the superseded packet has ended, so this packet would wait forever.
 
-    Remedy: depend on the packet that replaced it.
+    Remedy: replace it with the packet that superseded it.
     """
 
     severity = "warning"
@@ -135,7 +135,7 @@ def _dependencies(work: WorkIndex) -> _Edges:
 class DependencyContradiction(RepositoryRule):
     """Stub and packet with different dependencies
 
-    The stub and the packet disagree about what the work waits for, and the gate can follow only one of them.
+    The stub and the packet disagree about what the work is waiting for, and the gate can follow only one of them.
 
     Remedy: fix the packet, and make the stub agree.
     """
@@ -171,7 +171,7 @@ def _by_base(file: WorkFile) -> dict[str, Mention]:
 class RefinementWithoutWork(RepositoryRule):
     """Refinement of an unknown packet
 
-    The refinement, and perhaps its approval, belongs to no work packet.
+    The refinement, and perhaps its approval, does not belong to any work packet.
 
     Remedy: correct its id, restore the stub, or delete the refinement.
     """
@@ -207,7 +207,7 @@ class RefinementFileMissing(RepositoryRule):
 
 
 class RefinementUnapproved(RepositoryRule):
-    """Activated packet whose refinement is not approved
+    """Activated packet with an unapproved refinement
 
     Work may start only from a refinement that a person has approved, and that needs no new text in the specification.
 
@@ -268,7 +268,7 @@ class SpecDigestContradicts(RepositoryRule):
 
     Two refinements name the same file, but were approved for different versions of its text.
 
-    Remedy: find out which version was in force, and refine the other packet again.
+    Remedy: find out which version was current, and refine the other packet again.
     """
 
     severity = "warning"

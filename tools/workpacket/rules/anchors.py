@@ -119,7 +119,7 @@ class AnchorVague(WorkRule):
 class AnchorNamesRoadmap(WorkRule):
     """Anchor in a section that the document calls the roadmap
 
-    A roadmap lists plans; only the main body states what must hold.
+    A roadmap lists plans; only the main body states what is required.
 
     Remedy: find the requirement in the main body.
     """
@@ -180,11 +180,13 @@ def _outside_of_main_body(
             if not any(low <= int(number[1]) <= high for low, high in ranges):
                 start = match.start("named")
                 span = (start + number.start(), start + number.end())
-                yield rule.fault(span, f"{number[0]} is called main body, but the main body is chapters {shown}")
+                yield rule.fault(
+                    span, f"{number[0]} is called the main body, but the main body consists of chapters {shown}"
+                )
     for name, text, _ in anchors:
         first = _FIRST_OF_NUMBER.search(text.value) if ".md" not in text.value else None
         if first is not None and not any(low <= int(first[1]) <= high for low, high in ranges):
-            yield rule.fault(text.span, f"{name} refers to {first[0]}, but the main body is chapters {shown}")
+            yield rule.fault(text.span, f"{name} refers to {first[0]}, but the main body consists of chapters {shown}")
 
 
 _DELIVERY = lazy_pattern(r"\bPhase \d+ MUST deliver\b")
@@ -215,7 +217,7 @@ def chapters(source: Source) -> dict[str, str]:
 
 
 def is_unknown_chapter(chapter: str, numbers: Mapping[str, str]) -> bool:
-    """Whether a specification with numbered chapters has neither this chapter nor the one around it."""
+    """Whether a specification with numbered chapters has neither this chapter nor the chapter that contains it."""
     parts = chapter.split(".")
     # A part of a chapter need not have a heading of its own.
     return len(numbers) > 1 and all(".".join(parts[:count]) not in numbers for count in range(len(parts), 0, -1))

@@ -1,4 +1,4 @@
-"""Rules about single files of a batch scope. `checkpoints` compares them."""
+"""Rules about single files of a batch scope. `checkpoints` compares the files."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ class BatchStatusDrift(RepositoryRule):
 
 
 class BatchNextNotReady(RepositoryRule):
-    """Task in the next batch whose dependencies are not done
+    """Next batch contains a task with unfinished dependencies
 
     The task would be based on work that does not exist yet.
 
@@ -181,7 +181,7 @@ class BatchNextFilesCollide(RepositoryRule):
 class BatchDependenciesTaskUnknown(RepositoryRule):
     """Task in dependencies.yaml that is not in tasks.yaml
 
-    The file belongs to a different set of tasks, or an id is misspelled.
+    The file is for a different set of tasks, or an id is misspelled.
 
     Remedy: correct the id, or add the task to tasks.yaml.
     """
@@ -224,7 +224,7 @@ _MOST_WALKS = 500
 
 
 class _Implied:
-    """Dependencies, and those that follow from them. Only dependencies that are not stated are searched for."""
+    """Stated dependencies, and those that follow from them. Only those that are not stated have to be searched for."""
 
     def __init__(self, pairs: Iterable[tuple[Mention, Mention]]) -> None:
         self._needs: dict[str, set[str]] = {}
@@ -338,7 +338,7 @@ class BatchReviewOpen(RepositoryRule):
 
 
 class SidecarVersionNewer(DocumentRule[CommitSidecar]):
-    """Sidecar in a newer version than this tool supports
+    """Sidecar with a newer version than this tool supports
 
     The fields may have a different meaning, so the sidecar is skipped and the commit messages are used instead.
 

@@ -72,7 +72,7 @@ def id_fields(document: StructuredDocument) -> Iterator[tuple[str, Text]]:
 
 
 def is_hollow(document: StructuredDocument, field: Field) -> bool:
-    """Whether a field has a value without meaning. Other rules report empty fields and placeholders."""
+    """Whether a field has a meaningless value. Other rules report empty fields and placeholders."""
     said = content_of(document, field)
     if not said.strip() or says_something(said) or PLACEHOLDER.match(field.value):
         return False
@@ -300,7 +300,7 @@ class ItemTruncated(StructuredRule):
 
     The item begins in the middle of a sentence, so its subject is unknown.
 
-    Remedy: restore the text from git or from the document from which it was copied.
+    Remedy: restore the text from git or from the document it was copied from.
     """
 
     severity = "warning"
@@ -312,8 +312,8 @@ class ItemTruncated(StructuredRule):
             first = item.children[0]
             spans = first.spans if first.kind == "paragraph" else ()
             if spans and _MIDDLE.match(document.source.text, *spans[0]):
-                message = f"this item begins with {document.source.text[spans[0][0]]!r}; what was before it is lost"
-                yield self.fault(spans[0], message, hint="write it again, as words if it was a sign")
+                message = f"this item begins with {document.source.text[spans[0][0]]!r}; the text before it is lost"
+                yield self.fault(spans[0], message, hint="write it again, in words if it was a symbol")
 
 
 _MIDDLE = lazy_pattern(r"[/,;)\]] +\w")

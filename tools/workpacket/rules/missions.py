@@ -212,7 +212,8 @@ def _numbered_apart(mission: Mission) -> list[WorkPackageFile]:
 class PackageOwnedFilesShared(RepositoryRule):
     """File owned by two independent work packages
 
-    Neither package waits for the other, so both may be worked on at once: one overwrites the other, or the merge fails.
+    Neither package waits for the other, so both may be worked on at the same time: one overwrites the other, or the
+    merge fails.
 
     Remedy: let only one of them own the file, or make one depend on the other.
     """
@@ -224,7 +225,7 @@ class PackageOwnedFilesShared(RepositoryRule):
             for (first, second), shared in _shared_files(mission).items():
                 owner, package = mission.packages[first], mission.packages[second]
                 more = f" and {len(shared) - 1} more" if len(shared) > 1 else ""
-                message = f"{shared[0][0]}{more} also belongs to {owner.short}, and neither depends on the other"
+                message = f"{shared[0][0]}{more} is also owned by {owner.short}, and neither depends on the other"
                 yield self.finding(package.path, shared[0][1:], message)
 
 

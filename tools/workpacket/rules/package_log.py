@@ -1,4 +1,4 @@
-"""Rules about what happened to a work package: its lane, its boxes, its reviews and its activity log."""
+"""Rules about what happened to a work package: its lane, its checkboxes, its reviews and its activity log."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ _BY_AGENT = lazy_pattern(r"\d{4}-\d{2}-\d{2}T\S+ [\u2013-] [^\r\n]{1,80}? [\u201
 
 
 class PackageLogElsewhere(WorkPackageRule):
-    """Entries of the activity log outside of it
+    """Activity log entries outside the activity log
 
     They were appended to the file, below another heading, so readers of the log miss them.
 
@@ -208,4 +208,4 @@ class PackageLogElsewhere(WorkPackageRule):
         lines = [item.block.line for item in items if _BY_AGENT.match(item.text)]
         if lines:
             place = document.source.line_span(lines[0])
-            yield self.fault(place, f"this belongs to the Activity Log of line {log.line} ({first_lines(lines)})")
+            yield self.fault(place, f"this belongs in the Activity Log on line {log.line} ({first_lines(lines)})")

@@ -111,7 +111,7 @@ def criteria_of(document: Packet) -> Iterator[Item]:
 class StatusElsewhere(PacketRule):
     """Status line outside the metadata
 
-    The line belongs to an old report, but tools that use the first status line will read this one.
+    The line is part of an old report, but tools that use the first status line will read this one.
 
     Remedy: quote it as text, or delete it.
     """
@@ -163,7 +163,7 @@ def is_too_wide(entry: str) -> bool:
 class PacketContentMissing(PacketRule):
     """Packet without part of the contract, such as its scope or criteria
 
-    Without the missing part, any change could be taken for the work.
+    Without the missing part, any change could pass for the work.
 
     Remedy: add the missing part from the stub or the refinement.
     """
@@ -267,7 +267,8 @@ class FieldContradicts(PacketRule):
 
 
 def _may_have_one_value(document: Packet, section: Section) -> bool:
-    """Whether all words of such a field occur in the section. Reading its fields would take much longer."""
+    """Whether the section has all words of the name of a field with one value. Reading its fields would take much
+    longer."""
     text = document.source.text[section.start : section.end].casefold()
     signed = "signature" in text and ("locked" in text or "signature**:" in text or "- signature:" in text)
     return signed or any(all(word in text for word in name.split("_")) for name in _ONE_VALUE)
@@ -312,7 +313,7 @@ class RefinementOfAnother(PacketRule):
         for name, start, end in find_ids(named.value) if named is not None else ():
             if name.text != document.own_id:
                 span = (named.start + start, named.start + end) if named is not None else (0, 0)
-                yield self.fault(span, f"the refinement belongs to {name}, but this is {document.own_id}")
+                yield self.fault(span, f"the refinement is for {name}, but this is {document.own_id}")
 
 
 class EvidencePlaceMissing(PacketRule):
@@ -517,7 +518,7 @@ _COUNTED = lazy_pattern(r"(?i)(?<![0-9.])[0-9]+ (?:tests? )?(?:passed|passing|fa
 class EvidenceProofAbsent(EvidenceRule):
     """Quoted result that is not in its log
 
-    The log is the recorded one, so the quotation was changed, or belongs to a different run.
+    The log is the recorded one, so the quotation was changed, or comes from a different run.
 
     Remedy: quote the log, or run the command again and record the result.
     """
@@ -538,7 +539,7 @@ class EvidenceProofAbsent(EvidenceRule):
 class EvidenceRanNothing(EvidenceRule):
     """Test run without tests as evidence
 
-    Many test runners exit with 0 if a filter matches nothing, which proves nothing.
+    Many test runners exit with 0 if a filter matches nothing, so the run proves nothing.
 
     Remedy: fix the filter, and run the tests again.
     """

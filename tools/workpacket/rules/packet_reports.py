@@ -31,9 +31,7 @@ ReportRule = DocumentRule[Packet]
 
 @lru_cache(maxsize=2)
 def _stated_verdicts(document: Packet) -> tuple[re.Match[str], ...]:
-    """Return what stands for a verdict in the reports of a packet, in text order. A report may have a heading of its
-    own.
-    """
+    """Return what counts as a verdict in the reports of a packet, in text order. A report may have its own heading."""
     if not document.source.mentions(b"verdict"):
         return ()
     others = (*document.unknown, *document.sections_at((1,)))
@@ -139,7 +137,7 @@ _NO_VERDICT_YET = lazy_pattern(r"(?i)(?:PENDING|N/?A|none|TODO|see|NOT)(?:\b|_)(
 class VerdictUnknown(ReportRule):
     """Report with an invalid verdict
 
-    Gates and boards know PASS, FAIL, CHANGES and OUTDATED_ONLY, so they see no verdict here.
+    Gates and boards recognize only PASS, FAIL, CHANGES and OUTDATED_ONLY, so they see no verdict here.
 
     Remedy: write one of the four.
     """
@@ -235,7 +233,7 @@ _ENDED = lazy_pattern(r"(?i)(?:done|validated|merged|closed|completed?)\b(?! whe
 class HandoffContradicts(ReportRule):
     """Handoff that contradicts the status
 
-    The next session reads the handoff first, and would redo the work or leave it out.
+    The next session reads the handoff first, and would repeat or skip the work.
 
     Remedy: update WP_STATUS in STATUS_HANDOFF.
     """
@@ -287,7 +285,7 @@ class ManifestUnchanged(ReportRule):
             lines = values["Line Delta"]["value"] if "Line Delta" in values else "0"
             if before["value"] == match["value"] and lines.strip("+-0"):
                 message = f"Pre-SHA1 and Post-SHA1 are equal, but Line Delta is {lines}"
-                hint = f"for a new file, Pre-SHA1 is that of an empty one, {_EMPTY_BLOB}"
+                hint = f"for a new file, Pre-SHA1 is that of an empty file, {_EMPTY_BLOB}"
                 yield self.fault(before.span("key"), message, hint=hint)
             values.clear()
 
@@ -361,7 +359,7 @@ _OPEN_GATE = lazy_pattern(r"(?m)(?:^|(?<=\r))(?:[ \t]+|-[ \t]+)[-*+] \[ \] (?P<n
 class ManifestIncomplete(ReportRule):
     """Incomplete manifest in finished work
 
-    It can no longer be determined what was changed, by whom, and what was run afterwards.
+    It can no longer be determined who changed what, and what was run afterwards.
 
     Remedy: fill in the fields, and tick the gates that were passed.
     """
@@ -450,7 +448,7 @@ _LABEL_ONLY = lazy_pattern(r"[-*+][ \t]+[^:\r\n]{1,80}:")
 
 
 class SkeletonEmpty(ReportRule):
-    """Section SKELETON of finished work with nothing but the labels of the template
+    """SKELETON section of finished work that contains only the labels of the template
 
     No interface was proposed or approved before the work began.
 

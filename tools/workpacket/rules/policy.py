@@ -41,7 +41,7 @@ class ActorUnfit(DocumentRule[PolicyDocument]):
     Work must be judged by a different person, so each agent has an operator: a person who is also an actor. Until the
     table is valid, no event is accepted.
 
-    Remedy: give each agent an `operator` of kind `person`; give no person an operator.
+    Remedy: give each agent an `operator` of kind `person`; do not give a person an operator.
     """
 
     def check(self, document: PolicyDocument) -> Iterator[Problem]:
@@ -144,14 +144,14 @@ class LanePlaceTaken(LaneRule):
 
     A command can move a packet from one lane to only one other lane.
 
-    Remedy: put the second lane after the first, and name it in `before` of the first lane.
+    Remedy: put the second lane after the first, and give it as `before` in the first lane.
     """
 
 
 class LaneBeforeGate(LaneRule):
     """Added lane between a lane and its own gate
 
-    Activation makes a packet ready for dev, and a claim moves the packet to in progress under a lease; a packet in
+    Activation makes a packet ready for dev, and a claim moves the packet to IN_PROGRESS under a lease; a packet in
     between would be neither.
 
     Remedy: put the lane after IN_PROGRESS, or add a gate or a checklist item instead.

@@ -81,7 +81,7 @@ class SpecificationMissing(SpecificationRule):
 
 
 class SpecificationElsewhere(SpecificationRule):
-    """Specification of a repository that contains none
+    """Specification not found in a repository that contains none
 
     The specification is kept elsewhere, or was never added, so the anchors cannot be checked.
 
@@ -174,7 +174,7 @@ class AnchorChapterUnknown(SpecificationRule):
 class AnchorInRoadmap(SpecificationRule):
     """Anchor in a roadmap section of the specification
 
-    A roadmap lists plans; only the main body states what must hold.
+    A roadmap lists plans; only the main body states what is required.
 
     Remedy: find the requirement in the main body, or propose an enrichment.
     """
@@ -504,8 +504,8 @@ class AnchorRepeated(RefinementRule):
 class AnchorIncomplete(RefinementRule):
     """Incomplete anchor
 
-    It cannot be verified whether the requirement is where the anchor says. A SPEC_ANCHOR such as `None known.` names no
-    passage and counts as empty.
+    It cannot be verified whether the requirement is where the anchor says. A SPEC_ANCHOR such as `None known.` does not
+    name a passage and counts as empty.
 
     Remedy: add SPEC_ANCHOR, CONTEXT_START_LINE, CONTEXT_END_LINE, CONTEXT_TOKEN and an excerpt.
     """

@@ -224,7 +224,7 @@ def full_rows(document: TraceabilityRegistry) -> Iterator[RegistryRow]:
 class RegistryBaseMalformed(RegistryRule):
     """Invalid base id in a row
 
-    The row does not help commands or people to find the current packet.
+    Neither commands nor people can use the row to find the current packet.
 
     Remedy: write the id of the work without a revision, `WP-<phase>-<slug>`.
     """
@@ -492,5 +492,5 @@ class GateFileMismatch(DocumentRule[ValidatorGates]):
         for text in document.packet_texts():
             parsed = WorkPacketId.try_parse(text.value)
             if parsed is not None and text.value != document.stem:
-                message = f"the session belongs to {text.value}, but the file belongs to {document.stem}"
+                message = f"the session is for {text.value}, but the file is for {document.stem}"
                 yield self.fault(text.span, message, hint="rename the file or correct the id")

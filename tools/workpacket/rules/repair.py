@@ -151,7 +151,7 @@ class _Changes:
 
 
 def _pairs(before: Node | None, after: Node | None) -> list[tuple[str | int, Node | None, Node | None]]:
-    """Pair the parts of two values; if one of the two has no parts, there are no pairs."""
+    """Pair the parts of two values; if either has no parts, there are no pairs."""
     if isinstance((before or after or _NOTHING).value, dict):
         first, second = (before or _NOTHING).mapping, (after or _NOTHING).mapping
         if (before is None or isinstance(before.value, dict)) and (after is None or isinstance(after.value, dict)):
@@ -356,8 +356,8 @@ class _Draft:
         return [*body, ""] if body and not (last and last[0].kind in LISTS) else body
 
     def _carried(self) -> Iterator[str]:
-        """Yield the text that has no place: lines above the first section, sections with their own headings, the older
-        steps.
+        """Yield the text that has no place in the canonical form: lines above the first section, sections with their
+        own headings, the older steps.
         """
         above: list[str] = []
         for index, chunk in enumerate(self.chunks):

@@ -2,8 +2,7 @@
 
 `WorkIndex` combines what files, board and registry say about each packet, by id; it is built once and used by every
 rule. A file is identified by its name, as on board and registry; a separate rule compares the name with the id in the
-file. Everything here is one pass over the summaries with dictionary look-ups, because there may be ten thousand
-packets.
+file. Everything here is one pass over the summaries with dictionary lookups, because there may be ten thousand packets.
 """
 
 from __future__ import annotations
@@ -115,8 +114,8 @@ class Superseded(NamedTuple):
 
 
 class WorkIndex:
-    """All work, by id. `packets`, `stubs` and `entries` are by id, `rows` by base; of several with the same key, the
-    first one counts.
+    """All work, by id. `packets`, `stubs` and `entries` are keyed by id, and `rows` by base; of several with the same
+    key, the first one counts.
 
     `repeated` are files that share their id with another file of the same kind, `from_stub` are the stubs that were
     activated according to the registry, and `under_active` are the packets that the board lists for other branches.
@@ -320,8 +319,8 @@ class RepositorySummaries:
     def work(self) -> WorkIndex:
         """Return stubs, packets, board and registry, linked to one another.
 
-        Board and registry are not judged unless the policy has them written on every branch: otherwise they show the
-        state of the target branch.
+        Board and registry are judged only if the policy says that they are written on every branch: otherwise they show
+        the state of the target branch.
         """
         if self.board in {"base", "never"}:
             return WorkIndex(self.stubs, self.packets, {}, {})

@@ -1,5 +1,5 @@
-"""The three kinds of rules (about one document, about its references, about all documents together), and running them.
-`settings` assigns severities afterwards.
+"""The three kinds of rules (about one document, about its references, about all documents together), and how they are
+run. `settings` assigns severities afterwards.
 
 Only the rules of the kinds involved are imported: to check one stub, no rule about boards is needed. Rules in a module
 listed neither here nor in `workpacket.documents.document.KINDS` are not run; a test reports them.

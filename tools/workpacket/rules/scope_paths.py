@@ -38,7 +38,7 @@ class PathLeavesRepository(DocumentRule[Packet | BatchTasks | BatchCheckpoint]):
 class ScopeTooWide(DocumentRule[Packet | WorkPackage]):
     """Scope that contains the whole repository
 
-    Such a scope does not limit the work, and conflicts with every other packet.
+    A scope this wide does not limit the work, and conflicts with every other packet.
 
     Remedy: list the files and folders that the work may change.
     """

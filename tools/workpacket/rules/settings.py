@@ -102,7 +102,7 @@ def grade(
     """Return the findings that are not ignored, with their effective severities, and the ignores that matched nothing.
 
     Reasons that cannot be ignored keep their severity, whatever the settings say. `archived` are the paths of
-    superseded and abandoned work, which is not changed any more: what is missing there is not an error.
+    superseded and abandoned work, which no longer changes: something missing there is not an error.
     """
     kept: list[Problem] = []
     used: set[int] = set()
@@ -123,7 +123,7 @@ def grade(
 
 
 def settings_findings(settings: CheckSettings, reasons: Mapping[str, Reason]) -> Iterator[Problem]:
-    """Report faults in the settings themselves: unknown codes, and codes that may not be changed."""
+    """Report faults in the settings themselves: unknown codes, and codes that must not be changed."""
     places = [(code, settings.places.get(code, (0, 0))) for code in settings.severities]
     for code, place in [*places, *((ignore.code, ignore.place) for ignore in settings.ignores)]:
         if code not in reasons:

@@ -109,7 +109,7 @@ HiddenHeading: TypeAlias = tuple[SectionSpec, tuple[int, int], Block | None]
 class SectionMissing(StructuredRule):
     """Missing required section
 
-    Reviewers, gates and the packet made from this document need the section.
+    Reviewers, gates and the packet created from this document need the section.
 
     Remedy: add the section with the heading from the template.
     """
@@ -160,7 +160,8 @@ def _missing_sections(rule: DocumentRule[StructuredDocument], document: Structur
 
 
 def _below_missing_heading(document: StructuredDocument, line: int) -> int:
-    """Return the line before which the heading of a field's section belongs: above a heading of its own, if any."""
+    """Return the line before which the heading of a field's section belongs: above the field's own heading, if it has
+    one."""
     before = line - 1
     while before > 0 and not document.source.line(before).strip():
         before -= 1
@@ -240,7 +241,7 @@ class FenceUnclosed(StructuredRule):
 
 @lru_cache(maxsize=2)
 def hidden_headings(document: StructuredDocument) -> tuple[HiddenHeading, ...]:
-    """Return the lines that name a required section which the document lacks: the section, the place, and the code or
+    """Return the lines that name a required section that the document lacks: the section, the place, and the code or
     comment that hides it, if that is the reason.
 
     If the section also exists outside, the hidden heading is a quotation.
@@ -271,7 +272,8 @@ def _hidden_headings(document: StructuredDocument) -> Iterator[HiddenHeading]:
 
 
 def _may_name_one(document: StructuredDocument, absent: Set[str]) -> bool:
-    """Whether all words of the name of such a section are in the document. Looking at each line takes much longer."""
+    """Whether the document contains all words of the name of a missing section. Looking at each line takes much
+    longer."""
     if not document.source.text.isascii():
         return True  # a look-alike of a letter may be in a name
     specs = (spec for spec in document.layout.sections if spec.key in absent)

@@ -91,7 +91,7 @@ class StubBannerMissing(StubRule):
 class StubStatusNotCanonical(StubRule):
     """Non-standard stub status
 
-    The wording is fixed, so that every tool can tell that work may not start from this file.
+    The wording is fixed, so that every tool recognizes that work cannot start from this file.
 
     Remedy: write `STUB (NOT READY FOR DEV)`.
     """
@@ -138,7 +138,7 @@ class SpecTargetTrailingText(StubRule):
     The field must be a path; with a remark after it, the file is not found. The remark also becomes outdated when the
     pointer changes.
 
-    Remedy: delete the remark, or move it to another line; SPEC_CURRENT.md says which specification is in force.
+    Remedy: delete the remark, or move it to another line; SPEC_CURRENT.md says which specification is current.
     """
 
     severity = "warning"
@@ -159,7 +159,7 @@ class SpecTargetTrailingText(StubRule):
 class SpecTargetMissing(ReferenceRule):
     """SPEC_TARGET not in the repository
 
-    The stub does not specify which specification it belongs to, so its requirement cannot be looked up.
+    The stub does not specify which specification it is based on, so its requirement cannot be looked up.
 
     Remedy: correct the path; usually it is the one given in SPEC_CURRENT.md.
     """
@@ -258,7 +258,7 @@ class ChecklistLength(StubRule):
 
 
 def _absent_steps(document: Stub) -> list[str]:
-    """Return the steps that no item of the checklist names."""
+    """Return the steps that are not named by any item of the checklist."""
     said = [item.text.casefold() for item in checklist(document)]
     return [" / ".join(words) for words in _STEPS if not any(word in one for one in said for word in words)]
 

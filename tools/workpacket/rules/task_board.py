@@ -149,7 +149,7 @@ class BoardHeadingSpelling(BoardRule):
 class BoardFenceUnclosed(BoardRule):
     """Unclosed code fence on the board
 
-    Everything that follows is shown as code: the lanes after the fence disappear for people.
+    Everything that follows is shown as code, so people do not see the lanes after the fence.
 
     Remedy: close the fence with a line of the same marks, or delete it.
     """

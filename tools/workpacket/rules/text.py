@@ -264,7 +264,7 @@ def _what_was_meant(match: re.Match[str]) -> str:
 class BidiControl(TextRule):
     """Character that changes the text direction
 
-    People see different text from what tools read, which can trick a reviewer into approving it.
+    People and tools read different text, which can trick a reviewer into approving it.
 
     Remedy: if the text is about the character, write its escape, such as `\\u202e`; otherwise delete the character.
     """
@@ -275,7 +275,7 @@ class BidiControl(TextRule):
         for match in _BIDI.finditer(document.source.text):
             names = ", ".join(f"U+{ord(character):04X}" for character in match.group()[:4])
             escaped = "".join(f"\\u{ord(character):04x}" for character in match.group()[:4])
-            hint = f"write {escaped} if the text is about the character, otherwise delete it"
+            hint = f"write {escaped} if the text is about the character; otherwise delete it"
             yield self.fault(match.span(), f"direction control {names}", hint=hint)
 
 

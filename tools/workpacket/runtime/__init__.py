@@ -1,4 +1,5 @@
-"""Checkpoint and resume: runs that lose nothing and repeat nothing. It can be used alone: see docs/runtime/tutorial.md.
+"""Checkpoint and resume: runs that lose nothing and repeat nothing. This package can be used alone: see
+docs/runtime/tutorial.md.
 
 The names below are loaded on first use, so that `import workpacket.runtime` costs nothing.
 """

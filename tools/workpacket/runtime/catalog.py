@@ -16,7 +16,7 @@ from workpacket.runtime.resume.observe import Observations, read_state
 from workpacket.runtime.stores.contract import LINES, KeepsDerived, Store
 from workpacket.value import Value
 
-Liveness = Literal["live", "interrupted", "stopped", "cancelled", "completed"]
+Liveness = Literal["live", "interrupted", "stopped", "cancelled", "completed", "moved"]
 
 
 class RunSummary(Value):
@@ -55,7 +55,7 @@ RESERVED = "langgraph"  # the streams of threads begin with this word and a slas
 def stream_prefix(name: str, packet: str) -> str:
     for part in (name, packet):
         if "@" in part or "/" in part or not part.isprintable():
-            raise ValueError(f"{part!r}: the name of a run or packet may not contain '/', '@' or control characters")
+            raise ValueError(f"{part!r}: the name of a run or packet must not contain '/', '@' or control characters")
     if not name:
         raise ValueError("a run needs a name")
     if packet == RESERVED:
@@ -99,13 +99,12 @@ def summary_of(store: Store, stream: str) -> RunSummary:
     state, seen = read_state(store, stream, Observations())
     lease = store.lease(stream)
     holder = lease.holder if lease is not None and not is_certainly_dead(lease.holder) else ""
-    liveness: dict[Status, Liveness] = {"completed": "completed", "cancelled": "cancelled", "stopped": "stopped"}
     alive: Liveness = "live" if holder else "interrupted"
     return RunSummary(
         stream,
         state.name,
         state.packet,
-        liveness.get(state.status, alive),
+        _ENDED_AS.get(state.status, alive),
         state.attempt,
         len(state.steps),
         len(state.effects),
@@ -116,10 +115,17 @@ def summary_of(store: Store, stream: str) -> RunSummary:
     )
 
 
+_ENDED_AS: dict[Status, Liveness] = {
+    "completed": "completed",
+    "cancelled": "cancelled",
+    "stopped": "stopped",
+    "moved": "moved",
+}
 _ENDED: dict[str, Liveness] = {
     "run.stopped": "stopped",
     "run.cancelled": "cancelled",
     "run.completed": "completed",
+    "run.handed_over": "moved",
 }
 
 
@@ -242,6 +248,8 @@ def _fault(seen: Observations) -> str:
 
 
 def _attention(state: RunState, holder: str) -> str:
+    if state.status == "moved":
+        return ""
     if any(effect.kind == "manual" for effect in state.unknown_effects) and not holder:
         return "effect_outcome_unknown"
     if state.status == "completed":
@@ -262,7 +270,7 @@ LONGEST = 5.0  # seconds between two reads of a store that can
 
 class Wait(Protocol):
     def __call__(self) -> None:
-        """Wait until the stream may have grown, or for a while."""
+        """Wait until the stream may have grown, or until some time has passed."""
 
 
 class Waiting(Protocol):

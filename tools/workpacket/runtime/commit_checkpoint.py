@@ -118,7 +118,7 @@ class GitObserver:
             return {}
         head = head_commit(self._repository)
         if head is None:
-            raise RunBlocked("there is no commit yet to which a checkpoint could refer", code="check_not_run",
+            raise RunBlocked("there is no commit yet for a checkpoint to refer to", code="check_not_run",
                              hint="commit something with git, then try again")  # fmt: skip
         return {"commit": head, "tree": tree_of(self._repository, head), "clean": not self.foreign_changes()}
 
@@ -132,9 +132,7 @@ class GitObserver:
         return replace(seen, foreign_changes=self.foreign_changes(own if isinstance(own, list) else ()))
 
     def relation(self, commit: str, tree: str = "", trailer: str = "") -> GitRelation:
-        """Return how the present history relates to a recorded commit, which may survive only by its tree
-        or trailer.
-        """
+        """Return how the current history relates to a recorded commit, which may survive only as a tree or trailer."""
         head = head_commit(self._repository)
         if head is None:
             return "unreachable"
@@ -272,7 +270,7 @@ class CommitCheckpoints:
             commit_paths(self.repository, self._message(prepared), paths)
         found = self._found(prepared)
         if paths and found is None:
-            said = f"the commit of milestone {milestone_index} lacks its trailer {TRAILER}"
+            said = f"the commit for milestone {milestone_index} lacks the trailer {TRAILER}"
             raise RunBlocked(
                 said, code="check_not_run", hint="make sure that no hook removes the trailer, then amend the commit"
             )

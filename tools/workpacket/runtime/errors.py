@@ -122,20 +122,20 @@ class RedactionFailed(RuntimeFault):
 
 
 class WouldBeAltered(RedactionFailed):
-    """A value that is returned to the program contains what looks like a secret, so it is not stored with the secret
+    """A value that is returned to the program contains what looks like a secret, so it cannot be stored with the secret
     removed."""
 
     default_code = "would_be_altered"
 
 
 class PayloadSealed(RuntimeFault):
-    """A payload is encrypted, and its key is missing, invalid or not the right one."""
+    """A payload is encrypted, and its key is missing, invalid or wrong."""
 
     default_code = "payload_sealed"
 
 
 class RunBlocked(RuntimeFault):
-    """The run cannot continue without a person's decision. `hint` is the usual one."""
+    """The run cannot continue without a person's decision. `hint` is the usual decision."""
 
     default_code = "worker_blocked"
 
@@ -147,8 +147,8 @@ class LeaseHeld(RunBlocked):
 
 
 class RunWaiting(RunBlocked):
-    """The run is waiting for a time or a signal, longer than its process does. `until`: microseconds since 1970, or
-    None."""
+    """The run is waiting for a time or a signal, and its process does not wait that long. `until`: microseconds since
+    1970, or None."""
 
     default_code = "waiting"
 
@@ -158,7 +158,7 @@ class RunWaiting(RunBlocked):
 
 
 class EffectKeyReused(RunBlocked):
-    """The key of an effect was already used for a different one. `details` shows both."""
+    """The key of an effect was already used for a different effect. `details` shows both."""
 
     default_code = "effect_key_reused"
 

@@ -132,7 +132,7 @@ class Queue:
         return self.store.job_news(self.name)
 
     def revive(self, job: int) -> bool:
-        """Return a dead job to the queue, with the full number of tries again."""
+        """Return a dead job to the queue, with its full number of tries restored."""
         return self.store.revive_job(job)
 
     def jobs(self) -> tuple[QueueItem, ...]:

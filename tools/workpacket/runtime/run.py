@@ -66,7 +66,7 @@ class BaseRun:
 
     @property
     def state(self) -> RunState:
-        """Return the state according to the log so far, which must not be changed."""
+        """Return the state according to the log so far. The caller must not change the state."""
         return self._session.state
 
     @property
@@ -400,9 +400,9 @@ class Run(BaseRun):
     # ---- a program that changes ----------------------------------------------------------------------------------
 
     def patched(self, name: str) -> bool:
-        """Whether to take the new path at a change to the program named `name`.
+        """Whether to take the new path at the program change named `name`.
 
-        True in runs that come here for the first time, and in their later attempts; False in a run that an older
+        True in runs that reach the change for the first time, and in their later attempts; False in a run that an older
         program had already taken further.
         """
         return self._session.patched(name)
@@ -415,15 +415,15 @@ class Run(BaseRun):
         self._wait_out(self._session.sleep(seconds))
 
     def sleep_until(self, instant: datetime) -> None:
-        """Wait until a point in time, which needs a time zone."""
+        """Wait until a point in time, which must have a time zone."""
         self._scope()
         self._wait_out(self._session.sleep(until=instant))
 
     def wait_for(self, signal: str, *, timeout: float | None = None) -> Json:
         """Return the value of the next signal with this name, from `Runtime.signal` or `workpacket runtime signal`.
 
-        Each wait takes one signal, the oldest first. `TimeoutError`: none came within `timeout` seconds, counted from
-        the first attempt.
+        Each wait takes one signal, the oldest first. Raises `TimeoutError` if none came within `timeout` seconds,
+        counted from the first attempt.
         """
         self._scope()
         wait = self._session.wait_for(signal, timeout)

@@ -12,8 +12,8 @@ from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
 from workpacket.runtime.attempts.session import BorrowedLease
 from workpacket.runtime.attempts.starter import RunRequest, RunSpec, RunStarter, Settings, wanted_run
-from workpacket.runtime.attempts.waits import send_signal
-from workpacket.runtime.catalog import RunLine, RunSummary, lines_of, removable, state_of, summary_of
+from workpacket.runtime.attempts.waits import require_not_moved, send_signal
+from workpacket.runtime.catalog import RESERVED, RunLine, RunSummary, lines_of, removable, state_of, summary_of
 from workpacket.runtime.errors import ReceiptRedacted, ReceiptUnkept, RunBlocked
 from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.records.events import KINDS, AnswerToJudge, Event
@@ -144,6 +144,7 @@ class Runtime:
     def cancel(self, run_id: str, reason: str) -> None:
         """Ask the run to stop at its next step boundary. If no one is working on it, it is cancelled immediately."""
         recorder = self._outsider(run_id)
+        require_not_moved(recorder.state)
         recorder.record(RecordDraft("cancel.requested", {"reason": reason, "by": self.settings.actor}))
         lease = self.store.lease(run_id)
         if lease is None or is_certainly_dead(lease.holder):
@@ -194,6 +195,41 @@ class Runtime:
     def signal(self, run_id: str, name: str, value: Json = None, *, key: str = "") -> None:
         """Send a signal to a run, for its next `wait_for(name)`. A signal with a key is sent only once."""
         send_signal(self._outsider(run_id), name, value, key)
+
+    def hand_over(self, run_id: str, to: str) -> int:
+        """Record that this run, or LangGraph thread, continues in another store. Return the last version of its log to
+        be exported. A run that was handed over before is not recorded twice, and a finished run needs no record.
+        """
+        if self._existing(run_id).startswith(f"{RESERVED}/"):
+            return self._hand_over_thread(run_id, to)
+        lease = self._opening().take_lease(run_id)
+        try:
+            recorder = self._outsider(run_id)
+            state, recorder.lease = recorder.state, lease
+            if state.status == "completed":
+                return state.version
+            if state.status != "moved":
+                recorder.record(self._moved(to))
+        finally:
+            self.store.release(lease)
+        self.tell_end(run_id, state.packet)
+        return self._before_move(run_id)
+
+    def _hand_over_thread(self, thread: str, to: str) -> int:
+        head = self.store.head(thread)
+        assert head is not None  # a thread that exists is never without events
+        if self.store.latest("runs", thread) is None:
+            recorder = self.settings.recorder(self.store, RunState(thread, head.version), thread)
+            recorder.record(self._moved(to), expected_version=head.version)
+        return self._before_move(thread)
+
+    def _moved(self, to: str) -> RecordDraft:
+        return RecordDraft("run.handed_over", {"code": "run_moved", "to": to, "by": self.settings.actor})
+
+    def _before_move(self, stream: str) -> int:
+        last = self.store.latest("runs", stream)
+        assert last is not None  # it was just recorded
+        return last.version - 1
 
     def purge(self, run_id: str, version: int, reason: str) -> bool:
         """Erase the payload of one event wherever it is used. The log keeps the payload's hash and records who erased

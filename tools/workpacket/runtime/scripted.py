@@ -70,7 +70,7 @@ def _present(runtime: Runtime, stream: str, attempt: str) -> RunState:
     if str(state.attempt) != attempt:
         raise LeaseLost(f"{stream} is at attempt {state.attempt}; attempt {attempt} has ended",
                         hint=f"workpacket runtime runs show {stream}")  # fmt: skip
-    if state.status in {"stopped", "cancelled"}:
+    if state.status in {"stopped", "cancelled", "moved"}:
         raise RunBlocked(
             f"attempt {attempt} of {stream} has ended: {state.stop_code}",
             code=state.stop_code,

@@ -101,7 +101,7 @@ def _decision(judged: Judged, consumer: LogEvent | None) -> SignedDecision:
 
 
 def commits(repository: Repository, wanted: Iterable[str], target: str) -> dict[str, KnownCommit]:
-    """Return those of the wanted commits that are in this clone; `target` is the commit of the target branch."""
+    """Return the wanted commits that are in this clone; `target` is the commit of the target branch."""
     contents = read_objects(repository, sorted({each for each in wanted if each}))
     held = known_to(repository, target, contents) if contents else frozenset()
     return {identity: _commit(identity, data, identity in held) for identity, data in contents.items()}

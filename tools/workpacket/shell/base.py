@@ -124,7 +124,7 @@ _READ: dict[Repository, dict[str, bytes | None]] = {}
 
 @lru_cache(maxsize=_MANY)
 def committed(repository: Repository, commit: str, paths: tuple[str, ...]) -> dict[str, bytes]:
-    """Return those of the given files that are in the commit. The result is shared, so do not change it."""
+    """Return the given files that are in the commit. The result is shared, so do not modify it."""
     if not commit:
         return {}
     names = {f"{commit}:{path}": path for path in paths if "\n" not in path}
@@ -422,7 +422,7 @@ def tree_at(repository: Repository, commit: str, *folders: str) -> dict[str, str
 
 
 def known_to(repository: Repository, commit: str, asked: Iterable[str]) -> frozenset[str]:
-    """Return those of the given commits that are `commit` or its ancestors."""
+    """Return the given commits that are `commit` or its ancestors."""
     if not commit:
         return frozenset()
     wanted = frozenset(asked)
@@ -465,7 +465,7 @@ def trust_path(root_commit: str) -> Path:
 
 
 def judge_pin(base: Base) -> Pin | Problem | None:
-    """Return the pin to remember, or why this base cannot be trusted. None if there is no policy to remember yet."""
+    """Return the pin to remember, or why this base cannot be trusted; None if there is no policy to remember yet."""
     if base.policy.policy is None:
         return None
     seen = Pin(base.root_commit, base.commit, policy_digest(base.policy))

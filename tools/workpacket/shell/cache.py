@@ -107,7 +107,8 @@ class Cache:
         return not self._all("SELECT 1 FROM kept WHERE kind = ? LIMIT 1", (kind,))
 
     def logs(self, root: str) -> LogState:
-        """Return the state of the log when it was first requested: a command looks at it once, before it reads."""
+        """Return the state of the log when it was first requested: a command looks at it once, before it reads
+        anything."""
         if not self.is_open:
             return LogState(root, self)
         if self._logs is None or self._logs.root != root:
@@ -138,7 +139,7 @@ class Cache:
             self._write("DELETE FROM kept WHERE kind = ?", [(kind,)])
 
     def forget_unused(self, most: int) -> None:
-        """Delete results for bytes that no file contains any more, once there are more than `most`."""
+        """Delete results for bytes that are no longer in any file, once there are more than `most`."""
         if self._count("examined") > most:
             self._write(_FORGET, [("examined", "file")])
             self._write("DELETE FROM kept WHERE kind = ?", [("output",)])

@@ -1,8 +1,8 @@
-"""Claims that hold between clones: a reference for each packet, which the remote lets exactly one push create.
+"""Claims that apply across clones: a reference for each packet, which the remote lets exactly one push create.
 
 The reference points to a commit without files, whose message says who holds the packet, until when, and by which lease;
 the lease is random, so no two claims are the same commit. Every change to the reference states the value that it
-replaces (`--force-with-lease`), and git's servers compare the two while they hold a lock, so of many pushes only one
+replaces (`--force-with-lease`), and git's servers compare the two while they hold a lock, so only one of many pushes
 succeeds.
 
 A claim may be replaced once its lease has expired; by the clone that made it; and by a clone whose log has the event
@@ -71,8 +71,8 @@ class ClaimRefs:
         return self.pattern.replace("{id}", packet)
 
     def take(self, wanted: RemoteClaim, now: str, known: Container[str]) -> RemoteClaim | Unarbitrated:
-        """Claim the packet, and return the claim that holds from now on: ours, or someone else's. `known` are the
-        leases in this clone's log.
+        """Claim the packet, and return the claim that is now valid: ours, or someone else's. `known` are the leases in
+        this clone's log.
         """
         ours = self._written(wanted)
         expected = refusal = ""
@@ -99,7 +99,8 @@ class ClaimRefs:
         return mine or ended or found.lease in known
 
     def give_back(self, claim: RemoteClaim) -> None:
-        """Delete the reference, unless it has been replaced, because the claim was not recorded in the log."""
+        """Delete the reference, because the claim was not recorded in the log; a reference that has been replaced is
+        kept."""
         self._push("", claim.packet, expected=claim.commit)
         self._git("update-ref", "-d", _OWN + claim.packet, claim.commit)
 
@@ -149,7 +150,7 @@ class ClaimRefs:
         return ""
 
     def _note_when_seen(self, packet: str) -> None:
-        """Set the time of the reference's file to the present, because git leaves it unchanged if nothing has
+        """Set the time of the reference's file to the current time, because git leaves it unchanged if nothing has
         changed."""
         # A packed reference has no file of its own.
         with suppress(OSError):

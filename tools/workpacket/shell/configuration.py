@@ -77,8 +77,8 @@ def _misfits(node: Node, source: Source) -> Iterator[Problem]:
 def lanes_here(root: str) -> LaneTable:
     """Return the lanes for the documents in the work tree: the lanes of the policy in the work tree.
 
-    Commands that move a packet use the base's policy instead. A policy without added lanes is not even parsed, which is
-    the usual case.
+    Commands that move a packet use the base's policy instead. A policy without added lanes, which is the usual case, is
+    not even parsed.
     """
     try:
         data = read_bytes(root, POLICY_PATH, DATA.size)

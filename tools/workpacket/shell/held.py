@@ -131,7 +131,7 @@ class Held(Value):
             raise self._refusal([path for path, why in told if why == told[0][1]], told[0][1])
 
     def require(self, paths: Iterable[str]) -> None:
-        """Raise the same error if git has one of these paths, or a submodule that contains it, but it is
+        """Raise `tree_incomplete` if git has one of these paths, or a submodule that contains it, but the path is
         missing here.
         """
         absent = [path for path in paths if not self._is_here(path)]
@@ -141,7 +141,8 @@ class Held(Value):
             _held_below(self.repository, elsewhere, head=True)._refuse(elsewhere)
 
     def require_packets(self, names: Iterable[str]) -> None:
-        """Raise the same error for all files of these packets, and of the other revisions of their bases."""
+        """Raise `tree_incomplete` in the same way for all files of these packets, and of the other revisions of their
+        bases."""
         self._refuse([path for base in dict.fromkeys(map(_base, names)) for path in self._of_base(base)])
 
     def require_everything(self) -> None:
@@ -227,7 +228,7 @@ def look(repository: Repository, *, head: bool = True) -> Held:
 
 
 def hidden(root: str) -> WorkpacketError | None:
-    """Return an error for read-only commands that describes what git was told to leave out of this work tree; None if
+    """Return an error, for read-only commands, that describes what git was told to leave out of this work tree; None if
     nothing was left out.
     """
     held = _look_if_there(root, head=False)

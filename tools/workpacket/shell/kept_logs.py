@@ -76,7 +76,8 @@ class ListedPacket(PacketFacts):
             return self._of.document(self._of.refinements, self.id.text)
 
     def dependencies(self) -> Sequence[str]:
-        """Return those that the current contract lists or, if the log records no contract, those in the documents."""
+        """Return the dependencies in the current contract or, if the log records no contract, those in the
+        documents."""
         named = self.glance.dependencies
         if named is not None:
             return [name for name in named if name.startswith("WP-")]
@@ -88,21 +89,21 @@ class ListedPacket(PacketFacts):
 
     @cached_property
     def _mentioning(self) -> Sequence[str]:
-        """Those of the packet's documents (packet and stub) in which another id occurs: most state no dependency, and
-        parsing takes fifty times as long as searching.
+        """The packet's documents (packet and stub) that contain another id: most state no dependency, and parsing takes
+        fifty times as long as searching.
         """
         sources = filter(None, (self.packet_source, self.stub_source))
         return [source.path for source in sources if any(one != self.id.text for one in _ids_in(source.text))]
 
     def unsaid(self) -> Iterator[str]:
-        """Yield the documents to read for what the log does not say, while the packet is waiting for others."""
+        """Yield the documents to read for information that the log lacks, while the packet is waiting for others."""
         if self.glance.lane in WAITING and self.glance.dependencies is None:
             yield from self._mentioning
         if self.glance.lane in WAITING and self.glance.risk is None and self.id.text in self._of.packets:
             yield self._of.packets[self.id.text]
 
     def learn(self, says: Mapping[str, WorkSummary]) -> None:
-        """Take the summaries of its documents from these, by path."""
+        """Take the summaries of its documents from these, which are keyed by path."""
         name = self.id.text
         self.__dict__["stub_says"] = says.get(self._of.stubs.get(name, ""))
         self.__dict__["packet_says"] = says.get(self._of.packets.get(name, ""))

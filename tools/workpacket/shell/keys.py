@@ -61,13 +61,13 @@ def find_ssh_keygen() -> str:
 
 
 def work_tree_here() -> Path | None:
-    """Return the top of the work tree around the current folder."""
+    """Return the top of the work tree that contains the current folder."""
     here = Path.cwd()
     return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
 
 
 def _doubt(tool: Path) -> str:
-    """Return why the program may not be from OpenSSH; '' if there is no doubt."""
+    """Return why the program might not be from OpenSSH; '' if there is no doubt."""
     work_tree = work_tree_here()
     for path in dict.fromkeys((tool, tool.resolve())):
         for folder in path.parents:
@@ -281,7 +281,7 @@ PATIENCE = 3.0
 LADDER = (
     "Use a key only for approvals, with a passphrase, and never add it to an agent: `workpacket key init` creates one.",
     "If the key must be in an agent, have the agent ask each time: `ssh-add -c KEY`.",
-    "Approve from an account or a machine on which no agent works.",
+    "Approve from an account or a machine where no agent works.",
     (
         'Use a FIDO token (`ssh-keygen -t ed25519-sk -O verify-required`), and set `hardware = "touch"` or "pin" '
         "for gates."

@@ -1,5 +1,4 @@
-"""Tell people that they are needed: through a command set by the person who types, or through one webhook in the
-policy.
+"""Tell people that they are needed: through a command set by the user, or through one webhook in the policy.
 
 Both are off by default. The command is in the environment, WORKPACKET_NOTIFY, because a repository must not choose what
 runs on the machines of those who clone it; it gets the message as JSON on standard input. The webhook is in the base's

@@ -6,8 +6,8 @@ foreign names that point to this machine (DNS rebinding): their Host is refused;
 history or a list of processes: the page is shown once; - browsers and other programs that connect and send nothing:
 each connection has its own thread and ten seconds.
 
-The answer is judged in the thread that asked, while the browser waits for the result. Programs of the same account can
-do everything that the browser can: see docs/security.md.
+The answer is judged in the thread that asked, while the browser waits for the result. Programs running under the same
+account can do everything that the browser can: see docs/security.md.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _bound(family: socket.AddressFamily, address: str, page: OneShotPage) -> _Pa
     except OSError as error:
         raise WorkpacketError(
             "page_port_taken",
-            f"{page.origin} is in use by another program, and no other port may be used: {error.strerror}",
+            f"{page.origin} is in use by another program, and no other port can be used: {error.strerror}",
             hint="stop the program that uses the port, or approve in a terminal, without --browser",
         ) from error
 

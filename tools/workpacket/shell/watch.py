@@ -1,7 +1,8 @@
 """Detect that a repository has changed: by a command here or elsewhere, by git, or in an editor.
 
-Nothing is read: a check takes the times of what git and the journal of commands write, and, less often, those of each
-governed document and of each folder of the log. How long a check took determines how often it can be repeated.
+Nothing is read: a check looks only at the times of files that git and the journal of commands write and, less often, at
+those of each governed document and of each folder of the log. How long a check took determines how often it can be
+repeated.
 """
 
 from __future__ import annotations

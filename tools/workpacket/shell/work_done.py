@@ -104,7 +104,7 @@ def reports_at(repository: Repository, packet: PacketFacts, head: str) -> Iterat
 
 
 def _alike(repository: Repository, packet: PacketFacts, head: str) -> Iterator[str]:
-    """Yield the commits at which something was proved for this packet and that contain the same work as `head`."""
+    """Yield the commits with proofs for this packet that contain the same work as `head`."""
     for commit in sorted({str(row["commit"]) for row in recorded(packet) if "commit" in row}):
         # A commit missing from this clone counts as different work, because that cannot be determined here.
         with suppress(WorkpacketError):

@@ -25,7 +25,7 @@ count: it belongs to that quote or list.
 Positions are exact: rules point to line and column, and edits replace [start, end) of `Source.text`. Lines are numbered
 from 1, as in `Source.line_starts`; a block includes its last line, but not the blank lines after it.
 
-Also has the functions that both Markdown parsers share: the words of a heading, the cells of a table row.
+This module also has the functions that both Markdown parsers share: the words of a heading, the cells of a table row.
 """
 
 from __future__ import annotations

@@ -191,10 +191,10 @@ def _why_no_date_time(text: str) -> str:
     if _DATE_ONLY.match(text):
         return "has no time of day"
     if _DATE_TIME.match(text + "Z"):
-        return "has no time zone; UTC is written Z"
+        return "has no time zone; write UTC as Z"
     if _DATE_TIME.match(text.replace(" ", "T", 1)):
         return "has a space instead of T"
-    return "is not written YYYY-MM-DDThh:mm:ssZ"
+    return "is not in the form YYYY-MM-DDThh:mm:ssZ"
 
 
 def _uuid_version(text: str, version: str) -> str:

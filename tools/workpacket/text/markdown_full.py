@@ -122,7 +122,8 @@ def _parser() -> MarkdownIt:
 
 
 def _metered_table(rule: _Rule) -> _Rule:
-    """Count the steps of `table`, which the parser tries first where a block begins, and where a paragraph may end."""
+    """Count the steps of the `table` rule, which the parser tries first wherever a block begins or a paragraph may
+    end."""
 
     def run(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
         budget: _Budget = state.env["budget"]
@@ -136,7 +137,7 @@ def _metered_table(rule: _Rule) -> _Rule:
 
 
 def _metered_fence(rule: _Rule) -> _Rule:
-    """Count the steps of `fence`, which is tried wherever a block may end."""
+    """Count the steps of the `fence` rule, which is tried wherever a block may end."""
 
     def run(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
         if silent:
@@ -221,7 +222,7 @@ def _record_items(state: StateBlock, tokens: list[Token], _line: int, _end: int)
 
 
 def _record_nothing(_state: StateBlock, _tokens: list[Token], _line: int, _end: int) -> None:
-    """Record nothing: a quote or a thematic break has no text of its own."""
+    """Record nothing: a quote or a thematic break contains no text itself."""
 
 
 _RECORDS: dict[str, _Record] = {

@@ -13,7 +13,7 @@ decides and explains. A schema with an unknown keyword has no acceptor at all. t
 both agree, including on the published test suite.
 
 A schema becomes a table from the type of a value to the test that a value of this type must pass; a type missing from
-the table is refused. Combining schemas means combining tables, so `oneOf` a string and a list takes one look-up. Values
+the table is refused. Combining schemas means combining tables, so `oneOf` a string and a list takes one lookup. Values
 come from a strict loader, so they have exactly these types and contain no NaN.
 """
 

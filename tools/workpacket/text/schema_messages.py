@@ -458,7 +458,7 @@ def _too_many_forms(complaint: Complaint, labels: Labels) -> str:
     fields = dict.fromkeys(name for form in forms for name in form.get("required", ()))
     if len(fields) == len(complaint.matches) == sum(len(form.get("required", ())) for form in forms):
         keys = all_of(_keys(fields, complaint.path, labels))
-        return f"only one of {keys} may be given{_within(complaint.path, labels)}"
+        return f"only one of {keys} can be given{_within(complaint.path, labels)}"
     titles = [form["title"] for form in forms if "title" in form]
     named = f": {all_of(titles)}" if len(titles) == len(complaint.matches) else ""
     return f"{labels.of(complaint.path)} matches more than one of several mutually exclusive forms{named}"

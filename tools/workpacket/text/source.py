@@ -1,9 +1,9 @@
 """The text of one file, with every byte preserved, how much of it a reader accepts, parsed values that remember their
-places, and edits that leave every other byte alone.
+positions, and edits that leave every other byte alone.
 
 Bytes that are not UTF-8 are kept as lone surrogates (`surrogateescape`), a byte order mark is kept separately, and line
-ends are unchanged, so `Source.encode()` returns exactly the bytes that were read. Positions are offsets in `text`;
-people see them as line and column, both counted from 1, a column being one character.
+endings are unchanged, so `Source.encode()` returns exactly the bytes that were read. Positions are offsets in `text`;
+people see them as line and column, both counted from 1, where a column is one character.
 
 `Limits` bound the work that one document may require; the sizes of other files are in `model/layout`. Exceeding a limit
 is a fault with a place and a remedy, never a crash. Limits are checked before the work that they bound: sizes before
@@ -114,7 +114,7 @@ class Source:
 
     @property
     def unusual(self) -> frozenset[str]:
-        """Return the characters of the text that are neither printable ASCII, nor tabs, nor line ends. Several rules
+        """Return the characters of the text that are neither printable ASCII, nor tabs, nor line endings. Several rules
         look for such characters, and few documents have more than a dash.
         """
         if self._unusual is None:
@@ -124,13 +124,13 @@ class Source:
 
     @property
     def lowered(self) -> bytes:
-        """Return the text as bytes, with small letters for the capitals of ASCII."""
+        """Return the text as bytes, with ASCII capitals converted to lower case."""
         if self._lowered is None:
             self._lowered = self.text.encode("utf-8", "surrogatepass").lower()
         return self._lowered
 
     def mentions(self, *words: bytes) -> bool:
-        """Whether any of these words, in small letters of ASCII, is in the text, whatever its capitals. Much faster
+        """Whether any of these words, given in lower-case ASCII, is in the text, ignoring case. This is much faster
         than a pattern, and a pattern that is not used need not be compiled.
         """
         lowered = self.lowered

@@ -198,7 +198,7 @@ _ENDLESS_NUMBER = lazy_pattern(r"[0-9_]{1000,}")
 
 @lru_cache(maxsize=64)
 def plain_toml(text: str) -> dict[str, Any]:
-    """Return only the values. They are parsed once for all callers. The result is shared, so do not change it."""
+    """Return only the values. They are parsed once for all callers. The result is shared, so do not modify it."""
     return _parsed(text)
 
 

@@ -247,7 +247,7 @@ def _out_of_brackets(region: Region, holder: Node, index: int) -> list[Edits]:
 
 
 def _dash(region: Region, holder: Node, index: int) -> int:
-    """Return the '-' of an item, which is aligned with the first item, where the list begins."""
+    """Return the '-' of an item. It is aligned with the '-' of the first item, where the list begins."""
     if index == 0:
         return holder.start
     column = len(region.before_on_line(holder.start))
@@ -331,7 +331,7 @@ class YamlText(Value):
     limits: Limits
 
     def edited(self, edits: Edits) -> YamlText:
-        """Return the text after `edits`, which must lie inside it; raise `CannotEdit` if it is no longer YAML."""
+        """Return the text after `edits`, which must lie inside the YAML; raise `CannotEdit` if it is no longer YAML."""
         source = apply_edits(self.source, edits)
         end = self.end + len(source.text) - len(self.source.text)
         return yaml_text(source, start=self.start, end=end, limits=self.limits)

@@ -176,7 +176,7 @@ def spelled(value: Scalar, *, in_brackets: bool = False) -> str:
         return "true" if value else "false"
     if isinstance(value, int):
         if resolve(str(value)) != value:
-            raise NotWritable(f"{value} has more digits than a YAML parser must keep")
+            raise NotWritable(f"{value} has more digits than a YAML parser is required to keep")
         return str(value)
     if isinstance(value, float):
         raise NotWritable(f"{value} is not an integer, and YAML parsers round differently")

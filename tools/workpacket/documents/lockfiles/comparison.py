@@ -123,7 +123,7 @@ class State:
         return found
 
     def asked_below(self, folder: str, names: tuple[str, ...]) -> Mapping[str, str] | None:
-        """Return the requirements in the manifests with these names at or below `folder`, including workspace members.
+        """Return the requirements in the manifests with these names at or below `folder`, including workspace members;
         None if there are none.
         """
         found: dict[str, str] = {}

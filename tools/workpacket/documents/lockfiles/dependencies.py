@@ -255,7 +255,7 @@ def rooted(loaded: Loaded) -> Node:
 
 
 def text_lines(source: Source) -> Iterator[tuple[str, int]]:
-    """Yield the lines of a file that has a format of its own, and where each line begins."""
+    """Yield the lines of a file in a custom format, and the position where each line begins."""
     for fault in unreadable(source.text, 0, LOCKFILE):
         raise malformed_at(fault.start, fault.end, f"{fault.message} ({fault.code})")
     for number, at in enumerate(source.line_starts, 1):

@@ -19,7 +19,7 @@ _REPAIR_POLICY = "Fix the file on the base revision; `workpacket policy test` sh
 _APPROVE = "Have the packet approved with `workpacket approve`."
 _APPROVE_AND_REPLACE = (
     "Have it approved again with `workpacket approve`. If an event already uses the old approval, then run "
-    "`workpacket packet reapprove WP_ID`, which names the new approvals for that event."
+    "`workpacket packet reapprove WP_ID`, which records the new approvals for that event."
 )
 _RESTORE_FILE = "Restore the file from the base revision with `git checkout`; approvals are never edited."
 
@@ -36,13 +36,14 @@ FIT = _refused(f"""
         Forks and copies contain the same packets, but an approval given in one does not apply to another.
         Remedy: {APPROVE_ANEW}
 
-    subject_mismatch: Text differs from what was approved
+    subject_mismatch: Text differs from the approved text
         The approval covers the exact bytes of the file. If a single byte differs, the person read a different text.
         Remedy: Restore the approved text, or have the new text approved: `workpacket approve` shows the difference.
 
     approved_spec_moved: Specification changed since the approval
-        The person judged the work by a different version of the specification, or by a different passage in it.
-        Remedy: Check the packet against the specification in force. {_APPROVE_AND_REPLACE}
+        The person judged the work against a different version of the specification, or against a different passage in
+        it.
+        Remedy: Check the packet against the current specification. {_APPROVE_AND_REPLACE}
 
     contract_mismatch: Approval of a different contract
         The person approved a different contract (what, why, criteria, scope, risk, dependencies, required evidence).
@@ -52,7 +53,7 @@ FIT = _refused(f"""
         A part of the contract is missing, appears twice, or is ambiguous, so it is unclear what would be approved.
         Remedy: Fix the part that the message names; docs/approvals/contract.md says where each part belongs.
 
-    statement_outdated: Approval that covers the refinement only
+    statement_outdated: Approval that covers only the refinement
         The approval was given before approvals covered the contract. Events on the base that used it remain valid, but
         no new event can use it.
         Remedy: {APPROVE_ANEW}
@@ -83,9 +84,9 @@ FIT = _refused(f"""
 TIME = _refused(f"""
     issued_in_future: Approval dated in the future
         The approver's clock was wrong, or the approval was meant to remain valid for longer than allowed.
-        Remedy: Set the clock of the approver's machine, then approve again.
+        Remedy: Correct the clock on the approver's machine, then approve again.
 
-    approval_expired: Approval that was not used in time
+    approval_expired: Approval not used in time
         An approval must be used, and the event that uses it must land, before it expires; then it remains valid.
         Remedy: {_APPROVE_AND_REPLACE}
 
@@ -97,7 +98,7 @@ TIME = _refused(f"""
         An approval that remains valid for years would be a blank check.
         Remedy: {APPROVE_ANEW}
 
-    nonce_used: Approval that was already used
+    nonce_used: Approval already used
         An approval is for one event. If it were used twice, it would approve something that the person never saw.
         Remedy: {APPROVE_ANEW}
 
@@ -126,7 +127,7 @@ COUNT = _refused(f"""
     """)
 
 ENVELOPE = _forged(f"""
-    envelope_renamed: Approval file whose name is not the digest of its bytes
+    envelope_renamed: Approval file with a name that is not the digest of its content
         The name of an approval file is the SHA-256 digest of its content, so that edits are detected.
         Remedy: {_RESTORE_FILE}
 
@@ -178,7 +179,7 @@ SIGNATURE = (
         The statement or the signature was changed after signing, or was made with a different key.
         Remedy: {_RESTORE_FILE}
 
-    key_id_wrong: Envelope with a key id other than that of the key that signed it
+    key_id_wrong: Envelope with a key id that does not match the signing key
         The key id is only a hint, but a wrong one misleads anyone who reads the file.
         Remedy: {_RESTORE_FILE}
     """),
@@ -218,7 +219,7 @@ SIGNATURE = (
         The gate requires the security key to verify its owner.
         Remedy: Create a FIDO key with `-O verify-required`, and approve again.
 
-    client_data_wrong: Signature from a web page over something else
+    client_data_wrong: Signature made on a web page, but over something else
         The browser's record of the request contains different bytes, a different kind of request, or a page embedded in
         another site's page.
         Remedy: Approve again with `workpacket approve --browser`.
@@ -243,11 +244,11 @@ SIGNATURE = (
 )
 
 SIGNER = _refused(f"""
-    signer_unknown: Key that is not in allowed_signers
+    signer_unknown: Key not in allowed_signers
         Only keys listed on the base can approve. An agent's own key is not among them.
         Remedy: Have the key added to `.GOV/policy/allowed_signers` in an approved policy change.
 
-    key_not_for_approvals: Key that is not trusted for approvals
+    key_not_for_approvals: Key not trusted for approvals
         The key's line in allowed_signers lists the namespaces that it is trusted for, and the one for approvals is
         missing.
         Remedy: Add `workpacket-approval@v1` to namespaces="..." on that line, in an approved policy change.
@@ -261,7 +262,7 @@ SIGNER = _refused(f"""
         Remedy: {_APPROVE_AND_REPLACE}
 
     key_out_of_time: Key outside its period of validity
-        The key's line in allowed_signers gives the period during which it may sign.
+        The key's line in allowed_signers gives the period during which the key may sign.
         Remedy: Approve with a valid key, or have valid-before extended in an approved policy change. If an event
         already uses the approval, then run `workpacket packet reapprove WP_ID`.
 
@@ -276,11 +277,11 @@ SIGNER = _refused(f"""
 
     role_not_held: Role that the approver does not have
         A statement may claim any role, but the policy on the base determines who has it.
-        Remedy: Let a person who has the role approve; `workpacket policy show` lists them.
+        Remedy: Ask a person who has the role to approve; `workpacket policy show` lists them.
 
     own_work: Approval of the approver's own work
         The gate requires a second person: authors may not approve their own work, and coders may not validate it.
-        Remedy: Let another person approve.
+        Remedy: Have another person approve.
 
     party_unknown: Unknown author or coder
         The approver must not be the author or coder, but the packet does not record who that is.
@@ -329,14 +330,14 @@ POLICY = (
     """),
     *_forged("""
     reanchor_unfit: Record of a new root of trust that does not match its policy
-        A new root of trust replaces the policy on the base with exactly one other policy, once. The record may only
-        grow.
+        A new root of trust replaces the policy on the base with exactly one other policy, once. Entries can only be
+        added to the record.
         Remedy: Restore `.GOV/policy/reanchored.toml` from the base, then run `workpacket policy re-anchor`.
 
-    reanchor_unnamed: New root of trust that is not confirmed by the CI configuration on the base
+    reanchor_unnamed: New root of trust not confirmed by the CI configuration on the base
         No key approves a new root of trust, so it counts only if the base contains the digest of the new policy.
-        Remedy: Have someone who may write to the base add the line from the message to the CI configuration there.
-    """),
+        Remedy: Ask someone with write access to the base to add the line from the message to the CI configuration
+    there. """),
     *_forged("""
     policy_rolled_back: Base with an older policy than the one last seen on this machine
         The base does not contain the commit at which this machine last saw the policy, and has a different policy: an
@@ -345,7 +346,7 @@ POLICY = (
         file.
 
     trust_file_foreign: Trust file from a different repository
-        The trust file, which records the policy last seen, belongs to a repository with a different root commit.
+        The trust file, which records the policy last seen, is for a repository with a different root commit.
         Remedy: Use a separate trust file for each repository.
 
     trust_file_malformed: Trust file that cannot be read
@@ -367,7 +368,7 @@ LEGACY = _refused(f"""
         A nonexistent date suggests that the token was invented.
         Remedy: {_APPROVE}
 
-    legacy_date_off: Token whose date differs from the time at which it was recorded
+    legacy_date_off: Token with a date that differs from the time when it was recorded
         The date differs from the recorded time by more than time zones can explain.
         Remedy: {_APPROVE}
 
@@ -396,8 +397,8 @@ ASKING = (
         Remedy: Remove the event, and move the packet with its command, which refers to the right envelopes.
 
     reapproval_unfit: New approvals without a matching event
-        `reapproved` names approvals for an earlier event whose own approvals counted once and no longer do. There is no
-        such event.
+        `reapproved` lists new approvals for an earlier event whose own approvals used to count but no longer do. No
+        event like that exists.
         Remedy: Remove the event; `workpacket packet reapprove WP_ID` writes one if it is needed.
     """),
     *reasons(
@@ -415,7 +416,7 @@ ASKING = (
         The text is shown in full to a person in a terminal; without a terminal, a program could approve it.
         Remedy: Run the command in a terminal, or write the statement with `--statement-out FILE` and sign it elsewhere.
 
-    approval_not_given: Approval was not confirmed
+    approval_not_given: Approval not confirmed
         Only the exact words count, so that no one approves by accidentally pressing a key.
         Remedy: Run the command again and type the words that it shows.
 
@@ -428,11 +429,11 @@ ASKING = (
         Remedy: Add the fields that `workpacket check` lists, then approve.
     """),
     *_conflict("""
-    statement_unfit: Statement about a text that differs from the one here
+    statement_unfit: Statement about a different text
         The statement was created for different bytes or a different packet, so it would not count here.
         Remedy: Create a new one with `workpacket approve WP --statement-out FILE`, and sign that file.
 
-    signature_minute_taken: Too many approvals at once
+    signature_minute_taken: Too many recent approvals
         The token in the file consists of a name and a minute; each packet gets the next free minute, up to an hour
         ahead.
         Remedy: Run the command again in a minute.
@@ -447,7 +448,7 @@ ASKING = (
         Remedy: Look up the digest with `workpacket approvals list`.
 
     revision_ambiguous: The base name is ambiguous
-        A tag and a branch have this name. Git would use the tag, which people without permission to merge may have
+        A tag and a branch both have this name. Git would use the tag, which people without permission to merge may have
         pushed.
         Remedy: Name the base in full: `--base refs/remotes/origin/main`; or delete the tag or branch that you do not
         need.
@@ -474,13 +475,13 @@ ASKING = (
     """),
     *_finding("""
     contract_changed: Contracts of stub, packet and log differ
-        After activation, the approved contract is fixed. Status, evidence and notes may still change.
+        After activation, the approved contract is fixed. Status, evidence and notes can still change.
         Remedy: Restore the approved contract (`workpacket packet contract WP` shows it), or write the new contract into
         the stub and the packet and have it approved: `workpacket approve WP --gate amendment`, then
         `workpacket packet amend WP`.
 
     agent_could_approve: A program running under this account could approve
-        A key that may approve signed without asking anyone, so it would also sign for an agent.
+        A key that is allowed to approve signed without asking anyone, so it would also sign for an agent.
         Remedy: Follow the steps that `workpacket key doctor` lists, from least effort to most protection.
     """),
 )
@@ -491,12 +492,12 @@ SIGNING = _environment("""
         Remedy: Install OpenSSH 8.2 or later (Debian, Ubuntu: `apt install openssh-client`; macOS and Windows 10 include
         it).
 
-    ssh_keygen_doubtful: The ssh-keygen in PATH may not be OpenSSH's
-        The program is in the work tree, or in a folder to which others can write. It receives the passphrase, and could
+    ssh_keygen_doubtful: The ssh-keygen in PATH might not be OpenSSH's
+        The program is in the work tree, or in a folder that others can write to. It receives the passphrase, and could
         sign anything.
         Remedy: Put the folder that contains OpenSSH, such as `/usr/bin`, first in PATH.
 
-    event_key_missing: No event key on this machine may act under this name
+    event_key_missing: No event key on this machine is allowed to sign under this name
         The policy on the base lists the actors, and each event must be signed by a key listed for its actor.
         Remedy: Create a key with `workpacket key init --event` or `key init --agent NAME`, and add its fingerprint to
         [actors.NAME] in an approved policy change.
@@ -516,12 +517,12 @@ SIGNING = _environment("""
 
     page_port_taken: The port for the page is in use
         Signatures count only if they come from the one address that the policy specifies, so the page can be served
-        only there.
+        only at that address.
         Remedy: Stop the program that uses the port, or approve in a terminal, without `--browser`.
 
     page_answer_unfit: The page's response is not a signature or key
         The response from the browser or the key does not match the request; nothing was written.
-        Remedy: Run the command again; if the message stays the same, try a different browser or key.
+        Remedy: Run the command again; if the same message appears, try a different browser or key.
 
     signing_failed: Signing with ssh-keygen failed
         The passphrase was wrong, the token was not touched, or the agent does not have the key.
@@ -543,9 +544,9 @@ ROOT = (
     *reasons(
         "approval",
         """
-    policy_reanchored: Policy whose root of trust was replaced
+    policy_reanchored: Policy with a replaced root of trust
         The keys of the previous policy were lost, so this policy has no approval; the CI configuration on the base
-        vouched for it. Earlier approvals are judged by the policy in force at the time.
+        vouched for it. Earlier approvals are judged by the policy that applied at the time.
         Remedy: Nothing needs to be done, but check that the policy lists the people you expect.
     """,
         exit_code=exits.FINDINGS,

@@ -57,7 +57,8 @@ USAGE = _usage("""
         Remedy: Go to the repository that contains the file, and run the command there.
 
     install_source_local: This copy of workpacket was installed from a path on this machine
-        A workflow or hook installs the version that is running here, but no other machine has that path.
+        A workflow or hook installs the version of workpacket that is running here, but other machines do not have its
+        path.
         Remedy: Pass `--from` with a version, a git commit, or an archive and its digest.
 
     install_source_open: The requirement does not specify which version of workpacket to install
@@ -140,7 +141,7 @@ GIT = (
         Remedy: Give yourself permission to read the folder: `chmod u+rwx <folder>`.
     """),
     *_conflict("""
-    log_elsewhere: Packet whose log is on another branch
+    log_elsewhere: Packet with its log on another branch
         A log has only one first event. A second first event, written here, would conflict with it permanently once both
         are merged.
         Remedy: Merge the branch that the message names; adopt only packets that have no log on any branch.
@@ -151,7 +152,7 @@ GIT = (
 
     branch_checked_out: The branch is checked out elsewhere
         Two work trees on one branch would overwrite each other's commits.
-        Remedy: Work in the work tree that has the branch; `git worktree list` shows where it is.
+        Remedy: Use the work tree that has the branch checked out; `git worktree list` shows where it is.
 
     worktree_exists: The work tree path already exists
         Existing files are not overwritten.
@@ -171,7 +172,7 @@ GIT = (
 WRITING = (
     *_conflict("""
     lock_held: Another command is writing
-        Only one command at a time may change governed files, because two could overwrite each other's changes.
+        Only one command at a time can change governed files, because two could overwrite each other's changes.
         Remedy: Try again when that command has finished; the lock is released when its process exits.
 
     operation_in_progress: Git is in the middle of a merge or rebase
@@ -193,7 +194,7 @@ WRITING = (
         Remedy: Run `workpacket log recover --forward` or `--back`; the version that is overwritten is saved first.
 
     journal_damaged: The journal of an interrupted command is damaged
-        The digest of the journal does not match, so it cannot be trusted. Nothing was changed.
+        The journal does not match its digest, so it cannot be trusted. Nothing was changed.
         Remedy: Compare the work tree with git, then remove the file in the git directory that the message names.
     """),
     *_environment("""
@@ -272,7 +273,7 @@ RUNS = (
 
 ROLES = (
     *_across_advice("""
-    artifact_changed: A file that a role named has changed since its last milestone
+    artifact_changed: A file that a role listed has changed since the role's last milestone
         The interrupted role continued working on the file, or someone else changed it and may have undone the role's
         last work.
         Remedy: Review the file; `workpacket resume ID --yes` accepts its current state.
@@ -285,7 +286,7 @@ ROLES = (
     new feature. """),
     *_conflict("""
     role_file_unwritable: A role's file cannot be updated without changing other parts of it
-        The way the file is written does not allow this value alone to be changed.
+        Because of how the file is written, this value cannot be changed on its own.
         Remedy: Make the change by hand, then run `workpacket runtime progress adopt FEATURE AGENT`.
     """),
 )
@@ -304,7 +305,7 @@ BATCHES = (
     """),
     *_gate("""
     batch_not_begun: No batch is in progress
-        A batch that was never started cannot be completed, because its tasks are not known.
+        A batch that was never started cannot be completed, because its tasks are unknown.
         Remedy: Begin it with `workpacket runtime batch begin SPEC`.
 
     batch_phase_open: A phase of the batch is not done
@@ -323,7 +324,7 @@ BATCHES = (
     """),
     *_conflict("""
     batch_file_unwritable: A file in the scope cannot be updated without changing other parts of it
-        The way the file is written does not allow this value alone to be changed.
+        Because of how the file is written, this value cannot be changed on its own.
         Remedy: Make the change by hand, then run `workpacket runtime batch adopt SPEC`.
     """),
 )

@@ -74,14 +74,14 @@ BEGINNING = (
 
     test_failed: A test of the proof failed
         With the work, every test that the command runs must pass, and its exit code must be 0.
-        Remedy: Fix the work or the test. Exclude tests that already failed before from the command.
+        Remedy: Fix the work or the test. Exclude from the command any tests that were already failing before.
 
     proof_not_needed: The proof also succeeds without the work
         All of its tests also pass at the base, so they say nothing about the work.
         Remedy: Write a test that fails without the work. If that is impossible, have the contract state why: EXEMPT.
 
     base_not_run: The tests could not run at the base
-        The tests failed there for a reason unrelated to the work, so they do not show that the work is needed.
+        The tests failed at the base for a reason unrelated to the work, so they do not show that the work is needed.
         Remedy: Write the tests so that they can be loaded without the work, or so that they fail because something that
         the work adds is missing. PATHS lists tests that are not where the policy looks for them.
 
@@ -139,7 +139,7 @@ BEGINNING = (
         Remedy: Use one of the commands that the message lists.
 
     packet_is_stub: The packet is a stub
-        A stub is a backlog note that was neither refined nor approved, so work may not start from it.
+        A stub is a backlog note that was neither refined nor approved, so work cannot start from it.
         Remedy: Run `workpacket packet activate WP`, or for a light packet `workpacket start WP`; both list what is
         missing.
 
@@ -182,11 +182,11 @@ BEGINNING = (
         Remedy: Anchor the work in the main body; if the requirement is not there, extend the specification first.
 
     enrichment_needed: The specification must be extended first
-        The refinement found that the specification does not cover the work.
+        According to the refinement, the specification does not cover the work.
         Remedy: Add the proposed text to the specification, then write the refinement against the new version.
 
     coverage_point_open: A point of the five-point checklist is not met
-        An unticked box counts as not answered, whatever word follows the box and whatever the verdict says.
+        An unticked box counts as not answered, regardless of the word that follows it and of the verdict.
         Remedy: Tick the points that are met (`[x] PASS`). If one is not met, the verdict is FAIL, and the specification
         must be extended.
 
@@ -220,8 +220,8 @@ BEGINNING = (
         Remedy: Either add it to the packet, or change the stub and explain the change.
 
     board_entry_not_moved: The board still lists the packet as a stub
-        According to the board, work on the packet may not start.
-        Remedy: Run `workpacket board sync` to move it.
+        According to the board, work on the packet must not start.
+        Remedy: Run `workpacket board sync` to move the entry.
     """),
     *_environment("""
     proof_setup_failed: The work trees for a proof could not be prepared
@@ -231,22 +231,22 @@ BEGINNING = (
 
     clock_behind: The clock is behind the log
         Leases and approvals depend on the clock; if it went backward, expired ones would become valid again.
-        Remedy: Set this machine's clock.
+        Remedy: Correct this machine's clock.
 
-    lane_unknown: The log names an unknown lane
+    lane_unknown: The log contains an unknown lane
         The event was written by another version of workpacket, or by hand.
         Remedy: Update workpacket.
     """),
 )
 
 WORK = _gate("""
-    lanes_unfit: The policy in force adds invalid lanes
+    lanes_unfit: The current policy adds invalid lanes
         The next lane cannot be determined, and without the added lane, its gate would be skipped.
         Remedy: Fix `[lifecycle.lanes]` on the base; `workpacket policy test` shows what is wrong with it.
 
-    moved_elsewhere: Another branch has moved the packet on
-        Another move here would contradict that one, and only one of the two could be merged. It is the packet's own
-        branch, or one of the remote.
+    moved_elsewhere: Another branch has already moved the packet
+        Another move here would contradict that one, and only one of the two could be merged. The other branch is the
+        packet's own branch, or a branch of the remote.
         Remedy: Continue on the branch that the message names, or merge it. If the work was abandoned, delete the
         branch. If nothing followed the claim on that branch, the claim ends when its lease expires.
 
@@ -263,7 +263,7 @@ WORK = _gate("""
         Remedy: Ask the holder, or wait until the lease has expired; then anyone may do it.
 
     lease_ended: The lease has expired
-        A lease cannot be renewed after it has expired, because someone else may have started on the packet.
+        A lease cannot be renewed after it has expired, because someone else may have started working on the packet.
         Remedy: Release the packet and claim it again.
 
     assigned_to_other: The packet is assigned to someone else
@@ -274,17 +274,17 @@ WORK = _gate("""
         The work would rely on something that does not exist yet.
         Remedy: Complete the dependency, or have it waived: `workpacket packet waive WP dependency_unmet`.
 
-    dependency_unknown_lane: The state of a dependency is not known
+    dependency_unknown_lane: The state of a dependency is unknown
         The dependency has no log, and the board and the files are not authoritative.
         Remedy: Create the dependency's log with `workpacket adopt`, or correct the id.
 
-    work_branch_missing: The packet has no branch of its own
+    work_branch_missing: The packet does not have its own branch
         Work done directly on the target branch cannot be reviewed before it is merged.
         Remedy: Run `workpacket packet prepare WP`, which creates the branch and the work tree.
 
     packet_uncommitted: The packet is not committed
-        A new work tree contains only committed files, so no command there would find the packet.
-        Remedy: Commit the governed files on the branch from which the work starts, then run `workpacket packet prepare`
+        A new work tree contains only committed files, so commands run in it would not find the packet.
+        Remedy: Commit the governed files on the branch that the work starts from, then run `workpacket packet prepare`
         again.
 
     done_means_missing: The packet has no acceptance criteria
@@ -297,7 +297,7 @@ WORK = _gate("""
         Remedy: `workpacket submit WP --prove N=COMMAND` or `--prove N=PATH:LINE`; `--not-applicable N=REASON` for a
         line that the contract exempts.
 
-    scope_undecided: The packet does not list the paths that may change
+    scope_undecided: The packet does not list the paths that the work may change
         Without these paths, it is unknown whether the work stayed within its scope.
         Remedy: List the paths in IN_SCOPE_PATHS.
 
@@ -306,7 +306,7 @@ WORK = _gate("""
         Remedy: Undo the change, or have the path added to IN_SCOPE_PATHS.
 
     changes_unknown: What the work changed cannot be determined
-        The commit from which the work started is not recorded.
+        The commit that the work started from is not recorded.
         Remedy: `workpacket packet prepare WP` records it.
 
     path_protected: Only commands may write to the path
@@ -319,12 +319,12 @@ WORK = _gate("""
         Remedy: Switch to the packet's branch or work tree, or specify the commit: `workpacket submit WP --commit REV`.
 
     evidence_not_kept: The output of the proofs is not in this clone
-        The log does not contain the output of proofs. The end of the output remains in the clone in which the proof was
+        The log does not contain the output of proofs. The end of the output remains in the clone where the proof was
         run, and may be deleted.
         Remedy: Publish the output from that clone, or prove the criterion again: `workpacket submit WP --prove
         N=COMMAND`.
 
-    evidence_of_other_commit: The evidence belongs to different work
+    evidence_of_other_commit: The evidence is for different work
         The evidence was recorded at a commit whose files differ from those in the commit to be judged.
         Remedy: Prove it again: `workpacket submit WP --prove N=COMMAND`.
 
@@ -349,7 +349,8 @@ WORK = _gate("""
         Remedy: `workpacket verdict WP CHANGES --reference PLACE`.
 
     reapproval_needless: No approval needs to be replaced
-        New approvals help only events whose own approvals counted once: either they still count, or they never did.
+        New approvals help only events whose own approvals used to count but no longer do. Here, they either still count
+        or never did.
         Remedy: `workpacket approvals list WP_ID` shows the approvals; an event that never had them must be removed.
 
     run_unfinished: A run of the packet is unfinished
@@ -362,7 +363,7 @@ WORK = _gate("""
         Remedy: Reopen the packet and submit the commit.
 
     target_branch_unknown: Unknown target branch
-        The policy, the remote and the repository name no target branch.
+        Neither the policy, nor the remote, nor the repository specifies a target branch.
         Remedy: Set [lifecycle] target_branch in .GOV/policy/policy.toml.
 
     not_contained: The work is not on the target branch
@@ -374,11 +375,11 @@ WORK = _gate("""
         Remedy: Use the command that the message names, or `workpacket board sync` to regenerate the board.
 
     board_section_absent: The board lacks a section
-        There is no section to contain the entry.
+        The board has no section for the entry.
         Remedy: `workpacket board sync` adds the missing sections.
 
     registry_table_absent: The registry has no table
-        There is no table to contain the row.
+        The registry has no table for the row.
         Remedy: Add the header and its separator line of dashes.
     """)
 

@@ -29,7 +29,7 @@ LOG = (
         Remedy: Add the lines that `workpacket init` writes to .GOV/.gitattributes, then run `workpacket log recover`.
 
     event_names_swapped: Event file with the name of a different event
-        Its bytes are those of a different event in the same log: files were swapped or overwritten.
+        The file contains the bytes of a different event in the same log: files were swapped or overwritten.
         Remedy: {_RESTORE}
 
     event_not_canonical: Event file that is not canonical JSON
@@ -71,7 +71,7 @@ LOG = (
         Remedy: Remove the event, which workpacket did not write, and record it with its command.
 
     log_lane_gap: Move from a lane that the packet was not in
-        Every move starts in the lane in which the previous move ended, so a move must be missing or forged.
+        Every move starts in the lane where the previous move ended, so a move must be missing or forged.
         Remedy: See `workpacket log show <WP>`; restore the missing event, or record the move with its command.
 
     packet_forked: Two branches moved the packet in different directions
@@ -84,7 +84,7 @@ LOG = (
         Remedy: Settle the fork with `workpacket packet resolve <WP> --lane <LANE> --reason <WHY>`.
 
     log_file_deleted: A log, approval or checkpoint file has been deleted since the base
-        Nothing under .GOV/log, .GOV/attestations and .GOV/checkpoints may be deleted, because history would change
+        Nothing under .GOV/log, .GOV/attestations or .GOV/checkpoints may be deleted, because history could then change
         undetected.
         Remedy: {_RESTORE}
 
@@ -105,7 +105,7 @@ LOG = (
         The checkpoint or its signature was changed, or the signature was made for something else, so it proves nothing.
         Remedy: {_RESTORE}
 
-    log_checkpoint_signer: Checkpoint signer who may not vouch for the log
+    log_checkpoint_signer: Checkpoint signer not allowed to vouch for the log
         The key must be in allowed_signers with `workpacket-checkpoint@v1`, and its owner must have the role `ci`, both
         in the policy on the base.
         Remedy: Have CI write the next checkpoint, or add the signer in an approved policy change.
@@ -138,7 +138,7 @@ LOG = (
 
 CHANGE = (
     *_integrity("""
-    move_illegal: Move that is not allowed
+    move_illegal: Move not allowed
         No command makes this move; the event was written by hand, perhaps to bypass a gate.
         Remedy: Remove the event, and move the packet with its command.
 
@@ -169,15 +169,15 @@ CHANGE = (
         A submodule or link shows content from another place, and commands ignore temporary names.
         Remedy: Remove it from the commit: `git rm --cached -- PATH`.
 
-    event_subject_false: Event with false digests of the packet's file
+    event_subject_false: Event with incorrect digests of the packet's file
         A submission or a verdict records the digests of the packet's file before and after that event; an approval is
         bound to the first. The two versions may differ only in their status, and a commit must contain the later one.
         Remedy: Commit the packet right after the command, before it is edited further. If the bytes are lost, remove
         the event and run its command again.
 
-    event_ahead: Event from a clock that is ahead
+    event_ahead: Event written while the clock was ahead
         The event's time is more than 300 seconds in the future, and no other event could follow it until then.
-        Remedy: Set the clock, remove the event, and run its command again.
+        Remedy: Correct the clock, remove the event, and run its command again.
 
     move_beside_base: Move that ignores a move on the base
         The packet was moved on the base in the meantime, and this event's writer and approvers did not know about that
@@ -185,19 +185,19 @@ CHANGE = (
         Remedy: Merge the base, reset the log to it (`git restore --source=BASE --staged --worktree .GOV/log/WP_ID`,
         `workpacket board sync`, commit), and repeat the commands that still apply.
 
-    base_not_merged: Branch that lacks what was merged into the base
+    base_not_merged: Branch that lacks events merged into the base
         The merge would be judged without these events, so a contradiction between the two would not be found.
         Remedy: Merge the base into the branch, or rebase the branch; in CI, check out the merge result.
 
-    base_lanes_unfit: Base whose policy adds invalid lanes
+    base_lanes_unfit: Base policy that adds invalid lanes
         It is unknown which moves the base allows, so no moves are accepted.
         Remedy: Fix the policy on the base first; `workpacket policy test` shows what is wrong with it.
 
     policy_unguarded: Change that weakens a policy without approvers
         The policy on the base lists actors or requires coverage, but names no one who could approve a change to them.
         The author of the change would decide who is trusted.
-        Remedy: Revert the change. Have someone who may write to the base without the required check commit it there, or
-        name it in the CI configuration: `workpacket policy re-anchor`. Once the base lists approvers
+        Remedy: Revert the change. Ask someone with permission to write to the base without the required check to commit
+        it there, or name it in the CI configuration: `workpacket policy re-anchor`. Once the base lists approvers
         (`workpacket policy trust`), later changes can be approved.
 
     event_unsigned: Unsigned event although the policy lists actors
@@ -213,11 +213,11 @@ CHANGE = (
         and the policy has not revoked the key.
         Remedy: Have the key added to [actors.NAME] in an approved policy change, then record the event again.
 
-    actor_not_allowed: Event whose key may not act as its actor
+    actor_not_allowed: Event signed with a key not allowed for its actor
         Each key may act only under the names, as the kinds and in the roles that [actors] lists for it.
         Remedy: Record the event under a name that the key may use; `workpacket policy show` lists these names.
 
-    approval_key_in_event: Event signed by a key that may approve
+    approval_key_in_event: Event signed by a key that is allowed to approve
         Event keys have no passphrase, so a key that signs events must not open gates, and a key that opens gates must
         not sign events.
         Remedy: Create an event key with `workpacket key init --event`, and record the event again.
@@ -234,21 +234,21 @@ CHANGE = (
         Remedy: Claim the packet whose scope contains the path, have a packet activated for it (`workpacket new`), or
         revert the change. A standing packet covers small recurring changes.
 
-    changed_after_verdict: Path that differs from what was judged
-        The verdict covers one commit. At every path, the merged content must be what git's merge of that commit and the
-        base produces.
+    changed_after_verdict: Path that differs from the judged version
+        The verdict covers one commit. At every path, the merged content must be the result of git's merge of that
+        commit and the base.
         Remedy: Revert the later changes; or run `workpacket packet reopen WP`, submit the new commit, and have it
         judged.
 
-    landed_otherwise: Judged work that may not have been merged as judged
+    landed_otherwise: Judged work that might not have been merged as judged
         The judged commit conflicts with the base, or is not in this clone. The resolution of a conflict is new work,
         which was not judged.
         Remedy: Merge the base into the branch, run `workpacket packet reopen WP`, submit the result, and have it
     judged. If a commit is missing, fetch the branch that contains it. """),
     *_integrity_note("""
-    landing_reverted: Merge that is reverted as a whole
+    landing_reverted: Merge reverted as a whole
         The change removes the events, envelopes and code of the merge together, as `git revert` does. If they come
-        back, they are judged by the policy in force then.
+        back, they are judged by the policy that applies then.
         Remedy: Nothing needs to be done, but check that the right merge was reverted.
     """),
 )
@@ -292,7 +292,7 @@ AUDIT = (
         DAY`.
 
     requirement_changed: Requirement that changed after the refinement
-        The lines of the specification on which the packet is based have changed, so the packet may no longer meet the
+        The specification lines that the packet is based on have changed, so the packet may no longer meet the
         requirement.
         Remedy: Read the passage again, and update the refinement: `workpacket refine WP_ID`. {_SHOW}
 

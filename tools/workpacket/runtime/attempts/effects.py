@@ -382,8 +382,8 @@ class Effects:
         return facts, payload
 
     def fail(self, plan: EffectPlan, error: Exception, tries: int, spent: float) -> float:
-        """Return the wait before the next try; raise `error` again if there is no next try, or if it could repeat the
-        effect.
+        """Return the wait before the next try; raise `error` again if there is no next try, or if the next try could
+        repeat the effect.
         """
         if isinstance(error, RuntimeFault):
             self.leave(plan, error)

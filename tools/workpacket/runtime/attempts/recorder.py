@@ -134,7 +134,7 @@ class FinishedSteps(MutableMapping[str, StepRecord]):
             return self._all.get(key)
 
     def not_handed_out(self) -> Mapping[str, StepRecord]:
-        """Return the steps of earlier attempts, except those known to have been asked for."""
+        """Return the steps of earlier attempts, except those that the program is known to have requested."""
         with self._lock:
             # Each call reads one part of the log, so a question about one step reads no more than it needs.
             while self._read_on():
@@ -175,14 +175,14 @@ class FinishedSteps(MutableMapping[str, StepRecord]):
                 return None
 
     def _read_on(self) -> bool:
-        """Read some more steps; return whether there were any and not all of them had to be read."""
+        """Read some more steps; return False if there were none, or if all of them had to be read."""
         last = self._last
         if self._all is not None or self._read >= last.version:
             return False
         until = min(self._read + BATCH, last.version)
         events = list(self._store.read(self._stream, self._read, until))
         if until == last.version and events[-1].hash != last.hash:
-            raise LogDamaged(self._stream, until, "it is not the event with which the run was opened")
+            raise LogDamaged(self._stream, until, "it is not the event that opened the run")
         stored = self._store.stored_payloads(events)
         for event in events:
             if event.type == "step.completed":
@@ -225,7 +225,7 @@ class FinishedSteps(MutableMapping[str, StepRecord]):
 
 
 def asked_for(steps: Mapping[str, StepRecord], key: str) -> StepRecord | None:
-    """Return the record of a step that a program asks for now, in its place."""
+    """Return the record of a step that a program asks for at this point."""
     return steps.hand_out(key) if isinstance(steps, FinishedSteps) else steps.get(key)
 
 
@@ -233,7 +233,8 @@ class RecordDraft(NamedTuple):
     """A record before redaction; its payload is already redacted.
 
     This type differs from `NewEvent` so that nothing reaches a store without having been searched for secrets. `own`
-    means that the data contain no float and nothing that others can change, so reading them back would yield the same.
+    means that the data contain no float and nothing that others can change, so reading them back would yield the same
+    data.
     """
 
     type: str

@@ -128,7 +128,7 @@ class _RelayedOutput:
 
     def kept(self) -> StoredOutput:
         """Return what is stored. The end is searched for secrets together with the output before it, then cut: a secret
-        across the cut would not be recognized.
+        that crosses the cut would not be recognized.
         """
         text = self.redactor.clean_text(self.tail.decode("utf-8", "replace"))
         if self.length > KEPT:
@@ -145,8 +145,8 @@ def relay(
     redactor: Redactor,
     timeout: float | None = None,
 ) -> Relayed:
-    """Run the program until it exits. `begin` gets its process id before it does anything; `check` raises to stop
-    it."""
+    """Run the program until it exits. `begin` gets its process id before the program does anything; `check` raises to
+    stop it."""
     if shutil.which(argv[0]) is None:
         raise RunBlocked(f"the program {argv[0]!r} was not found", code="worker_failed")
     with subprocess.Popen(  # noqa: S603  # the words of the user, as they are

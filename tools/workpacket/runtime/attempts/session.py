@@ -13,7 +13,7 @@ import threading
 from _thread import get_ident
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -169,6 +169,12 @@ class Session:
             )
         return self.root
 
+    def context_here(self) -> Context:
+        """Return a context for a thread, in which calls belong where this one does."""
+        context = copy_context()
+        context.run(_SCOPE.set, self.scope())
+        return context
+
     def enter(self, call: Call[Any]) -> Callable[[], None]:
         """Enter the step; call the returned function to leave it."""
         scope = call.scope.inner(call)
@@ -188,8 +194,8 @@ class Session:
         return leave
 
     def note_line(self, scope: Scope, line: int) -> None:
-        """Record once if several threads or tasks make a program's calls: the order of the calls then differs between
-        attempts.
+        """Record, once, that several threads or tasks make a program's calls: the order of the calls then differs
+        between attempts.
         """
         scope.line = scope.line or line
         if scope.line == line or scope.around is not None or scope.path in self.state.interleaved:
@@ -227,7 +233,7 @@ class Session:
                 continue  # the store was busy; there are two more tries before the lease ends
 
     def leave(self) -> None:
-        """Leave the run unchanged and its lease in force, for another process of the same holder."""
+        """Leave the run unchanged and its lease held, for another process of the same holder."""
         self._over.set()
 
     def release(self) -> None:
@@ -368,7 +374,7 @@ class Session:
     # ---- published values ----------------------------------------------------------------------------------------
 
     def publish(self, name: str, value: Json) -> None:
-        """Record a value for others to read. A later attempt that comes here again publishes nothing."""
+        """Record a value for others to read. A later attempt that reaches this point again publishes nothing."""
         require_name(name, "value")
         scope = self.scope()
         # No step has a name with this character, so the numbers of steps stay as they are.
@@ -468,7 +474,8 @@ class Session:
         return sorted(missing)
 
     def patched(self, name: str) -> bool:
-        """Whether the program takes its new path at this change: not in a run that an older version took past it."""
+        """Whether the program takes its new path at this change: False in a run that an older version has already taken
+        past it."""
         require_name(name, "patch")
         scope = self.scope().of_run
         patch = scope.path + name
@@ -518,7 +525,8 @@ class Session:
 def done_before(
     state: RunState, steps: Mapping[str, StepRecord], *, only_steps: bool = False
 ) -> dict[str, dict[str, str]]:
-    """Return what was done, except for inputs replaced later: by scope and position, with the effect if it is one."""
+    """Return what was done since inputs were last replaced, keyed by scope and position: the effect, or '' for anything
+    else."""
     since = state.inputs_changed_at
     done = {key: "" for key, record in steps.items() if record.event.version >= since}
     if not only_steps:

@@ -1,9 +1,9 @@
 """How a run begins, continues or is refused: the only code that turns a decision into events.
 
-A new run that begins at another run's checkpoint takes over the finished steps, the effects that succeeded, and the
-cursor. They are copied, so that the new run does not depend on the old one, and retention may remove either. An effect
-that succeeded in the old run counts as succeeded in the new one, because it need not be repeated: the mail has been
-sent, whichever run requested it.
+A new run that begins at another run's checkpoint inherits the finished steps, the effects that succeeded, and the
+cursor. They are copied, so the new run does not depend on the old one, and retention may remove either. An effect that
+succeeded in the old run counts as succeeded in the new one, because it need not be repeated: the mail has been sent,
+whichever run requested it.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ class RunStarter:
                 f"{stream} does not exist, so it has no checkpoint to resume from", code="checkpoint_missing"
             )
         self.settings.redactor.require_plain("the name of a run", stream)
-        recorder = self._recorder(stream, RunState(), self._take_lease(stream))
+        recorder = self._recorder(stream, RunState(), self.take_lease(stream))
         inputs = dict(wanted.inputs or {})
         data: dict[str, Json] = {
             "name": wanted.name,
@@ -309,7 +309,7 @@ class RunStarter:
         seen = self._seen(wanted)
         lease: Lease | None = None
         try:
-            lease = self._take_lease(stream)
+            lease = self.take_lease(stream)
         except LeaseHeld as held:
             seen = replace(seen, lease_holder=str(held.details.get("holder", "")))
         try:
@@ -445,7 +445,7 @@ class RunStarter:
 
     # ---- parts ---------------------------------------------------------------------------------------------------
 
-    def _take_lease(self, stream: str) -> Lease:
+    def take_lease(self, stream: str) -> Lease:
         if self.lent is not None and self.lent.lease.stream == stream:
             return self.lent.lease
         holder = self.settings.redactor.clean_text(self.settings.holder) or this_process()

@@ -1,8 +1,8 @@
 """What happens before a step's function is called, after it returns, and after it raises.
 
 Sync and async runs share these rules. A finished step returns its stored result. A step called with other arguments or
-in another version is refused by name. A step whose result contained a secret was not stored in full, so it is run
-again. Any other step is run, and its result is durable before the caller sees it.
+in another version is refused, and the refusal names the step. A step whose result contained a secret was not stored in
+full, so it is run again. Any other step is run, and its result is durable before the caller sees it.
 
 Nothing is written in a finished run: a failed step raises its error again; a step whose result was not stored in full
 is run again, but only for its value; and any other unfinished step is refused.

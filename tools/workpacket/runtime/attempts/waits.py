@@ -27,7 +27,7 @@ from workpacket.runtime.attempts.recorder import SLICE, Boundary, RecordDraft, R
 from workpacket.runtime.attempts.steps import Scope, decoded, require_name
 from workpacket.runtime.errors import RunBlocked, RunWaiting
 from workpacket.runtime.records.jcs import jcs_hash, kept, stored_text
-from workpacket.runtime.records.state import WaitRecord
+from workpacket.runtime.records.state import RunState, WaitRecord
 from workpacket.runtime.resume.observe import shown_short, what_was_asked
 
 MICROSECONDS = 1_000_000
@@ -120,12 +120,23 @@ class Waiter:
         return RunWaiting(f"{stream} waits {' or '.join(words)}{where}", until=until, hint=hint)
 
 
+def require_not_moved(state: RunState) -> None:
+    """Refuse a message to a run that another store continues: it would never receive it."""
+    if state.status == "moved":
+        raise RunBlocked(
+            f"{state.stream} was moved: exported to {state.moved_to}",
+            code="run_moved",
+            hint=f"use the store that imported it; if none did, take it back: workpacket resume {state.stream}",
+        )
+
+
 def send_signal(recorder: Recorder, signal: str, value: Json, key: str = "") -> None:
     """Add a signal to a run's log. A signal with a key that was sent before is not added again."""
     require_name(signal, "signal")
     state = recorder.state
     if state.status == "completed":
         raise RunBlocked(f"{state.stream} is finished; it can receive no more signals", code="step_changed")
+    require_not_moved(state)
     recorder.redactor.require_plain("the name of a signal", signal)
     form = kept(value)
     payload = recorder.redactor.unaltered(f"the signal {signal!r}", value, form.text)
@@ -158,8 +169,8 @@ class Questions:
     _times: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def place(self, scope: Scope, question: str) -> str:
-        """Return where in the program a question is asked, which is the same in every attempt that takes the same
-        path."""
+        """Return the place in the program at which a question is asked; it is the same in every attempt that takes the
+        same path."""
         number = self._times[scope.path, question] = self._times.get((scope.path, question), 0) + 1
         return jcs_hash([scope.path, question, number])
 

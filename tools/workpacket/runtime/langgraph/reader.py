@@ -139,7 +139,7 @@ class AsyncCalls(BaseCheckpointSaver[Any], ABC):
             await self._written(None if thread is None else str(thread), namespace)
 
     async def _written(self, thread: str | None = None, namespace: str | None = None) -> None:
-        """Wait until no write is pending: to a namespace, to a thread, or in this whole event loop.
+        """Wait until no write is pending: to a namespace, to a thread, or anywhere in this event loop.
 
         For the reason, see the module docstring.
         """

@@ -94,7 +94,7 @@ def remove(thread: Thread, choose: Callable[[], Set[CheckpointPlace]], reason: s
         for record in gone.values():
             thread.pen.contents.forget(record)
         return thread.erase()
-    raise StoreUnavailable(f"{thread.stream}: other writers got ahead {TRIES} times in a row", code="store_busy")
+    raise StoreUnavailable(f"{thread.stream}: other writers wrote first {TRIES} times in a row", code="store_busy")
 
 
 def everything(thread: Thread) -> Set[CheckpointPlace]:
@@ -224,7 +224,7 @@ class WorkpacketSaver(ReadingSaver):
     ) -> RunnableConfig:
         thread_id, namespace, before = named(config)
         place = CheckpointPlace(self.cleaner.name(namespace), self.cleaner.name(checkpoint["id"]))
-        parent = None if before is None else self.cleaner.name(before)
+        parent = None if before is None else str(self.cleaner.name(before))  # an OlderId is not stored as such
         # LangGraph copies the first checkpoint of a thread as a second root, which it calls a fork.
         branches = isinstance(before, OlderId) or (before is None and metadata.get("source") == "fork")
         described = get_serializable_checkpoint_metadata(config, metadata)
@@ -250,7 +250,7 @@ class WorkpacketSaver(ReadingSaver):
                 thread.put_done(place, parent)
                 break
             else:
-                raise StoreUnavailable(f"{thread.stream}: other writers got ahead {TRIES} times", code="store_busy")
+                raise StoreUnavailable(f"{thread.stream}: other writers wrote first {TRIES} times", code="store_busy")
         return config_of(thread_id, namespace, checkpoint["id"])
 
     def _content(
@@ -306,13 +306,17 @@ class WorkpacketSaver(ReadingSaver):
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        thread_id, namespace, wanted = named(config)
-        place = CheckpointPlace(self.cleaner.name(namespace), self.cleaner.name(str(wanted)))
-        task = self.cleaner.name(task_id)
         news = [
             Write(WRITES_IDX_MAP.get(channel, number), channel, self._state(channel, value))
             for number, (channel, value) in enumerate(writes)
         ]
+        self.put_numbered(config, news, task_id, task_path)
+
+    def put_numbered(self, config: RunnableConfig, news: Sequence[Write], task_id: str, task_path: str) -> None:
+        """Store writes whose values are already serialized and searched."""
+        thread_id, namespace, wanted = named(config)
+        place = CheckpointPlace(self.cleaner.name(namespace), self.cleaner.name(str(wanted)))
+        task = self.cleaner.name(task_id)
         thread = self.thread(thread_id)
         with thread.lock:
             history = thread.catch_up()
@@ -384,7 +388,7 @@ class WorkpacketSaver(ReadingSaver):
 
 
 def _sources(history: ThreadHistory, base: Saved, size: int) -> builtins.list[PayloadRecord]:
-    """Return the records on which the next checkpoint is a patch; none, once the patches have grown large compared with
+    """Return the records on which the next checkpoint is a patch; none if the patches have grown large compared with
     the whole.
     """
     depth = base.depth + 1

@@ -12,7 +12,8 @@ cache holds the contents read last, for all threads of a saver.
     langgraph.checkpoint   id, parent and namespace of a checkpoint; the record that its payload patches
     langgraph.writes       the writes of a task before the next checkpoint
     langgraph.deleted      the deleted checkpoints, and the records that lose their payloads
-    langgraph.erased that these are erased: the next writer finishes an interrupted deletion
+    langgraph.erased       that these are erased: the next writer finishes an interrupted deletion
+    run.handed_over        that another store continues the thread; nothing is added after it
 
 A thread with all its namespaces is one stream, so that its records have one order; it is not a run, and its name has no
 '@'. Times, values and channel names are only in payloads.
@@ -29,15 +30,17 @@ from typing import NamedTuple, cast
 from urllib.parse import quote, unquote
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.errors import LogDamaged, VersionConflict
+from workpacket.runtime.errors import LogDamaged, RunBlocked, VersionConflict
 from workpacket.runtime.holders import Clock, Ids
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.langgraph.parcels import unpacked
+from workpacket.runtime.records.events import KINDS as KINDS_OF_RUNS
 from workpacket.runtime.records.events import Event, NewEvent, RecordKind, current
 from workpacket.runtime.records.redaction import Redactor, clean_record, plain_payload, sealed_payload
 from workpacket.runtime.stores.contract import Append, ErasesAtOnce, Store
 
 CHECKPOINT, WRITES, DELETED, ERASED = (f"langgraph.{name}" for name in ("checkpoint", "writes", "deleted", "erased"))
+MOVED = "run.handed_over"
 
 KINDS: Mapping[str, RecordKind] = {
     kind.type: kind
@@ -48,6 +51,7 @@ KINDS: Mapping[str, RecordKind] = {
         RecordKind(WRITES, dict.fromkeys(("ns", "id", "task", "base", "of"), "public")),
         RecordKind(DELETED, {"checkpoints": "public", "records": "public", "reason": "public", "by": "scan"}),
         RecordKind(ERASED, {"deleted": "public"}),
+        KINDS_OF_RUNS[MOVED],
     )
 }
 
@@ -130,6 +134,7 @@ class ThreadHistory:
     positions: dict[CheckpointPlace, int] = field(default_factory=dict)  # the order in which checkpoints were first put
     ids: dict[int, str] = field(default_factory=dict)  # every checkpoint that ever existed, by origin
     superseded: dict[CheckpointPlace, list[int]] = field(default_factory=dict)
+    moved_to: str = ""  # where the thread was exported to, if another store continues it
 
     def apply(self, event: Event) -> None:
         data = current(event, KINDS)
@@ -143,6 +148,8 @@ class ThreadHistory:
             self._deleted(event, data)
         elif event.type == ERASED:
             self.unfinished.pop(_number(data, "deleted"), None)
+        elif event.type == MOVED:
+            self.moved_to = str(data.get("to", ""))
         self.version = event.version
 
     def _checkpoint(self, event: Event, data: Mapping[str, Json]) -> None:
@@ -230,7 +237,7 @@ class ThreadHistory:
         return next((origin for origin, name in self.ids.items() if name == place.id), None)
 
     def ancestors(self, place: CheckpointPlace) -> Iterator[CheckpointPlace]:
-        """Yield the checkpoint's ancestors, nearest first, as far as they exist."""
+        """Yield the checkpoint's ancestors that exist, nearest first."""
         seen = {place}
         while (saved := self.saved.get(place)) is not None and saved.parent is not None:
             place = CheckpointPlace(place.namespace, saved.parent)
@@ -278,9 +285,7 @@ class ThreadContents:
             asked = waiting[-1]
             needed = [records[origin] for origin in asked.sources if origin in records]
             if len(needed) < len(asked.sources):
-                raise LogDamaged(
-                    asked.event.stream, asked.event.version, "a checkpoint on which it depends was deleted"
-                )
+                raise LogDamaged(asked.event.stream, asked.event.version, "a checkpoint that it depends on was deleted")
             known = self._recall(asked)
             if known is None:
                 missing = [one for one in needed if one.origin not in made]
@@ -371,6 +376,7 @@ class Thread:
 
     def append(self, *news: NewEvent, expected: int | None = None) -> tuple[Event, ...]:
         """Append durably; raise `VersionConflict` if the thread is no longer at the expected version."""
+        self._require_here()
         if not self.writer:
             self.writer, self.seq = self.pen.nonce(), 0
         now = self.pen.clock.now()
@@ -387,8 +393,17 @@ class Thread:
         self.seq += len(stored)
         if stored[0].version > self.history.version + 1:
             self._apply(self.pen.store.read(self.stream, self.history.version, stored[0].version - 1))
+            self._require_here()  # it was moved just before this record, which no one will read
         self._apply(stored)
         return stored
+
+    def _require_here(self) -> None:
+        if self.history.moved_to:
+            raise RunBlocked(
+                f"{self.stream} was moved: exported to {self.history.moved_to}",
+                code="run_moved",
+                hint="continue the thread in the store that imported it, or copy it here: copy_thread(id, new_id)",
+            )
 
     def erase(self) -> None:
         """Finish every deletion: erase the payloads, then record it."""

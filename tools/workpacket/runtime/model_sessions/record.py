@@ -365,7 +365,7 @@ class SessionReport(Value):
 
 
 def assess(runtime: Runtime, stream: str) -> SessionReport:
-    """Return the present state of the session. Read-only."""
+    """Return the current state of the session. Read-only."""
     store = runtime.store
     state, seen = read_state(store, stream, Observations())
     artifact, corrupt = last_valid(store, state)
@@ -428,7 +428,8 @@ def _judged(
         return "CLOSED", "", ()
     if state.status == "cancelled":
         return "CANCELLED", "run_cancelled", (state.cancel_reason or "",)
-    doubt = next(_doubts(store, state, artifact, corrupt), None)
+    moved = ("run_moved", (f"exported to {state.moved_to}",)) if state.status == "moved" else None
+    doubt = moved or next(_doubts(store, state, artifact, corrupt), None)
     if doubt is not None:
         return "BLOCKED", *doubt
     return "PAUSED", "worker_lost" if state.status == "running" else state.stop_code, ()
@@ -478,7 +479,7 @@ _DONE = frozenset({"succeeded", "mark_done"})
 
 def carry_over(runtime: Runtime, artifact: Artifact) -> str:
     """Begin the session in the artifact in its former state, and return its run. Either all of it becomes durable, or
-    nothing.
+    none of it.
     """
     body = artifact.body
     if artifact_id(body) != artifact.id:

@@ -164,7 +164,7 @@ class OpenSession:
         return self._keep(role, content)
 
     def model_run(self, function: Callable[[ModelRun], str]) -> Message:
-        """Get an answer from the model, only once: `function` receives a `ModelRun` and returns the whole text."""
+        """Get an answer from the model, exactly once: `function` receives a `ModelRun` and returns the whole text."""
         stored = self._stored()
         if stored is not None:
             return stored

@@ -1,4 +1,5 @@
-"""Runs as OpenTelemetry spans and metrics, for `pip install 'workpacket[otel]'`. No payload, argument or error text.
+"""Runs as OpenTelemetry spans and metrics, for `pip install 'workpacket[otel]'`. They contain no payloads, arguments or
+error texts.
 
     with Runtime(telemetry.watch(store)) as runtime: ...        while it happens
     telemetry.replay(store.read(run))                           afterwards, from the log
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 
 SCOPE = "workpacket"
 _BEGINS = {"run.started", "attempt.started"}
-_ENDS = {"run.completed": "completed", "run.cancelled": "cancelled", "run.stopped": "stopped", "run.blocked": "blocked"}
+_ENDS = {"run.completed": "completed", "run.cancelled": "cancelled", "run.stopped": "stopped", "run.blocked": "blocked",
+         "run.handed_over": "moved"}  # fmt: skip
 _EFFECT_ENDS = {"effect.succeeded": "succeeded", "effect.failed": "failed"}
 _WANTED: ContextVar[tuple[int, int] | None] = ContextVar("ids of the next span", default=None)
 

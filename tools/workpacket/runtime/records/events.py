@@ -20,9 +20,9 @@ To change a record, raise its `schema_version`, write the upcaster that converts
 with the old one under tests/corpora/histories. Stored events are never rewritten. See docs/runtime/evolving.md.
 
 The ids of questions are numbers in the order in which the questions arose. Anyone who can write to a store can add an
-answer to it. Where a run has a verifier, an answer counts only with a person's signature over `AnswerToJudge.covered`:
-the run, the question, its text, the digest of the arguments, and the answer. An answer that does not count is kept in
-the log, and the question stays open.
+answer to it. If a run has a verifier, an answer counts only with a person's signature over `AnswerToJudge.covered`: the
+run, the question, its text, the digest of the arguments, and the answer. An answer that does not count is kept in the
+log, and the question stays open.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Event(NamedTuple):
     hash: str
 
     def values(self) -> Mapping[str, Json]:
-        """Return the data as a value. Do not change it: the same object may be returned again."""
+        """Return the data as a value. Do not modify it: the same object may be returned again."""
         return _values_in(self.data)
 
 
@@ -191,6 +191,7 @@ INDEXED: dict[str, Indexed] = {
     "run.blocked": Indexed("blocks", "code", "blocked"),
     "run.cancelled": Indexed("runs", "", "cancelled"),
     "run.completed": Indexed("runs", "", "completed"),
+    "run.handed_over": Indexed("runs", "", "handed_over"),
     "cancel.requested": Indexed("cancellations", "", "requested"),
     "checkpoint": Indexed("checkpoints", "name", "saved"),
     "effect.intended": Indexed("effects", "effect", "intended"),
@@ -328,6 +329,7 @@ CORE: tuple[RecordKind, ...] = (
     _kind("cancel.requested", scan="reason by"),
     _kind("run.blocked", "code decision subject"),
     _kind("run.stopped", "code in_flight", scan="error"),
+    _kind("run.handed_over", "code", scan="to by"),
     _kind("run.cancelled", "in_flight", scan="reason"),
     _kind("run.completed", "steps effects"),
     _kind("payload.erased", "digest", scan="reason by"),

@@ -78,7 +78,7 @@ def _plain(values: tuple[object, ...]) -> list[Json] | None:
 
 
 def failure_again(data: Data) -> BaseException:
-    """Return the recorded exception. For an unknown class, use its nearest known base."""
+    """Return the recorded exception; for an unknown class, an exception of its nearest known base class."""
     said = text(data, "error")
     name, _, message = said.partition(": ")
     raised = members(data, "raised")

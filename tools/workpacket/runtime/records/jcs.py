@@ -434,7 +434,7 @@ def sealed(payload: bytes) -> bytes:
 
     key = payload_key()
     if key is None:
-        raise PayloadSealed("there is no key with which to encrypt a payload", hint=_HOW)
+        raise PayloadSealed("there is no key to encrypt a payload with", hint=_HOW)
     nonce = os.urandom(_NONCE_BYTES)
     text = AESGCM(key).encrypt(nonce, payload, _BOUND)
     parts = {"sealed_with": key_id(key), "nonce": base64.b64encode(nonce).decode()}

@@ -36,7 +36,7 @@ from workpacket.runtime.records.events import (
     texts_by_key,
 )
 
-Status = Literal["none", "running", "stopped", "cancelled", "completed"]
+Status = Literal["none", "running", "stopped", "cancelled", "completed", "moved"]
 EffectStatus = Literal[
     "intended", "started", "succeeded", "failed", "failed_unknown", "mark_done", "retry", "compensate", "accepted"
 ]
@@ -184,7 +184,7 @@ class WaitRecord(NamedTuple):
 
 @dataclass(slots=True)
 class Waits:
-    """Waits by step, and signals by name in the order in which they arrived. A wait takes the oldest one left."""
+    """Waits by step, and signals by name in the order in which they arrived. A wait takes the oldest signal left."""
 
     begun: dict[str, WaitRecord] = field(default_factory=dict)
     signals: dict[str, list[Event]] = field(default_factory=dict)
@@ -211,6 +211,7 @@ class RunState:
     version: int = 0
     status: Status = "none"
     stop_code: str = ""
+    moved_to: str = ""  # where a moved run was exported to
     name: str = ""
     packet: str = ""
     code_version: str = ""
@@ -318,6 +319,8 @@ class RunState:
         """
         answers = self.confirmations
         newest = [self.questions[one] for one in self.asked_at.values() if answers.get(one, "") == answer]
+        if self.status == "moved":  # what its program asked is asked again where it continues
+            newest = [one for one in newest if one.kind == CHANGE]
         return tuple(one for one in newest if one.kind != CHANGE or one.subject == self.open_question)
 
     def answer_in(self, data: Data, at: int) -> AnswerToJudge:
@@ -354,7 +357,7 @@ class RunState:
     @property
     def open_waits(self) -> tuple[WaitRecord, ...]:
         """Return the waits for a time or a signal that have not ended."""
-        if self.status in {"completed", "cancelled"}:
+        if self.status in {"completed", "cancelled", "moved"}:
             return ()
         return tuple(wait for wait in self.waits.begun.values() if wait.number is None)
 
@@ -537,20 +540,12 @@ def _blocked(state: RunState, event: Event, data: Data) -> None:
         take_in(state.questions, state.asked_at, event, {"question": data.get("code"), **data}, (CHANGE, CHANGE))
 
 
-def _stopped(state: RunState, _: Event, data: Data) -> None:
-    state.status = "stopped"
-    state.stop_code = text(data, "code")
-    state.in_flight |= set(texts(data, "in_flight"))
+def _ended(status: Status, code: str = "") -> Reducer:
+    def apply(state: RunState, _: Event, data: Data) -> None:
+        state.status, state.stop_code, state.moved_to = status, code or text(data, "code"), text(data, "to")
+        state.in_flight |= set(texts(data, "in_flight"))
 
-
-def _cancelled(state: RunState, _: Event, data: Data) -> None:
-    state.status = "cancelled"
-    state.stop_code = "run_cancelled"
-    state.in_flight |= set(texts(data, "in_flight"))
-
-
-def _completed(state: RunState, _: Event, __: Data) -> None:
-    state.status = "completed"
+    return apply
 
 
 def _published(state: RunState, event: Event, data: Data) -> None:
@@ -589,8 +584,9 @@ _REDUCERS: Mapping[str, Reducer] = {
     "retry_token.consumed": lambda state, _, data: state.tokens_spent.add(text(data, "token_hash")),
     "cancel.requested": _cancel,
     "run.blocked": _blocked,
-    "run.stopped": _stopped,
-    "run.cancelled": _cancelled,
-    "run.completed": _completed,
+    "run.stopped": _ended("stopped"),
+    "run.cancelled": _ended("cancelled", "run_cancelled"),
+    "run.completed": _ended("completed"),
+    "run.handed_over": _ended("moved"),
     "rolled_back": _rolled_back,
 }

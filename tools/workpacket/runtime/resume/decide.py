@@ -85,6 +85,8 @@ def not_cancelled(case: Case) -> Verdict:
 def not_terminal(case: Case) -> Verdict:
     if case.state.status == "none":
         return _block("checkpoint_missing", "the run has no first event")
+    if case.state.status == "moved":
+        return _confirm("run_moved", f"exported to {case.state.moved_to}")
     return ("complete", "", ()) if case.state.status == "completed" else PASS
 
 
@@ -319,7 +321,7 @@ def _conclude(state: RunState, checks: Iterable[Check]) -> tuple[Action, str]:
 
 
 def _subject(state: RunState, checkpoint: str, seen: Observations, checks: Iterable[Check]) -> str:
-    """Return the subject of a confirmation: this run, checkpoint and exact differences. '' if nothing is asked."""
+    """Return the subject of a confirmation: this run, checkpoint and exact differences; '' if nothing is asked."""
     asked: list[Json] = [check.as_json() for check in checks if check.result == "confirm"]
     if not asked:
         return ""

@@ -250,7 +250,7 @@ class Observer(Protocol):
 def read_state(
     store: Store, stream: str, seen: Observations, verifier: AnswerVerifier | None = None
 ) -> tuple[RunState, Observations]:
-    """Return the state as far as the log can be trusted, and what is wrong with the rest."""
+    """Return the state according to the trustworthy part of the log, and what is wrong with the rest."""
     state = RunState(verifier=verifier)
     try:
         for event in store.read(stream):

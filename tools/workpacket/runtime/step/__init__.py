@@ -76,7 +76,7 @@ _MOST_NAMED = 20
 
 
 class Present(NamedTuple):
-    """The present values for a resume. None means that the value was not given, so the recorded value applies."""
+    """The current values for a resume. None means that the value was not given, so the recorded value applies."""
 
     inputs: Mapping[str, Any]
     strictness: Strictness | None
@@ -129,7 +129,7 @@ def _moved_scopes(checkpoint: StepCheckpoint, present: Present) -> tuple[str, ..
 
 
 def _changes(checkpoint: StepCheckpoint, inputs: Mapping[str, Any], redactor: Redactor) -> dict[str, Json]:
-    """Return the old and new value of each changed key, as far as they are known and harmless."""
+    """Return the old and new value of each changed key, if known and harmless."""
     shown = shown_values(inputs, redactor)
     if not checkpoint.input_hashes:
         names: Json = sorted(shown) if len(shown) <= _MOST_NAMED else f"{len(shown):,} inputs"

@@ -62,8 +62,8 @@ def compute_input_hash(inputs: Mapping[str, Any], variant: Variant = "ascii") ->
 
 
 def hash_variant(checkpoint: StepCheckpoint, inputs: Mapping[str, Any]) -> Variant:
-    """Return the form of these inputs that has the checkpoint's hash; '' if none has. If a form was recorded, only that
-    form is tried.
+    """Return the form of these inputs that has the checkpoint's hash; '' if none of them has it. If a form was
+    recorded, only that form is tried.
     """
     for variant in (checkpoint.input_hash_variant,) if checkpoint.input_hash_variant else VARIANTS:
         try:

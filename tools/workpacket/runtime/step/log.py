@@ -74,7 +74,7 @@ def is_checkpoint(event: Mapping[str, Json]) -> bool:
 
 
 def checkpoint_of(event: Mapping[str, Json]) -> StepCheckpoint:
-    """Return the checkpoint in an event; raise ValueError, which lists everything that is wrong with it."""
+    """Return the checkpoint in an event; raise ValueError, listing everything that is wrong with it."""
     wrong = [f"{name}: {why}" for name, why in problems(event)]
     if wrong:
         raise ValueError("; ".join(wrong))
@@ -346,7 +346,7 @@ def identity_of(step: Identified) -> Identity:
 
 
 class GivenAnswer(NamedTuple):
-    """A recorded answer to a question about a checkpoint. `about` is the subject, as far as it is recorded."""
+    """A recorded answer to a question about a checkpoint. `about` is the subject, if it was recorded."""
 
     subject: str
     yes: bool
@@ -423,7 +423,7 @@ class History:
         else:
             found = self.checkpoints[-1] if self.checkpoints else None
         if self.damage[0] > (found[0] if found else 0):
-            message = f"{self.damage[1]}, and may have concerned this step"
+            message = f"{self.damage[1]}, and may have been about this step"
             raise LogDamaged("/".join(self.identity), self.damage[0], message)
         return None if found is None or (self.completed and not token) else found[1]
 

@@ -219,7 +219,7 @@ class KeepsDerived(Protocol):
     def read(self, stream: str, after: int = 0, until: int | None = None) -> Iterator[Event]: ...
 
     def events_at(self, stream: str, versions: Sequence[int]) -> list[Event]:
-        """Return the events with these versions that exist, in order, each one verified on its own."""
+        """Return the events with these versions that exist, in order, each verified individually."""
         ...
 
     def stored_payloads(self, events: Iterable[Event]) -> dict[str, bytes]:
@@ -250,13 +250,14 @@ def name_was_used(stream: str) -> VersionConflict:
 def lease_held(stream: str, holder: str, token: int, left: float) -> LeaseHeld:
     """Return the error for an `acquire` while another holder has the lease."""
     return LeaseHeld(
-        f"{shown_holder(holder)} is working on {stream}; its lease lasts for another {left:.0f} s, and is renewed",
+        f"{shown_holder(holder)} is working on {stream}; its lease lasts for another {left:.0f} s, and is being "
+        "renewed",
         details={"stream": stream, "holder": holder, "token": token, "seconds_left": left},
     )
 
 
 def require_same_as_stored(request: Append, stored: Sequence[Event], *, by_key: bool) -> None:
-    """Require that a repeated request has the same content as the first time."""
+    """Require that a repeated request has the same content as the first one."""
     wanted = [(new.type, new.type_version, new.data, _address(new)) for new in request.events]
     if wanted == [(event.type, event.type_version, event.data, event.payload) for event in stored]:
         return
@@ -297,7 +298,7 @@ def require_fence(request: Append, token: int, seconds_left: float, last_fence: 
 def require_version(request: Append, version: int) -> None:
     if request.expected_version is not None and request.expected_version != version:
         raise VersionConflict(
-            f"{request.stream} is at version {version}, not {request.expected_version}: another writer got ahead",
+            f"{request.stream} is at version {version}, not {request.expected_version}: another writer wrote first",
             details={"stream": request.stream, "version": version},
         )
 
@@ -364,7 +365,7 @@ class QueueItem(NamedTuple):
 
 class JobNews(Protocol):
     def wait(self, seconds: float) -> None:
-        """Wait until there may be a job, or for this many seconds."""
+        """Wait until there may be a job, but at most this many seconds."""
         ...
 
     def close(self) -> None: ...
@@ -392,8 +393,8 @@ class KeepsJobs(Protocol):
     def settle_job(
         self, job: int, token: int, state: str, delay: float, reason: str, detail: str, *, tried: bool
     ) -> bool:
-        """Set the state (done, waiting, delayed, dead) of a job that is held with this token; return False if it is
-        not."""
+        """Set the state (done, waiting, delayed, dead) of a job that is held with this token; return False if the job
+        is not held with it."""
         ...
 
     def refresh_jobs(self, queue: str) -> None:
@@ -401,7 +402,7 @@ class KeepsJobs(Protocol):
         ...
 
     def revive_job(self, job: int) -> bool:
-        """Return a dead job to the queue, with the full number of tries again."""
+        """Return a dead job to the queue, with its full number of tries restored."""
         ...
 
     def jobs(self, queue: str) -> tuple[QueueItem, ...]: ...
@@ -414,7 +415,7 @@ class Verifiable(Protocol):
     """A store that can verify more than its contents, such as the pages of a file. Codes are stop reasons."""
 
     def problems(self) -> tuple[Problem, ...]:
-        """Verify everything, contents included."""
+        """Verify everything, including the contents."""
         ...
 
 

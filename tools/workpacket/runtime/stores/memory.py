@@ -159,7 +159,7 @@ class MemoryStore:
         with self._lock:
             token, holder, ends = self._leases.get(lease.stream, (0, "", 0.0))
             if token != lease.token or ends <= self._clock.ticks():
-                raise LeaseLost(f"lease {lease.token} of {lease.stream} is no longer in force")
+                raise LeaseLost(f"lease {lease.token} of {lease.stream} is no longer valid")
             self._leases[lease.stream] = (token, holder, self._clock.ticks() + seconds)
             return lease._replace(seconds_left=seconds)
 

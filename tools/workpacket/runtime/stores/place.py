@@ -27,7 +27,7 @@ OUTSIDE_GIT = Path(".workpacket") / "runs.db"
 
 
 def work_tree_of(start: Path) -> Path | None:
-    """Return the top of the work tree around `start`; None outside git."""
+    """Return the top of the work tree that contains `start`; None outside git."""
     found = _located(start)
     return None if found is None else Path(found.root)
 
@@ -48,7 +48,7 @@ def store_path(start: Path) -> Path:
 
 
 def _located(start: Path) -> RepositoryPaths | None:
-    """Return the repository around the folder; None outside git, or in a repository without a work tree."""
+    """Return the repository that contains the folder; None outside git, or in a repository without a work tree."""
     try:
         return locate(str(start))
     except WorkpacketError as error:
@@ -60,6 +60,10 @@ def _located(start: Path) -> RepositoryPaths | None:
 PATIENCE = 30.0  # seconds to wait for an unreachable store
 GROUP = "workpacket.stores"
 POSTGRES = frozenset({"postgresql", "postgres"})
+
+
+def is_postgres(url: str) -> bool:
+    return url.partition("://")[0] in POSTGRES and "://" in url
 
 
 def store_at(url: str, *, patience: float = PATIENCE) -> Store:

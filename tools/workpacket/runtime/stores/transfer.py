@@ -37,9 +37,9 @@ from workpacket.runtime.stores.contract import Store
 _line = text_encoder(sort_keys=True)
 
 
-def export_lines(store: Store, stream: str) -> Iterator[str]:
+def export_lines(store: Store, stream: str, until: int | None = None) -> Iterator[str]:
     """Yield one line per event, preceded by its payload unless the payload was erased."""
-    for event in store.read(stream):
+    for event in store.read(stream, 0, until):
         try:
             payload = store.payload(event)
         except PayloadErased:

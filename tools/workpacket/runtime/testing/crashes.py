@@ -1,9 +1,9 @@
 """The contract under kills, failing calls, power failures and altered bytes; for a store in files on this machine.
 
-After a kill, everything that was written is there. After a power failure only what was synced is certain; of the rest
-the disk may have nothing, all of it, a first part, a random part, half of the last write, or zeros in its place. Names
-and contents are tracked separately, because a file whose folder was not synced may be missing, and a renamed file whose
-content was not synced may be empty. Writes through mmap are not seen.
+After a kill, everything that was written is still in the files. After a power failure, only what was synced is certain;
+of the rest, the disk may have nothing, all of it, a first part, a random part, half of the last write, or zeros in its
+place. Names and contents are tracked separately, because a file whose folder was not synced may be missing, and a
+renamed file whose content was not synced may be empty. Writes through mmap are not seen.
 """
 
 from __future__ import annotations
@@ -285,7 +285,7 @@ class Kills(StoreTestCase):
                 store.append(Writer(f"heir of {stream}", stream).request("b", fence=lease.token))
 
     def killed_after(self, stream: str, acknowledged: int) -> list[str]:
-        """Let another process append until it has acknowledged this many events; then kill it, and return their
+        """Have another process append until it has acknowledged this many events; then kill it, and return their
         hashes."""
         with self.process(f"append_for_ever(store, {stream!r})") as child:
             assert child.stdout is not None
@@ -379,8 +379,8 @@ class Crashes(StoreTestCase):
         for operation in recording.operations:
             disk.apply(operation)
         assert self.lasting(disk.after_a_kill()) == self.lasting(files_in(os.fspath(self.folder))), (
-            "the recorded calls do not explain the store's files: in `volatile`, name those that it maps into "
-            "memory and does not need"
+            "the recorded calls do not explain the store's files: in `volatile`, list the files that the store "
+            "maps into memory and does not need"
         )
         yield from recording.operations
 
@@ -424,7 +424,7 @@ class Crashes(StoreTestCase):
             self.keeps_its_word(told, f"after {told} acknowledged acts")
 
     def keeps_its_word(self, told: int, when: str) -> None:
-        """Require that everything acknowledged is there, that nothing is partial, and that the next act can be
+        """Require that everything acknowledged is present, that nothing is partial, and that the next act can be
         repeated."""
         try:
             store = self.open_store(ManualClock())

@@ -2,7 +2,7 @@
 
 One file, the journal, contains everything; each line is one record with a CRC, and appending it is the transaction. The
 state in memory is what the records add up to, and each call first reads what other handles have written since. Erasing
-and removing rewrite the journal without the bytes. The store is correct but made for few and short runs: every handle
+and removing rewrite the journal without the bytes. The store is correct but designed for a few short runs: every handle
 keeps the whole store in memory. A damaged last record cannot be distinguished from one that a power failure cut off, so
 it is dropped; the SQLite store knows how far it had come and reports the loss.
 """
@@ -139,7 +139,7 @@ class FolderStore:
             os.ftruncate(self.journal, self.end)
 
     def rewrite(self) -> None:
-        """Rewrite the journal with only the present state, so that erased bytes disappear."""
+        """Rewrite the journal with only the current state, so that erased bytes disappear."""
         path = self._path("journal")
         try:
             new = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -304,7 +304,7 @@ class FolderStore:
         with self.alone():
             present = self.held.get(lease.stream, LastLease())
             if present.token != lease.token or self.left(present) <= 0:
-                raise LeaseLost(f"lease {lease.token} of {lease.stream} is no longer in force")
+                raise LeaseLost(f"lease {lease.token} of {lease.stream} is no longer valid")
             return self.hold(lease.stream, lease.token, present.holder, seconds)
 
     def release(self, lease: Lease) -> None:

@@ -1,4 +1,4 @@
-"""Compare a store with the store in memory by random sequences of calls; requires hypothesis.
+"""Compare a store with the store in memory, using random sequences of calls; requires hypothesis.
 
 class MyModel(StoreModel):
     def prepare(self): self.folder = tempfile.mkdtemp()
@@ -60,7 +60,7 @@ class StoreModel(RuleBasedStateMachine):
         self.last: Append | None = None
 
     def prepare(self) -> None:
-        """Make a place for a new store."""
+        """Prepare a location for a new store."""
         raise NotImplementedError
 
     def opened(self) -> Store:

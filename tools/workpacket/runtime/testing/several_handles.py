@@ -1,7 +1,7 @@
 """The contract between several handles, threads and processes.
 
-A thread test lets Python switch between threads at any line of the store, so that a missing lock shows. Processes work
-side by side for a moment; each prints what was acknowledged.
+A thread test lets Python switch between threads at any line of the store, so that a missing lock is detected. Processes
+work side by side for a moment; each prints what was acknowledged.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class Processes(StoreTestCase):
         assert fences == sorted(fences)
 
     def side_by_side(self, program: str) -> list[list[str]]:
-        """Run the program in several processes at once, and return the words of every line that they wrote."""
+        """Run the program in several processes at the same time, and return the words of every line that they wrote."""
         with self.store():
             pass  # so that none of them has to create it
         running = [self.process(program) for _ in range(TOGETHER)]
@@ -214,13 +214,13 @@ class Processes(StoreTestCase):
 
 
 def whole_and_once(events: list[Event], answers: list[tuple[Event, ...]]) -> None:
-    """Require that the stream consists of the acknowledged appends, each of them whole and once."""
+    """Require that the stream consists of the acknowledged appends, each of them complete and exactly once."""
     assert [event.version for event in events] == list(range(1, len(events) + 1))
     assert sorted(answers) == sorted(tuple(events[i : i + 2]) for i in range(0, len(events), 2))
 
 
 def together(act: Callable[[int], T]) -> list[T]:
-    """Let several threads act at once, and switch between them at any line of the store."""
+    """Have several threads act at the same time, and switch between them at any line of the store."""
     answers: list[T] = []
     faults: list[BaseException] = []
     start = threading.Barrier(TOGETHER)

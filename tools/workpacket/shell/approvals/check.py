@@ -9,7 +9,8 @@
 An approval that expired before it was used is not a fault of the repository: no event depends on it yet, the gate will
 refuse it, and `approvals list` shows it.
 
-Also gathered here: what is stated about packets for other tools, where their work landed, and what is wrong with them.
+Also gathered here: what is stated about packets for other tools, where their work was merged, and what is wrong with
+them.
 """
 
 from __future__ import annotations
@@ -89,8 +90,8 @@ _NO_MATCH = 1
 
 
 class RootOfTrust(Value):
-    """The state of the root of trust. `replaced`: whether this change adds a new root that the base vouches for, so
-    that no key needs to approve it.
+    """The state of the root of trust. `replaced`: whether this change adds a new root that the base vouches for, so no
+    key needs to approve it.
     """
 
     findings: tuple[Problem, ...]
@@ -135,7 +136,7 @@ def _against_base(approvals: Approvals, before: bytes, after: bytes, named: froz
     for path in sorted(changed - _OF_THE_POLICY):
         yield Problem(
             "reanchor_unfit",
-            f"a change with a new root of trust may change only the policy, but {path} differs",
+            f"a change that sets a new root of trust must change only the policy, but {path} differs",
             Location(path),
         )
     files = PolicyFiles(here.get(POLICY_PATH), here.get(SIGNERS_PATH), here.get(REVOKED_PATH))

@@ -313,7 +313,7 @@ class Written(Value):
 
 
 def write_decision(approvals: Approvals, draft: StatementDraft, signature: bytes) -> Written:
-    """Judge the envelope as a gate would, and write it together with the files that belong to it, or write nothing."""
+    """Judge the envelope as a gate would, and write it together with the related files, or write nothing."""
     parsed = read_signature(signature)
     if isinstance(parsed, Problem):
         raise WorkpacketError.of(parsed)
@@ -359,8 +359,8 @@ def _rests_on(approvals: Approvals, draft: StatementDraft) -> Iterator[tuple[str
 
 
 def _audited(approvals: Approvals, draft: StatementDraft, envelope: str) -> tuple[FileChange, ...]:
-    """Return the row for the signature audit, if there is an audit, a token was given, and the policy has shared files
-    written on this branch.
+    """Return the row for the signature audit, if there is an audit, a token was given, and the policy says that shared
+    files are written on this branch.
     """
     policy = read_base_policy(approvals.repository)
     where = policy.lifecycle.packets.board

@@ -1,14 +1,14 @@
-"""Whether events of the log had the approvals that they need; used by the gates of waivers, and by every check. And
-which approvals no longer count, and the events that replace them.
+"""Whether events of the log had the approvals that they need, for the gates of waivers and for every check; also which
+approvals no longer count, and the events that replace them.
 
 An event is judged as of the moment when it arrived on the base (`Base.place_of`), using the envelopes that it names.
 `spoken_against` judges many events: the files of the base are read in advance, and events that were sound before are
 not judged again.
 
 An event is never rewritten. `reapproved` names new envelopes for the same event, gate and terms, which are judged by
-the policy in force when they land. It helps two kinds of event: one on the base whose approval or key was revoked, and
-one that the base lacks, whose approvals counted when they were given but no longer do, because the policy, the
-specification or a key changed, or time passed. An event that never had the approvals it needed stays refused.
+the policy in force when they are merged. It helps two kinds of event: one on the base whose approval or key was
+revoked, and one that the base lacks, whose approvals counted when they were given but no longer do, because the policy,
+the specification or a key changed, or time passed. An event that never had the approvals it needed stays refused.
 """
 
 from __future__ import annotations
@@ -212,9 +212,9 @@ def _judged(approvals: Approvals, event: LogEvent) -> tuple[list[Problem], bool]
 def _keys(approvals: Approvals, events: list[LogEvent]) -> Mapping[str, str]:
     """Return for each packet a digest of everything that its verdicts depend on; no digest if the log or the policy
     cannot be trusted. The commit that brought an event never changes. Everything else is in the digest: the events of
-    the packet and their commits, the envelopes that are about it or revoke one that is, those of the bases in them that
-    are known here, the first authors of its files, the keys revoked today, and the first commit. While these are
-    unchanged, no approval of the packet can have become invalid, and no new objection can have appeared.
+    the packet and their commits, the envelopes that are about the packet or revoke such an envelope, the bases in these
+    envelopes that are known here, the first authors of its files, the keys revoked today, and the first commit. While
+    these are unchanged, no approval of the packet can have become invalid, and no new objection can have appeared.
     """
     if not isinstance(approvals.trusted, Trusted):
         return {}
@@ -274,7 +274,7 @@ def unnamed(verdict: Verdict, event: LogEvent, rules: GatePolicy) -> Iterator[Pr
     """
     named = [voice for voice in verdict.voices if voice.envelope in event.attest]
     if verdict.assurance == "signed" and len({voice.principal for voice in named}) < rules.threshold:
-        what = f"the event names {len(named)} of the envelopes that satisfy the gate {verdict.gate}"
+        what = f"the event lists {len(named)} of the envelopes that satisfy the gate {verdict.gate}"
         yield Problem("approval_missing", f"{what}; the gate requires {rules.threshold}")
 
 
@@ -303,8 +303,8 @@ def _taken_back(approvals: Approvals, event: LogEvent, verdict: Verdict) -> tupl
 
 
 def counted_before(approvals: Approvals, event: LogEvent, gate: str) -> bool:
-    """Whether the event had what the gate required when it was written, by a policy that the base had: approvals that
-    counted then, or none if none were required.
+    """Whether the event had what the gate required when it was written, under a policy that the base had: approvals
+    that counted then, or none if none were required.
     """
     repository, tip = approvals.repository, approvals.base.commit
     if not _named(approvals, event, gate):

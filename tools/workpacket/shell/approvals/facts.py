@@ -177,7 +177,7 @@ class Approvals:
         more: tuple[EnvelopeFile, ...] = (),
         place: Place | None = None,
     ) -> GateFacts:
-        """Gather the facts of a gate. `more`: envelopes not written yet; `place`: instead of the event's own."""
+        """Gather a gate's facts. `more`: envelopes that are not written yet; `place`: use it, not the event's own."""
         place = place or self.place(consumer)
         policy = place.policy
         on_base = partial(committed_file, self.repository, place.brought_by)
@@ -292,8 +292,8 @@ class Approvals:
         return any(consumer.id in log.ancestry(event.parents) for event in later)
 
     def _subjects(self, consumer: LogEvent | None, gate: str, matter: ApprovalSubject) -> tuple[Subject, ...]:
-        """Return the bytes to be approved. An activation fixes the refinement for good. The document of a light packet
-        may change outside its contract, so new approvals are for the document that they were given for.
+        """Return the bytes to be approved. An activation fixes the refinement permanently. A light packet's document
+        may change outside its contract, so new approvals cover the document for which they were given.
         """
         if consumer is None:
             return matter.subjects

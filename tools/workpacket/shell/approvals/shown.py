@@ -103,7 +103,7 @@ def contract_before(approvals: Approvals, packet: str, gate: str) -> ContractBef
     held = in_force(approvals.log(packet)) if gate == AMENDMENT_GATE else frozenset()
     if len(held) == 1:
         (digest,) = held
-        return ContractBefore(contract_version(approvals.repository, packet, digest), "the contract in force")
+        return ContractBefore(contract_version(approvals.repository, packet, digest), "the current contract")
     for said in reversed(_approved_before(approvals, packet, gate)):
         if said.contract is not None:
             since = f"{said.approver} approved it at {said.issued_at:%Y-%m-%d %H:%M}Z"
@@ -172,7 +172,8 @@ def _changes(approvals: Approvals, event: LogEvent) -> Iterator[str]:
 
 
 def _left_base(repository: Repository, base: str, commit: str) -> str:
-    """Return where the work branched off the base; '' if that is unknown. Its submitter could choose a later commit."""
+    """Return where the work branched off the base; '' if that is unknown. The work's submitter could choose a later
+    commit."""
     if not base or resolved(repository, f"{commit}^{{commit}}") is None:
         return ""
     first = merge_base(repository, commit, base) or ""

@@ -220,11 +220,11 @@ def contract_asked(read: Reader, log: Log, packet: str, gate: str, consumer: Log
         return None, ""
     if consumer is not None and gate in _SETTING:
         named = consumer.text("contract")
-        return named, "" if named else f"the {consumer.type} event names no contract"
+        return named, "" if named else f"the {consumer.type} event does not refer to a contract"
     if gate not in _SETTING:
         held = in_force(log, log.heads if consumer is None else consumer.parents)
         if len(held) > 1:
-            return None, f"{packet} was amended on two branches, so two contracts are in force"
+            return None, f"{packet} was amended on two branches, so it has two current contracts"
         named = next(iter(held), "") or contract_before(log)
         if named:
             return named, ""

@@ -222,7 +222,7 @@ class FirstAuthors:
     """Finds who first committed a file. Later commits may contain only the approval itself.
 
     The first few files are looked up one by one; for more, the whole history is read once. Both cover all commits on
-    every branch, so that the answer does not depend on the number of earlier look-ups.
+    every branch, so that the answer does not depend on the number of earlier lookups.
     """
 
     def __init__(self, repository: Repository) -> None:
@@ -281,7 +281,7 @@ def parties_of(
 
 
 def packet_log(log: Log, heads: tuple[str, ...]) -> PacketLog:
-    """Return the log as it was for a writer who saw these heads."""
+    """Return the log as seen by a writer who saw these heads."""
     seen = log.ancestry(heads)
     events = [event for event in log.events if event.id in seen]
     return PacketLog(

@@ -200,7 +200,7 @@ class ContractProver:
         stage: ProofPlace,
         added: Additions,
     ) -> tuple[Side, ...]:
-        """Return the results of tests that name a new function, with that function emptied; () if then all of them
+        """Return the results of tests that name a new function, with that function emptied; () if all of them then
         fail.
         """
         report = here[command].side.report
@@ -273,7 +273,7 @@ class ContractProver:
         return additions(files, (folder for folder in above if f"{self._base}:{folder}" not in there))
 
     def _fault_of(self, command: str) -> Problem | None:
-        """Return why a command must not even be run."""
+        """Return why a command must not be run at all."""
         words = proof_words(command)
         if is_trivial(words):
             return Problem("proof_trivial", f"{command} proves nothing: it does not depend on the work")

@@ -1,7 +1,7 @@
 """Run a lifecycle command: take the lock, gather the facts, plan, apply. All decisions are in the plan, not in this
 module.
 
-The facts are the packets concerned, their dependencies, the registers, the base's policy, and the clock.
+The facts are the packets involved, their dependencies, the registers, the base's policy, and the clock.
 
 A command asks the approvals layer whether its gates are approved, and which waivers are in effect. A `Question` is
 asked only about a packet in a lane in which the gate applies, so that a read-only command (`why`) can ask about every
@@ -247,7 +247,8 @@ def carry_out(
     during_merge: bool = False,
     dry_run: bool = False,
 ) -> Carried:
-    """Let `decide` make a plan from the facts about `names` (None: all packets), and apply the plan as one transaction.
+    """Have `decide` make a plan from the facts about `names` (None: all packets), and apply the plan as one
+    transaction.
 
     `questions` are asked about the first of the packets.
     """
@@ -284,8 +285,8 @@ def carry_out(
 
 
 def unseen_moves(repository: Repository, facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
-    """Report moves of a packet that the base, its own branch or a branch of the main remote has, but not the log here:
-    another move made here could not land, or would contradict them.
+    """Report moves of a packet that are on the base, on its own branch or on a branch of the main remote, but not in
+    the log here: another move made here could not be merged, or would contradict them.
     """
     return _moves_beside_base(repository, packet) or tuple(_moves_on_branches(repository, facts, packet))
 
@@ -354,7 +355,8 @@ def _moves_on_branches(repository: Repository, facts: Facts, packet: PacketFacts
 def _where_it_went_on(
     repository: Repository, facts: Facts, names: Sequence[str], unmet: tuple[Problem, ...]
 ) -> tuple[Problem, ...]:
-    """Return what refuses the command, but if that is the lane, and the packet has moved on elsewhere, only that."""
+    """Return the conditions that refuse the command; if the lane is one of them, and the packet has moved on elsewhere,
+    return only that move."""
     if not any(one.code in {"packet_is_stub", "wrong_lane"} for one in unmet):
         return unmet
     packets = (facts.packets[name] for name in names if name in facts.packets)
@@ -445,7 +447,7 @@ def _require_clock(repository: Repository, facts: Facts, names: Sequence[str] | 
         new = [at for path, at in ahead.items() if path not in known]
         if new:
             message = f"this machine's clock says {facts.moment.now}, but {name} has an event dated {max(new)}"
-            raise WorkpacketError("clock_behind", message, hint="set this machine's clock")
+            raise WorkpacketError("clock_behind", message, hint="correct this machine's clock")
         where = branch.name if branch is not None else ""
         noted = (
             f"{name} has an event dated {max(ahead.values())} on {where}: the clock of the machine that wrote it was "
@@ -461,7 +463,7 @@ def _require_lanes(facts: Facts) -> None:
 
 
 def here() -> Repository:
-    """Return the repository around the current folder."""
+    """Return the repository that contains the current folder."""
     return find_repository(Path.cwd())
 
 

@@ -165,7 +165,7 @@ def submitted_versions(repository: Repository, packet: PacketFacts, path: str) -
     """Return, by digest, the bytes of the file in every commit of this clone and in the work tree; nothing if a
     submitted commit is not in this clone.
 
-    A squash removes the versions between the moves of a branch, so that nothing is left to compare with.
+    A squash removes the versions between the moves of a branch, so nothing is left to compare with.
     """
     submitted = [event.text("commit") for event in packet.log.events if event.type == "submitted"]
     if any(resolved(repository, f"{commit}^{{commit}}") is None for commit in submitted):
@@ -287,7 +287,7 @@ def _brings_moves(logs: Iterable[Log], known: frozenset[str]) -> bool:
 
 
 def _unfit(fault: LaneFault) -> Problem:
-    """Return the problem that it cannot be determined which moves are legal in the change."""
+    """Return the problem for a change in which it cannot be determined which moves are legal."""
     reason = CHANGE_BY_CODE["base_lanes_unfit"]
     message = f"the policy on the base adds invalid lanes: {fault.message}"
     return Problem(reason.code, message, Location(POLICY_PATH), fault.hint, severity=reason.severity)
@@ -330,7 +330,7 @@ def _unguarded(repository: Repository, base: str) -> Iterator[Problem]:
             return
     reason = CHANGE_BY_CODE["policy_unguarded"]
     for name in changed:
-        what = f"[{name}] has changed, but the policy on the base names no one who could approve the change"
+        what = f"[{name}] has changed, but the policy on the base lists no one who could approve the change"
         yield Problem(reason.code, what, Location(POLICY_PATH), reason.remedy, severity=reason.severity)
 
 

@@ -150,7 +150,7 @@ def _named(pointer: bytes) -> tuple[str, ...]:
 
 
 def logs_at(repository: Repository, commit: str, names: Collection[str]) -> dict[str, Log]:
-    """Return the logs of these packets as the commit has them."""
+    """Return the logs of these packets at the commit."""
     folders = [f"{LOG_FOLDER}/{name}" for name in sorted(names)]
     there = {path: blob for folder in folders for path, blob in tree_at(repository, commit, folder).items()}
     contents = read_blobs(repository, there.values())
@@ -189,7 +189,7 @@ class _Coverage:
         return [*self.found(), *(left for one in here if one is not None for left in self._unjudged(one))]
 
     def found(self, without: str = "") -> list[Uncovered]:
-        """Return what no packet covers in the change. The packet `without` counts for nothing."""
+        """Return what no packet covers in the change. The packet `without` is ignored."""
         changed = self._outside(self.trials.differences(self.start, self.head))
         kinds = {name: self._kind(name, log) if name != without else "" for name, log in self.logs.items()}
         covers = list(self._covers(kinds, _ANSWERING, changed)) if changed else []
@@ -225,7 +225,7 @@ class _Coverage:
 
     def _here(self, judged: _Judged) -> _Judged | None:
         """Return the work with a substitute commit if this clone lacks the work's own commit but the submission
-        describes the merged work; None if it does not, so that the work cannot be judged.
+        describes the merged work; None if it does not, so the work cannot be judged.
         """
         if resolved(self.repository, f"{judged.commit}^{{commit}}") is not None:
             return judged
@@ -245,8 +245,7 @@ class _Coverage:
     def _unknown(self, judged: _Judged) -> Uncovered:
         fetch = f"git fetch origin {judged.commit}"
         message = (
-            f"the commit of {judged.packet} that was judged is not in this clone, so it is not known how it was "
-            f"merged; {fetch}"
+            f"the judged commit of {judged.packet} is not in this clone, so it is unknown how it was merged; {fetch}"
         )
         return Uncovered("landed_otherwise", packet_paths(judged.packet)[0], judged.packet, message)
 
@@ -276,8 +275,7 @@ class _Coverage:
         )
 
     def _brought(self, commit: str) -> dict[str, str]:
-        """Return what a judged commit changed since it branched off the base, as far as that still differs from the
-        base."""
+        """Return what a judged commit changed since it branched off the base, if it still differs from the base."""
         now = self._outside(self.trials.differences(self.start, commit))
         begun = self.trials.merge_base(self.start, commit)
         work = self._outside(self.trials.differences(begun, commit)) if begun else now
@@ -302,8 +300,8 @@ class _Coverage:
         return held
 
     def _unjudged(self, judged: _Judged) -> Iterator[Uncovered]:
-        """Yield the paths at which work of this packet landed before the verdict, covered by the packet alone, and is
-        not in the judged commit.
+        """Yield the paths at which work on this packet was merged before the verdict, covered by this packet alone, and
+        is missing from the judged commit.
         """
         begun = self.trials.merge_base(judged.commit, self.base)
         if not begun or self.policy.coverage.mode != "required":
@@ -329,7 +327,7 @@ class _Coverage:
         yield from self._covers({packet: "work"}, _ANSWERING, paths)
 
     def _only(self, packet: str, before: str, commit: str, paths: Collection[str]) -> set[str]:
-        """Return the paths that only this packet covered when the commit landed."""
+        """Return the paths that only this packet covered when the commit was merged."""
         if not paths:
             return set()
         having = {name for name in self.logs for cover in self._scope_of(name, paths) if any(map(cover.has, paths))}
@@ -431,8 +429,8 @@ class _Coverage:
 
 
 def _may_matter(text: str, tops: Collection[str]) -> bool:
-    """Whether the scope may contain a path that begins in this way. Parsing every packet to find out would take too
-    long, because finished packets are included.
+    """Whether the scope may contain a path that begins with one of these parts. Parsing every packet to find out would
+    take too long, because finished packets are included.
     """
     fields = _SCOPE_FIELD.findall(text)
     if len(fields) != 1 or not any(character.isalnum() for character in fields[0]):

@@ -162,8 +162,8 @@ class Verified(Value):
 
 
 class Proven(Value):
-    """The number of events whose signature is proven, made by a key that the base's policy does not list for the actor,
-    missing, or invalid.
+    """The numbers of events with a signature that is proven, made by a key that the base's policy does not list for the
+    actor, missing, or invalid.
     """
 
     proven: int

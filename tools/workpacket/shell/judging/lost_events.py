@@ -33,8 +33,8 @@ _AT_ONCE = 500
 
 
 class LostEvent(Value):
-    """A write-once file that is missing or damaged here: its bytes, a name for where git has it, and why it counts as
-    lost.
+    """A write-once file that is missing or damaged here: its bytes, the name of the place where git has it, and why it
+    counts as lost.
     """
 
     path: str

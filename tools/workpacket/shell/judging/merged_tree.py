@@ -1,15 +1,15 @@
 """What a change makes of the governed files: whether the work tree matches HEAD, which the change would merge, and
-whether the log, the attestations and the checkpoints of the base are still there, unchanged.
+whether the log, the attestations and the checkpoints of the base are still present and unchanged.
 
 Attributes in a change can make a checkout show different bytes from those merged. With a base, every file below `.GOV`
 is therefore compared with the one in HEAD, and files that readers on another system, or a later version, would
 interpret differently are refused before they are merged. Files that are already on the base are not checked again.
 
-Nothing is ever deleted from the log except by reverting the whole landing that added it: its events, its envelopes and
-its code. The events that a change removes, or restores, identify the landings; the rest of the change is then judged
-against the base without these landings, so a partial revert is just a difference from that base. Rejections and
-revocations among the envelopes stay forever, so that no revert restores a key; so does a signed amendment or a signed
-FAIL while what it decided about stays, so that no revert brings back a contract or work that a person refused.
+Nothing is ever deleted from the log except by reverting the whole merge that added it: its events, its envelopes and
+its code. The events that a change removes, or restores, identify these merges; the rest of the change is then judged
+against the base without them, so a partial revert is just a difference from that base. Rejections and revocations among
+the envelopes stay forever, so that no revert restores a key; so does a signed amendment or a signed FAIL while what it
+decided about stays, so that no revert brings back a contract or work that a person refused.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def folded(name: str) -> str:
 
 
 def _twins(tree: MergedTree) -> Iterator[Problem]:
-    """Report names that equal another name where case is ignored."""
+    """Report names that equal another name when case is ignored."""
     for name in tree.top:
         other = next((each for each in _AT_THE_TOP if name != each and folded(name) == folded(each)), "")
         if other:
@@ -266,14 +266,15 @@ _FEW = 200
 
 
 class Revert(Value):
-    """The reverted merges, newest first, and a commit with the base without them."""
+    """The reverted merges, newest first, and a commit that represents the base without them."""
 
     landings: tuple[str, ...]
     commit: str
 
 
 def reverted(repository: Repository, trials: TrialMerges, base: str, head: str) -> Revert | None:
-    """Return what the change from `base` to `head` reverts of the base's first-parent history; None if nothing."""
+    """Return what the change from `base` to `head` reverts in the base's first-parent history; None if it reverts
+    nothing."""
     undone = {landing: resolved(repository, f"{landing}^1^{{commit}}") for landing in _undone(repository, base, head)}
     # The first commit cannot be reverted: there is nothing before it.
     landings = {landing: before for landing, before in undone.items() if before is not None}
@@ -353,7 +354,7 @@ def _without_later(
         if folder.startswith(f"{LOG_FOLDER}/")
     ]
     reason = CHANGE_BY_CODE["base_not_merged"]
-    message = f"the base has {counted(len(later), 'file')} of the log that were merged after this branch began"
+    message = f"the base has {counted(len(later), 'file')} of the log, merged after this branch began"
     ahead = Problem(reason.code, message, Location(GOVERNANCE_FOLDER), reason.remedy, severity=reason.severity)
     return [*(each for each in found if each.path not in later), *taken, ahead]
 

@@ -1,4 +1,4 @@
-"""Change governed files: all of a plan or nothing of it, under one lock, through one interface to the disk.
+"""Change governed files: all of a plan or none of it, under one lock, through one interface to the disk.
 
 Every read-only command calls this module, so it imports almost nothing.
 """

@@ -1,4 +1,4 @@
-"""The journal of one transaction: one file with every change, with the bytes before and after.
+"""The journal of one transaction: one file that contains every change, with the bytes before and after.
 
 Because it is one file, only one thing must be made durable, and its name shows how far the transaction has come:
 

@@ -77,7 +77,7 @@ def roll(tree: Tree, record: Record, wanted: Wanted, *, staged: bool = False, ov
     """Bring every file to the `wanted` state; raise ThirdState, with nothing changed, if a file is neither old nor new.
 
     `staged` means that this process created the temporary files; those of another process are created again, because
-    they may not be durable. `overwrite` means that a person has decided on the files in a third state.
+    they might not be durable. `overwrite` means that a person has decided on the files in a third state.
     """
     # All files are compared before the first is replaced, so that a version made by someone else stops everything.
     found = () if overwrite else strangers(tree, record)
@@ -154,7 +154,7 @@ def _sync(tree: Tree, record: Record) -> None:
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """Make a disk failure's error name the governed file instead of its temporary file."""
+    """Make the error for a disk failure name the governed file instead of its temporary file."""
     try:
         yield
     except OSError as error:

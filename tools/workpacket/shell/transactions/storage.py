@@ -227,7 +227,7 @@ def split_path(path: str) -> tuple[str, ...]:
     for part in parts:
         # On a file system that ignores case, `.GIT` is the git directory, too.
         if part in ("", ".", "..") or part.casefold() == ".git" or not _NEVER_IN_NAMES.isdisjoint(part):
-            message = f"{path!r} is not a path that may be written"
+            message = f"{path!r} is not a path that can be written to"
             raise WorkpacketError("path_unsafe", message, path=path)
     return parts
 

@@ -1,4 +1,4 @@
-"""Change several files as one: all of a plan, or nothing of it, whatever happens to the process or the power.
+"""Change several files as one: all of a plan, or none of it, even if the process is killed or the power fails.
 
     with writing(repository, "claim") as transaction:
         ...gather facts, make the plan: no one else writes meanwhile...

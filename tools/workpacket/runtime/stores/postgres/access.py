@@ -2,9 +2,9 @@
 codes.
 
 Every call is one statement in autocommit mode on a connection that returns to the pool before the call does: nothing is
-held while user code runs. A transaction that the server itself aborted (serialization, deadlock) is repeated at once.
-When the connection is lost, it is unknown whether the statement was committed. It can be repeated, as can every
-statement here: appends are recognized by their sequence number, leases by their request.
+held while user code runs. A transaction that the server itself aborted (serialization, deadlock) is repeated
+immediately. When the connection is lost, it is unknown whether the statement was committed. It can be repeated, as can
+every statement here: appends are recognized by their sequence number, leases by their request.
 
 The URL of a PostgreSQL store: libpq's own syntax, with two more parameters.
 
@@ -203,7 +203,8 @@ class PostgresAccess:
     def require_own_process(self) -> None:
         if os.getpid() != self._process:
             raise StoreUnavailable(
-                f"{self.address.shown} was opened by process {self._process}; a forked process must open its own",
+                f"{self.address.shown} was opened by process {self._process}; a forked process must open its own "
+                "connection",
                 code="store_busy",
             )
 
@@ -250,7 +251,7 @@ def is_lent(connection: Connection) -> bool:
 
 
 def _refused(error: Exception) -> bool:
-    """Whether the server rejects the login, so that trying again is useless."""
+    """Whether the server rejects the login, so trying again is useless."""
     if isinstance(error, _NEVER):
         return True
     if not isinstance(error, psycopg.OperationalError) or error.sqlstate is not None:

@@ -1,6 +1,6 @@
 """The schema of the PostgreSQL store: created if missing, upgraded by its owner, refused otherwise.
 
-All migrations run in one transaction under an advisory lock, so that any number of machines may start at once.
+All migrations run in one transaction under an advisory lock, so that any number of machines may start at the same time.
 Functions carry the number of the protocol that their callers use. A migration that changes the meaning of an append
 creates `append_2` and drops `append_1`: a program of the previous version is refused at its next call, with the reason,
 and never writes to tables that it does not know.
@@ -11,7 +11,7 @@ One row of `streams` contains the head of a stream *and* its lease: appending an
 lock, so that a fence cannot be overtaken between its check and the commit, and an append needs only one row update
 besides its inserts. Only the owner may write to a table directly; see `roles`.
 
-Every look-up during a run is an equality on a prefix of a unique index, which no planner changes, with or without
+Every lookup during a run is an equality on a prefix of a unique index, which no planner changes, with or without
 statistics.
 """
 

@@ -54,7 +54,7 @@ class News:
         return self._connection is not None
 
     def wait(self, seconds: float) -> None:
-        """Wait until there may be news, but at most this many seconds."""
+        """Wait until there may be new data, but at most this many seconds."""
         if self._connection is None and time.monotonic() >= self._next_try and self._connect():
             return  # earlier announcements are not repeated, so read again
         if self._connection is None:

@@ -171,7 +171,9 @@ class PostgresStore(QueueingPostgres):
             elif answer.outcome != "again":
                 self._heads.pop(request.stream, None)
                 self._refuse(request, answer)
-        raise StoreUnavailable(f"{request.stream}: other writers got ahead {_TRIES} times in a row", code="store_busy")
+        raise StoreUnavailable(
+            f"{request.stream}: other writers wrote first {_TRIES} times in a row", code="store_busy"
+        )
 
     def _asked(self, request: Append, new: Sequence[Event], version: int, previous: str) -> tuple[object, ...]:
         entries = [entry_of(event) for event in new]
@@ -275,7 +277,7 @@ class PostgresStore(QueueingPostgres):
             "SELECT {s}.renew_1(%s, %s, %s, %s)", (self.project, lease.stream, lease.token, seconds)
         )
         if not kept:
-            raise LeaseLost(f"lease {lease.token} of {lease.stream} is no longer in force")
+            raise LeaseLost(f"lease {lease.token} of {lease.stream} is no longer valid")
         return lease._replace(seconds_left=seconds)
 
     def release(self, lease: Lease) -> None:

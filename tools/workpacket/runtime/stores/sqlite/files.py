@@ -1,10 +1,10 @@
 """The surroundings of the database file: the folder, the file system, the write lock, and the anchor.
 
-The lock is `flock` on a side file. With SQLite's own locking, writers fail in bursts when several begin at once. This
-lock queues them first, and the kernel releases it when a process dies.
+The lock is `flock` on a side file. With SQLite's own locking, writers fail in bursts when several begin at the same
+time. This lock queues them first, and the kernel releases it when a process dies.
 
 The anchor is the position of the last acknowledged event, written to the same side file after the commit, without a
-sync of its own. It can never be ahead of what is durable, so a database *behind* it has lost something: its write-ahead
+separate sync. It can never be ahead of what is durable, so a database *behind* it has lost something: its write-ahead
 log was deleted or damaged, or an old copy was put in its place. After the anchor, the side file records how far each
 stream had come, which shows what was lost.
 """
@@ -123,7 +123,7 @@ _COARSE_CLOCK = 5 if sys.platform == "linux" else None
 
 
 def _is_past(changed: int) -> bool:
-    """Whether any change from now on is certain to get a different time from this one."""
+    """Whether every later change is certain to get a time other than this one."""
     # A file system that truncates times, as exFAT does to 10 ms, shows no fractions of a microsecond.
     if changed % 1000 and _COARSE_CLOCK is not None and time.clock_gettime_ns(_COARSE_CLOCK) > changed:
         return True

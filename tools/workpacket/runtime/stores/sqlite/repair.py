@@ -1,9 +1,9 @@
 """Rebuild a damaged file: copy its data, and recompute everything that is derived.
 
-Derived are the index, SQLite's secondary indexes, the number of streams, and the leases, which only say who is at work.
-Events and payloads that can be read are copied verbatim; their hashes are compared when they are read, as always. The
-table of streams says which events must exist, so a file in which that table is damaged cannot be rebuilt. The old file
-is kept.
+The derived data are the index, SQLite's secondary indexes, the number of streams, and the leases, which only say who is
+at work. Events and payloads that can be read are copied verbatim; their hashes are compared when they are read, as
+always. The table of streams says which events must exist, so a file in which that table is damaged cannot be rebuilt.
+The old file is kept.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _payloads(old: sqlite3.Connection) -> Iterator[tuple[int, Any, Any]]:
 
 
 def _indexed(made: sqlite3.Connection, row: StreamRow, columns: Sequence[tuple[Any, ...]]) -> bool:
-    """Write the index of the stream as far as the stream is intact, and return whether it is complete."""
+    """Write the index of the intact part of the stream, and return whether it is complete."""
     last = ""
     # The index is kept up to the first damaged event; the caller reports a stream that is not whole.
     with suppress(RuntimeFault, TypeError):

@@ -169,7 +169,7 @@ def stream_count(db: sqlite3.Connection) -> int:
 
 
 def require_whole_directory(db: sqlite3.Connection) -> None:
-    """Require that no stream has vanished from the table of streams, so that a stream not found there does not
+    """Require that no stream has vanished from the table of streams, so a stream that is not found there does not
     exist."""
     rows = db.execute(
         f"SELECT {STREAM_COLUMNS}, (SELECT value FROM meta WHERE name = 'streams') FROM streams"

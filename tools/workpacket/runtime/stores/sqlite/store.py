@@ -16,7 +16,7 @@ The health check finds everything that can be wrong with the store; a backup is 
 Between two records of one run there is almost never another writer. Inside the write transaction, SQLite reports at no
 cost whether another connection has committed since (`data_version`), and this handle knows whether one of its own
 transactions was undone. If neither is the case, the row of the stream and its lease are as this handle last wrote them,
-and SQLite would read the same from its cached pages.
+and SQLite would read the same data from its cached pages.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Loss(NamedTuple):
 
 
 def accept_loss(store: SQLiteStore, now: int) -> tuple[Loss, ...]:
-    """Record the losses, and make the present end of the store the acknowledged end."""
+    """Record the losses, and make the current end of the store the acknowledged end."""
     side = store.access.side
     reached = side.reached()
     anchor = side.anchor() or 0
@@ -139,7 +139,7 @@ def _keep_lost_names(db: sqlite3.Connection, rows: list[StreamRow], reached: dic
 
 
 def lost_under(db: sqlite3.Connection, stream: str) -> int:
-    """Return how many events a stream with this name had that was lost entirely; 0 if there was none."""
+    """Return the number of events that a completely lost stream with this name had; 0 if there was none."""
     if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'lost_streams'").fetchone() is None:
         return 0
     name = name_digest(stream)
@@ -346,7 +346,7 @@ class SQLiteStore(ReadableSQLite):
         with self.access.writing:
             present = read_lease(self._db, lease.stream)
             if present is None or present.token != lease.token or self._left(present) <= 0:
-                raise LeaseLost(f"lease {lease.token} of {lease.stream} is no longer in force")
+                raise LeaseLost(f"lease {lease.token} of {lease.stream} is no longer valid")
             self._put_lease(lease.stream, lease.token, lease.holder, seconds)
         return lease._replace(seconds_left=seconds)
 
