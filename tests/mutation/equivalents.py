@@ -194,7 +194,7 @@ EQUIVALENT = (
     ),
     Equivalent(
         "shell/judging/coverage.py",
-        "_Coverage._scopes",
+        "_Documents.scopes",
         "if source is not None and _may_matter(source.text, tops):",
         "if source is not None:",
         "more pages are read, and none of them changes the answer",
