@@ -400,6 +400,11 @@ _AMBIGUITY = lazy_pattern(
 )
 
 
+_QUESTION = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[ \t]*[-*+][ \t]+(?P<said>open[_ ]questions?)\b(?!s?[ \t]*:[ \t]*(?:none|n/?a|no)\b)"
+)
+
+
 class AmbiguityContradiction(RefinementRule):
     """PASS verdict despite an ambiguity
 
@@ -428,12 +433,15 @@ class AmbiguityUnstated(RefinementRule):
     def check(self, document: Refinement) -> Iterator[Problem]:
         found = document.ambiguity_found
         gaps = document.placed_section("gaps_identified")
-        if found is None or gaps is None or _word(found) != "NO":
+        if found is None or _word(found) != "NO":
             return
-        named = _AMBIGUITY.search(document.source.text, gaps.section.start, gaps.section.end)
-        if named is not None:
-            line = document.source.line_and_column(found.start)[0]
+        line = document.source.line_and_column(found.start)[0]
+        named = gaps and _AMBIGUITY.search(document.source.text, gaps.section.start, gaps.section.end)
+        if named:
             yield self.fault(named.span("said"), f"this is an ambiguity, but AMBIGUITY_FOUND is NO (line {line})")
+        asked = _QUESTION.search(document.source.text) if document.source.mentions(b"open") else None
+        if asked is not None:
+            yield self.fault(asked.span("said"), f"this is an open question, but AMBIGUITY_FOUND is NO (line {line})")
 
 
 class EnrichmentReasonMissing(RefinementRule):
