@@ -72,8 +72,8 @@ class GateFacts(Value):
     consumer is settled, only rivals that were on the base before it count. `revoked_keys_now` is the file on the base
     today. `contract` is the digest of the contract that must have been approved, or None at the `policy` gate;
     `contract_fault` says why there is no such contract. `first_landed` is the time when the consumer first reached the
-    base, if it was reverted later. `other_policies` are bases named in statements whose policy files differ. `amended`:
-    whether a different contract has replaced this one, so `scope` is no longer its scope.
+    base, if it was reverted later. `other_policies` are bases that statements name and whose policy files differ.
+    `amended`: whether a different contract has replaced this one, so `scope` is no longer its scope.
     """
 
     now: datetime

@@ -64,7 +64,7 @@ class PlacedSection:
 
 
 class StructuredDocument(Document):
-    """A document with a layout. `placed` are the sections that the layout defines, `unknown` the others."""
+    """A document with a layout. `placed` are the sections that the layout defines, and `unknown` are the others."""
 
     layout: Layout
 
@@ -228,8 +228,8 @@ def _fields_node(placed: PlacedSection) -> Node:
 
 
 def _value_node(field: Field, spec: FieldSpec, *, own_line: bool) -> Node:
-    """Return the value of a field. With `own_line`, text nested below the value is not part of it, as for ids, dates
-    and statuses.
+    """Return the value of a field. With `own_line` (for ids, dates and statuses), text nested below the value is not
+    part of it.
     """
     if spec.many:
         own = [Node(field.value, *field.value_span)] if field.value else []

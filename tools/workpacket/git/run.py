@@ -126,7 +126,7 @@ def run_git(
 
 
 def _run(command: list[str], environment: Mapping[str, str], stdin: bytes, timeout: float) -> _Ended:
-    """Run a program with this input, and never with the terminal, on which git would wait for input."""
+    """Run a program with this input instead of the terminal, where git would wait for input."""
     import subprocess
 
     try:

@@ -262,7 +262,7 @@ def choice_of(event: str, lane_from: str, verdict: str) -> str:
 
 
 def verdict_command(packet: str, verdict: str, *, light: bool) -> str:
-    """Return the whole command for a verdict, with what the form of the packet requires."""
+    """Return the whole command for a verdict, including everything that the form of the packet requires."""
     report = "--reason TEXT" if light else "--report FILE"
     return f"workpacket verdict {packet} {verdict} {'--reference PLACE' if verdict == 'CHANGES' else report}"
 

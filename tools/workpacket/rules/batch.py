@@ -178,7 +178,7 @@ SEVERITIES = ("critical", "high", "medium", "low", "info", "blocker", "major", "
 class BatchSeverityUnknown(CheckpointRule):
     """Deferred issue of unknown severity
 
-    High-severity issues may not be deferred, and a misspelled severity is not recognized.
+    High-severity issues must not be deferred, and a misspelled severity is not recognized.
 
     Remedy: write critical, high, medium or low.
     """

@@ -72,7 +72,7 @@ class NoneContradicts(StructuredRule):
                 seen.add(none.span[0])
                 line = document.source.line_and_column(other.span[0])[0]
                 yield self.fault(
-                    none.span, f"this says {none.text.strip()[:40]!r}, but line {line} is in the same list"
+                    none.span, f"this says {none.text.strip()[:40]!r}, but the same list has an item on line {line}"
                 )
 
 

@@ -30,7 +30,7 @@ BoardRule = DocumentRule[TaskBoard]
 class BoardSectionMissing(BoardRule):
     """Missing board section
 
-    Packets in its lane have no place on the board, and scripts that look for the heading fail.
+    Packets in the section's lane have no place on the board, and scripts that look for the heading fail.
 
     Remedy: add the heading: `workpacket board sync`.
     """
@@ -49,7 +49,7 @@ class BoardSectionMissing(BoardRule):
             if section is not None:
                 place = section.title_span
             elif wanted.key in _ALWAYS:
-                message = f"the section `## {wanted.heading}` is missing"
+                message = f"the `## {wanted.heading}` section is missing"
                 yield self.fault(place, message, hint=f"add `## {wanted.heading}`")
 
 

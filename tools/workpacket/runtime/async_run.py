@@ -145,7 +145,7 @@ class AsyncRun(BaseRun):
             await self._check()
 
     def _apart(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
-        """Make a call in a thread, where it belongs to the same step, child run or run as in this task."""
+        """Make a call in a thread, as part of the same step, child run or run as in this task."""
         context = self._session.context_here()
         return asyncio.get_running_loop().run_in_executor(None, partial(context.run, call, *args, **kwargs))
 
@@ -258,7 +258,8 @@ class AsyncRun(BaseRun):
     # ---- a program that changes ----------------------------------------------------------------------------------
 
     async def patched(self, name: str) -> bool:
-        """Whether to take the new path at a change to the program: not in a run that an older program took past it."""
+        """Whether to take the new path at a program change: not in a run that an older program has already taken past
+        that change."""
         return await self._apart(self._session.patched, name)
 
     # ---- waits ---------------------------------------------------------------------------------------------------
@@ -274,7 +275,7 @@ class AsyncRun(BaseRun):
         await self._wait_out(await self._apart(self._session.sleep, until=instant))
 
     async def wait_for(self, signal: str, *, timeout: float | None = None) -> Json:
-        """Return the value of the next signal with this name; raise `TimeoutError` if none came in time."""
+        """Return the value of the next signal with this name; raise `TimeoutError` if none arrives in time."""
         self._scope()
         wait = await self._apart(self._session.wait_for, signal, timeout)
         await self._wait_out(wait)

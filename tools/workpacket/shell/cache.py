@@ -125,7 +125,7 @@ class Cache:
         return {key: value for key in keys for (value,) in self._all(query, (kind, key))}
 
     def recall_below(self, kind: Kind, start: str) -> dict[str, str]:
-        """Return all keys that begin so, with their values, as they were at one moment."""
+        """Return all keys with this prefix, with their values, as they were at one moment."""
         query = "SELECT key, value FROM kept WHERE kind = ? AND key >= ? AND key < ?"
         return dict(self._all(query, (kind, start, f"{start}\x7f")))
 

@@ -226,7 +226,7 @@ class OpenSession:
         compensate: Callable[[], object] | None = None,
         **kwargs: Any,
     ) -> T:
-        """Call a tool that acts on the world. The call is never silently repeated: its id is its key."""
+        """Call a tool that acts on the outside world. The call is never silently repeated: its id is its key."""
         self._boundary()
         result = self.run.effect(
             f"tool-{call_id}", function, *args, key=call_id, recovery=recovery, target=target or call_id, probe=probe,

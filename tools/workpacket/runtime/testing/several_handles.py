@@ -175,9 +175,7 @@ class Processes(StoreTestCase):
         with self.store() as store:
             events = list(store.read(STREAM))
         by_hash = {event.hash: event for event in events}
-        assert {word for words in answers for word in words} <= by_hash.keys(), (
-            "something that was acknowledged is missing"
-        )
+        assert {word for words in answers for word in words} <= by_hash.keys(), "acknowledged data is missing"
         whole_and_once(events, [tuple(by_hash[word] for word in words) for words in answers])
 
     def test_processes_hold_a_lease_one_at_a_time(self) -> None:
