@@ -120,7 +120,7 @@ def preconditions(evidence: ActivationEvidence) -> tuple[Problem, ...]:
 
 
 def _without_refinement(evidence: ActivationEvidence) -> Iterator[Problem]:
-    """Report items 1 to 4, all of which depend on the missing refinement."""
+    """Report items 1 to 4: they all depend on the missing refinement."""
     name, path = evidence.packet, evidence.refinement_path
     refine = f"workpacket refine {name}"
     missing = "no technical refinement: write one that anchors the work in the main body of the specification"
