@@ -108,22 +108,33 @@ _LISTED = 2
 
 
 def write_examples(answers: Iterable[Mapping[str, Any]], folder: str) -> None:
-    """Write an example of every form in the schemas: of the answers that were really given, the longest that can
-    still be read at a glance, without the names of the machine.
+    """Write an example of every form that has none into the schemas: of the answers that were really given, the
+    longest that can still be read at a glance, without the names of the machine. An example that is still valid stays,
+    so that the change shows only what is new.
     """
     given: dict[tuple[str, str], list[Any]] = {}
     for answer in answers:
         given.setdefault((answer["command"], form_of(answer)), []).append(_portable(answer["data"], folder))
     for command in sorted({command for command, _ in given}):
-        examples = [_best(given[command, form]) for form in own_forms(command)]
-        schema = load(path_of(command))
-        _save(path_of(command), schema | {"examples": examples, "$defs": schema.pop("$defs", {})})
+        schema, forms = load(path_of(command)), forms_of(command)
+        valid = {
+            name: example
+            for example in schema.get("examples", [])
+            for name in own_forms(command)
+            if forms[name].is_valid(example)
+        }
+        if len(valid) < len(own_forms(command)):
+            examples = [valid.get(name) or _best(given[command, name]) for name in own_forms(command)]
+            _save(path_of(command), schema | {"examples": examples, "$defs": schema.pop("$defs", {})})
     common = load(path_of("common"))
     for name in COMMON:
-        common["$defs"][name]["examples"] = [
-            _best([data for _, form in given if form == name for data in given[_, form]])
-        ]
-    _save(path_of("common"), common)
+        if not common["$defs"][name].get("examples"):
+            found = [data for _, form in given if form == name for data in given[_, form]]
+            _save(path_of("common"), common | {"$defs": _with_example(common["$defs"], name, _best(found))})
+
+
+def _with_example(forms: Mapping[str, Any], name: str, example: Any) -> dict[str, Any]:
+    return {**forms, name: {**forms[name], "examples": [example]}}
 
 
 def _save(path: Path, schema: Mapping[str, Any]) -> None:

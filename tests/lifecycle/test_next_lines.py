@@ -9,7 +9,7 @@ import pytest
 
 from lifecycle.governed import Governed
 from lifecycle.signed import NAME, OTHER
-from workpacket.cli.commands import resolve
+from workpacket.cli.commands import COMMANDS, resolve
 from workpacket.cli.main import load
 
 pytestmark = pytest.mark.share(5)
@@ -26,6 +26,14 @@ READING = (
 )  # fmt: skip
 # They are asked for the command that goes on, so they name it. They write nothing either.
 NAMING = ("why", "next", "resume")
+# The other commands: they write, serve, or print something else than what is in the repository.
+OTHERS = {
+    "abandon", "activate", "adopt", "advance", "amend", "approve", "batch", "block", "cancel", "claim",
+    "completion", "done", "evidence", "export", "guard", "handover", "implement", "import", "init", "mcp",
+    "merge-driver", "merged", "new", "note", "override", "prepare", "prime", "questions", "queue", "reapprove",
+    "refine", "release", "rename", "reopen", "report", "resolve", "revoke", "run", "serve", "signal", "start",
+    "store", "submit", "supersede", "unblock", "verdict", "waive", "worker",
+}  # fmt: skip
 # Options with which a command that reads writes.
 WRITING = {"--adopt", "--back", "--fix", "--forward", "--yes"}
 
@@ -91,6 +99,12 @@ def test_a_command_that_reads_leaves_the_repository_as_it_was(governed: Governed
     governed.commit("ready")
     governed(*line.split())
     assert governed.git("status", "--porcelain") == ""
+
+
+def test_every_command_is_in_one_of_the_lists() -> None:
+    listed = {resolve(line.split())[0] for line in (*READING, *NAMING)}
+    assert listed.isdisjoint(OTHERS)
+    assert listed | OTHERS == set(COMMANDS), "add the command to READING, NAMING or OTHERS in this file"
 
 
 def test_what_writes_is_told_from_what_reads() -> None:

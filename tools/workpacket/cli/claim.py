@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -203,16 +203,15 @@ def _run_start(arguments: Arguments) -> int:
     unmet = unmet or _not_committed(repository, name, branch, actor)
     if unmet:
         return refuse(arguments, name, unmet)
-    before = branch_here(repository)
+    before, tip = branch_here(repository), local_branches(repository).get(branch, "")
     if before != branch:
-        known = branch in local_branches(repository)
-        switch_branch(repository, branch, "" if known else head_commit(repository) or "")
+        switch_branch(repository, branch, "" if tip else head_commit(repository) or "")
 
-    taken = False
+    found: Iterable[str] = ()
 
     def decide(now: Facts, packet: PacketFacts) -> Answer:
-        nonlocal taken
-        taken = packet.state.lease is not None
+        nonlocal found
+        found = packet.log.by_id
         if not packet.light:
             return claim(now, packet, branch=branch, worktree="", declared=said, switched=True)
         from workpacket.lifecycle.forms import start_light
@@ -223,11 +222,20 @@ def _run_start(arguments: Arguments) -> int:
         carried = carry_out(
             repository, "start", [name], actor, lambda now: decided(now, now.packets[name]), questions=(ACTIVATION,)
         )
-    # If another process started the packet in the meantime, it works on the branch that is checked out now.
-    if not isinstance(carried.answer, Planned) and before not in {"", branch} and not taken:
-        switch_branch(repository, before)
-        hints = ((one, f"git switch {branch}, then: {one.hint}") for one in carried.answer)
-        carried = replace(carried, answer=tuple(replace(one, hint=hint) for one, hint in hints))
+    if not isinstance(carried.answer, Planned) and before not in {"", branch}:
+        # If another process started the packet in the meantime, it works on the branch that is checked out now.
+        known = (
+            {
+                entry.path.rpartition("/")[2].removesuffix(".json")
+                for entry in list_tree(repository, tip, f"{LOG_FOLDER}/{name}")
+            }
+            if tip
+            else set()
+        )
+        if known.union(packet.log.by_id).issuperset(found):
+            switch_branch(repository, before)
+            hints = ((one, f"git switch {branch}, then: {one.hint}") for one in carried.answer)
+            carried = replace(carried, answer=tuple(replace(one, hint=hint) for one, hint in hints))
     return sync_team_claim(arguments, conclude(arguments, carried, name))
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
-from workpacket.documents.packet import Packet
+from workpacket.documents.packet import Packet, scope_pieces
 from workpacket.documents.structured import body_of, items_of_section, walk_items
 from workpacket.documents.summary import EvidenceSummary, WorkSummary
 from workpacket.lazy_pattern import lazy_pattern
@@ -24,6 +24,8 @@ _EVIDENCE_PLACE = lazy_pattern(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d
 # How templates say what to write.
 _EVIDENCE_FORM = "path/to/file:line"
 _TODO = lazy_pattern(r"\bTODO\b")
+# Several quoted paths in one entry, and nothing else: words between them may reverse what they mean.
+_ONLY_PATHS = lazy_pattern(r"`[^`\s]+`(?:(?:\s*[,;]\s*|\s+)`[^`\s]+`)+")
 _SIGNATURES = frozenset({"signature", "user_signature_locked"})
 _ONE_VALUE = frozenset({"risk_tier", "user_signature", "merge_base_sha"})
 _SOME_FAILED = lazy_pattern(r"(?i)(?<![0-9.])[1-9][0-9]* (?:tests? )?(?:failed|failing|failures)\b")
@@ -285,17 +287,20 @@ class ScopeContradicts(PacketRule):
     severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Problem]:
-        inside = {path for text in document.in_scope_paths if (path := _path_in(text.value))}
+        inside = {path for text in document.in_scope_paths for path in _paths_in(text.value)}
         for text in document.out_of_scope:
-            path = _path_in(text.value)
-            if path in inside:
-                yield self.fault(text.span, f"{path} is in IN_SCOPE_PATHS, too")
+            for path in _paths_in(text.value):
+                if path in inside:
+                    yield self.fault(text.span, f"{path} is in IN_SCOPE_PATHS, too")
 
 
-def _path_in(entry: str) -> str:
-    """Return the entry in a list of paths, if it consists only of a path."""
-    path = entry.strip("`* ").removeprefix("./").rstrip("/")
-    return path if path and not any(map(str.isspace, path)) and ("/" in path or "." in path) else ""
+def _paths_in(entry: str) -> Iterator[str]:
+    """Yield the paths in an entry that consists only of paths, in the same form with and without a final slash."""
+    quoted = _ONLY_PATHS.fullmatch(entry.strip())
+    for piece in scope_pieces(entry) if quoted else [entry]:
+        path = piece.strip("`* ").removeprefix("./")
+        if path and not any(map(str.isspace, path)) and ("/" in path or "." in path):
+            yield path.rstrip("/")
 
 
 class RefinementOfAnother(PacketRule):
