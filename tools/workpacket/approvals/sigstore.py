@@ -1,7 +1,7 @@
 """Verify what CI attests, offline, against the authority that the base's policy pins in `[evidence.ci]`.
 
 CI does not have its own key: an authority issues it a certificate that is valid for minutes and states the workflow
-(`identity`) and the provider that vouches for it (`issuer`), as Sigstore's Fulcio does. The attestation file is
+(`identity`) and the provider that vouches for it (`issuer`), as Sigstore's Fulcio does. The attestation file is:
 
     {"bundle": ..., "commit": ..., "digest": ..., "identity": ..., "issuer": ...}
 

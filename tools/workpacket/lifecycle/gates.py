@@ -1,9 +1,8 @@
 """The requirements of the gates. Each function returns every unmet condition, with the command that meets it.
 
 - Terms: what an approval is for besides the bytes, such as the verdict, or the waived rule and when the waiver ends.
-With the bytes
-  alone, the approval of one verdict could pass for the approval of another. Terms are in the statement's `scope` with
-  the paths, so they are shown, signed and compared in the same way.
+  With the bytes alone, the approval of one verdict could pass for the approval of another. Terms are in the statement's
+  `scope` with the paths, so they are shown, signed and compared in the same way.
 - Approvals: whether a gate is approved is decided in one place, `approvals.decide`, for signatures and plain tokens
   alike. Here the result of that decision becomes conditions of the gate.
 - Waivers: the conditions that an entitled person has lifted, and for how long.

@@ -3,9 +3,9 @@ the page), and the board itself, with lanes as columns that scroll, and cards in
 
 A page works without its script, which only keeps it up to date. No page contains a script or a style: the server's
 policy lets a browser load its own two files and nothing else, so even text that was not escaped could not run anything.
-Each column contains only the
 
-cards that changed last; a link loads more. Documents are read only for the cards on the page.
+Each column contains only the cards that changed last; a link loads more. Documents are read only for the cards on the
+page.
 """
 
 from __future__ import annotations

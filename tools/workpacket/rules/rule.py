@@ -174,9 +174,8 @@ class DocumentRule(Rule, Generic[D]):
         safe: bool | None = None,
     ) -> Problem:
         """Return a fault about `span`. A repair may change only the lines of `span`; otherwise the repair is omitted.
-        Pass
 
-        `safe` if some of a rule's repairs are less safe than others.
+        Pass `safe` if some of a rule's repairs are less safe than others.
         """
         fix = fix_of(span, edits, safe=self.fix == "safe" if safe is None else safe, title=fix_title)
         return Problem(self.code(), message, Location.span(*span), hint, fix, confidence=self.confidence)

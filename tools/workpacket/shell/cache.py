@@ -11,7 +11,7 @@ version of the tool has its own cache.
     output     folder, command, terminal, deciding commits  the output, and the state of its dependencies
     folder     packet                                       the names in the folder of its log, and their state
     glance     packet                                       what lists say about it, and the state of its log
-    sound      digest of a verdict's dependencies          nothing
+    sound      digest of a verdict's dependencies           nothing
     proven     packet                                       the policy and heads that signatures were verified for
     claim      digest of an envelope                        what the envelope claims to be about
     landed     commit of the target branch, verdict         whether the work was merged as it was judged

@@ -175,8 +175,7 @@ class Approvals:
         more: tuple[EnvelopeFile, ...] = (),
         place: Place | None = None,
     ) -> GateFacts:
-        """Gather a gate's facts. `more`: envelopes that are not written yet; `place`: use this place instead of the
-        event's own."""
+        """Gather a gate's facts. `more`: envelopes that are not written yet; `place`: replaces the event's own."""
         place = place or self.place(consumer)
         policy = place.policy
         read = (
