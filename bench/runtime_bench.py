@@ -33,6 +33,7 @@ def rows() -> Iterator[Row]:
     yield Row("langgraph-step", partial(_peer, "langgraph"), kind="peer", repeats=1)
     yield Row("dbos-step", partial(_peer, "dbos"), kind="peer", repeats=1)
     yield Row("langgraph-growth", partial(_peer, "growth"), kind="peer", repeats=1)
+    yield Row("langgraph-super-step", partial(_peer, "superstep"), kind="peer", repeats=1)
 
 
 def _peer(name: str, _side: Side) -> Sampler:

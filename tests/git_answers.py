@@ -18,6 +18,8 @@ import os
 import pickle
 import re
 import shutil
+import stat
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -40,21 +42,26 @@ _OBJECTS = re.compile(rf"{_FULL}(?:\.\.\.?{_FULL})?(?::[^\n]*)?\Z")
 _NAMED_OBJECTS = re.compile(rf"{_NAMED}(?:\.\.\.?{_NAMED})?(?::[^\n]*)?\Z")
 _ID = re.compile(r"[0-9a-f]{40}")
 # They read objects and references, and nothing else, whatever their options are.
-_READERS = {"cat-file", "diff-tree", "for-each-ref", "log", "ls-tree", "merge-base", "rev-list", "rev-parse"}
+_READERS = {"cat-file", "diff-tree", "for-each-ref", "grep", "log", "ls-tree", "merge-base", "rev-list", "rev-parse"}
 # Without any name they begin at HEAD.
 _FROM_HEAD = {"log", "rev-list"}
 _OF_SETTINGS = {"--get", "--get-regexp"}
 # What is asked of the index alone, with HEAD if that is the last word before the paths.
 _OF_INDEX = {("ls-files", "-z", "-v"), ("ls-files", "-v", "-z"), ("diff-index", "--cached", "--no-renames")}
-# Writes an object into the folder that it is given, and says which.
-_WRITER = "hash-object"
+# They read rules in the work tree besides.
+_OF_WORK_TREE = {"check-ignore", "merge-tree"}
+# They write objects into the folder that they are given, and say which.
+_WRITERS = {"hash-object", "merge-tree"}
+# A status of 1 is an answer of theirs too: unset, unrelated, not found, not ignored, with conflicts.
+_SAY_NO = {"check-ignore", "config", "grep", "merge-base", "merge-tree"}
 # Options that name references, and those of what was at a reference before.
 _OF_REFERENCES = ("--all", "--branches", "--tags", "--remotes", "--glob")
 _OF_THE_PAST = ("--reflog", "--walk-reflogs")
 # Options that let git read from elsewhere, or that depend on the time.
 _OF_MORE = ("--exclude", "--git-", "--since", "--until", "--after", "--before", "--ignore-missing")
-# Patches depend on attributes in the work tree.
+# Patches depend on attributes, those of text without programs only in the heading of a hunk.
 _PATCH = {"-p", "--patch"}
+_PATCH_OF_TEXT = {"--text", "--no-textconv", "--no-ext-diff"}
 # Variables that change where git looks, and those that change nothing that is read.
 _ELSEWHERE = {
     "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
@@ -62,7 +69,8 @@ _ELSEWHERE = {
 }  # fmt: skip
 _OTHERS = (b"GIT_CONFIG_GLOBAL", b"GIT_AUTHOR_", b"GIT_COMMITTER_")
 _UNUSUAL = re.compile(
-    rb"^\s*\[(?:include|extensions)|promisor|partialclone|textconv|external|objectformat", re.IGNORECASE | re.MULTILINE
+    rb"^\s*\[(?:include|extensions)|promisor|partialclone|textconv|external|objectformat|excludesfile|attributesfile",
+    re.IGNORECASE | re.MULTILINE,
 )
 
 
@@ -101,14 +109,14 @@ def answered(
     usual = not environment or environment == _trial(folder, scratch)
     question = _question(folder, arguments, stdin, scratch) if usual else None
     known = _answers.get(question) if question else None
-    if known and question:
+    if known and question and _has_what_was_made(known, arguments, f"{folder}/.git"):
         _used.add(question)
         for path, data in known.objects.items():
             _write(f"{scratch}/{path}", data)
         return known.answer
     answer = _ask(folder, *arguments, stdin=stdin, check=check, timeout=timeout, environment=environment)
     if question is not None and _holds(question, answer.status):
-        written = _objects_in(scratch) if arguments[0] == _WRITER else {}
+        written = _objects_in(scratch) if _command(arguments)[0] in _WRITERS else {}
         _answers[question] = Known(answer, written)
         _used.add(question)
     return answer
@@ -124,6 +132,30 @@ def _objects_in(scratch: str) -> dict[str, bytes]:
     return {str(path.relative_to(scratch)): path.read_bytes() for path in Path(scratch).glob("??/*")}
 
 
+def _has_what_was_made(known: Known, arguments: tuple[str, ...], git_dir: str) -> bool:
+    """Whether nothing is missing of the tree that a merge made: git writes no object that its repository has."""
+    return _command(arguments)[0] != "merge-tree" or _is_whole(known.answer.text[:40], git_dir, known.objects)
+
+
+def _is_whole(tree: str, git_dir: str, objects: Mapping[str, bytes]) -> bool:
+    """Whether all of a tree is in this repository, not packed, or among these objects."""
+    path = f"{tree[:2]}/{tree[2:]}"
+    data = objects.get(path) or _bytes_of(f"{git_dir}/objects/{path}")
+    rows = zlib.decompress(data).partition(b"\0")[2] if data else b""
+    at = 0
+    while at < len(rows):
+        mode, _, _ = rows[at : (end := rows.index(b"\0", at))].partition(b" ")
+        one = rows[end + 1 : end + 21].hex()
+        here = f"{one[:2]}/{one[2:]}"
+        if mode == b"40000":
+            if not _is_whole(one, git_dir, objects):
+                return False
+        elif mode != b"160000" and here not in objects and not _exists(f"{git_dir}/objects/{here}"):
+            return False
+        at = end + 21
+    return bool(data)
+
+
 def _write(path: str, data: bytes) -> None:
     if not _exists(path):
         Path(path).parent.mkdir(exist_ok=True)
@@ -136,35 +168,106 @@ def _holds(question: Question, status: int) -> bool:
     """
     if status == 1 and question.references:
         return question.arguments[:3] == ("rev-parse", "--verify", "--quiet") and not _ID.search(question.arguments[-1])
-    return status == 0 or (status == 1 and question.arguments[0] in {"config", "merge-base"})
+    return status == 0 or (status == 1 and _command(question.arguments)[0] in _SAY_NO)
 
 
 def _question(folder: Path | str, arguments: tuple[str, ...], stdin: bytes | None, scratch: str) -> Question | None:
     if not _ELSEWHERE.isdisjoint(os.environ) or (settings := _settings(str(folder))) is None:
         return None
+    words = _command(arguments)
     index = references = b""
     ids: set[str] | None = set()
-    if arguments[0] == "config":
-        if _OF_SETTINGS.isdisjoint(arguments):
+    if words[0] in {"config", "check-ref-format"}:
+        if not _is_plain(words):
             return None
-    elif arguments[:3] in _OF_INDEX:
-        entries = _index(f"{folder}/.git/index")
-        if entries is None or "--others" in arguments:
+    elif words[:3] in _OF_INDEX or words[0] in _OF_WORK_TREE:
+        found = _of_the_work_tree(str(folder), words, scratch)
+        if found is None:
             return None
-        index = entries
-        if "HEAD" in arguments:
-            ids = _head(f"{folder}/.git")
-            index += repr(ids).encode()
+        ids, index = found
     else:
-        ids = _ids(arguments, stdin, scratch)
-        if ids is None and not scratch and (ids := _ids(arguments, stdin, "", _NAMED_OBJECTS)) is not None:
-            references = _references(f"{folder}/.git", past=any(word.startswith(_OF_THE_PAST) for word in arguments))
+        ids = _ids(words, stdin, scratch)
+        if ids is None and not scratch and (ids := _ids(words, stdin, "", _NAMED_OBJECTS)) is not None:
+            references = _references(f"{folder}/.git", past=any(word.startswith(_OF_THE_PAST) for word in words))
             if not references:
                 return None
             ids.update(_ID.findall(references.partition(_PAST)[0].decode("utf-8", "surrogateescape")))
+        if not _PATCH.isdisjoint(words):
+            index = _attributes(str(folder)) or b""
+            ids = ids if index else None
     if ids is None or not _are_in(f"{folder}/.git", ids, scratch):
         return None
     return Question(arguments, stdin, settings, _environment(), index, references)
+
+
+def _command(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """The words from the subcommand on."""
+    at = 0
+    while arguments[at].startswith("-"):
+        at += 2 if arguments[at] == "-c" else 1
+    return arguments[at:]
+
+
+def _is_plain(words: tuple[str, ...]) -> bool:
+    """Whether nothing but the settings and these words matters."""
+    return "@" not in words[-1] if words[0] == "check-ref-format" else not _OF_SETTINGS.isdisjoint(words)
+
+
+def _of_the_work_tree(folder: str, words: tuple[str, ...], scratch: str) -> tuple[set[str] | None, bytes] | None:
+    """The ids that are asked about, and what else matters: the index, and rules in the work tree."""
+    if words[0] == "merge-tree":
+        rules = _attributes(folder)
+        named = [word for word in words[1:] if not word.startswith("-")]
+        plain = scratch and all(_OBJECTS.match(name) for name in named)
+        return ({*_ID.findall(" ".join(named))}, rules) if plain and rules is not None else None
+    entries = _index(f"{folder}/.git/index")
+    if entries is None or "--others" in words:
+        return None
+    if words[0] == "check-ignore":
+        return None if (rules := _ignoring(folder, words)) is None else (set(), entries + rules)
+    if "HEAD" not in words:
+        return set(), entries
+    ids = _head(f"{folder}/.git")
+    return ids, entries + repr(ids).encode()
+
+
+def _attributes(folder: str) -> bytes | None:
+    """What the files of attributes say, None if they cannot all be found."""
+    index = f"{folder}/.git/index"
+    rows = _rows(index) if _exists(index) else []
+    if rows is None:
+        return None
+    usual = {b".gitattributes", b".GOV/.gitattributes"}
+    paths = usual.union(path for _, path in rows if path.endswith(b".gitattributes"))
+    found = [_bytes_of(f"{_settings_folder()}/git/attributes")]
+    found += [path + b" " + _bytes_of(f"{folder}/{os.fsdecode(path)}") for path in sorted(paths)]
+    return b"\0".join(found)
+
+
+def _ignoring(folder: str, words: tuple[str, ...]) -> bytes | None:
+    """What decides whether one path is ignored: the rules on the way to it, and what is there."""
+    path = words[-1].removeprefix("./")
+    if "--" not in words[:-1] or words[-2] != "--" or ".." in path.split("/") or path.startswith("/"):
+        return None
+    places = [f"{_settings_folder()}/git/ignore", f"{folder}/.git/info/exclude"]
+    here, kinds = folder, []
+    for name in path.split("/"):
+        places.append(f"{here}/.gitignore")
+        here = f"{here}/{name}"
+        kinds.append(f"{_kind(here)}{_exists(f'{here}/.git')}")
+    return b"\0".join([" ".join(kinds).encode(), *map(_bytes_of, places)])
+
+
+def _kind(path: str) -> int:
+    """Whether this is a file, a folder or a link; 0 for nothing."""
+    try:
+        return stat.S_IFMT(os.lstat(path).st_mode)
+    except OSError:
+        return 0
+
+
+def _settings_folder() -> str:
+    return os.environ.get("XDG_CONFIG_HOME") or f"{os.environ.get('HOME', '')}/.config"
 
 
 _PAST = b"\n# before\n"
@@ -205,22 +308,28 @@ def _head(git_dir: str) -> set[str] | None:
 
 def _index(path: str) -> bytes | None:
     """The entries of an index of version 2, without what they say of the files on this disk; None of any other."""
+    rows = _rows(path)
+    return None if rows is None else b"".join(about + name + b"\0" for about, name in rows)
+
+
+def _rows(path: str) -> list[tuple[bytes, bytes]] | None:
+    """Mode, id and flags of each entry, and its path."""
     data = _bytes_of(path)
     if data[:8] != b"DIRC\0\0\0\2":
         return None
-    entries, at = [], 12
+    rows, at = [], 12
     for _ in range(int.from_bytes(data[8:12], "big")):
         end = data.index(b"\0", at + 62)
-        entries += [data[at + 24 : at + 28], data[at + 40 : end + 1]]
+        rows.append((data[at + 24 : at + 28] + data[at + 40 : at + 62], data[at + 62 : end]))
         at += (end - at) // 8 * 8 + 8
-    return b"".join(entries) if b"link" not in data[at : at + 4] else None
+    return rows if b"link" not in data[at : at + 4] else None
 
 
 def _ids(
     arguments: tuple[str, ...], stdin: bytes | None, scratch: str, pattern: re.Pattern[str] = _OBJECTS
 ) -> set[str] | None:
     """The ids of all objects that are asked about; None where anything else is, or a name that does not fit."""
-    if arguments[0] == _WRITER and scratch and stdin is not None:
+    if arguments[0] == "hash-object" and scratch and stdin is not None:
         return {*_ID.findall(stdin.decode())}
     end = arguments.index("--") if "--" in arguments else len(arguments)
     words = arguments[1:end]
@@ -231,6 +340,8 @@ def _ids(
     named = [word for word in words if not word.startswith("-")]
     if arguments[0] == "ls-tree":
         named = named[:1]
+    elif arguments[0] == "grep":  # the word that is searched comes before
+        named = named[-1:] if "--untracked" not in words else []
     if stdin:
         named += stdin.decode("utf-8", "surrogateescape").splitlines()
     by_reference = any(word.startswith((*_OF_REFERENCES, *_OF_THE_PAST)) for word in words)
@@ -247,13 +358,14 @@ def _reads(subcommand: str, words: Sequence[str]) -> bool:
     """Whether git reads nothing but objects and references."""
     if subcommand not in _READERS or (subcommand == "rev-parse" and "--verify" not in words):
         return False
-    return not any(word.startswith(_OF_MORE) for word in words) and _PATCH.isdisjoint(words)
+    patch = not _PATCH.isdisjoint(words) and not _PATCH_OF_TEXT.issubset(words)
+    return not patch and not any(word.startswith(_OF_MORE) for word in words)
 
 
 def _settings(folder: str) -> tuple[bytes, ...] | None:
     """All settings that a repository's git reads, None where they are elsewhere or could change an answer."""
     home = os.environ.get("HOME", "")
-    usual = (f"{os.environ.get('XDG_CONFIG_HOME') or f'{home}/.config'}/git/config", f"{home}/.gitconfig")
+    usual = (f"{_settings_folder()}/git/config", f"{home}/.gitconfig")
     own = os.environ.get("GIT_CONFIG_GLOBAL")
     places = (f"{folder}/.git/config", *([own] if own is not None else usual), f"{folder}/.git/info/attributes")
     found = [_bytes_of(path) for path in places]
@@ -338,6 +450,8 @@ def keep_for_the_next_run(session: pytest.Session, exitstatus: int) -> None:
         return
     rows = []
     for question in _used & _answers.keys():  # a test may have had a memory of its own
+        if _asks_us(question):
+            continue
         answer, objects = _answers[question]
         rows.append((tuple(question), (answer.status, answer.output, answer.complaint), dict(objects)))
     place.mkdir(parents=True, exist_ok=True)
@@ -345,6 +459,11 @@ def keep_for_the_next_run(session: pytest.Session, exitstatus: int) -> None:
     scratch = place / f"{name}-{os.getpid()}"
     scratch.write_bytes(pickle.dumps((_program(), rows)))
     scratch.replace(place / f"{name}.pickle")
+
+
+def _asks_us(question: Question) -> bool:
+    """Whether git may have run a program of the package, which merges boards."""
+    return "merge-tree" in question.arguments and any(b"driver" in each for each in question.settings)
 
 
 def _kept(config: pytest.Config) -> Path | None:

@@ -1,7 +1,8 @@
 """Keys held in memory that make SSH signatures of every kind, well formed and, on request, not.
 
 `ssh-keygen` makes honest signatures with software keys. What it cannot make are signatures of FIDO tokens without the
-token, and dishonest ones; both are needed to try a verifier. Private keys are made anew for every run and never stored.
+token, and dishonest ones; both are needed to try a verifier. No key is stored. Shared keys are derived from their
+names: every run makes the same repositories, so what git says about them can be kept (git_answers.py).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TypeAlias
 
 from cryptography.hazmat.primitives import hashes, serialization
@@ -182,5 +184,24 @@ def make_key(kind: str, application: str = "ssh:", rsa_bits: int = 3072) -> Soft
 
 @cache
 def shared_key(kind: str, owner: str = "") -> SoftKey:
-    """One key a kind and owner for the whole run, since making an RSA key takes a second."""
+    """One key a kind and owner for the whole run, since making an RSA key takes a second. Those of Ed25519 are the same
+    in every run.
+    """
+    if kind in ("ssh-ed25519", "sk-ssh-ed25519@openssh.com"):
+        return SoftKey(derived_key(f"{kind} {owner}"), kind, "ssh:" if kind.startswith("sk-") else "")
     return make_key(kind)
+
+
+def derived_key(name: str) -> Ed25519PrivateKey:
+    """The key of this name in all runs."""
+    return Ed25519PrivateKey.from_private_bytes(hashlib.sha256(f"workpacket tests: {name}".encode()).digest())
+
+
+def write_derived_key(path: Path, name: str) -> None:
+    """What `ssh-keygen -t ed25519` makes, and the public key beside it."""
+    key = derived_key(name)
+    path.touch(0o600)
+    as_openssh = serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
+    path.write_bytes(key.private_bytes(serialization.Encoding.PEM, *as_openssh))
+    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    path.with_suffix(".pub").write_bytes(public + b" test\n")

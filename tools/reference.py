@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import author_reference
 from draft07 import twin
 from workpacket.bridges.foreign import formats_page
 from workpacket.cli.commands import COMMANDS
@@ -70,6 +71,7 @@ def pages() -> Files:
     return {
         folder / "codes.md": render_codes_page(catalogue()).encode(),
         folder / "commands.md": commands_page().encode(),
+        folder / "runtime.md": f"{author_reference.page()}\n".encode(),
         folder / "schemas.md": schemas_page(schema_names(), read_schema).encode(),
         ROOT / "docs" / "runtime" / "formats.md": formats_page().encode(),
         Path(SHIPPED): shipped(package()),

@@ -128,6 +128,113 @@ def test_what_references_say_is_asked_once_while_they_stay_as_they_are(
     assert len(asked) < 3 * len(changes)
 
 
+OF_THE_WORK_TREE: list[tuple[str, ...]] = [
+    ("--no-literal-pathspecs", "check-ignore", "--quiet", "--", "./kept/file"),
+    ("--no-literal-pathspecs", "check-ignore", "--quiet", "--", "./kept"),
+    ("log", "--all", "--no-ext-diff", "--no-textconv", "--text", "-p", "-U0", "--format=%H", "--", "a"),
+]
+
+
+@pytest.mark.parametrize("question", OF_THE_WORK_TREE, ids=" ".join)
+def test_rules_in_the_work_tree_are_part_of_what_is_asked(
+    root: Path, asked: list[tuple[str, ...]], question: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(path: str, text: str) -> Callable[[], object]:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        return lambda: (root / path).write_text(text)
+
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(root / ".git" / "settings"))
+    commit(root, "first", a="int one () {\n 1\n}\n")
+    commit(root, "second", a="int one () {\n 2\n}\n", **{"kept/other": ""})
+    changes = (
+        write(".gitignore", "kept/\n"),
+        write(".gitattributes", "a diff=cpp\n"),
+        write("kept/.gitignore", "file\n"),
+        write(".gitignore", "!kept/\n"),
+        write("kept/file", "1"),
+        write(".git/settings/git/ignore", "file\n"),
+        write(".git/settings/git/attributes", "a -diff\n"),
+        write(".git/info/exclude", "file\n"),
+        lambda: git(root, "add", "--force", "kept/file"),
+        (root / "kept" / "file").unlink,
+        (root / "kept" / "file").mkdir,
+    )
+    for change in changes:
+        change()
+        told = [answered(root, *question, check=False) for _ in range(2)]
+        assert told == [git_answers._ask(root, *question, check=False)] * 2
+    assert len(asked) < 3 * len(changes)
+
+
+MERGE = ("-c", "merge.renames=true", "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages")
+
+
+def test_a_trial_merge_is_asked_once_and_writes_its_objects_again(
+    root: Path, asked: list[tuple[str, ...]], tmp_path: Path
+) -> None:
+    begun = commit(root, "first", a="1\n", b="1\n")
+    ours = commit(root, "ours", a="2\n")
+    git(root, "checkout", "--quiet", "-b", "other", begun)
+    theirs, against = commit(root, "theirs", b="2\n"), commit(root, "against", a="3\n")
+    for other in (theirs, against):
+        for name in ("one", "another", "third"):
+            trial = tmp_path / f"{name} {other}"
+            trial.mkdir()
+            places = git_answers._trial(root, str(trial))
+            made = answered(root, *MERGE, ours, other, environment=places, check=False)
+            assert (made.status, "\0a\0" in made.text) == ((1, True) if other == against else (0, False))
+            tree = made.text.partition("\0")[0]
+            assert git_answers._ask(root, "ls-tree", "-r", tree, environment=places).text.count("\t") == 2
+            if name == "another":
+                (root / ".gitattributes").write_text(f"c merge=union\n# {other}\n")
+    assert [words[0] for words in asked].count("-c") == 4
+
+
+def test_a_trial_merge_whose_tree_was_there_is_asked_again_where_it_is_not(
+    root: Path, asked: list[tuple[str, ...]], tmp_path: Path
+) -> None:
+    begun = commit(root, "first", a="1\n", d__b="1\n")
+    ours = commit(root, "ours", d__b="2\n")
+    git(root, "checkout", "--quiet", "-b", "other", begun)
+    theirs = commit(root, "theirs", d__c="2\n")
+    without = copy_of(root, root.with_name("without"))
+    git(root, "merge", "--quiet", ours)
+    for where in (root, without):
+        (tmp_path / f"trial {where.name}").mkdir()
+        places = git_answers._trial(where, str(tmp_path / f"trial {where.name}"))
+        made = answered(where, *MERGE, ours, theirs, environment=places).text.partition("\0")[0]
+        assert git_answers._ask(where, "ls-tree", "-r", made, environment=places).text.count("\t") == 3
+    assert [words[0] for words in asked].count("-c") == 2
+
+
+def test_a_merge_in_which_a_program_of_ours_may_run_is_not_kept(root: Path, asked: list[tuple[str, ...]]) -> None:
+    identity = commit(root, "first", a="1")
+    kept = []
+    for _ in range(2):
+        question = git_answers._question(root, (*MERGE, identity, identity), None, str(root.parent))
+        assert question is not None
+        kept.append(not git_answers._asks_us(question))
+        git(root, "config", "merge.workpacket.driver", "workpacket board merge-driver %O %A %B %P %L")
+    assert kept == [True, False]
+
+
+@pytest.mark.parametrize("name", ["plain", "b@d", "@{-1}"])
+def test_the_form_of_a_name_is_asked_once(root: Path, asked: list[tuple[str, ...]], name: str) -> None:
+    for _ in range(2):
+        answered(root, "check-ref-format", "--branch", name, check=False)
+    assert len(asked) == (1 if name == "plain" else 2)
+
+
+@pytest.mark.parametrize("word", ["1", "absent"])
+def test_a_search_in_a_commit_is_asked_once(root: Path, asked: list[tuple[str, ...]], word: str) -> None:
+    identity = commit(root, "first", a="1")
+    told = [answered(root, "grep", "-a", "-F", "-e", word, identity, "--", "a", check=False) for _ in range(2)]
+    assert (told[0] == told[1], told[0].status, len(asked)) == (True, int(word == "absent"), 1)
+    for _ in range(2):
+        answered(root, "grep", "-F", "--untracked", "-e", "1", "-e", identity, "--", "a", check=False)
+    assert len(asked) == 3
+
+
 def test_work_trees_beside_this_one_have_references_of_their_own(root: Path, asked: list[tuple[str, ...]]) -> None:
     commit(root, "first", a="1")
     git(root, "worktree", "add", "--quiet", "--detach", str(root.with_name("beside")))

@@ -258,6 +258,12 @@ def test_an_impossible_branch_name_is_refused(repository: Repository, name: str)
     assert local_branches(repository) == {"main": first}
 
 
+@pytest.mark.parametrize("length", [0, 1, 4096, 4097, 1_000_000])
+def test_git_is_given_input_of_any_length(repository: Repository, length: int) -> None:
+    given = b"\n" * length
+    assert run_git(repository.root, "stripspace", "--comment-lines", stdin=given).output == b"#\n" * length
+
+
 def test_git_that_is_missing_slow_or_silent_is_said(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,9 +278,10 @@ def test_git_that_is_missing_slow_or_silent_is_said(
         run_git(tmp_path / "gone", "status")
     assert code_of(caught) == "no_repository"
     pretend("import time; time.sleep(30)")
-    with pytest.raises(WorkpacketError, match="no answer within 0 s") as caught:
-        run_git(repository.root, "status", timeout=0.2)
-    assert code_of(caught) == "git_timeout"
+    for given in (None, b"short", b"long" * 2000):  # what does not fit into a pipe is given in another way
+        with pytest.raises(WorkpacketError, match="no answer within 0 s") as caught:
+            run_git(repository.root, "status", timeout=0.2, stdin=given)
+        assert code_of(caught) == "git_timeout"
     pretend("raise SystemExit(3)")
     with pytest.raises(WorkpacketError, match="git status: status 3, without a message"):
         status(repository)

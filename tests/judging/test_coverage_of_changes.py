@@ -451,6 +451,26 @@ def test_work_that_landed_twice_unjudged_is_told_once(kitchen: Kitchen, activate
     assert len(kitchen.messages) == 2
 
 
+def test_a_verdict_that_the_base_has_is_not_asked_again_about_what_landed_before_it(
+    kitchen: Kitchen, activated: str
+) -> None:
+    """It landed where nothing was required, or by a version that did not ask: no later change could mend it."""
+    kitchen.add("claimed")
+    kitchen.add("submitted", commit=kitchen.commit(WORK, activated))
+    early = kitchen.commit(MORE_WORK, kitchen.commit(WORK, activated))
+    kitchen.add("verdict.given")
+    base = kitchen.commit(MORE_WORK, early)
+    kitchen.packet(B, "created", "activated", "claimed", scope="`lib/`")
+    assert kitchen.found(base, kitchen.commit({**MORE_WORK, "lib/b.py": "b\n"}, base)) == {}
+
+
+def test_what_landed_before_the_verdict_out_of_the_scope_is_not_the_packets_work(
+    kitchen: Kitchen, activated: str
+) -> None:
+    kitchen.packet(B, "created", "activated", "claimed", scope="`lib/`")
+    assert landed_with_more(kitchen, activated, {**WORK, "lib/b.py": "b\n"}) == {}
+
+
 def test_where_coverage_is_not_required_work_may_land_before_its_verdict(kitchen: Kitchen, activated: str) -> None:
     kitchen.mode = "warn"
     assert landed_with_more(kitchen, activated, MORE_WORK) == {}

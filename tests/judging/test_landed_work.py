@@ -287,6 +287,30 @@ def test_a_verdict_is_asked_about_where_it_landed_and_not_where_its_log_grows(ki
     assert found == {second: [], first: [("landed_otherwise", "src/b.py")]}
 
 
+def test_work_that_landed_otherwise_between_submission_and_verdict_is_named_once(kitchen: Kitchen) -> None:
+    """Two questions find it: what landed before the verdict, and where the judged commit itself landed."""
+    base = kitchen.commit(OLD)
+    kitchen.add("claimed")
+    work = kitchen.commit(WORK, base)
+    kitchen.add("submitted", commit=work)
+    evil: Tree = {**WORK, "src/b.py": "evil\n"}
+    early = kitchen.commit(evil, base, work)
+    kitchen.add("verdict.given")
+    tip = kitchen.commit(evil, early)
+    assert codes_of_landings(kitchen, tip)[tip] == [("landed_otherwise", "src/b.py")]
+
+
+def test_a_path_that_is_changed_again_with_the_verdict_keeps_the_fault_of_its_landing(kitchen: Kitchen) -> None:
+    base = kitchen.commit(OLD)
+    work, _ = kitchen.judged(WORK, base)
+    evil: Tree = {**WORK, "src/b.py": "evil\n"}
+    tip = kitchen.commit({**WORK, "src/b.py": "eviler\n"}, alone(kitchen, evil, base, work))
+    assert codes_of_landings(kitchen, tip)[tip] == [
+        ("changed_after_verdict", "src/b.py"),
+        ("landed_otherwise", "src/b.py"),
+    ]
+
+
 def test_what_others_changed_on_the_base_meanwhile_is_not_part_of_the_work(kitchen: Kitchen) -> None:
     old = kitchen.commit(OLD)
     work, _ = kitchen.judged(WORK, old)

@@ -301,3 +301,16 @@ def test_an_event_that_joins_two_packets_keeps_both() -> None:
     joining.add("noted")
     assert codes(joining.log()) == ["log_second_genesis"]
     assert dict(joining.log().renamed) == {}
+
+
+def test_a_verdict_is_about_the_last_submission_that_it_has_seen() -> None:
+    """Also where another branch has handed in other work since."""
+    story = three()
+    first = story.add("submitted")
+    verdict = story.add("verdict.given", after=(first,))
+    beside = story.add("submitted", after=(first,))
+    assert beside.clock == verdict.clock
+    found = read_log(PACKET, story.files()).submission_before(verdict)
+    assert found is not None
+    assert found.id == first.id
+    assert read_log(PACKET, story.files()).submission_before(story.events[2]) is None

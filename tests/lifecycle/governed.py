@@ -9,7 +9,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import wraps
@@ -28,6 +28,8 @@ from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
 from workpacket.model.plan import Moment
 from workpacket.shell import actor
+from workpacket.shell.governing import proof_process
+from workpacket.shell.governing.proof_process import Ended
 
 SPECIFICATION = """# Specification
 
@@ -165,8 +167,17 @@ class Governed:
     def __call__(self, *words: str) -> Result:
         assert self.capture is not None
         self.capture.readouterr()
-        status = main(list(words))
+        with self.dated():
+            status = main(list(words))
         return Result(status, *self.capture.readouterr())
+
+    @contextlib.contextmanager
+    def dated(self) -> Iterator[None]:
+        """The commits of a command have the time of this test's clock: every run makes the same ones."""
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
+                patch.setenv(name, self.now)
+            yield
 
     def json(self, *words: str) -> dict[str, Any]:
         value: dict[str, Any] = json.loads(self(*words, "--json").out)
@@ -338,7 +349,8 @@ class Quiet(Governed):
     def __call__(self, *words: str) -> Result:
         out, err = io.BytesIO(), io.StringIO()
         text = io.TextIOWrapper(out, "utf-8", write_through=True)  # `contract --canonical` writes bytes
-        with contextlib.chdir(self.root), contextlib.redirect_stdout(text), contextlib.redirect_stderr(err):
+        told = contextlib.redirect_stdout(text), contextlib.redirect_stderr(err)
+        with contextlib.chdir(self.root), told[0], told[1], self.dated():
             status = main(list(words))
         return Result(status, out.getvalue().decode(), err.getvalue())
 
@@ -393,4 +405,10 @@ def govern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capture: pytest.Capt
     installed = "WORKPACKET_PROGRAMS" in os.environ
     governed = Installed(tmp_path, capture) if installed else Governed(tmp_path, capture)
     monkeypatch.setattr(actor, "read_clock", governed.clock)
+    monkeypatch.setattr(proof_process, "Ended", _ended)
     return governed
+
+
+def _ended(code: int, output: bytes, length: int, limit: str, milliseconds: int) -> Ended:
+    """How a proof ended. Events say how long it took, so a short one always takes the same time."""
+    return Ended(code, output, length, limit, milliseconds if milliseconds >= 250 else 7)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lifecycle.governed import Governed
-from shell.agents import make_key_file
 from shell.approvals.deciding import digest_of, drafted, revocation, written
+from softkeys import write_derived_key
 from workpacket.approvals.envelope import write_envelope
 from workpacket.approvals.sshsig import SshSignature, read_signature
 from workpacket.shell.approvals.decisions import StatementDraft
@@ -42,7 +42,7 @@ class Signed:
         """Mallory has a key, which no line of allowed_signers holds."""
         self.home.mkdir()
         for who in (ALICE, VICTOR, MALLORY):
-            write_key(self._key(who))
+            write_derived_key(self._key(who), who)
         self.governed.once(self.begin_by_commands, tuple((gates or GATES).items()), more)
 
     def begin_by_commands(self, gates: Sequence[tuple[str, str]], more: str) -> None:
@@ -120,21 +120,6 @@ class Signed:
 
     def _key(self, who: str) -> Path:
         return self.home / who.partition("@")[0]
-
-
-_KEYS: dict[str, tuple[bytes, bytes]] = {}
-
-
-def write_key(path: Path) -> None:
-    """A person's key, the same in all tests: what was signed with it can be copied."""
-    public = path.with_suffix(".pub")
-    if path.name not in _KEYS:
-        make_key_file(path, "")
-        _KEYS[path.name] = path.read_bytes(), public.read_bytes()
-        return
-    for place, data in zip((path, public), _KEYS[path.name], strict=True):
-        place.touch(0o600)
-        place.write_bytes(data)
 
 
 def codes_of(governed: Governed, *words: str) -> set[str]:

@@ -18,7 +18,7 @@ from workpacket.lifecycle.coverage import Cover, Landing, StatedScope, judging, 
 from workpacket.lifecycle.gates import standing_until
 from workpacket.lifecycle.policy import CoveragePolicy, coverage_policy
 from workpacket.model.events import LogEvent
-from workpacket.model.lanes import BUILT_IN
+from workpacket.model.lanes import BUILT_IN, OPEN
 from workpacket.text.source import Source
 
 NAME, OTHER = "WP-1-Greeting-v1", "WP-1-Song-v1"
@@ -138,6 +138,10 @@ def test_a_document_that_becomes_a_program_or_rewords_the_specification_needs_on
     assert answers(landing).keys() == {".GOV/a.md", ".GOV/b.md"}
     assert answers(landing, covering("work", (".GOV/",))) == {}
     assert answers(landing, covering("standing", (".GOV/",))).keys() == {".GOV/a.md"}
+
+
+def test_the_guard_and_the_check_agree_on_the_lanes_in_which_a_standing_packet_covers() -> None:
+    assert {lane for lane in BUILT_IN.tokens if kind_of(lane, BUILT_IN) in {"ready", "work"}} == OPEN
 
 
 def test_the_lane_decides_how_a_packet_covers() -> None:
@@ -260,7 +264,11 @@ def test_a_document_that_cannot_be_approved_states_no_scope() -> None:
     assert packet("- Why: Manners\n", "- Why: Manners\n- Why: Joy\n") == StatedScope((), None)
 
 
-_INSTRUCTIONS = ("AGENTS.md", "claude.local.md", "Skill.md", "copilot-instructions.md", "CODER_PROTOCOL.md", "QWEN.md")
+_INSTRUCTIONS = (
+    "AGENTS.md", "claude.local.md", "Skill.md", "copilot-instructions.md", "CODER_PROTOCOL.md", "QWEN.md", "Agent.md",
+    "CRUSH.md", "warp.md", "a.agent.md", "a.chatmode.md", "style.instructions.md", "review.prompt.md", ".x/y/a.txt",
+    ".claude/commands/a.md",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", _INSTRUCTIONS)
@@ -268,6 +276,18 @@ def test_a_page_of_the_governance_folder_that_agents_follow_needs_a_packet(name:
     assert answers(Landing(frozenset({f".GOV/x/{name}"}))) == {f".GOV/x/{name}": "change_uncovered"}
 
 
-@pytest.mark.parametrize("name", ["my-agents.md", "agents-report.md", "protocol.md", "AGENTS.md.txt", "agentsxmd.md"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "my-agents.md",
+        "agents-report.md",
+        "protocol.md",
+        "AGENTS.md.txt",
+        "agentsxmd.md",
+        "prompt.md",
+        "a.b.md",
+        "x.y/a.md",
+    ],
+)
 def test_a_page_that_only_sounds_like_one_needs_none(name: str) -> None:
     assert answers(Landing(frozenset({f".GOV/AGENTS.md/{name}"}))) == {}

@@ -46,8 +46,8 @@ _NOT_ASKED = (
     """it is refused when the log is read"}"""
 )
 _INSTRUCTIONS = (
-    r"""_INSTRUCTIONS: Final = lazy_pattern('(?:agents|claude|gemini|qwen|skill|copilot-instructions)(?:\\..*)?\\.md|"""
-    r""".*_protocol\\.md', re.IGNORECASE)"""
+    r"""_INSTRUCTIONS: Final = lazy_pattern('(?:agents?|claude|crush|gemini|qwen|skill|warp|copilot-instructions)"""
+    r"""(?:\\..*)?\\.md|.*(?:_protocol|\\.(?:agent|chatmode|instructions|prompt))\\.md', re.IGNORECASE)"""
 )
 _NAMED_LINK = r"""_NAMED_LINK = lazy_pattern('\\[((?:\\\\.|[^\\[\\]\\\\])+)\\](:?)', re.DOTALL)"""
 _WANTED = """wanted = {path: "HEAD's history has it" if path in passed else 'no branch has it'"""
@@ -194,7 +194,7 @@ EQUIVALENT = (
     ),
     Equivalent(
         "shell/judging/coverage.py",
-        "_Coverage._scopes",
+        "_Documents.scopes",
         "if source is not None and _may_matter(source.text, tops):",
         "if source is not None:",
         "more pages are read, and none of them changes the answer",
@@ -247,8 +247,8 @@ EQUIVALENT = (
     Equivalent(
         "shell/judging/log_verification.py",
         "_read_batch",
-        "seen = _Seen([], 0, [], {}, Counter())",
-        "seen = _Seen([], 1, [], {}, Counter())",
+        "seen = _Seen([], 0, [], {}, Counter(), {})",
+        "seen = _Seen([], 1, [], {}, Counter(), {})",
         "the number is replaced at the end",
     ),
     Equivalent(

@@ -110,6 +110,9 @@ GROUPS = (
                     "many_packets_are_read_by_two_processes_with_the_same_answer",
                     "what_a_second_process_cannot_read_is_named_as_in_the_first",
                     "log_verify_names_a_signature_that_does_not_hold",
+                    "lists_say_what_is_signed_and_what_was_verified_and_verify_nothing",
+                    "what_was_verified_under_another_policy_is_only_signed",
+                    "nothing_is_called_verified_that_is_not_proven",
                 )
             ),
         ),

@@ -8,7 +8,9 @@ if it is not the changed one; `says` must be in the message or its hint.
 `planted_carelessly.jsonl` has what a careless person or agent writes. `planted_by_second_author.jsonl` was written
 without looking at the rules, for `second_repository.txt`: 112 of its 476 rows were missed at first. 11 rows were taken
 out afterwards, because what they plant is allowed, and 25 got another code or place, because what was reported was
-right. `missed` says why a row is still not found.
+right. `missed` says why a row is still not found. `planted_by_reading.jsonl` plants what readers had found in other
+people's documents and `check` had not; all 29 rows were missed before their rules were written, and one got a third
+requirement, because half of them may be met without being named.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ ROWS: list[dict[str, Any]] = [
     for name in (
         *("planted_defects.jsonl", "planted_in_repository.jsonl", "planted_carelessly.jsonl"),
         "planted_by_second_author.jsonl",
+        "planted_by_reading.jsonl",
     )
     for line in (HERE / name).read_text("utf-8").splitlines()
 ]

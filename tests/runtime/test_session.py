@@ -359,4 +359,4 @@ def test_the_page_is_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         elif info.startswith("console"):
             assert play(tmp_path, info, body) == body.splitlines()[1:]
             played += 1
-    assert played == 3
+    assert played == 4

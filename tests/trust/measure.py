@@ -15,7 +15,7 @@ from trust.play import Broken, Case, Outcome, Table, read_cases
 
 LISTS = (
     "coverage_ways", "honest_changes", "review_findings", "own_attacks", "open_holes", "first_minutes", "later_attacks",
-    "fresh_attacks", "in_flight", "last_attacks",
+    "fresh_attacks", "in_flight", "last_attacks", "newest_attacks",
 )  # fmt: skip
 HERE = Path(__file__).parent
 

@@ -37,7 +37,7 @@ from workpacket.model.canonical import canonical_bytes
 from workpacket.model.events import Actor, ChangedFile
 from workpacket.model.plan import digest
 from workpacket.problem import WorkpacketError
-from workpacket.shell.keys import sign
+from workpacket.shell.keys import make_event_key, sign
 
 LANDINGS: Final = ("merge", "squash", "rebase")
 SHORT: Final = {
@@ -195,6 +195,8 @@ class World:
             self._said[name] = digest((self.root / what).read_bytes())
         elif kind == "line":
             self._said[name] = self.signed.line_of(PEOPLE[what])
+        elif kind == "key":
+            self._said[name] = make_event_key(what, "event").public.fingerprint
         elif kind == "head":
             self._said[name] = self.governed.state(what).heads[0]
         elif kind == "contract":

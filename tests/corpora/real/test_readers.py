@@ -7,6 +7,8 @@ that say so. Cosmetic defects are left out. Most of those that are not found con
 the defects in a few words. One of its defects, two signatures of two acts, is none to the reader who came later.
 `fourth_reader.tsv` was written by a reader who had neither the code nor `docs` and did not run `check`. It also has
 defects that only who understands the work can find, such as a criterion that cannot fail; few of those are found.
+`fifth_reader.tsv` has 15 documents that the author of the next rules read before `check` ran on them and before the
+rules were written; what is found now is not an independent measure.
 """
 
 from __future__ import annotations
@@ -26,7 +28,15 @@ ERRORS = "errors"
 # The same, judged by a reader who had neither the code nor `docs`. Most of what was arguable to them became a warning;
 # `now` is the severity, `joined` if it is part of another finding, and empty if it is not reported any more.
 ERRORS_OF_A_STRANGER = "errors_blind"
-SHEETS = {"second_reader": (85, 149, 191), "third_reader": (103, 127, 146), "fourth_reader": (79, 96, 204)}
+# A hundred more, drawn by another seed and judged by the author of the rules. `hint` if only the hint was wrong and is
+# corrected; empty if it is not reported any more.
+ERRORS_OF_THE_AUTHOR = "errors_fresh"
+SHEETS = {
+    "second_reader": (85, 149, 191),
+    "third_reader": (103, 127, 146),
+    "fourth_reader": (79, 125, 204),
+    "fifth_reader": (36, 53, 99),
+}
 
 # What is wrong between two files is reported at one of them, and a reader may have noted it at the other.
 OF_TWO_FILES = {
@@ -73,6 +83,13 @@ def test_what_is_not_true_to_a_stranger_is_seldom_an_error() -> None:
     rows = defects(ERRORS_OF_A_STRANGER)
     assert Counter(row["verdict"] for row in rows) == {"true": 74, "arguable": 51, "false": 5}
     assert Counter(row["verdict"] for row in rows if row["now"] == "error") == {"true": 57, "arguable": 6, "false": 3}
+
+
+def test_of_a_fresh_sample_the_causes_of_what_is_arguable_are_mended() -> None:
+    rows = defects(ERRORS_OF_THE_AUTHOR)
+    assert Counter(row["verdict"] for row in rows) == {"true": 86, "arguable": 14}
+    left = Counter(row["verdict"] for row in rows if row["now"] == "error")
+    assert left == {"true": 86, "arguable": 6}
 
 
 def test_the_findings_of_that_sheet_have_the_severity_that_it_says(laid_out: Path) -> None:

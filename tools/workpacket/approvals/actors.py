@@ -100,11 +100,31 @@ class Actors(Value):
             return actor
         return Actor(actor.id, "agent" if known.kind == "agent" else "human")
 
-    def principals(self, names: Iterable[str]) -> frozenset[str]:
-        """Return these names and, for those that are people, their names in allowed_signers."""
+    def principals(self, names: Iterable[str], *, linked: bool = True) -> frozenset[str]:
+        """Return these names, and the names in allowed_signers of the persons among them; `linked`: all names of these
+        persons. An agent is not its operator, unless the two have a key in common.
+        """
         found = frozenset(names)
-        known = map(self._known, found)
-        return found | {actor.principal for actor in known if actor is not None and actor.principal}
+        if not linked:
+            known = map(self._known, found)
+            return found | {actor.principal for actor in known if actor is not None and actor.principal}
+        keys = {key for name in found if (actor := self._known(name)) is not None for key in actor.keys}
+        meant = {actor.name for actor in self._all if not keys.isdisjoint(actor.keys)} | found
+        return found.union(*(self.people.get(name, ()) for name in meant))
+
+    @cached_property
+    def people(self) -> Mapping[str, frozenset[str]]:
+        """Return all names of a person, by each of these names: those in the policy, and those in allowed_signers."""
+        found: dict[str, frozenset[str]] = {}
+        for names, _ in self._people:
+            persons = [actor for actor in self._all if actor.name in names and actor.kind == "person"]
+            every = frozenset(name for actor in persons for name in (actor.name, actor.principal))
+            found.update(dict.fromkeys(every, every))
+        return found
+
+    @property
+    def _all(self) -> Iterable[KnownActor]:
+        return {**self.former, **self.by_name}.values()
 
     def why_not_apart(self, judge: str, coder: str) -> str:
         """Return, as the end of a sentence, why one of the two may not judge the other's work; '' if they are different
@@ -137,7 +157,7 @@ class Actors(Value):
     def _people(self) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
         """Return groups of names, each group assumed to be one person, with its keys, principals and persons."""
         people: list[tuple[frozenset[str], frozenset[str]]] = []
-        for actor in {**self.former, **self.by_name}.values():
+        for actor in self._all:
             person = self.person(actor.name)
             names = frozenset({actor.name})
             known = self._known(person)

@@ -3,7 +3,8 @@ everything that is missing.
 
 Counting rules:
 
-- people count, not keys or envelopes: two keys of one principal count once;
+- people count, not keys, names or envelopes: two keys of one principal count once, and so do two principals who are
+  one person according to `[actors]`;
 - an approval or rejection does not count if its author, someone with a role at the gate, or an operator has revoked it,
   even if it was used long ago;
 - a rejection applies until the same person later approves the same bytes; one rejection by anyone with a role at the
@@ -52,7 +53,7 @@ def decide(facts: GateFacts) -> Verdict:
 
 def _count(judged: list[Judged], facts: GateFacts, gate: GatePolicy) -> Verdict:
     approvals = _counting(judged, "approve")
-    persons = {opened.statement.approver for opened in approvals}
+    persons = {facts.person(opened.statement.approver) for opened in approvals}
     tokens = _judge_tokens(facts, gate)
     assurance: Assurance = "signed" if len(persons) >= gate.threshold else "legacy" if () in tokens else "none"
     unmet = _standing_noes(_counting(judged, "reject"), approvals, facts)
@@ -103,11 +104,11 @@ def _standing_noes(noes: list[Opened], approvals: list[Opened], facts: GateFacts
     """Report rejections that still apply. Once an approval has been used on the base, a rejection comes too late; only
     revocation is possible then.
     """
-    yes = [(opened.statement.approver, opened.statement.issued_at) for opened in approvals]
+    yes = [(facts.person(opened.statement.approver), opened.statement.issued_at) for opened in approvals]
     return [
         Problem("approval_rejected", f"{no.statement.approver} has rejected this text")
         for no in noes
-        if not any(who == no.statement.approver and at > no.statement.issued_at for who, at in yes)
+        if not any(who == facts.person(no.statement.approver) and at > no.statement.issued_at for who, at in yes)
         and not (facts.settled and no.statement.issued_at > facts.judged_at)
     ]
 

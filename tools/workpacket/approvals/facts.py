@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from workpacket.value import Value
+from workpacket.value import NOTHING, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,8 +72,9 @@ class GateFacts(Value):
     consumer is settled, only rivals that were on the base before it count. `revoked_keys_now` is the file on the base
     today. `contract` is the digest of the contract that must have been approved, or None at the `policy` gate;
     `contract_fault` says why there is no such contract. `first_landed` is the time when the consumer first reached the
-    base, if it was reverted later. `other_policies` are bases that statements name and whose policy files differ.
-    `amended`: whether a different contract has replaced this one, so `scope` is no longer its scope.
+    base, if it was reverted later. `other_policies` are bases named in statements whose policy files differ. `amended`:
+    whether a different contract has replaced this one, so `scope` is no longer its scope. `people` maps each name
+    of a person to all names of that person.
     """
 
     now: datetime
@@ -98,6 +99,11 @@ class GateFacts(Value):
     first_landed: datetime | None = None
     other_policies: frozenset[str] = frozenset()
     amended: bool = False
+    people: Mapping[str, frozenset[str]] = NOTHING
+
+    def person(self, principal: str) -> str:
+        """Return one name for all principals of a person."""
+        return min(self.people.get(principal, (principal,)))
 
     @property
     def settled(self) -> bool:

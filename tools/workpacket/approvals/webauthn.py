@@ -159,7 +159,6 @@ HASH = "sha512"
 _UNFIT = "page_answer_unfit"
 _ENCODED = lazy_pattern(r"(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2,3})?", re.ASCII)
 _NEW_AND_TOUCHED = 0x41
-_MAY_BE_BACKED_UP = 0x08
 # An ES256 key in COSE format, as CTAP serializes it: kind, algorithm and curve, then the coordinates.
 _COSE_X = bytes.fromhex("a5010203262001215820")
 _COSE_Y = bytes.fromhex("225820")

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, cast
 
@@ -32,6 +31,7 @@ from workpacket.documents.register_table import visible_lines
 from workpacket.documents.spec_pointer import STILL_TO_WRITE, Passage, candidates, passages
 from workpacket.documents.structured import mapped_evidence
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.fold import SETS_CONTRACT, PacketState, fold
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.contract import DEMAND, provable
@@ -310,10 +310,10 @@ def _found_elsewhere(anchor: AnchorSummary, source: Source) -> tuple[int, int] |
     return None
 
 
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
+_HEADING = lazy_pattern(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
 # A window with more lines than this does not identify a passage.
 _LONGEST_WINDOW = 10_000
-_OBLIGES = re.compile(r"\b(?:MUST|SHALL|REQUIRED)\b")
+_OBLIGES = lazy_pattern(r"\b(?:MUST|SHALL|REQUIRED)\b")
 
 
 class Requirement(Value):
@@ -324,15 +324,19 @@ class Requirement(Value):
     last: int
 
 
-@dataclass(slots=True)
 class _Section:
-    level: int
-    title: str
-    first: int
-    last: int
-    planned: bool
-    has_text: bool = False
-    obliges: bool = False
+    """A section of the specification, while it is read."""
+
+    __slots__ = ("first", "has_text", "last", "level", "obliges", "planned", "title")
+
+    def __init__(self, level: int, title: str, first: int, last: int, *, planned: bool) -> None:
+        self.level = level
+        self.title = title
+        self.first = first
+        self.last = last
+        self.planned = planned
+        self.has_text = False
+        self.obliges = False
 
 
 def requirements(specification: Source, roadmap_headings: Sequence[str]) -> list[Requirement]:
@@ -352,7 +356,7 @@ def _sections(specification: Source, roadmap_headings: Sequence[str]) -> list[_S
             while above and above[-1].level >= level:
                 above.pop()
             planned = any(word in title.casefold() for word in roadmap_headings) or any(one.planned for one in above)
-            found.append(_Section(level, title, line.number, line.number, planned))
+            found.append(_Section(level, title, line.number, line.number, planned=planned))
             above.append(found[-1])
         elif found and line.text.strip() and not line.text.startswith(STILL_TO_WRITE):
             section = found[-1]
@@ -371,8 +375,8 @@ def uncovered(found: Sequence[Requirement], windows: Iterable[tuple[int, int]]) 
 
 
 # A requirement may be quoted from a document instead of from DONE_MEANS: `Spec_v1.md 4.2 Parser`.
-_PASSAGE = re.compile(r"[`\"']*\S+\.md\b")
-_FILE_AND_LINE = re.compile(r"`?(?P<path>[^\s:`]+):(?P<line>[1-9][0-9]*)")
+_PASSAGE = lazy_pattern(r"[`\"']*\S+\.md\b")
+_FILE_AND_LINE = lazy_pattern(r"`?(?P<path>[^\s:`]+):(?P<line>[1-9][0-9]*)")
 
 
 class Criterion(Value):
@@ -495,7 +499,7 @@ def _traced(
     return TracedCommit(identity, role, event, facts.commits.get(identity))
 
 
-_PLACE = re.compile(r"(?P<path>[^\s:]+):(?P<line>[1-9][0-9]{0,8})\Z")
+_PLACE = lazy_pattern(r"(?P<path>[^\s:]+):(?P<line>[1-9][0-9]{0,8})\Z")
 
 
 class Rests(Value):

@@ -337,7 +337,7 @@ KINDS: tuple[DocumentKind, ...] = (
         "spec-kitty work package",
         "WorkPackage",
         MARKDOWN,
-        (*_KEYED, "scope_paths", "work_package", "package_log"),
+        (*_KEYED, "sentences", "scope_paths", "work_package", "package_log"),
     ),
     DocumentKind(
         "batch_checkpoint",
@@ -352,7 +352,7 @@ KINDS: tuple[DocumentKind, ...] = (
     ),
     DocumentKind("batch_dependencies", "dependencies of a batch scope", "BatchDependencies", DATA, ("batch",), "batch"),
     DocumentKind("batch_validation", "validation of a batch scope", "BatchValidation", DATA, ("batch",), "batch"),
-    DocumentKind("role_progress", "role progress", "RoleProgress", MARKDOWN, (*_KEYED, "role_progress")),
+    DocumentKind("role_progress", "role progress", "RoleProgress", MARKDOWN, (*_KEYED, "sentences", "role_progress")),
     DocumentKind("commit_sidecar", "commit checkpoint sidecar", "CommitSidecar", DATA, (*_KEYED, "checkpoints")),
 )
 

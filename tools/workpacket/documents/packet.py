@@ -120,7 +120,8 @@ _LIGHT = lazy_pattern(r"\A# [^\r\n]*[\r\n]\s*## SCOPE[ \t]*[\r\n]\s*- FORM: ligh
 _QUOTED = lazy_pattern(r"`[^`]+`")
 # `1.1 Greeting` in .GOV/spec/SPEC_v1.md, sha256 1f2e...
 _ANCHOR = lazy_pattern(
-    r"^- SPEC_ANCHOR: `(?P<heading>[^`\r\n]+)` in (?P<path>\S+), sha256 (?P<sha256>[0-9a-f]{64})[ \t]*\r?$",
+    r"(?:^|(?<=\r))- SPEC_ANCHOR: `(?P<heading>[^`\r\n]+)` in (?P<path>\S+), sha256 (?P<sha256>[0-9a-f]{64})[ \t]*"
+    r"(?:\r(?=\n))?(?=[\r\n]|\Z)",
     re.MULTILINE,
 )
 

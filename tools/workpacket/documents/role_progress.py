@@ -98,7 +98,7 @@ class RoleProgress(FrontMatterDocument):
                 yield from items_of_section(self.source, section)
 
     def dates(self) -> Iterator[tuple[str, Text]]:
-        if self.is_checkpoint and self.updated is not None:
+        if self.note in {"checkpoint", "cost_summary"} and self.updated is not None:
             yield "updated", without_quotes(self.source, self.updated)
 
     def days(self) -> Iterator[tuple[str, Text]]:

@@ -498,6 +498,11 @@ class FrontMatterDocument(Document):
         self.blocks: list[Block] = blocks
         self.outline = outline(source, blocks, front.body)
 
+    @cached_property
+    def every_block(self) -> list[Block]:
+        """Return all blocks below the front matter, each before its children."""
+        return list(walk(self.blocks))
+
     def sections(self) -> Iterator[Section]:
         """Yield the sections that have a heading."""
         return (section for section in self.outline.walk() if section.heading is not None)

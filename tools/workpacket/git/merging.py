@@ -10,7 +10,6 @@ stored in a temporary folder, so that a check leaves nothing behind and works in
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
@@ -238,5 +237,7 @@ def _difference(path: str, row: str) -> Difference:
 
 @contextmanager
 def trial_merges(repository: Repository) -> Iterator[TrialMerges]:
+    import tempfile  # with what it imports, it takes longer than most checks that need no trial merge
+
     with tempfile.TemporaryDirectory(prefix="workpacket-") as scratch:
         yield TrialMerges(repository, scratch)

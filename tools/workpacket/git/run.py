@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 TIMEOUT: Final = 60.0
 _SIGKILL: Final = 9  # importing signal takes longer than the rest of starting git
+_SURE_TO_FIT: Final = 4096  # bytes that a pipe holds without a reader, on every system
 
 _ENVIRONMENT: Final[Mapping[str, str]] = {
     # A question on the terminal would wait for an answer that no one can see it asks for.
@@ -109,10 +110,10 @@ def run_git(
     # A missing folder raises the same error as a missing program.
     if not os.path.isdir(folder):
         raise WorkpacketError("no_repository", f"{folder} is not a folder", path=str(folder))
-    start = _spawn if stdin is None and sys.platform != "win32" else _run
+    start = _spawn if len(stdin or b"") <= _SURE_TO_FIT and sys.platform != "win32" else _run
     command = ["git", "-C", str(folder), *_OPTIONS, *arguments]
     try:
-        status, output, errors = start(command, {**_environment(), **environment}, stdin or b"", timeout)
+        status, output, errors = start(command, {**_environment(), **environment}, stdin, timeout)
     except FileNotFoundError as error:
         raise WorkpacketError("tool_missing", "git was not found", hint="Install git 2.31 or newer") from error
     except TimeoutError as error:
@@ -125,34 +126,34 @@ def run_git(
     return answer
 
 
-def _run(command: list[str], environment: Mapping[str, str], stdin: bytes, timeout: float) -> _Ended:
-    """Run a program with this input instead of the terminal, where git would wait for input."""
+def _run(command: list[str], environment: Mapping[str, str], stdin: bytes | None, timeout: float) -> _Ended:
+    """Run a program with this input, and never with the terminal, on which git would wait for input."""
     import subprocess
 
     try:
         done = subprocess.run(  # noqa: S603 - a list, and git is looked up in PATH as the user means it
-            command, env=environment, input=stdin, capture_output=True, timeout=timeout, check=False
+            command, env=environment, input=stdin or b"", capture_output=True, timeout=timeout, check=False
         )
     except subprocess.TimeoutExpired as error:
         raise TimeoutError from error
     return done.returncode, done.stdout, done.stderr
 
 
-def _spawn(command: list[str], environment: Mapping[str, str], _stdin: bytes, timeout: float) -> _Ended:
-    """Run a program without input, as `_run` does, but without importing subprocess, which takes longer than most git
-    calls."""
+def _spawn(command: list[str], environment: Mapping[str, str], stdin: bytes | None, timeout: float) -> _Ended:
+    """Run a program as `_run` does, but without importing subprocess, which takes longer than most git calls."""
     import select
 
     (output, its_output), (errors, its_errors) = os.pipe(), os.pipe()
     said = {output: bytearray(), errors: bytearray()}
-    places = ((os.POSIX_SPAWN_DUP2, its_output, 1), (os.POSIX_SPAWN_DUP2, its_errors, 2))
+    given = os.open(os.devnull, os.O_RDONLY) if stdin is None else _pipe_with(stdin)
+    ends = ((given, 0), (its_output, 1), (its_errors, 2))
+    places = [(os.POSIX_SPAWN_DUP2, end, number) for end, number in ends]
     try:
         try:
-            nothing = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
-            child = os.posix_spawnp(command[0], command, environment, file_actions=(nothing, *places))
+            child = os.posix_spawnp(command[0], command, environment, file_actions=places)
         finally:
-            os.close(its_output)
-            os.close(its_errors)
+            for end, _ in ends:
+                os.close(end)
         open_ends = select.poll()
         for end in said:
             open_ends.register(end)
@@ -167,6 +168,16 @@ def _spawn(command: list[str], environment: Mapping[str, str], _stdin: bytes, ti
         os.close(output)
         os.close(errors)
     return os.waitstatus_to_exitcode(status), bytes(said[output]), bytes(said[errors])
+
+
+def _pipe_with(data: bytes) -> int:
+    """Return the end of a pipe from which this can be read."""
+    receive, send = os.pipe()
+    try:
+        os.write(send, data)
+    finally:
+        os.close(send)
+    return receive
 
 
 def _read_all(open_ends: select.poll, said: Mapping[int, bytearray], until: float) -> None:

@@ -109,14 +109,18 @@ _DOCUMENTS: Final = (
     ".svg", ".png", ".jpg", ".pdf", ".sshsig",
 )  # fmt: skip
 _NAMED: Final = frozenset({"allowed_signers", "revoked_keys", ".gitattributes", ".gitignore", ".gitkeep"})
-# Pages that an agent follows as it would a program: AGENTS.md, CLAUDE.local.md, CODER_PROTOCOL.md.
+# Pages that an agent follows as it would a program: AGENTS.md, CLAUDE.local.md, CODER_PROTOCOL.md, review.prompt.md.
 _INSTRUCTIONS: Final = lazy_pattern(
-    r"(?:agents|claude|gemini|qwen|skill|copilot-instructions)(?:\..*)?\.md|.*_protocol\.md", re.IGNORECASE
+    r"(?:agents?|claude|crush|gemini|qwen|skill|warp|copilot-instructions)(?:\..*)?\.md"
+    r"|.*(?:_protocol|\.(?:agent|chatmode|instructions|prompt))\.md",
+    re.IGNORECASE,
 )
 
 
 def instructs_agents(path: str) -> bool:
-    return _INSTRUCTIONS.fullmatch(path.rpartition("/")[2]) is not None
+    """Whether agents follow the file: by its name, or as a tool keeps its commands and rules in a hidden folder."""
+    *folders, name = path.split("/")
+    return any(folder.startswith(".") for folder in folders[1:]) or _INSTRUCTIONS.fullmatch(name) is not None
 
 
 def is_governance(path: str) -> bool:

@@ -240,9 +240,8 @@ DERIVED: Final = frozenset(lane.token for lane in LANES if lane.derived)
 LANDS_AS: Final = {lane.token: lane.lands_as for lane in LANES if lane.lands_as}
 NOT_NOW: Final = {lane.token: lane.not_now for lane in LANES if lane.not_now}
 HELD: Final = frozenset(lane.token for lane in LANES if lane.held)
-# Those in which work may be done or begun without another step; those whose holder advances them.
-OPEN: Final = frozenset(lane.token for lane in LANES if lane.in_work and not lane.lands_as)
 NEAR: Final = tuple(lane.token for lane in sorted(LANES, key=lambda lane: lane.near))
+# Those whose holder advances them.
 HOLDERS: Final = frozenset(lane.token for lane in LANES if lane.acts == HOLDER)
 # Those from which no work begins any more, so that a packet in them covers no change to come.
 OVER: Final = frozenset(lane.token for lane in LANES if not (lane.unfinished or lane.reclaimable))
@@ -283,6 +282,9 @@ ACTIVE_TOKEN = "ACTIVE"  # noqa: S105 - a word on a board, not a credential
 
 # The lanes of a packet without any setbacks, in order. Lanes are added between two adjacent ones.
 WAY: Final = ("STUB", "READY_FOR_DEV", "IN_PROGRESS", "IN_REVIEW", "MERGE_PENDING", "VALIDATED")
+# Those in which work may be done or begun without another step. No lane beside the path is one of them: what may be
+# done there is for its own code to say.
+OPEN: Final = frozenset(WAY[WAY.index("READY_FOR_DEV") : WAY.index("MERGE_PENDING")])
 
 _WORD = lazy_pattern(r"[A-Za-z]+")
 _BRACKETED = lazy_pattern(r"\[([A-Za-z_ ]+)\]")

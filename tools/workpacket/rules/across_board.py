@@ -20,6 +20,7 @@ from workpacket.rules.rule import LogRule, RepositoryRule
 
 _STUB = "STUB"
 _SUPERSEDED = "SUPERSEDED"
+_READY = "READY_FOR_DEV"
 # The lanes that a stub can reach without ever having become a packet.
 _STUB_TOKENS = MAY_BE_STUB | {""}
 
@@ -47,11 +48,15 @@ class BoardEntryWithoutFile(RepositoryRule):
             if entry["token"] == ACTIVE_TOKEN and name in work.entries:
                 continue
             if name not in work.stubs:
-                hint = work.suggestions.hint(name)
+                # The files of archived work may have been deleted: it is not another packet.
+                hint = work.suggestions.hint(name) if entry["token"] not in ARCHIVED else ""
+                hint = hint if work.has_file(hint.removeprefix("did you mean ").removesuffix("?")) else ""
                 yield self.finding(listed.path, entry["place"], f"{name} has no file", hint=hint)
             elif entry["token"] not in _STUB_TOKENS:
                 message = f"{name} is listed as {entry['token']}, but has only a stub, no packet"
-                hint = f"`just create-task-packet {name}` creates the packet"
+                hint = "restore the packet from git, or correct the entry"
+                if entry["token"] == _READY:
+                    hint = f"`just create-task-packet {name}` creates the packet"
                 yield self.finding(listed.path, entry["place"], message, hint=hint)
 
 

@@ -12,9 +12,10 @@ from workpacket.documents.document import stem_of
 from workpacket.documents.places import kind_of
 from workpacket.documents.summary import Mention, circles
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.lanes import MAY_BE_STUB
 from workpacket.model.layout import refinement_paths
 from workpacket.problem import Problem
-from workpacket.rules.repository import RepositorySummaries, WorkFile, WorkIndex, base_of, is_open
+from workpacket.rules.repository import Listed, RepositorySummaries, WorkFile, WorkIndex, base_of, is_open, revision_of
 from workpacket.rules.rule import RepositoryRule, repeated
 from workpacket.rules.structured import PLACEHOLDER, says_something
 from workpacket.text.formats import legacy_signature
@@ -475,3 +476,47 @@ def _where_is(repository: RepositorySummaries, name: str) -> str:
 def _is_known(repository: RepositorySummaries, name: str) -> bool:
     """Whether a document other than an approval has the id; a refinement is sufficient."""
     return name in repository.work.known or any(path in repository.refinements for path in refinement_paths(name))
+
+
+class StubActivated(RepositoryRule):
+    """Stub that does not say that it became a packet
+
+    Where there is no log, a reader of the stub takes the work for a plan, and may plan it again.
+
+    Remedy: delete the stub, or archive it; with a log (`workpacket adopt`), the board and `show` say what became of it.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        work = repository.work
+        for stub in work.stubs.values():
+            if stub.id in repository.lanes or stub.summary["lanes"] != ["STUB"]:
+                continue
+            packet, listed = _made_of(work, stub)
+            if packet is not None:
+                message = f"the status is {stub.summary['status']!r}, but {packet.path} exists"
+                yield self.finding(stub.path, stub.summary["status_place"], message)
+            elif listed is not None:
+                entry = listed.entry
+                message = (
+                    f"the status is {stub.summary['status']!r}, but the board has {entry['id']} as {entry['token']}"
+                )
+                where = f"{listed.path}:{entry['place'][0]}"
+                yield self.finding(stub.path, stub.summary["status_place"], f"{message} ({where})")
+
+
+def _made_of(work: WorkIndex, stub: WorkFile) -> tuple[WorkFile | None, Listed | None]:
+    """Return the packet, or else the board entry, of the same or a later revision than the stub."""
+    row = work.rows.get(stub.base)
+    active = row.row["active"] if row is not None else ""
+    for packet in work.packets_of.get(stub.base, ()):
+        if packet.id == stub.id or revision_of(packet.id) >= revision_of(stub.id):
+            return packet, None
+    for name in (stub.id, active):
+        listed = work.entries.get(name)
+        at_work = listed is not None and listed.entry["token"] not in {*MAY_BE_STUB, "", "SUPERSEDED"}
+        if at_work and (name == stub.id or revision_of(name) >= revision_of(stub.id)):
+            return None, listed
+    return None, None

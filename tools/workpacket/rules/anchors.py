@@ -16,6 +16,7 @@ from workpacket.problem import Problem
 from workpacket.rules.identity import WorkRule
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
 from workpacket.rules.structured import PLACEHOLDER, StructuredRule, says_something
+from workpacket.rules.text import places_of
 from workpacket.text.source import PATH_LENGTH, Source
 
 _LONG_PATH = 400
@@ -97,6 +98,43 @@ _FILE_NAME = lazy_pattern(r"[\w./-]*\.md\b(?!:?[#\d])")
 _ANY_PLACE = lazy_pattern(r"[\d\u00a7#\"`\u201c]")
 
 
+_LINE = lazy_pattern(r"[0-9]{1,9}")
+_LEFT_OUT = lazy_pattern(r"(?m)^[ \t]*(?:[-#/*(\[]+[ \t]*)?(?:\.\.\.|\u2026|\\u2026)|[\[(]\.\.\.[\])]|(?i:\bomitted\b)")
+
+
+class AnchorExcerptShort(StructuredRule):
+    """Excerpt with fewer lines than its window, without a mark where lines are left out
+
+    A person who approves the excerpt does not see that the requirement has more lines.
+
+    Remedy: quote the missing lines, give a smaller window, or write `...` where lines are left out.
+    """
+
+    kinds = ("refinement",)
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        short: list[tuple[tuple[int, int], int, int]] = []
+        for anchor in document.items_at("spec_anchors"):
+            first, last = anchor.string_at("context_start_line"), anchor.string_at("context_end_line")
+            node, excerpt = anchor.get("excerpt_ascii_escaped"), anchor.string_at("excerpt_ascii_escaped")
+            if (
+                node is None
+                or not (_LINE.fullmatch(first) and _LINE.fullmatch(last))
+                or PLACEHOLDER.match(excerpt.strip())
+            ):
+                continue
+            window, quoted = int(last) - int(first) + 1, len(excerpt.strip("\r\n").splitlines())
+            # Blank lines around the text need not be quoted.
+            if 0 < quoted < window - min(2, window // 4) and not _LEFT_OUT.search(excerpt):
+                short.append((node.span, window, quoted))
+        if short:
+            span, window, quoted = short[0]
+            more = f" (also short: {len(short) - 1} more)" if len(short) > 1 else ""
+            yield self.fault(span, f"the window has {window} lines, but the excerpt {quoted}{more}")
+
+
 class AnchorVague(WorkRule):
     """Anchor without a location in the specification
 
@@ -161,6 +199,7 @@ class AnchorNamesRoadmap(WorkRule):
 
 
 # `Main Body (§1-6, §9-11)` says which chapters are not the roadmap; `Main Body (§7.6.3)` then contradicts it.
+_NAMES_MAIN_BODY = ("ain Body (", "ain Body*", "ain body (", "ain body*")
 _MAIN_BODY = lazy_pattern(r"(?i)main body\*{0,2} \((?P<named>[^()\r\n]{1,200})\)")
 _CHAPTERS = lazy_pattern(r"(?<![\d.])(\d{1,3})-(?:[^\d\s]{0,2})(\d{1,3})(?![\d.])")
 _FIRST_OF_NUMBER = lazy_pattern(r"(?<![\w.])(\d{1,3})(?:\.\d{1,3})+")
@@ -170,7 +209,10 @@ def _outside_of_main_body(
     rule: DocumentRule[WorkDocument], document: WorkDocument, anchors: Sequence[tuple[str, Text, list[str]]]
 ) -> Iterator[Problem]:
     """Report sections that are not in the chapters that the document calls the main body."""
-    stated = list(_MAIN_BODY.finditer(document.source.text)) if "ain Body" in document.source.text else []
+    whole = document.source.text
+    # What begins with a letter of either case is found slowly, and most documents name the main body.
+    places = [at - 1 for words in _NAMES_MAIN_BODY for at in places_of(words, whole)]
+    stated = [match for at in sorted(places) if (match := _MAIN_BODY.match(whole, at)) is not None]
     ranges = [(int(low), int(high)) for match in stated for low, high in _CHAPTERS.findall(match["named"])]
     if not ranges:
         return

@@ -56,6 +56,8 @@ _TEMPLATE_WORD = lazy_pattern(r"\[[A-Z][a-z]+(?:[ /][A-Za-z]+){0,6}\]")
 _ELLIPSIS_LINE = lazy_pattern(
     r"(?m)(?:^|(?<=\r))[ \t]*(?:#|//)?[ \t]*(?P<text>\.\.\.[a-z][^.\r\n]{3,60}\.\.\.)[ \t]*(?=[\r\n]|\Z)"
 )
+# An item of the founding template that every author was meant to replace.
+_TEMPLATE_ITEMS = frozenset({"spec anchor keywords"})
 _IN_TITLE = lazy_pattern(r"<[A-Z_]*WP_ID>")
 
 
@@ -380,7 +382,8 @@ class PlaceholderLeft(StructuredRule):
     def _in_lists(self, document: StructuredDocument, placed: PlacedSection) -> Iterator[Problem]:
         # In a list, angle brackets may be part of the text; but an item with nothing else was not filled in.
         for item in walk_items(items_of_section(document.source, placed.section)):
-            if PLACEHOLDER.fullmatch(item.text) or (item.text.startswith("[") and _TEMPLATE_WORD.fullmatch(item.text)):
+            kept = PLACEHOLDER.fullmatch(item.text) or item.text in _TEMPLATE_ITEMS
+            if kept or (item.text.startswith("[") and _TEMPLATE_WORD.fullmatch(item.text)):
                 yield self.fault(item.span, f"{placed.spec.heading} still contains the placeholder {item.text}")
             elif item.text.startswith(("[", "`[")) and _TEMPLATE_ROW.fullmatch(item.text):
                 yield self.fault(item.span, f"the template's row {item.text} was not filled in")

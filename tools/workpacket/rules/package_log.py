@@ -13,6 +13,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, first_lines
 from workpacket.text.blocks import read_items
+from workpacket.text.source import Node
 
 WorkPackageRule = DocumentRule[WorkPackage]
 
@@ -209,3 +210,97 @@ class PackageLogElsewhere(WorkPackageRule):
         if lines:
             place = document.source.line_span(lines[0])
             yield self.fault(place, f"this belongs in the Activity Log on line {log.line} ({first_lines(lines)})")
+
+
+_TIMES = ("timestamp", "at", "date", "time", "created_at")
+_ACTORS = ("agent", "actor", "by", "author", "user")
+
+
+class PackageHistoryIncomplete(WorkPackageRule):
+    """History of a work package that does not say when, or who
+
+    It is unknown who moved the package, and in what order.
+
+    Remedy: give each entry a time and an actor: `- at: 2026-04-01T08:00:00Z`, `actor: ann`, `action: ...`.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        history = document.at("history")
+        entries = document.items_at("history")
+        if history is None or document.root is None:
+            return
+        if not entries:
+            key = (document.root.keys or {}).get("history", history.span)
+            yield self.fault(key, "the history is empty")
+            return
+        found = [(entry, lacks) for entry in entries if (lacks := _lacks(entry))]
+        if found:
+            entry, lacks = found[0]
+            more = f", nor {'do' if len(found) > 2 else 'does'} {len(found) - 1} more" if len(found) > 1 else ""
+            yield self.fault(entry.span, f"this entry does not say {lacks}{more}")
+
+
+def _lacks(entry: Node) -> str:
+    if not entry.mapping:
+        return "when it happened, and who did it"
+    absent = [
+        said
+        for said, names in (("when it happened", _TIMES), ("who did it", _ACTORS))
+        if all(entry.get(name) is None for name in names)
+    ]
+    return " or ".join(absent)
+
+
+_STEP = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[-*] \d{4}-[^\r\n]{0,300}?(?:(?P<begun>\bstarted implementation\b|\bassigned agent\b"
+    r"|\blane=(?:doing|in_progress)\b|\bmoved to (?:doing|in_progress)\b|\bclaimed\b)"
+    r"|(?P<handed>\blane=for_review\b|\bready for review\b|\bmoved to for_review\b|\bstarted review\b)"
+    r"|(?P<passed>\blane=(?:done|approved)\b|\breview passed\b|\bmoved to (?:done|approved)\b|\bAPPROVED?\b))"
+)
+
+
+class PackageLogGap(WorkPackageRule):
+    """Work package that passed, although its log has no start or no review
+
+    Either the steps were left out, or they never happened.
+
+    Remedy: find out what happened, and add an entry that says so.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        log = next((one for one in document.sections() if one.name == "activity_log"), None)
+        if log is None or not document.source.mentions(*_PASSED, b"approve"):
+            return
+        begun = handed = passed = False
+        for step in _STEP.finditer(document.source.text, log.start, log.end):
+            line = document.source.text[step.start() : document.source.line_span(_line_of(document, step))[1]]
+            if step["begun"]:
+                # After a package passed, only a new start needs another review.
+                begun, handed = True, "review" in line.casefold()
+            elif step["handed"]:
+                if not begun and not passed and not handed:
+                    yield self.fault(
+                        step.span("handed"), f"{step['handed']!r}, but the log says of no one that they began"
+                    )
+                    return
+                handed = True
+            elif not passed or begun:
+                if not begun and not handed:
+                    yield self.fault(
+                        step.span("passed"), f"{step['passed']!r}, but the log says of no one that they began"
+                    )
+                    return
+                if begun and not handed:
+                    yield self.fault(step.span("passed"), f"{step['passed']!r}, but the log has no review before it")
+                    return
+                begun, handed, passed = False, False, True
+
+
+def _line_of(document: WorkPackage, match: re.Match[str]) -> int:
+    return document.source.line_and_column(match.start())[0]

@@ -186,7 +186,7 @@ class PacketContentMissing(PacketRule):
             said = wide or any(
                 (home == "scope" and "out_of_scope" in keys) or not is_hollow(document, field) for field in given
             )
-            if said or _is_told(document, older) or (name == "What" and _describes(document)):
+            if said or _is_told(document, older) or (name in {"What", "Why"} and _describes(document, name)):
                 continue
             placed = document.placed_section(home)
             if given:
@@ -225,11 +225,18 @@ def _is_told(document: Packet, section: str) -> bool:
     return any(map(says_something, (placed.section.title.partition(":")[2], body_of(document.source, placed.section))))
 
 
-def _describes(document: Packet) -> bool:
-    """Whether the scope begins with free text, as in older packets."""
+_GOAL = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[ \t>+-]*[*_]*(?:goal|purpose|rationale|motivation|reason)[*_]*[ \t]*:[*_]*[ \t]*\w"
+)
+
+
+def _describes(document: Packet, name: str) -> bool:
+    """Whether the scope begins with free text, or names the goal in it, as in older packets."""
     placed = document.placed_section("scope")
     if placed is None:
         return False
+    if name == "Why":
+        return _GOAL.search(document.source.text, placed.section.start, placed.section.end) is not None
     parts = [placed.section, *placed.section.subsections[:1]]
     return any(block.kind == "paragraph" for part in parts for block in part.blocks)
 
@@ -245,6 +252,9 @@ class FieldContradicts(PacketRule):
     severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Problem]:
+        words = document.source.lowered
+        if words.count(b"signature") < 2 and words.count(b"tier") < 2 and words.count(b"sha") < 2:
+            return  # what is named once has one value
         said: dict[str, Field] = {}
         reported: set[str] = set()
         home = document.placed_section("metadata")

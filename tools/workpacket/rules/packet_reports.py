@@ -493,3 +493,30 @@ class StatusRepeated(ReportRule):
             if lanes and not set(lanes) & set(own) and not PLACEHOLDER.match(field.value):
                 message = f"this status is {lanes[0].title}, but the one in METADATA is {own[0].title}"
                 yield self.fault(field.key_span, message)
+
+
+_PLACE_IN_CODE = lazy_pattern(r"[\w)/-]\.\w{1,8}`?(?::| ?\(?(?:lines?|L) ?)`?\d|#L\d|\blines? \d+")
+
+
+class VerdictWithoutPlace(ReportRule):
+    """PASS without a place in the code
+
+    A reader cannot check what the criteria were compared with.
+
+    Remedy: name the file and line that meet each criterion, in EVIDENCE_MAPPING or in the report.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        said = verdicts(document) if document.source.mentions(b"verdict") else []
+        if document.light or not said or said[-1]["verdict"].upper() != "PASS":
+            return
+        work = next((one for one in document.placed if one.spec.key in _AFTER_THE_PLAN), None)
+        start = min(work.section.start if work is not None else said[0].start(), said[0].start())
+        if not _PLACE_IN_CODE.search(document.source.text, start):
+            yield self.fault(said[-1].span("line"), "PASS, but no `path:line` is named anywhere")
+
+
+_AFTER_THE_PLAN = frozenset({"implementation", "validation", "status_handoff", "evidence_mapping", "evidence"})

@@ -360,8 +360,9 @@ class SignatureBeforeDocument(RefinementRule):
         created, signature = document.created_at, document.signature
         if created is None or signature is None or legacy_signature(signature.value) or date(created.value[:10]):
             return
-        written = datetime.strptime(created.value[:10], "%Y-%m-%d")
-        signed = datetime.strptime(signature.value[-len("DDMMYYYYHHMM") :], "%d%m%Y%H%M")
+        written = datetime.fromisoformat(created.value[:10])
+        at = signature.value[-len("DDMMYYYYHHMM") :]  # strptime would import locale and calendar
+        signed = datetime.fromisoformat(f"{at[4:8]}-{at[2:4]}-{at[:2]}T{at[8:10]}:{at[10:]}")
         if signed + _DAY < written:  # the token has the time of some zone
             message = f"CREATED_AT is {created.value[:10]}, but the signature is dated {signed:%Y-%m-%d}"
             yield self.fault(created.span, message)
@@ -399,6 +400,11 @@ _AMBIGUITY = lazy_pattern(
 )
 
 
+_QUESTION = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[ \t]*[-*+][ \t]+(?P<said>open[_ ]questions?)\b(?!s?[ \t]*:[ \t]*(?:none|n/?a|no)\b)"
+)
+
+
 class AmbiguityContradiction(RefinementRule):
     """PASS verdict despite an ambiguity
 
@@ -427,12 +433,15 @@ class AmbiguityUnstated(RefinementRule):
     def check(self, document: Refinement) -> Iterator[Problem]:
         found = document.ambiguity_found
         gaps = document.placed_section("gaps_identified")
-        if found is None or gaps is None or _word(found) != "NO":
+        if found is None or _word(found) != "NO":
             return
-        named = _AMBIGUITY.search(document.source.text, gaps.section.start, gaps.section.end)
-        if named is not None:
-            line = document.source.line_and_column(found.start)[0]
+        line = document.source.line_and_column(found.start)[0]
+        named = gaps and _AMBIGUITY.search(document.source.text, gaps.section.start, gaps.section.end)
+        if named:
             yield self.fault(named.span("said"), f"this is an ambiguity, but AMBIGUITY_FOUND is NO (line {line})")
+        asked = _QUESTION.search(document.source.text) if document.source.mentions(b"open") else None
+        if asked is not None:
+            yield self.fault(asked.span("said"), f"this is an open question, but AMBIGUITY_FOUND is NO (line {line})")
 
 
 class EnrichmentReasonMissing(RefinementRule):

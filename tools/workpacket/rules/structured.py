@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Set
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import takewhile
 from typing import Final, TypeAlias
 
@@ -78,12 +78,19 @@ def elsewhere(document: StructuredDocument, *names: str) -> str:
 
 def line_of_field(document: StructuredDocument, *names: str) -> tuple[int, str] | None:
     """Return the first line that looks like one of these fields, and how the line spells the name."""
-    for number in range(1, document.source.line_count + 1):
+    if document.source.text.isascii():  # looking for the words takes much less time than looking at each line
+        names = tuple(name for name in names if all(document.source.mentions(word) for word in _words_of(name)))
+    for number in range(1, document.source.line_count + 1) if names else ():
         start, end = document.source.line_span(number)
         match = _FIELD_LINE.match(document.source.text, start, end)
         if match is not None and normal_key(latin(match["key"])) in names:
             return number, match["key"]
     return None
+
+
+@cache
+def _words_of(name: str) -> tuple[bytes, ...]:
+    return tuple(word.encode() for word in name.casefold().split("_"))
 
 
 def says_something(text: str) -> bool:
@@ -364,14 +371,15 @@ class HeadingHidden(StructuredRule):
         """Report headings of fields, such as `### DONE_MEANS`, that are swallowed by a code block."""
         if "###" not in document.source.text or document.source.text.count("```") < 2:
             return
+        fences = [block for block in document.every_block if block.kind == "fence" and block.spans]
+        fences = [block for block in fences if "###" in document.source.text[block.start : block.spans[-1][1]]]
+        if not fences:
+            return
         given = {field.name for placed in document.placed for field in placed.fields}
         given |= {placed.spec.key for placed in document.placed}
         wanted = {spec.key: spec for placed in document.placed for spec in placed.spec.fields if spec.key not in given}
-        if not wanted:
-            return
-        for block in (one for one in document.every_block if one.kind == "fence"):
-            inside = "###" in document.source.text[block.start : block.spans[-1][1]] if block.spans else False
-            for start, end in block.spans if inside else ():
+        for block in fences:
+            for start, end in block.spans:
                 match = _HEADING.match(document.source.text[start:end])
                 spec = wanted.pop(normal_key(match[2].rstrip(" \t#")), None) if match else None
                 if match and spec is not None:
@@ -492,6 +500,8 @@ class OldHeading(StructuredRule):
             if placed.spec in document.layout.older:
                 continue
             section = placed.section
+            if section.title == placed.spec.heading:
+                continue
             start, end = section.title_span
             name, colon, value = section.title.partition("(")[0].partition("[")[0].rstrip().partition(":")
             name = f"{name}:" if colon and not value and not section.subsections else name.rstrip()

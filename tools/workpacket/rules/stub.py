@@ -16,7 +16,7 @@ from workpacket.model.layout import SPEC_POINTER
 from workpacket.problem import Problem
 from workpacket.rules.identity import is_hollow
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
-from workpacket.rules.structured import content_of, elsewhere
+from workpacket.rules.structured import content_of, elsewhere, says_something
 from workpacket.text.blocks import LISTS, Block, Item
 from workpacket.text.source import TextRun
 
@@ -331,6 +331,32 @@ class StubContentMissing(StubRule):
                 yield self.fault(placed.section.title_span, f"the stub does not state {name}{where}")
             elif is_hollow(document, field):
                 yield self.fault(field.key_span, f"{field.key} says nothing")
+
+
+_DEPENDS = lazy_pattern(
+    r"(?i)[*_`(]*(?:depends on|requires|blocked by|waits for|needs)\b[:*_` ]*+(?!none|n/?a\b|nothing|todo|tbd|<|\Z)"
+)
+
+
+class DependencyUnnamed(StubRule):
+    """Dependencies of a stub that name no packet
+
+    No command can wait for them or show them.
+
+    Remedy: write the ids of the packets; if something outside the repository is meant, leave it as it is.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: Stub) -> Iterator[Problem]:
+        placed = document.placed_section("dependencies") if not document.is_older else None
+        if placed is None:
+            return
+        texts = [text for text in document.dependency_texts() if says_something(text.value)]
+        told = [text for text in texts if _DEPENDS.match(text.value)]
+        if told and not any(find_ids(text.value) for text in texts):
+            yield self.fault(told[0].span, "no dependency names a packet")
 
 
 class StubAnchorMissing(StubRule):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
@@ -261,6 +262,7 @@ _INSTRUCTION = lazy_pattern(
     r"(?P<text>\[(?:Describe|Insert|Fill in|Explain|Your|Brief|List|Summarize|Specify|Provide)\b"
     r"[^\[\]\r\n]{0,200}\])[ \t]*(?=[\r\n]|\Z)"
 )
+_POPULATED = "Populated by finalize-tasks."
 # What the heading of a template says about its own section.
 _REMARK_LEFT = lazy_pattern(r"(?i)\((?:include|keep|add) (?:this )?(?:section )?only (?:when|if)[^()]{0,80}\)")
 _BRACES = lazy_pattern(r"(?<![`{$])\{\{ ?[a-z_]+ ?\}\}(?![`}])")
@@ -286,6 +288,10 @@ class PackagePlaceholderLeft(WorkPackageRule):
         left += [one for at in dashes if (one := _NO_AGENT.match(text, at + 2)) is not None]
         for match in left:
             yield self.fault(match.span("text"), f"the template text {match['text']!r} was not replaced")
+        for at in places_of(_POPULATED, text, document.body):
+            # Behind a value, the words say where the value came from.
+            if not text[_before(document, at)[0] : at].strip(" \t-*+>"):
+                yield self.fault((at, at + len(_POPULATED)), f"the template text {_POPULATED!r} was not replaced")
         starts = places_of("\n[", text, document.body)
         for match in (one for at in starts if (one := _INSTRUCTION.match(text, at + 1)) is not None):
             yield self.fault(match.span("text"), f"the template text {match['text'][:60]!r} was not replaced")
@@ -357,19 +363,85 @@ class PackageFileUnowned(WorkPackageRule):
         folders = tuple(f"{pattern.removesuffix('/**').removesuffix('/*')}/" for pattern in owned)
         patterns = [pattern for pattern in owned if not _PLAIN_PATH.issuperset(pattern)]
         places = places_of("**File", document.source.text, document.body) if owned else ()
-        lines = (line for at in places if (line := _FILES_LINE.match(document.source.text, at)) is not None)
-        outside: list[re.Match[str]] = []
-        for match in (one for line in lines for one in _FILE.finditer(document.source.text, *line.span("said"))):
-            path = match["path"]
-            # A package may read some files that it names; one that owns none of them owns the wrong ones.
-            if path in owned or path.startswith(folders) or any(fnmatchcase(path, pattern) for pattern in patterns):
-                return
-            outside.append(match)
-            if len(outside) == _MOST_FILES:
-                break
-        if outside:
-            more = f", nor {len(outside) - 1} more" if len(outside) > 1 else ""
-            yield self.fault(outside[0].span("path"), f"owned_files does not contain {outside[0]['path']}{more}")
+        lines = [line for at in places if (line := _FILES_LINE.match(document.source.text, at)) is not None]
+        starts = [text.start for text in document.subtask_headings] if lines else []
+        # A subtask may read some files that it names; one that names only files of others changes them.
+        outside: dict[int, list[re.Match[str]]] = {}
+        inside: set[int] = set()
+        for line in lines[:_MOST_FILES]:
+            subtask = bisect_right(starts, line.start())
+            for match in _FILE.finditer(document.source.text, *line.span("said")):
+                path = match["path"]
+                if path in owned or path.startswith(folders) or any(fnmatchcase(path, pattern) for pattern in patterns):
+                    inside.add(subtask)
+                else:
+                    outside.setdefault(subtask, []).append(match)
+        others = [match for subtask, matches in outside.items() if subtask not in inside for match in matches]
+        if others:
+            more = f", nor {len(others) - 1} more" if len(others) > 1 else ""
+            yield self.fault(others[0].span("path"), f"owned_files does not contain {others[0]['path']}{more}")
+
+
+class PackageRequirementUnaddressed(WorkPackageRule):
+    """Requirement that the work package lists and never mentions
+
+    Coverage counts the requirement as met here, but no subtask and no criterion says how.
+
+    Remedy: say which subtask meets the requirement, or delete it from `requirement_refs`.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        listed = [text for text in document.texts_at("requirement_refs") if _REQUIREMENT_ID.fullmatch(text.value)]
+        if len(listed) < 2:
+            return
+        named: set[str] = set()
+        for match in _REQUIREMENT_RANGE.finditer(document.source.text, document.body):
+            first = int(match["first"])
+            last = int(match["last"]) if match["last"] else first
+            named.update(f"{match['kind']}-{number}" for number in range(first, min(last, first + _LONGEST_RANGE) + 1))
+        without_zeros = {
+            text.value: f"{text.value.partition('-')[0]}-{int(text.value.partition('-')[2])}" for text in listed
+        }
+        silent = [text for text in listed if without_zeros[text.value] not in named]
+        # A text that names few of them does not use the ids.
+        if silent and len(silent) * 2 < len(listed):
+            names = ", ".join(text.value for text in silent)
+            yield self.fault(silent[0].span, f"the text of the package does not mention {names}")
+
+
+_REQUIREMENT_ID = lazy_pattern(r"(?:FR|NFR|C|SC)-\d{1,4}")
+_REQUIREMENT_RANGE = lazy_pattern(
+    r"\b(?P<kind>FR|NFR|C|SC)-0*(?P<first>\d{1,4})"
+    r"(?:[a-z]?(?:\.\.|/|\u2013|\u2014|-| to | through )(?:FR-|NFR-|C-|SC-)?0*(?P<last>\d{1,4}))?(?!\d)"
+)
+_LONGEST_RANGE = 50
+
+
+class PackageFieldEmpty(WorkPackageRule):
+    """Field of the front matter that is there without a value
+
+    Tools that need the value take the empty one.
+
+    Remedy: fill in the field, or delete it.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        if document.root is None:
+            return
+        given = {name: node for name in _FILLED_FIELDS if (node := document.at(name)) is not None}
+        empty = [name for name, node in given.items() if node.value in (None, "")]
+        if empty:
+            span = (document.root.keys or {}).get(empty[0], (0, 0))
+            yield self.fault(span, f"{', '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty")
+
+
+_FILLED_FIELDS = ("authoritative_surface", "agent_profile", "execution_mode", "planning_base_branch")
 
 
 _FIELD_ABOVE = lazy_pattern(r"`(?P<name>[a-z]+(?:_[a-z]+)+)` field (?:above|in the front ?matter)")
@@ -393,29 +465,3 @@ class PackageFieldAbsent(WorkPackageRule):
         ):
             if known and match["name"] not in known:
                 yield self.fault(match.span("name"), f"the front matter has no field {match['name']}")
-
-
-_INNER = lazy_pattern(r"[ \t]*```[a-z]+[ \t]*")
-
-
-class FenceInFence(WorkPackageRule):
-    """Code fence inside a fence of the same marks
-
-    The inner fence closes the outer one, so the rest of the example is read as part of the document.
-
-    Remedy: write the outer fence with one more mark.
-    """
-
-    severity = "info"
-    strict_severity = "warning"
-
-    def check(self, document: WorkPackage) -> Iterator[Problem]:
-        text = document.source.text
-        sections = document.sections() if "```markdown" in text or "```md" in text else ()
-        for block in (block for section in sections for block in walk(section.blocks)):
-            if block.kind == "fence" and block.marker == "```" and block.info.partition(" ")[0] in {"markdown", "md"}:
-                for start, end in block.spans:
-                    if _INNER.fullmatch(document.source.text[start:end]):
-                        message = f"this fence is inside the one on line {block.line}, which has the same marks"
-                        yield self.fault((start, end), message)
-                        return

@@ -144,11 +144,6 @@ class AsyncRun(BaseRun):
             seconds -= TICK
             await self._check()
 
-    def _apart(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
-        """Make a call in a thread, as part of the same step, child run or run as in this task."""
-        context = self._session.context_here()
-        return asyncio.get_running_loop().run_in_executor(None, partial(context.run, call, *args, **kwargs))
-
     async def _check(self) -> None:
         await asyncio.to_thread(self._session.boundary.check_now)
 
@@ -176,7 +171,7 @@ class AsyncRun(BaseRun):
         return done
 
     async def _carry_out(self, plan: EffectPlan, *, confirm: bool) -> Any:
-        return await self._act(await self._apart(self._session.allowed, plan, confirm=confirm))
+        return await self._act(await apart(self._session, self._session.allowed, plan, confirm=confirm))
 
     async def _act(self, plan: EffectPlan) -> Any:
         effects = self._session.effects
@@ -230,11 +225,13 @@ class AsyncRun(BaseRun):
         token: bool = False,
     ) -> SavedCheckpoint:
         """Make everything so far durable, and record `cursor` as the next action."""
-        return await self._apart(self._session.checkpoint, cursor, name, kind, preconditions or {}, with_token=token)
+        return await apart(
+            self._session, self._session.checkpoint, cursor, name, kind, preconditions or {}, with_token=token
+        )
 
     async def cursor(self, default: Json = None) -> Json:
         """Return the cursor of the last checkpoint, or `default`. The run then continues from there."""
-        return await self._apart(self._session.cursor, default)
+        return await apart(self._session, self._session.cursor, default)
 
     async def boundary(self, items: AsyncIterable[Item]) -> AsyncIterator[Item]:
         """Yield the items one by one; if the run is cancelled, it ends between two items."""
@@ -245,45 +242,50 @@ class AsyncRun(BaseRun):
 
     async def confirm(self, question: str, about: Json = None) -> None:
         """Continue only if a person says yes; if no one can be asked, the run stops here and can be resumed."""
-        await self._apart(self._session.confirm, question, about)
+        await apart(self._session, self._session.confirm, question, about)
 
     async def accept_unknown(self, key: str) -> None:
         """Accept that it will remain unknown whether an effect happened; see `Run.accept_unknown`."""
-        await self._apart(self._session.accept_unknown, key)
+        await apart(self._session, self._session.accept_unknown, key)
 
     async def publish(self, name: str, value: Json) -> None:
         """Publish a value under a name, replacing the previous one: `Runtime.query` and `runs show` read it."""
-        await self._apart(self._session.publish, name, value)
+        await apart(self._session, self._session.publish, name, value)
 
     # ---- a program that changes ----------------------------------------------------------------------------------
 
     async def patched(self, name: str) -> bool:
-        """Whether to take the new path at a program change: not in a run that an older program has already taken past
-        that change."""
-        return await self._apart(self._session.patched, name)
+        """Whether to take the new path at a change to the program: not in a run that an older program took past it."""
+        return await apart(self._session, self._session.patched, name)
 
     # ---- waits ---------------------------------------------------------------------------------------------------
 
     async def sleep(self, seconds: float) -> None:
         """Wait for this long, counted from the first attempt; the process may be restarted in the meantime."""
         self._scope()
-        await self._wait_out(await self._apart(self._session.sleep, seconds))
+        await self._wait_out(await apart(self._session, self._session.sleep, seconds))
 
     async def sleep_until(self, instant: datetime) -> None:
         """Wait until a point in time, which must have a time zone."""
         self._scope()
-        await self._wait_out(await self._apart(self._session.sleep, until=instant))
+        await self._wait_out(await apart(self._session, self._session.sleep, until=instant))
 
     async def wait_for(self, signal: str, *, timeout: float | None = None) -> Json:
         """Return the value of the next signal with this name; raise `TimeoutError` if none arrives in time."""
         self._scope()
-        wait = await self._apart(self._session.wait_for, signal, timeout)
+        wait = await apart(self._session, self._session.wait_for, signal, timeout)
         await self._wait_out(wait)
         return await asyncio.to_thread(self._session.waiter.received, wait)
 
     async def _wait_out(self, wait: OpenWait) -> None:
         while (pause := await asyncio.to_thread(self._session.waiter.pause, wait)) > 0:
             await asyncio.sleep(pause)
+
+
+def apart(session: Session, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
+    """Make a call in a thread, where it belongs to the same step, child run or run as in this task."""
+    context = session.context_here()
+    return asyncio.get_running_loop().run_in_executor(None, partial(context.run, call, *args, **kwargs))
 
 
 async def _begun(begin: Callable[[], T], leave: Callable[[BaseException], None]) -> T:

@@ -84,6 +84,7 @@ class ModelRun:
         self.partial = partial
         self.text = ""
         self.received = 0
+        self._last: int | None = None  # the number of the last chunk
 
     def chunks(
         self,
@@ -96,19 +97,26 @@ class ModelRun:
 
         The session may be cancelled between two chunks; a missing chunk number stops it.
         """
-        last: int | None = None
         for chunk in self._session.run.boundary(stream):
-            if number is not None:
-                present = number(chunk)
-                if last is not None and present != last + 1:
-                    raise RunBlocked(f"chunk {present} came after chunk {last}", code="sequence_gap",
-                                     details={"after": last, "found": present})  # fmt: skip
-                last = present
-            self.text += text(chunk)
-            self.received += 1
+            self.take(text(chunk), None if number is None else number(chunk))
             yield chunk
-            if self.received % self._session.every == 0:
+            if self.is_due:
                 self._session.checkpoint("periodic")
+
+    def take(self, text: str, number: int | None) -> None:
+        """Add the text of the next chunk. A number must be one more than the last one."""
+        last = self._last
+        if number is not None and last is not None and number != last + 1:
+            raise RunBlocked(f"chunk {number} came after chunk {last}", code="sequence_gap",
+                             details={"after": last, "found": number})  # fmt: skip
+        self._last = number
+        self.text += text
+        self.received += 1
+
+    @property
+    def is_due(self) -> bool:
+        """Whether enough chunks have arrived for another checkpoint."""
+        return self.received % self._session.every == 0
 
 
 class OpenSession:
@@ -135,10 +143,14 @@ class OpenSession:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> Literal[False]:
+        self.last_checkpoint(error)
+        return self.run.__exit__(kind, error, trace)
+
+    def last_checkpoint(self, error: BaseException | None) -> None:
+        """Save the snapshot with which the attempt ends."""
         failed = isinstance(error, Exception) and not isinstance(error, RunCancelled)
         with suppress(RuntimeFault):  # the end of the attempt matters more than its last checkpoint
             self.checkpoint("post_failure" if failed else "pre_shutdown")
-        return self.run.__exit__(kind, error, trace)
 
     # ---- messages ------------------------------------------------------------------------------------------------
 
@@ -165,6 +177,11 @@ class OpenSession:
 
     def model_run(self, function: Callable[[ModelRun], str]) -> Message:
         """Get an answer from the model, exactly once: `function` receives a `ModelRun` and returns the whole text."""
+        begun = self.begin_answer()
+        return begun if isinstance(begun, Message) else self.end_answer(function(begun))
+
+    def begin_answer(self) -> Message | ModelRun:
+        """Return the stored answer at this position, or begin to receive one."""
         stored = self._stored()
         if stored is not None:
             return stored
@@ -176,7 +193,11 @@ class OpenSession:
             return self._keep("assistant", partial)
         self._model_run = ModelRun(self, partial or "")
         session.recorder.record(RecordDraft("step.started", {"step": step, "processes": []}))
-        answer = self._keep("assistant", function(self._model_run))
+        return self._model_run
+
+    def end_answer(self, text: str) -> Message:
+        """Store the whole answer."""
+        answer = self._keep("assistant", text)
         self._model_run = None
         return answer
 
@@ -226,16 +247,16 @@ class OpenSession:
         compensate: Callable[[], object] | None = None,
         **kwargs: Any,
     ) -> T:
-        """Call a tool that acts on the outside world. The call is never silently repeated: its id is its key."""
-        self._boundary()
+        """Call a tool that acts on the world. The call is never silently repeated: its id is its key."""
+        self.boundary()
         result = self.run.effect(
             f"tool-{call_id}", function, *args, key=call_id, recovery=recovery, target=target or call_id, probe=probe,
             compensate=compensate, **kwargs,
         )  # fmt: skip
-        self._boundary()
+        self.boundary()
         return result
 
-    def _boundary(self) -> None:
+    def boundary(self) -> None:
         """Stop here if the session was cancelled. A closed session only returns stored results."""
         if not session_of(self.run).replay_only:
             session_of(self.run).boundary.check_now()

@@ -5,12 +5,15 @@ store.
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, ParamSpec, TypeVar
+from types import FrameType
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from workpacket.runtime.errors import LeaseHeld, RuntimeFault, StoreUnavailable
 from workpacket.runtime.records.events import Event, NewEvent
@@ -111,6 +114,8 @@ class StoreTestCase:
 
 SIDE_BY_SIDE = 2.0  # seconds
 AT_LEAST, AT_MOST = 3, 40
+SHAKEN = 4  # turns
+_STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
 T = TypeVar("T")
 P = ParamSpec("P")
 MOVED = "conformance/moved@00000001"
@@ -125,14 +130,37 @@ def tell(text: str) -> None:
 
 
 def turns() -> Iterator[int]:
-    """Report that the store is open, wait for the other processes, then count for a moment."""
+    """Report that the store is open, wait for the other processes, then count for a moment. During the first turns this
+    process pauses at random lines: a turn is so short that processes would seldom be inside the store together.
+    """
     tell("ready")
     sys.stdin.readline()
-    started = time.monotonic()
-    for turn in range(AT_MOST):
-        if turn >= AT_LEAST and time.monotonic() > started + SIDE_BY_SIDE:
-            return
-        yield turn
+    started, before = time.monotonic(), sys.gettrace()
+    sys.settrace(pausing(os.getpid()))
+    try:
+        for turn in range(AT_MOST):
+            if turn >= AT_LEAST and time.monotonic() > started + SIDE_BY_SIDE:
+                return
+            if turn == SHAKEN:
+                sys.settrace(before)
+            yield turn
+    finally:
+        sys.settrace(before)
+
+
+def pausing(seed: int) -> Callable[[FrameType, str, Any], Any]:
+    """Return a trace function that pauses at random lines, except within the standard library."""
+    chance = random.Random(seed)  # noqa: S311  # not a secret
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        path = frame.f_code.co_filename
+        if path.startswith(_STANDARD_LIBRARY) and "site-packages" not in path:
+            return None
+        if event == "line" and chance.random() < 0.1:
+            time.sleep(0.0001)
+        return trace
+
+    return trace
 
 
 def write_side_by_side(store: Store) -> None:

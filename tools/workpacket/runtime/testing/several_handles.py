@@ -1,31 +1,26 @@
 """The contract between several handles, threads and processes.
 
-A thread test lets Python switch between threads at any line of the store, so that a missing lock is detected. Processes
+Threads pause at random lines of the store, and processes do so at first, so that a missing lock is detected. Processes
 work side by side for a moment; each prints what was acknowledged.
 """
 
 from __future__ import annotations
 
 import contextlib
-import random
 import sys
-import sysconfig
 import threading
-import time
 from collections.abc import Callable, Iterator
-from types import FrameType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, PayloadErased, VersionConflict
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.stores.contract import Appended, Lease
-from workpacket.runtime.testing.cases import STREAM, ManualClock, StoreTestCase, Writer, patiently, refused
+from workpacket.runtime.testing.cases import STREAM, ManualClock, StoreTestCase, Writer, patiently, pausing, refused
 from workpacket.runtime.testing.one_handle import unusual_content
 
 T = TypeVar("T")
 TOGETHER = 4
 PATIENCE = 10.0  # seconds
-_STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
 
 
 class Handles(StoreTestCase):
@@ -244,20 +239,9 @@ def together(act: Callable[[int], T]) -> list[T]:
 @contextlib.contextmanager
 def shaken() -> Iterator[None]:
     """Threads that are started here pause at random lines, except within the standard library."""
-    chance = random.Random(1)  # noqa: S311  # not a secret
-    before = threading.gettrace()
-
-    def trace(frame: FrameType, event: str, _: Any) -> Any:
-        path = frame.f_code.co_filename
-        if path.startswith(_STANDARD_LIBRARY) and "site-packages" not in path:
-            return None
-        if event == "line" and chance.random() < 0.1:
-            time.sleep(0.0001)
-        return trace
-
-    interval = sys.getswitchinterval()
+    before, interval = threading.gettrace(), sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
-    threading.settrace(trace)
+    threading.settrace(pausing(1))
     try:
         yield
     finally:

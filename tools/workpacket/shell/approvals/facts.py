@@ -65,6 +65,7 @@ from workpacket.shell.base import (
     with_former,
 )
 from workpacket.shell.transactions.storage import Tree
+from workpacket.value import NOTHING
 
 
 class Approvals:
@@ -82,6 +83,7 @@ class Approvals:
         self.by_clock = False  # whether any verdict depends on the current time
         self._logs: dict[str, Log] = {}
         self._places: dict[str, Place] = {}
+        self._actors: dict[PolicyFiles, Actors] = {}
 
     @cached_property
     def envelopes(self) -> tuple[EnvelopeFile, ...]:
@@ -178,11 +180,8 @@ class Approvals:
         """Gather a gate's facts. `more`: envelopes that are not written yet; `place`: replaces the event's own."""
         place = place or self.place(consumer)
         policy = place.policy
-        read = (
-            partial(committed_file, self.repository, place.brought_by)
-            if place.brought_by
-            else partial(read_file, self.tree)
-        )
+        on_base = partial(committed_file, self.repository, place.brought_by)
+        read = on_base if place.brought_by else partial(read_file, self.tree)
         matter = matter_of(read, self.tree, packet, gate)
         if consumer is not None:
             terms = terms_of(self.origin(consumer), gate)
@@ -195,6 +194,7 @@ class Approvals:
         read_base = partial(committed, self.repository, place.policy_commit)
         rules = gate_policy(policy, gate)
         tokens = rules is not None and rules.legacy_tokens
+        parties, people = self._people(log, matter, rules, place)
         self.by_clock |= tokens or place.on_base_since is None
         said = [selection.claims.get(file.name) for file in envelopes]
         terms = _as_stated(terms or {}, consumer, envelopes, said) if gate == VERDICT_GATE else terms
@@ -210,7 +210,8 @@ class Approvals:
             base_history=bases,
             spec=spec_in_force(read_base, matter) if gate != POLICY_GATE and not matter.light else None,
             scope=tuple(sorted((*matter.scope, *written(terms or {})))),
-            parties=self._parties(log, matter, rules, policy) if rules is not None else {},
+            parties=parties,
+            people=people,
             log=packet_log(log, heads),
             policy=policy,
             envelopes=envelopes,
@@ -226,11 +227,19 @@ class Approvals:
             amended=self._is_amended(consumer, log),
         )
 
-    def _parties(
-        self, log: Log, matter: ApprovalSubject, rules: GatePolicy, policy: PolicyFiles
-    ) -> Mapping[str, frozenset[str]]:
-        actors = with_former(self.repository, self.base.commit, actors_at(policy))
-        return parties_of(self.first_authors, log, matter, rules, actors)
+    def _people(
+        self, log: Log, matter: ApprovalSubject, rules: GatePolicy | None, place: Place
+    ) -> tuple[Mapping[str, frozenset[str]], Mapping[str, frozenset[str]]]:
+        """Return the parties listed in the gate's rules, and all names of each person."""
+        if rules is None:
+            return NOTHING, NOTHING
+        # What is on the base was judged when it landed, by versions that did not link the names of a person.
+        policy, linked = place.policy, place.on_base_since is None
+        if policy not in self._actors:
+            self._actors[policy] = with_former(self.repository, self.base.commit, actors_at(policy))
+        actors = self._actors[policy]
+        parties = parties_of(self.first_authors, log, matter, rules, actors, linked=linked)
+        return parties, actors.people if linked else NOTHING
 
     def _tokens(
         self, matter: ApprovalSubject, packet: str, gate: str, consumer: LogEvent | None, rules: GatePolicy | None

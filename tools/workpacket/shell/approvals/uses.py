@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 from workpacket.approvals.actors import Actors
 from workpacket.approvals.envelope import Subject
@@ -255,17 +255,18 @@ class FirstAuthors:
 
 
 def parties_of(
-    authors: FirstAuthors, log: Log, matter: ApprovalSubject, rules: GatePolicy, actors: Actors
+    authors: FirstAuthors, log: Log, matter: ApprovalSubject, rules: GatePolicy, actors: Actors, *, linked: bool = True
 ) -> Mapping[str, frozenset[str]]:
     """Return the parties listed in the gate's rules, each with its people; a party without a record has an empty set.
 
     If the policy names actors, the author is the actor who signed the events: a person may approve what their agent
-    drafted. The operator is the person behind the coder.
+    drafted. The operator is the person behind the coder. `linked`: with all names of each person.
     """
+    names_of = partial(actors.principals, linked=linked)
     parties: dict[str, frozenset[str]] = {}
     if "author" in rules.separation:
         drafting = [event for event in log.events if event.type in _AUTHORING]
-        written = actors.principals(event.actor.id for event in drafting)
+        written = names_of(event.actor.id for event in drafting)
         signatures = EventSignatures(actors)
         if not drafting or not all(signatures.judge(event).proven for event in drafting):
             written = written.union(*(authors.of(path) for path, _ in matter.files))
@@ -273,9 +274,9 @@ def parties_of(
     if "coder" in rules.separation:
         held = {event.text("holder") or event.actor.id for event in log.events if event.type in CODING}
         held.update(set(workers(log.events, actors)) - set(coders(log.events)))
-        parties["coder"] = actors.principals(held)
+        parties["coder"] = names_of(held)
     if "operator" in rules.separation:
-        parties["operator"] = actors.principals(actors.person(name) for name in workers(log.events, actors))
+        parties["operator"] = names_of(actors.person(name) for name in workers(log.events, actors))
     return parties
 
 

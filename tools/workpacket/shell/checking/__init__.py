@@ -139,8 +139,13 @@ def examine_files(
         return
     from concurrent.futures import ProcessPoolExecutor
 
+    # One file of each kind is examined here, so that forked workers need not load its rules and patterns again.
+    first = {kind: (path, kind) for path, kind in reversed(files)}
+    for path, kind in first.values():
+        yield examine_file(root, path, kind, lanes)
+    done = len(first)
+    files = [file for file in files if first[file[1]] != file]
     batches = [files[start : start + _BATCH] for start in range(0, len(files), _BATCH)]
-    done = 0
     with ProcessPoolExecutor(workers) as pool:
         for rows in pool.map(partial(_examine_batch, root, lanes), batches):
             yield from rows

@@ -11,7 +11,6 @@ from functools import partial
 from workpacket.documents.packet import Packet
 from workpacket.documents.stub import Stub
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.activation import carried_over
 from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import ATTRIBUTE_LINES, ATTRIBUTES_PATH, LOG_FOLDER
 from workpacket.model.reason_tables.gate import REASONS
@@ -166,5 +165,7 @@ def _read(root: str, paths: Iterable[tuple[str, str, str]]) -> Iterator[Pair]:
 
 
 def _missing(pair: Pair) -> Iterator[Problem]:
+    from workpacket.lifecycle.activation import carried_over  # only for pairs that are not in the cache
+
     for unmet in carried_over(Stub(pair.stub), Packet(pair.packet), pair.id):
         yield Problem(unmet.code, unmet.message, Location(unmet.path), unmet.hint, severity=_SEVERITY)

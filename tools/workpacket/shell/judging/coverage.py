@@ -178,6 +178,7 @@ class _Coverage:
         revert = reverted(repository, trials, begun, head)
         self.start = revert.commit if revert is not None else begun
         self.anchors = Anchors(trials, self.start)
+        self.documents = _Documents(repository)
 
     def _log_of_base(self) -> Iterable[str]:
         return tree_at(self.repository, self.base, LOG_FOLDER)
@@ -190,7 +191,7 @@ class _Coverage:
 
     def found(self, without: str = "") -> list[Uncovered]:
         """Return what no packet covers in the change. The packet `without` is ignored."""
-        changed = self._outside(self.trials.differences(self.start, self.head))
+        changed = self._changed
         kinds = {name: self._kind(name, log) if name != without else "" for name, log in self.logs.items()}
         covers = list(self._covers(kinds, _ANSWERING, changed)) if changed else []
         judged = [(one, self._here(one)) for one in self._judged(kinds, covers, changed)]
@@ -204,6 +205,10 @@ class _Coverage:
         if any(not one.packet for one in found):
             found = list(uncovered(landing, [*covers, *self._covers(kinds, {""}, landing.paths)], exempt))
         return [*(self._unknown(one) for one in missing if one.required), *found]
+
+    @cached_property
+    def _changed(self) -> Mapping[str, Difference]:
+        return self._outside(self.trials.differences(self.start, self.head))
 
     def _kind(self, name: str, log: Log) -> Kind:
         stand = standing(log)
@@ -310,7 +315,7 @@ class _Coverage:
         line = changes_before(self.repository, self.base, options=(*FIRST_PARENTS, f"^{begun}"), form="%H")
         for commit, changes in line:
             paths = {one.path for one in changes if not is_governance(one.path)} - done
-            paths = {path for cover in self._scope_of(judged.packet, paths) for path in paths if cover.has(path)}
+            paths = {path for cover in self._scopes_of([judged.packet], paths) for path in paths if cover.has(path)}
             before = resolved(self.repository, f"{commit}^1^{{commit}}") if paths else None
             if before is None:
                 continue
@@ -323,14 +328,14 @@ class _Coverage:
                 message = f"{commit[:12]} changed it before the verdict on {judged.packet}, and was not judged"
                 yield Uncovered("landed_otherwise", path, judged.packet, message)
 
-    def _scope_of(self, packet: str, paths: Iterable[str]) -> Iterator[Cover]:
-        yield from self._covers({packet: "work"}, _ANSWERING, paths)
+    def _scopes_of(self, packets: Iterable[str], paths: Iterable[str]) -> Iterator[Cover]:
+        yield from self._covers(dict.fromkeys(packets, "work"), _ANSWERING, paths)
 
     def _only(self, packet: str, before: str, commit: str, paths: Collection[str]) -> set[str]:
         """Return the paths that only this packet covered when the commit was merged."""
         if not paths:
             return set()
-        having = {name for name in self.logs for cover in self._scope_of(name, paths) if any(map(cover.has, paths))}
+        having = {cover.packet for cover in self._scopes_of(self.logs, paths) if any(map(cover.has, paths))}
         touched = {
             path.split("/")[2] for path in self.trials.differences(before, commit) if path.startswith(f"{LOG_FOLDER}/")
         }
@@ -385,9 +390,9 @@ class _Coverage:
         """Yield the scopes of packets of these kinds that may contain any of the paths."""
         names = [name for name, kind in kinds.items() if kind in wanted]
         tops = {path.partition("/")[0] for path in paths}
-        now = self._scopes(dict.fromkeys(names, self.head), tops)
+        now = self.documents.scopes(dict.fromkeys(names, self.head), tops)
         commits = {name: commit for name in now if (commit := self._approved_at(name))}
-        approved = self._scopes(commits, tops)
+        approved = self.documents.scopes(commits, tops)
         for name, scope in now.items():
             scopes = (scope, approved.get(name, _NOTHING_APPROVED)) if name in commits else (scope,)
             days = [each.until for each in scopes]
@@ -415,17 +420,37 @@ class _Coverage:
         held = held_since(self.repository, self.base, LOG_FOLDER).get(events[-1].path)
         return held[0] if held is not None else self.base
 
-    def _scopes(self, commits: Mapping[str, str], tops: Collection[str]) -> dict[str, StatedScope]:
+
+class _Documents:
+    """The packets at some commits. Each is read and parsed once: every landing on a branch asks for the same ones."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._asked: set[str] = set()
+        self._contents: dict[str, bytes] = {}
+        self._scopes: dict[str, StatedScope] = {}
+
+    def scopes(self, commits: Mapping[str, str], tops: Collection[str]) -> dict[str, StatedScope]:
         """Return the scopes of packets, each as it is at a commit; none for a packet that is missing or irrelevant."""
         places = {name: [f"{commit}:{path}" for path in packet_paths(name)] for name, commit in commits.items()}
-        files = read_objects(self.repository, (place for both in places.values() for place in both))
+        self._read(place for both in places.values() for place in both)
         found: dict[str, StatedScope] = {}
         for name, both in places.items():
-            place = next((place for place in both if place in files), None)
-            source = Source.from_bytes(place, files[place]) if place is not None else None
+            place = next((place for place in both if place in self._contents), None)
+            source = Source.from_bytes(place, self._contents[place]) if place is not None else None
             if source is not None and _may_matter(source.text, tops):
-                found[name] = stated_scope(read_once(Packet, source))
+                found[name] = self._scope(source)
         return found
+
+    def _read(self, places: Iterable[str]) -> None:
+        wanted = [place for place in places if place not in self._asked]
+        self._asked.update(wanted)
+        self._contents.update(read_objects(self._repository, wanted))
+
+    def _scope(self, source: Source) -> StatedScope:
+        if source.path not in self._scopes:
+            self._scopes[source.path] = stated_scope(read_once(Packet, source))
+        return self._scopes[source.path]
 
 
 def _may_matter(text: str, tops: Collection[str]) -> bool:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from workpacket.audit.tracing import named_files, next_expiry, standing_faults
 from workpacket.git.index import hidden_file
 from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository, commit_of
@@ -25,8 +24,6 @@ from workpacket.ledger.verify import (
     reach,
     signatures_without_event,
 )
-from workpacket.lifecycle.gates import CONSUMING, HUMAN_GATES
-from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG, FORKED
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER, LARGEST_FILE, LOG_FOLDER
@@ -35,7 +32,6 @@ from workpacket.problem import Location, Problem
 from workpacket.shell.actor import moment
 from workpacket.shell.base import judging_policy
 from workpacket.shell.governed_files import is_temporary, logged_packets, paths_below, read_logged
-from workpacket.shell.judging.merged_tree import judge_append_only
 from workpacket.shell.tree import read_bytes
 from workpacket.value import NOTHING, Value, replace
 
@@ -77,6 +73,10 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
         findings += stray
     if not logs and not findings:
         return LogsSeen({}, [])
+    # A repository without a log needs none of the modules that judge one.
+    from workpacket.audit.tracing import named_files, next_expiry, standing_faults
+    from workpacket.lifecycle.review import reports_of
+
     lanes: dict[str, str] = {}
     passed: Counter[str] = Counter()
     for name, log in logs.items():
@@ -122,6 +122,8 @@ def digest_here(root: str, path: str) -> str | None:
 
 def _needs_people(event: LogEvent) -> bool:
     """Whether the event claims an approval, or must pass a gate that every policy closes."""
+    from workpacket.lifecycle.gates import CONSUMING, HUMAN_GATES
+
     return bool(event.attest) or CONSUMING.get(event.type, "") in HUMAN_GATES
 
 
@@ -220,6 +222,8 @@ def verify_log(repository: Repository, base: str, now: str, *, signatures: bool 
     known = {each.packet for each in seen.packets}
     findings += [fault for name in named.keys() - known for fault in lost_heads(name, None, named[name])]
     if commit:
+        from workpacket.shell.judging.merged_tree import judge_append_only
+
         ids = {path: blob_id(data, commit) for path, data in own.items()}
         ids |= {path: blob_id(read_logged(root, path), commit) for path in paths_below(root, ATTESTATIONS_FOLDER)}
         findings += judge_append_only(repository, commit, {**ids, **seen.ids})
