@@ -405,8 +405,8 @@ def named_in(text: str) -> frozenset[str]:
 
 
 class PolicyChange(Value):
-    """The record before and after (b"" if missing), the digests of all policy files before and after, and those named
-    in the CI configuration.
+    """The record before and after the change (b"" if missing), the digests of all policy files before and after it, and
+    the digests named in the CI configuration.
     """
 
     before: bytes

@@ -313,7 +313,7 @@ these programs, a `.json` file has what they printed, `.jsonl` is that of beads,
 spec-kitty mission, any other file is a Markdown list of tasks, or the text of one issue.""",
     options=(
         Option("criterion", "a criterion: what must be true when the work is done", value="TEXT", many=True),
-        Option("prove", "the command whose tests prove the criterion, or all criteria", value="COMMAND", many=True),
+        Option("prove", "the command whose tests prove the criterion (or every criterion)", value="COMMAND", many=True),
         Option("scope", "a path that the work may change", value="PATH", many=True),
         Option("refinement", "light form: the refinement, as text, a file or -", value="TEXT|FILE|-"),
         Option("anchor", "light form: the section of the specification that requires the work", value="HEADING"),

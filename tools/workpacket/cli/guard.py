@@ -456,7 +456,9 @@ format. `init --agent NAME` sets this up. Commands for a shell are not judged.""
     options=(
         Option("agent", "judge the tool call on standard input", value="NAME", choices=tuple(AGENTS)),
         Option("staged", "judge the staged changes, as a pre-commit hook"),
-        Option("base", "judge the changes since the merge base with this revision, as a pre-push hook", value="REV"),
+        Option(
+            "base", "check the changes since the merge base with this revision, as a pre-push hook does", value="REV"
+        ),
         Option("watch", "report uncommitted changes as they appear, until interrupted"),
         Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
     ),

@@ -455,7 +455,7 @@ def read_front_matter(source: Source, limits: Limits = DATA) -> FrontMatter:
         if late is None or _CLOSING.search(text, late.end()) is None:
             return _absent()
         hint = "remove the text before it"
-        message = "front matter must begin on the first line of a file"
+        message = "front matter must begin on the first line of the file"
         return _absent(Problem("front_matter_not_first", message, Location.span(late.start(1), late.end(1)), hint))
     start = opening.end()
     closing = _CLOSING.search(text, start)

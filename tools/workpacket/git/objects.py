@@ -264,7 +264,7 @@ def _numbered_lines(part: str) -> Iterator[tuple[int, str]]:
 
 
 def patch_id(repository: Repository, base: str, head: str, *paths: str) -> str | None:
-    """Return a digest of the change from `base` to `head` that is not affected by rebasing and squashing; None if
+    """Return a digest of the change from `base` to `head` that is not affected by rebasing or squashing; None if
     nothing changed.
     """
     patch = run_git(

@@ -124,7 +124,7 @@ class Format(Value):
     upcasters: Mapping[int, Upcaster] = NOTHING
 
     def upcast(self, value: dict[str, Json]) -> dict[str, Json]:
-        """Return the event in the current version, or converted as far as possible."""
+        """Return the event, converted as far as possible to the current version."""
         while True:
             version = value.get("v")
             if type(version) is not int or version not in self.upcasters:

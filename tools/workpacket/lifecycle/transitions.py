@@ -279,7 +279,9 @@ def advancing(lane: str, lanes: LaneTable = BUILT_IN) -> Transition:
     of `advance`.
     """
     rows = [row for row in transitions(lanes) if row.command == ADVANCE]
-    added = tuple(row.origins[0] for row in rows) or ("an added lane, but the policy adds none",)
+    added = tuple(row.origins[0] for row in rows) or (
+        "is recorded as an added lane, but the policy does not add any lanes",
+    )
     return next((row for row in rows if lane in row.origins), Transition(ADVANCE, "advanced", added, "VALIDATED"))
 
 

@@ -333,7 +333,7 @@ class BatchDependencyCycle(_PlanRule):
 
 
 class BatchDependencyDeadlock(_PlanRule):
-    """Deadlock of pending tasks
+    """Deadlock among pending tasks
 
     Each task waits for one that is neither done nor in progress, such as a deferred task.
 

@@ -38,7 +38,7 @@ class DateOnly(DatedRule):
 
     Two events on the same day cannot be ordered.
 
-    Remedy: write it in RFC 3339 format with time and zone, such as 2026-01-31T00:00:00Z.
+    Remedy: write it in RFC 3339 format, with a time and a time zone, such as 2026-01-31T00:00:00Z.
     """
 
     severity = "warning"
@@ -59,7 +59,7 @@ class DateMalformed(DatedRule):
 
     Sorting, expiry and audits that use this date give wrong results.
 
-    Remedy: write it in RFC 3339 format with time and zone, such as 2026-01-31T00:00:00Z.
+    Remedy: write it in RFC 3339 format, with a time and a time zone, such as 2026-01-31T00:00:00Z.
     """
 
     def check(self, document: Document) -> Iterator[Problem]:

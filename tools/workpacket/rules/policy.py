@@ -135,7 +135,7 @@ class LaneUnreachable(LaneRule):
 
     The lane's neighbors are not adjacent, or one of them does not refer to the lane, so packets could not reach it.
 
-    Remedy: specify two adjacent lanes, and make added neighbors refer to each other.
+    Remedy: specify two adjacent lanes; if two added lanes are neighbors, make them refer to each other.
     """
 
 

@@ -260,7 +260,7 @@ class RegistryBaseTwice(RegistryRule):
 class RegistryActiveMalformed(RegistryRule):
     """Active Packet that is not the path of a packet or stub
 
-    The registry exists mainly for this path.
+    The main purpose of the registry is to record this path.
 
     Remedy: write the path: `.GOV/task_packets/<WP_ID>.md`, or `.GOV/task_packets/stubs/<WP_ID>.md` for a stub.
     """

@@ -303,7 +303,7 @@ _INNER = lazy_pattern(r"[ \t]*(?P<marks>```+)[a-z]+[ \t]*")
 
 
 class FenceInFence(MarkdownRule):
-    """Code fence inside a fence of the same marks
+    """Code fence inside a fence that uses the same marks
 
     The inner fence closes the outer one, so the rest of the example is read as part of the document.
 

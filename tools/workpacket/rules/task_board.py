@@ -41,7 +41,7 @@ class BoardSectionMissing(BoardRule):
         present = {section.key for section in document.sections}
         if not present:
             hint = f"begin with `## {document.lanes.sections[0].heading}`"
-            yield self.fault((0, 0), "the board has none of its sections", hint=hint)
+            yield self.fault((0, 0), "the board has none of the expected sections", hint=hint)
             return
         place = (0, 0)
         for wanted in document.lanes.sections:

@@ -106,7 +106,7 @@ def caller_with(owner: int = 0) -> Caller:
 
 
 def process_ancestry(pid: int) -> tuple[str, ...]:
-    """Return the process with this pid and its ancestors, except PID 1."""
+    """Return the process with this PID, and its ancestors, except PID 1."""
     line: list[str] = []
     while pid > _FIRST and len(line) < _LONGEST_LINE:
         line.append(process_named(pid))

@@ -248,7 +248,7 @@ def find_base(repository: Repository, revision: str | None = None) -> Base:
     if (repository.common_dir / "shallow").exists():
         raise WorkpacketError(
             "history_shallow",
-            "this clone has only the end of the history, but judging approvals requires the full history",
+            "this clone has only the most recent part of the history, but judging approvals requires all of it",
             hint="git fetch --unshallow; for actions/checkout set fetch-depth: 0",
         )
     if revision is not None:

@@ -209,7 +209,7 @@ SIGNATURE = (
         Remedy: Create a key with `workpacket key init`.
 
     key_weak: Weak key
-        Signatures by a short RSA key, or by a key that is a point of small order, can be forged.
+        Signatures made with a short RSA key, or with a key that is a point of small order, can be forged.
         Remedy: Create a key with `workpacket key init`, and have it added to `.GOV/policy/allowed_signers`.
 
     touch_missing: Security key that signed without being touched
@@ -221,7 +221,7 @@ SIGNATURE = (
         The gate requires the security key to verify its owner.
         Remedy: Create a FIDO key with `-O verify-required`, and approve again.
 
-    client_data_wrong: Signature made on a web page, but over something else
+    client_data_wrong: Signature made on a web page, but over different data
         The browser's record of the request contains different bytes, a different kind of request, or a page embedded in
         another site's page.
         Remedy: Approve again with `workpacket approve --browser`.

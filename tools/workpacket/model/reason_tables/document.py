@@ -141,7 +141,7 @@ TEXT = (
         JSON does not have these numbers, although some libraries write them.
         Remedy: Write null, or a string.
 
-    json_integer_range: Integer that not every parser reads exactly
+    json_integer_range: Integer that some parsers cannot read exactly
         Many parsers round integers beyond 2**53 - 1, so parsers would read different values.
         Remedy: Write it as a string.
 

@@ -115,7 +115,8 @@ WORKER = (
           "`runtime runs show` shows what the run is waiting for, and until when.",
           "Start the program again at that time; a worker does so automatically",
           "Send the signal: workpacket runtime signal"),
-    _stop("step_without_context", 91, "program", "never", "A step was called from a thread without its context",
+    _stop("step_without_context", 91, "program", "never",
+          "A step was called from a thread that does not have the run's context",
           "Steps are counted where they are called. A thread that a step starts itself does not know that "
           "place, so the thread's results could be mixed up after a crash.",
           "The error's traceback shows the call.",
@@ -149,7 +150,8 @@ WORKER = (
           "The process was killed, or the machine stopped. Acknowledged results are stored; the step in progress is "
           "not.",
           "`runtime runs show` marks the step that may have been in progress.",
-          "Start the program again: at most the steps in progress are repeated", aliases=("crashed", "process_lost")),
+          "Start the program again: only steps that were in progress may be repeated",
+          aliases=("crashed", "process_lost")),
     _stop("orphan_alive", 47, "worker", "never", "A process of an earlier attempt is still running",
           "The process may still act, and its actions would not be recorded.",
           "The event gives its process id.",

@@ -399,7 +399,7 @@ class KeepsJobs(Protocol):
         ...
 
     def refresh_jobs(self, queue: str) -> None:
-        """Return to the queue the jobs whose delay has elapsed, and those whose leases have expired."""
+        """Put back into the queue the jobs whose delay has elapsed and those whose lease has expired."""
         ...
 
     def revive_job(self, job: int) -> bool:

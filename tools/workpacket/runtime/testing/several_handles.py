@@ -207,7 +207,7 @@ class Processes(StoreTestCase):
 
 
 def whole_and_once(events: list[Event], answers: list[tuple[Event, ...]]) -> None:
-    """Require that the stream consists of the acknowledged appends, each of them complete and exactly once."""
+    """Require that the stream consists of the acknowledged appends, each of them complete and present exactly once."""
     assert [event.version for event in events] == list(range(1, len(events) + 1))
     assert sorted(answers) == sorted(tuple(events[i : i + 2]) for i in range(0, len(events), 2))
 

@@ -118,7 +118,7 @@ def _added(repository: Repository, commit: str, *options: str) -> Iterator[tuple
 
 
 def _dangling(repository: Repository) -> Iterator[tuple[str, _Added]]:
-    """Yield the files added by commits that nothing refers to, until git removes them for good."""
+    """Yield the files that were added by unreachable commits that git has not yet removed."""
     # Without the second option, git also verifies the contents of every file in the history.
     options = ("--unreachable", "--connectivity-only", "--no-progress")
     answer = run_git(repository.root, "fsck", *options, check=False, timeout=_PATIENCE)

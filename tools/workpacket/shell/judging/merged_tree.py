@@ -149,7 +149,7 @@ def _twins(tree: MergedTree) -> Iterator[Problem]:
         others = (known[_folded_path(place)] - {place} for place in _on_the_way(entry.path))
         other = next((min(found) for found in others if found), "")
         if other:
-            yield _problem("path_twin", entry.path, f"on some file systems it is, or is inside, {other}")
+            yield _problem("path_twin", entry.path, f"on some file systems, it is the same as {other} or is inside it")
 
 
 def _folded_path(path: str) -> str:
