@@ -150,6 +150,8 @@ def test_the_answer_names_what_to_do(places: dict[str, Path], tmp_path: Path, us
     assert result.status == usage["status"], said
     for wanted in usage["names"]:
         assert wanted in said
+    for unwanted in usage.get("lacks", ()):
+        assert unwanted not in said
     assert "Traceback" not in said
 
 

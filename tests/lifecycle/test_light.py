@@ -126,6 +126,29 @@ def handed_in(governed: Governed) -> None:
 
 
 @pytest.mark.share(6)
+def test_submitted_work_that_needs_no_verdict_waits_for_its_merge_only(governed: Governed) -> None:
+    handed_in(governed)
+    governed.git("switch", "--quiet", f"wp/{NAME}")
+    why = governed.done("why").out
+    assert "verdict: not required by policy" in why
+    assert why.splitlines()[-1].startswith(f"next: git merge --no-ff --no-edit wp/{NAME}")
+    assert "missing" not in governed.done("show").out
+    page = governed.done("report", "pr", "--base", "main").out
+    assert "- requires no verdict; once merged, it is `MERGED (not judged)`" in page
+    assert "waits for" not in page
+
+
+def test_on_another_branch_status_says_what_is_merged(governed: Governed) -> None:
+    handed_in(governed)
+    governed.git("merge", "--quiet", "--no-ff", "--no-edit", f"wp/{NAME}")
+    governed.git("switch", "--quiet", "--create", "other")
+    governed.write("other.txt", "Other\n")
+    governed.commit("Other")
+    said = governed.done("status").out
+    assert f"merged on main: {NAME}; their lanes are shown there\n" in said
+    assert "requires a merge" not in said
+
+
 @pytest.mark.parametrize("command", ["show", "why", "log show", "submit --check", "done", "block --reason x"])
 def test_without_an_id_the_packet_of_the_branch_is_meant(governed: Governed, command: str) -> None:
     begun(governed)

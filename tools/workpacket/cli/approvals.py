@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from workpacket.approvals.envelope import Statement
@@ -30,9 +30,11 @@ from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.report.terminal import escape
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.check import attested_packets, check_approvals, contracts_changed, replays_unfounded
+from workpacket.shell.approvals.envelopes import POLICY_MATTER
 from workpacket.shell.approvals.facts import Approvals, open_approvals, require_id
 from workpacket.shell.base import remember_base
 from workpacket.shell.cache import NO_CACHE
+from workpacket.shell.governed_files import require_packets
 from workpacket.shell.held import judged_in_part
 from workpacket.shell.judging.merged_tree import judge_append_only, judge_merged
 
@@ -51,6 +53,8 @@ def verify_approvals(arguments: Arguments) -> int:
             findings += judge_append_only(approvals.repository, approvals.base.commit, worktree=worktree)
         if wanted:
             findings = [each for each in findings if _is_about(approvals, each, wanted)]
+            parts = (part for each in findings for part in each.path.removesuffix(".md").split("/"))
+            _require_packets(approvals, wanted, parts)
         findings = judged_in_part(str(approvals.repository.root), findings)
         remembered = remember_base(approvals.base)
         files = {file.name: "envelope" for file in approvals.own_envelopes} or {"": "envelope"}
@@ -86,6 +90,11 @@ def verify_approvals(arguments: Arguments) -> int:
     return status
 
 
+def _require_packets(approvals: Approvals, wanted: Iterable[str], mentioned: Iterable[str] = ()) -> None:
+    claimed = (said.packet for said in approvals.claims.values())
+    require_packets(str(approvals.repository.root), wanted, (POLICY_MATTER, *claimed, *mentioned))
+
+
 def _is_about(approvals: Approvals, finding: Problem, wanted: list[str]) -> bool:
     said = approvals.claims.get(finding.path.rpartition("/")[2])
     return any(name in finding.path.split("/") or f"{name}.md" in finding.path.split("/") for name in wanted) or (
@@ -96,6 +105,7 @@ def _is_about(approvals: Approvals, finding: Problem, wanted: list[str]) -> bool
 def list_approvals(arguments: Arguments) -> int:
     with open_approvals(find_repository(Path.cwd()), arguments.value("base") or None, moment()) as approvals:
         wanted = [require_id(word) for word in arguments.words[1:]]
+        _require_packets(approvals, wanted)
         gates = sorted({(said.packet, said.gate) for said in approvals.claims.values()})
         chosen = [gate for gate in gates if not wanted or gate[0] in wanted]
         verdicts = [(packet, approvals.verdict(packet, gate)) for packet, gate in chosen]

@@ -27,6 +27,8 @@ from workpacket.report.terminal import Style, render_failure
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from workpacket.cli.options import Command
+
 
 _REFUSED_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
 
@@ -204,14 +206,34 @@ def _second_meant(first: str, rest: list[str]) -> str:
     return f"workpacket help {first}"
 
 
-def argument_meant(typed: str, given: str) -> str:
-    """Return what was meant by a line such as `workpacket log WP-1-Parser-v1`: the command that shows a packet."""
-    if _is_id([given]) and not below(typed):
+def argument_meant(command: Command, given: str, known: Sequence[str] = ()) -> str:
+    """Return what was meant by an argument: one of the `known` words, the command that shows a packet (`workpacket log
+    WP-1-Parser-v1`), or an option; '' if nothing resembles it.
+    """
+    typed = command.typed
+    near = nearest_of(given, [*known, *(word for word, _ in below(typed))] if known else [])
+    if near:
+        return _whole([*typed.split(), near])
+    if _is_id([given]) and not (known and below(typed)):
         return _whole(["show", given])
     if f"{typed}s" in MODULES:
         return _whole([*f"{typed}s".split(), given])
-    shows = any(word == "show" for word, _ in below(typed))
-    return _whole([*typed.split(), "show", given]) if shows and (not given or _is_id([given])) else ""
+    if any(word == "show" for word, _ in below(typed)) and (not given or _is_id([given])):
+        return _whole([*typed.split(), "show", given])
+    options = {option.name for option in command.options}
+    meant = "out" if given.endswith(_WRITTEN) else "base"
+    return f"did you mean `--{meant} {shlex.quote(given)}`?" if meant in options and given and not known else ""
+
+
+# What a report is written to.
+_WRITTEN = (".csv", ".html", ".json", ".md", ".txt")
+
+
+def nearest_of(given: str, known: Iterable[str]) -> str:
+    """Return the known word that this one resembles, in any case; '' if there is none."""
+    words = {word.casefold(): word for word in known}
+    near = get_close_matches(given.casefold(), [*words], n=1, cutoff=_ALIKE)
+    return words[near[0]] if near else ""
 
 
 def option_meant(name: str, known: Iterable[str], *, titled: bool) -> str:

@@ -109,6 +109,8 @@ def _by_log(arguments: Arguments) -> frozenset[str] | None:
     holder, since = arguments.value("holder"), arguments.value("since")
     if not (holder or since or arguments.flag("mine") or arguments.flag("blocked")):
         return None
+    if holder and arguments.flag("mine"):
+        raise usage(arguments.command, "conflicting_options", "--mine cannot be combined with --holder")
     # Reading all logs takes longer than everything else that `list` does.
     from workpacket.cli.packet_command import actor_of
     from workpacket.cli.read_only import all_facts, open_for_reading

@@ -22,7 +22,7 @@ from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.report.json_report import render_envelope
 from workpacket.report.terminal import escape
-from workpacket.shell.governed_files import packet_called
+from workpacket.shell.governed_files import packet_called, require_packets
 from workpacket.shell.governing.execution import here
 from workpacket.shell.held import judged_in_part
 from workpacket.shell.judging.log_checkpoints import Judge, make_checkpoint
@@ -88,6 +88,8 @@ def run(arguments: Arguments) -> int:
         _keep(verified)
     signed, wanted = verified.signatures, set(arguments.words[1:])
     found = [one for one in verified.findings if not wanted or wanted & set(one.path.split("/"))]
+    mentioned = {part for one in found for part in one.path.split("/")} | {row.packet for row in verified.packets}
+    require_packets(str(repository.root), wanted, mentioned)
     findings = judged_in_part(str(repository.root), found)
     rows = [row for row in verified.packets if not wanted or row.packet in wanted]
     status = exit_of(findings)

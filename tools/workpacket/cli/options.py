@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from workpacket.cli.commands import SUMMARIES, below
+from workpacket.cli.commands import MODULES, SUMMARIES, below
 from workpacket.model.wording import FORMER_OPTIONS, SILENT, typed_as
 from workpacket.problem import WorkpacketError
 
@@ -176,7 +176,7 @@ def parse(command: Command, words: Sequence[str]) -> Arguments:
         from workpacket.cli.failure import argument_meant
 
         what = f"unexpected argument: {given.words[0]!r}"
-        raise usage(command, "unexpected_argument", what, argument_meant(command.typed, given.words[0]))
+        raise usage(command, "unexpected_argument", what, argument_meant(command, given.words[0]))
     return given
 
 
@@ -198,7 +198,15 @@ def chosen(arguments: Arguments, known: Sequence[str]) -> str:
         every = ", ".join((*known, *(word for word, _ in below(command.typed))))
         what = f"invalid argument {given!r}: expected one of {every}" if given else f"say which: {every}"
         first = f"such as: workpacket {command.typed} {known[0]}" if not given else ""
-        raise usage(command, code, what, argument_meant(command.typed, given) or first)
+        raise usage(command, code, what, argument_meant(command, given, known) or first)
+    # In `a FILE | b | c`, nothing follows b and c.
+    alone = [form.split("|") for form in arguments.command.arguments.split(" | ") if " " not in form]
+    if len(arguments.words) > 1 and any(given in words for words in alone):
+        from workpacket.cli.failure import argument_meant
+
+        more = arguments.words[1]
+        what = f"unexpected argument after {given}: {more!r}"
+        raise usage(arguments.command, "unexpected_argument", what, argument_meant(arguments.command, more))
     return given
 
 
@@ -226,7 +234,11 @@ def _take(given: Arguments, option: Option, value: str | None, waiting: list[str
             raise usage(given.command, "missing_argument", f"--{option.name} needs a value: {option.value}")
         value = waiting.pop()
     if option.choices and value not in option.choices:
-        raise usage(given.command, "invalid_value", f"--{option.name} takes {', '.join(option.choices)}; not {value!r}")
+        from workpacket.cli.failure import nearest_of
+
+        known, near = ", ".join(option.choices), nearest_of(value, option.choices)
+        what = f"--{option.name} takes {known}; not {value!r}" + (f"; did you mean {near}?" if near else "")
+        raise usage(given.command, "invalid_value", what)
     if option.value == "REV" and not value:
         # An unset variable in a script would otherwise judge no change at all, and pass.
         raise usage(given.command, "invalid_value", f"--{option.name} requires a revision")
@@ -244,7 +256,18 @@ def _unknown(command: Command, name: str, known: dict[str, Option]) -> Workpacke
     from workpacket.cli.failure import option_meant
 
     meant = option_meant(name, known, titled="TITLE" in command.arguments)
-    return usage(command, "unknown_option", f"unknown option: {name}" + (f"; did you mean {meant}?" if meant else ""))
+    what = f"unknown option: {name}" + (f"; did you mean {meant}?" if meant else "")
+    return usage(command, "unknown_option", what, "" if meant else _who_has(command, name))
+
+
+def _who_has(command: Command, name: str) -> str:
+    """Return the command in the same module that has this option, such as `list` for an option of `search`."""
+    module = MODULES.get(command.typed, "")
+    declared: dict[str, Command] = getattr(sys.modules.get(f"workpacket.cli.{module}"), "DECLARED", {})
+    for other in declared.values():
+        if name.startswith("--") and any(option.name == name[2:] for option in other.options):
+            return f"`workpacket {other.typed}` has {name}; see workpacket {command.typed} --help"
+    return ""
 
 
 def written(option: Option) -> str:

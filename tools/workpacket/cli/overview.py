@@ -16,6 +16,7 @@ from workpacket.cli.read_only import (
     open_for_reading,
     output,
     reader_identity,
+    unseen_landings,
 )
 from workpacket.cli.show import cache_dependencies, claims_of_others, runs_of
 from workpacket.cli.views import EXPORTS
@@ -253,7 +254,8 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
     counts = Counter(packet.lane or "no log" for packet in facts.packets.values())
     me, asked = reader_identity(arguments, repository).id, asking_files(arguments, repository)
     held = _held(facts)
-    waiting = list(waiting_packets(facts))
+    merged = unseen_landings(repository, facts)
+    waiting = [one for one in waiting_packets(facts) if one.id not in merged]
     edits = [f"{packet.id} (line {line}: {token}, log: {packet.lane})" for packet, token, line in hand_edits(facts)]
     rows = ready(facts)
     runs = runs_of(with_runs(facts))
@@ -282,7 +284,7 @@ def _show_status(arguments: Arguments, cache: Cache) -> Output:
     begun = elsewhere.keys() | {claim.packet for claim in claims}
     drafts = [name for name in _drafts(facts) if name not in begun]
     own = [name for name, holder in held.items() if holder.removesuffix(f" ({CLAIMED})") == me]
-    told = [*_waits(facts, waiting, me), *_mergeable(facts, mergeable), *_not_started(facts, drafts)]
+    told = [*_waits(facts, waiting, me, merged), *_mergeable(facts, mergeable), *_not_started(facts, drafts)]
     told += [_holding(facts, name, "" if name in own else holder) for name, holder in held.items()]
     told += [("run", escape(run.sentence), "path") for its in runs.values() for run in its]
     told += [("hand edit", escape(edit), "warning") for edit in edits]
@@ -309,11 +311,13 @@ def _counts(facts: Facts, counts: Counter[str]) -> list[str]:
     return [f"{counts[token]:6}  {escape(lane_words(token))}" for token in tokens if counts[token]]
 
 
-def _waits(facts: Facts, waiting: Sequence[_Waiting], me: str) -> Iterator[_Told]:
+def _waits(facts: Facts, waiting: Sequence[_Waiting], me: str, merged: frozenset[str]) -> Iterator[_Told]:
     for one in sorted(waiting, key=lambda one: one.by == me):
         whose = " from someone else" if one.by == me else ""
         about = _about(facts, one.id, one.detail)
         yield one.need + whose, f"{one.id} for {AGE}{one.since}{AGE}{about}", "warning"
+    if merged:
+        yield f"merged on {facts.target_here}", f"{', '.join(sorted(merged))}; their lanes are shown there", "info"
 
 
 def _mergeable(facts: Facts, branches: Mapping[str, str]) -> Iterator[_Told]:

@@ -129,8 +129,13 @@ def _packet_of_branch(arguments: Arguments, repository: Repository) -> str:
 def _branches_of_packets(repository: Repository, facts: Facts) -> str:
     """Say on which branches the command would find its packet."""
     from workpacket.git.repository import local_branches
+    from workpacket.model.lanes import SETTLED
 
-    own = [name for name in sorted(facts.known) if facts.policy.branch_of(name) in local_branches(repository)]
+    unfinished = (
+        name for name, packet in sorted(facts.packets.items()) if not packet.landed and packet.lane not in SETTLED
+    )
+    branches = local_branches(repository)
+    own = [name for name in unfinished if facts.policy.branch_of(name) in branches]
     switch = " or ".join(f"git switch {facts.policy.branch_of(name)}" for name in own[:3])
     return f"{switch}{', ...' if len(own) > 3 else ''}; or give a WP_ID" if own else "workpacket list shows the ids"
 

@@ -473,7 +473,7 @@ _KEY_ACTIONS = {"init": init, "doctor": doctor, "list": list_keys}
 KEY = Command(
     "key",
     lambda arguments: _KEY_ACTIONS[chosen(arguments, [*_KEY_ACTIONS])](arguments),
-    arguments="init [PATH]|doctor|list",
+    arguments="init [PATH] | doctor | list",
     description="""
 `init` makes a key for approvals only, with a passphrase, that is never added to an agent; `init --browser` registers a
 security key or passkey, to be touched for `approve --browser`. `init --event` and `init --agent NAME` make a key that

@@ -21,6 +21,7 @@ from workpacket.ledger.fold import fold
 from workpacket.lifecycle.contract import Contract, stated
 from workpacket.lifecycle.contract_drift import covered, difference
 from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.next_steps import waits_for_merge
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
@@ -113,6 +114,7 @@ def _changes(arguments: Arguments, repository: Repository, base: str) -> Iterato
             approvals=tuple(map(_signed, signed.get(name, ()))),
             events=tuple(_told(repository, facts, event) for event in new),
             unmet=status_of(repository, facts, packet).unmet,
+            waits_for_merge=waits_for_merge(facts, packet),
         )
 
 

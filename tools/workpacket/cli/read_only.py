@@ -13,9 +13,10 @@ from workpacket.cli.options import Arguments
 from workpacket.cli.packet_command import actor_of, named_packet, packet_of
 from workpacket.cli.workspace import Output, progress_bar
 from workpacket.documents.places import PLACES
-from workpacket.git.repository import Repository, main_remote
+from workpacket.git.repository import Repository, local_branches, main_remote
 from workpacket.git.run import run_git
 from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.gates import ends_unjudged, settles_by_landing
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
@@ -126,6 +127,20 @@ def listed_facts(repository: Repository, cache: Cache, *, documents: bool = Fals
     policy = partial(judging_policy, repository)
     read_all = partial(listed, cache=cache, policy_of_base=policy, read=read if documents else None)
     return gather(repository, None, NOBODY, read_all=read_all)
+
+
+def unseen_landings(repository: Repository, facts: Facts) -> frozenset[str]:
+    """Return the packets whose work is on the target branch, although their lanes do not show it on this branch."""
+    outlines = () if facts.on_target else ((name, packet.outline) for name, packet in facts.packets.items())
+    names = [
+        name for name, one in outlines if settles_by_landing(one, facts.policy) or ends_unjudged(one, facts.policy)
+    ]
+    if not names:
+        return frozenset()
+    from workpacket.shell.judging.landed_work import landed
+
+    tip = local_branches(repository).get(facts.target_here, "")
+    return landed(repository, tip, {name: facts.packets[name].log for name in names}, facts.policy)
 
 
 def output(

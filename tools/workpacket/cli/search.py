@@ -12,19 +12,26 @@ sufficient; `check` reports an event that was edited in place. Without a cache, 
 from __future__ import annotations
 
 import os
-import sys
 import time
 from array import array
 
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.views import SHOWN, limited
-from workpacket.cli.workspace import SETTINGS_FILES, GarbageCollectionOff, open_workspace, progress_bar
+from workpacket.cli.workspace import (
+    SETTINGS_FILES,
+    GarbageCollectionOff,
+    Output,
+    open_workspace,
+    progress_bar,
+    show,
+    show_fresh,
+)
 from workpacket.documents.places import kind_of, names_in
 from workpacket.model import exits
 from workpacket.model.layout import LOG_FOLDER, PACKETS, REFINEMENTS
 from workpacket.model.wording import counted, next_line
-from workpacket.shell.cache import RACY_NS, Cache
-from workpacket.shell.tree import link_on_the_way, look_at, read_bytes
+from workpacket.shell.cache import RACY_NS, Cache, RestsOn
+from workpacket.shell.tree import find_documents, link_on_the_way, look_at, read_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,9 +45,12 @@ if TYPE_CHECKING:
 _FOLDERS = (PACKETS, REFINEMENTS, "kitty-specs")
 _WORK = frozenset({"stub", "packet", "work_package"})
 _LOG = "log"
+# The form whose documents do not state a lane.
+LIGHT = "light"
 
 # A question reads all parts of the index; a change writes only those that contain the changed packets.
 _PARTS = 64
+_FEW = 1000
 # As many as thirty work trees have.
 _MOST_PARTS = 2000
 _MISSING, _UNSETTLED = -1, 0
@@ -57,7 +67,8 @@ class WordIndex:
     """The words of all packets in a work tree. `unread` are the documents that could not be read.
 
     A part has two lines for each document and for each log: its path, the id of its packet, its kind, its title and
-    facts about the work, separated by tabs; and its tokens. Everything that belongs to one packet is in one part.
+    facts about the work, or the lane of light work, separated by tabs; and its tokens. Everything that belongs to one
+    packet is in one part.
     """
 
     def __init__(self, root: str, cache: Cache) -> None:
@@ -126,8 +137,9 @@ class WordIndex:
 
                 yield name, stem_of(path), kind, "", "", _text(self._root, path)
             elif path.startswith(f"{LOG_FOLDER}/"):
-                said = (" ".join((head, *texts)) for _, head, texts in _events(self._root, path))
-                yield name, path.rpartition("/")[2], _LOG, "", "", " ".join(said)
+                said = [text for _, head, texts in _events(self._root, path) for text in (head, *texts)]
+                owner = path.rpartition("/")[2]
+                yield name, owner, _LOG, "", _lane_of(self._root, owner) if LIGHT in said else "", " ".join(said)
         if work:
             yield from self._read_work(work, table)
 
@@ -184,6 +196,9 @@ class Match:
     def files(self) -> list[str]:
         """Return the packet's documents and its log."""
         return [row[0] for row in self._rows if row[1] == self.owner]
+
+    def lane_in_log(self) -> str:
+        return next((row[4] for row in self._rows if row[1:3] == [self.owner, _LOG]), "")
 
 
 def _tokens(text: str) -> str:
@@ -298,41 +313,64 @@ def run(arguments: Arguments) -> int:
     if not words:
         raise usage(arguments.command, "missing_argument", "expected at least one WORD")
     workspace = open_workspace()
-    if workspace.is_partial:
-        from workpacket.cli.read_only import say_what_is_missing
-
-        say_what_is_missing(workspace.root)
     cache = workspace.open_cache()
-    try:
+
+    def compute() -> Output:
         with GarbageCollectionOff():
-            index = WordIndex(workspace.root, cache)
-            shown, more = limited(arguments, sorted(index.matches(words), key=lambda match: match.rank), SHOWN)
+            return _answer(arguments, workspace.root, cache, words)
+
+    try:
+        if workspace.is_partial:
+            from workpacket.cli.read_only import say_what_is_missing
+
+            say_what_is_missing(workspace.root)
+        elif _is_small(workspace.root):
+            files = [found for found in find_documents(workspace.root, _FOLDERS) if found.kind in _WORK]
+            return show(arguments, workspace, files, cache, compute)
+        return show_fresh(compute())
     finally:
         cache.close()
-    found = _described(workspace.root, shown, words)
+
+
+def _is_small(root: str) -> bool:
+    """Whether it costs less to see that an answer is still correct than to answer again."""
+    try:
+        return len(os.listdir(os.path.join(root, LOG_FOLDER))) <= _FEW
+    except OSError:
+        return True
+
+
+def _answer(arguments: Arguments, root: str, cache: Cache, words: Sequence[str]) -> Output:
+    index = WordIndex(root, cache)
+    shown, more = limited(arguments, sorted(index.matches(words), key=lambda match: match.rank), SHOWN)
+    found, rests_on = _described(root, shown, words)
     if arguments.flag("json"):
         from workpacket.report.json_report import render_envelope
 
-        data: dict[str, Json] = {"found": found, "unreadable": [*map(_path_of, index.unread)], "more": more}
-        sys.stdout.write(render_envelope("search", exits.OK, [], data))
-    else:
-        sys.stdout.write("\n".join([*_as_text(found, words, more, index.unread), ""]))
-    return exits.OK
+        data: dict[str, Json] = {"found": [*found], "unreadable": [*map(_path_of, index.unread)], "more": more}
+        return Output(render_envelope("search", exits.OK, [], data), exits.OK, rests_on)
+    return Output("\n".join([*_as_text(found, words, more, index.unread), ""]), exits.OK, rests_on)
 
 
-def _described(root: str, matches: Sequence[Match], words: Sequence[str]) -> list[dict[str, Any]]:
-    """Return what `search --json` says about these packets."""
+def _described(root: str, matches: Sequence[Match], words: Sequence[str]) -> tuple[list[dict[str, Any]], RestsOn]:
+    """Return what `search --json` says about these packets, and what that depends on besides the documents."""
+    rests_on = RestsOn((f"{LOG_FOLDER}/", f"{REFINEMENTS}/"))
     if not matches:
-        return []
+        return [], rests_on
     import json
 
-    from workpacket.model.event_types import LIGHT_FORM
+    from workpacket.model.lanes import LANDS_AS
 
     rows = [json.loads(match.about) for match in matches]
-    light = [
-        row[2] for match, row in zip(matches, rows, strict=True) if match.kind == "packet" and row[1] == LIGHT_FORM
-    ]
-    in_log = _lanes_in_log(light) if light else {}
+    light = {
+        row[2]: match for match, row in zip(matches, rows, strict=True) if (match.kind, row[1]) == ("packet", LIGHT)
+    }
+    in_log = {name: match.lane_in_log() for name, match in light.items()}
+    # The lane of merged work is not the one in its log.
+    landing = [name for name, lane in in_log.items() if not lane or lane in LANDS_AS]
+    if landing:
+        now, more = _lanes_now(landing)
+        in_log, rests_on = in_log | now, rests_on | more
     return [
         {
             "id": name,
@@ -343,17 +381,31 @@ def _described(root: str, matches: Sequence[Match], words: Sequence[str]) -> lis
             "lines": [line for file in match.files() for line in _lines(root, file, words)],
         }
         for match, (lanes, _, name, title) in zip(matches, rows, strict=True)
-    ]
+    ], rests_on
 
 
-def _lanes_in_log(names: Sequence[str]) -> dict[str, str]:
-    """Return the lanes of light packets, whose documents do not state one."""
-    from workpacket.cli.read_only import NOBODY
+def _lane_of(root: str, name: str) -> str:
+    """Return the lane in the log of a packet."""
+    from workpacket.ledger.fold import fold
+    from workpacket.problem import WorkpacketError
+    from workpacket.shell.governed_files import GovernedFiles
+
+    governed = GovernedFiles(root)
+    governed.look_for_log(name)
+    try:
+        return fold(governed.log(name)).lane
+    except WorkpacketError:
+        return ""
+
+
+def _lanes_now(names: Sequence[str]) -> tuple[dict[str, str], RestsOn]:
+    from workpacket.cli.read_only import NOBODY, output
     from workpacket.model.ids import is_packet_id
     from workpacket.shell.governing.execution import gather, here
 
-    packets = gather(here(), [name for name in names if is_packet_id(name)], NOBODY).packets
-    return {name: packet.lane for name, packet in packets.items()}
+    repository = here()
+    packets = gather(repository, [name for name in names if is_packet_id(name)], NOBODY).packets
+    return {name: packet.lane for name, packet in packets.items()}, output(repository, "").rests_on
 
 
 def _lines(root: str, name: str, words: Sequence[str]) -> Iterator[dict[str, Json]]:

@@ -26,7 +26,7 @@ from workpacket.lifecycle.contract import stated
 from workpacket.lifecycle.contract_drift import contract_unmet, covered
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import ACTIVATION_GATE, approval_asked
-from workpacket.lifecycle.next_steps import PacketStatus, why
+from workpacket.lifecycle.next_steps import PacketStatus, waits_for_merge, why
 from workpacket.lifecycle.proofs import evidence_of, latest_evidence, same
 from workpacket.lifecycle.review import Work
 from workpacket.model import exits
@@ -186,6 +186,10 @@ def _run_why(arguments: Arguments) -> int:
     print(f"{standing.id} is {lane}" + (f", moved by {escape(', '.join(map(str, moved)))}" if moved else ""))
     if approval_words(facts, packet):
         print(f"approval: {approval_words(facts, packet)}")
+    if waits_for_merge(facts, packet):
+        from workpacket.lifecycle.forms import UNASKED
+
+        print(f"verdict: {UNASKED}; with one from someone else, it becomes VALIDATED")
     if standing.unmet:
         print(f"{counted(len(by_remedy(standing.unmet)), 'condition')} not met for `{standing.command}`:")
         sys.stdout.write("".join(unmet_lines(standing.unmet, arguments.style(sys.stdout))))

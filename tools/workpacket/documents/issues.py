@@ -101,7 +101,8 @@ def from_lines(source: Source) -> list[Issue] | Problem:
             if one.string_at("type") == "blocks"
         )
         link = f"{source.path}#{identity}" if identity else ""
-        why, ended = _why(node.string_at("description")), node.string_at("status") in _ENDED
+        # What is pinned is kept in mind, not done.
+        why, ended = _why(node.string_at("description")), node.string_at("status") in {*_ENDED, "pinned"}
         issues.append(Issue(link, node.string_at("title"), why, criteria, ended, after=tuple(after)))
     return _checked(source, issues)
 
@@ -144,18 +145,25 @@ def from_task(source: Source, lanes: Mapping[str, str] | None = None) -> list[Is
 
 
 def from_list(source: Source) -> list[Issue] | Problem:
-    """Read a list of tasks. The lines indented below an item are its criteria."""
-    found: list[tuple[str, bool, list[str]]] = []
+    """Read a list of tasks. The items indented below an item are its criteria, and other indented text its reason."""
+    found: list[tuple[str, bool, list[str], list[str]]] = []
     for line in _outside_code(source.text):
         item = _ITEM.match(line)
         if item is None:
-            continue
-        if item["indent"] and found:
+            if found and (line.startswith((" ", "\t")) or not line.strip()):
+                found[-1][3].append(line.strip())
+        elif item["indent"] and found:
             found[-1][2].append(item["text"].strip())
         elif item["box"]:
-            found.append((item["text"].strip(), item["box"] != " ", []))
+            title = item["text"].strip()
+            struck = len(title) > 4 and title.startswith("~~") and title.endswith("~~")
+            found.append((title, item["box"] != " " or struck, [], []))
     return _checked(
-        source, [Issue(f"{source.path}#{title}", title, "", tuple(below), done) for title, done, below in found]
+        source,
+        [
+            Issue(f"{source.path}#{title}", title, _why("\n".join(text)), tuple(below), done)
+            for title, done, below, text in found
+        ],
     )
 
 

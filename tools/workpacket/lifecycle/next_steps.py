@@ -8,9 +8,9 @@ from workpacket.lifecycle.activation import activation_unmet
 from workpacket.lifecycle.authorship import coders
 from workpacket.lifecycle.claims import claim_refusal
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import lease_held
+from workpacket.lifecycle.gates import ends_unjudged, lease_held
 from workpacket.lifecycle.moves import added_unmet
-from workpacket.lifecycle.review import Work, submit_refusal, verdict_refusal
+from workpacket.lifecycle.review import Work, merging, submit_refusal, verdict_refusal
 from workpacket.lifecycle.transitions import forward_command, forward_transition, lane_retired, move_unmet, transition
 from workpacket.model.lanes import HELD, WAITING
 from workpacket.problem import Problem
@@ -31,12 +31,21 @@ class PacketStatus(Value):
 def why(facts: Facts, packet: PacketFacts, work: Work, branch: str = "") -> PacketStatus:
     """Return the status of the packet, with every condition that keeps it from its next lane."""
     name, lane = packet.id.text, packet.lane
+    if waits_for_merge(facts, packet):
+        from workpacket.lifecycle.contract_drift import contract_unmet
+
+        return PacketStatus(name, lane, merging(facts, packet), contract_unmet(packet))
     return PacketStatus(
         name,
         lane,
         forward_command(name, lane, facts.policy.lanes, light=packet.light),
         _unmet(facts, packet, work, branch),
     )
+
+
+def waits_for_merge(facts: Facts, packet: PacketFacts) -> bool:
+    """Whether the work is submitted, and finished once it is merged, because the policy requires no verdict."""
+    return not packet.landed and ends_unjudged(packet.outline, facts.policy)
 
 
 def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[Problem, ...]:

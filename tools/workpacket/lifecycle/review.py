@@ -222,16 +222,21 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs, decl
     then = f"ask a validator to run: {asked}"
     then = then if target == "IN_REVIEW" else forward_command(name, target, facts.policy.lanes)
     if ends_unjudged(replace(packet.state, lane=target), facts.policy):
-        branch = packet.state.assignment.branch or "its branch"
-        # Without --no-ff, a branch into which the target was merged would replace the target's own line.
-        target_branch = facts.target_branch.removeprefix("origin/")
-        then = f"git merge --no-ff --no-edit {branch}, on {target_branch}; there it is {lane_words(UNJUDGED)}"
+        then = merging(facts, packet)
     notes = reminders(packet.state, "it must finish before a verdict can be given")
     alone = [row for row in rows if row.get("command") and row.get("runner", EXIT_CODE) == EXIT_CODE]
     notes += (
         (f"{counted(len(alone), 'proof')} accepted by exit code alone: it is unknown which tests ran",) if alone else ()
     )
     return Planned(draft.plan(), said, then, {"id": name, "commit": work.commit}, notes)
+
+
+def merging(facts: Facts, packet: PacketFacts) -> str:
+    """Return how submitted work is finished that needs no verdict."""
+    branch = packet.state.assignment.branch or "its branch"
+    # Without --no-ff, a branch into which the target was merged would replace the target's own line.
+    target = facts.target_branch.removeprefix("origin/")
+    return f"git merge --no-ff --no-edit {branch}, on {target}; there it is {lane_words(UNJUDGED)}"
 
 
 def _require_room(rows: Sequence[object]) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from workpacket.model.canonical import Json
+from workpacket.model.lanes import UNJUDGED, lane_words
 from workpacket.model.reasons import SEVERITIES
 from workpacket.model.wording import counted
 from workpacket.problem import Problem
@@ -51,7 +52,8 @@ class Signed(Value):
 
 class PacketChange(Value):
     """One packet in the change. `contract` describes what was approved; `changed` are the contract's differences from
-    the base, each with its name, before and after; `events` are the new events.
+    the base, each with its name, before and after; `events` are the new events. `waits_for_merge`: the policy requires
+    no verdict.
     """
 
     id: str
@@ -64,6 +66,7 @@ class PacketChange(Value):
     approvals: tuple[Signed, ...]
     events: tuple[str, ...]
     unmet: tuple[Problem, ...]
+    waits_for_merge: bool = False
 
     def json(self) -> dict[str, Json]:
         return {
@@ -119,6 +122,8 @@ def _packet(packet: PacketChange) -> Iterator[str]:
         yield f"- {signed.decision} at gate {code(signed.gate)}: {by}, {signed.issued_at}{counts}"
     for event in packet.events:
         yield f"- new: {code(event)}"
+    if packet.waits_for_merge:
+        yield f"- requires no verdict; once merged, it is {code(lane_words(UNJUDGED))}"
     for problem in packet.unmet:
         yield f"- waits for: {code(problem.message)} ({problem.code})"
     if packet.changed:

@@ -184,9 +184,11 @@ def gather_audit(
     governed = gather(repository, None, _NOBODY)
     governed = replace(governed, moment=replace(governed.moment, now=now))
     signed = _signed(repository, now)
+    forge = web_address(run_git(repository.root, "config", "--get", "remote.origin.url", check=False).text.strip())
     named = sorted(set(_named(governed.packets.values())))
     facts = AuditFacts(
-        name=signed.name,
+        # Not the name of the folder, so that an audit of a commit says the same in each clone.
+        name=signed.name or forge.rstrip("/").rpartition("/")[2],
         now=now,
         packets=governed.packets,
         policy=governed.policy,
@@ -206,7 +208,7 @@ def gather_audit(
             (event for each in governed.packets.values() for event in each.log.events),
         ),
         rewritten=dict(_rewritten(repository, governed.packets.values())),
-        forge=web_address(run_git(repository.root, "config", "--get", "remote.origin.url", check=False).text.strip()),
+        forge=forge,
     )
     return AuditInput(_with_history(repository, facts), governed, {found.path: found.kind for found in files})
 

@@ -166,6 +166,16 @@ def packet_called(root: str, word: str) -> WorkPacketId:
     return packet_named(find_governed(root), word)
 
 
+def require_packets(root: str, words: Iterable[str], mentioned: Iterable[str]) -> None:
+    """Raise the error of `packet_called` for a word that is neither a packet nor `mentioned`: it must not look as if it
+    had been verified.
+    """
+    known = frozenset(mentioned)
+    for word in words:
+        if word not in known:
+            packet_called(root, word)
+
+
 def packet_named(governed: GovernedFiles, word: str) -> WorkPacketId:
     """Return the packet that a person specified; if there is none, raise an error with the most similar id."""
     parsed = WorkPacketId.try_parse(word)
