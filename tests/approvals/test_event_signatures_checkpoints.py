@@ -90,7 +90,7 @@ def test_a_key_that_is_not_listed_counts_for_nothing() -> None:
 
 
 def test_the_signer_needs_the_role_and_the_key_the_namespace() -> None:
-    said = f"{ALICE} needs the role ci and a key for {CHECKPOINT_NAMESPACE}"
+    said = f"{ALICE} needs the ci role and a key for {CHECKPOINT_NAMESPACE}"
     assert judged(trusted(ci=BOB)) == refused("log_checkpoint_signer", said)
     assert judged(trusted(f'namespaces="{NAMESPACE}"')) == refused("log_checkpoint_signer", said)
 

@@ -69,14 +69,14 @@ def test_the_command_shows_places_and_ends_well() -> None:
     assert subprocess.run(command, cwd=ROOT, capture_output=True, check=False).returncode == 0
 
 
-_DOCUMENTED = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-_NO_PROSE = re.compile(r"^(?: |\||[-*] |\w+ = |\[)", re.MULTILINE)
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_NO_PROSE = re.compile(r"^(?: |\||[-*] |\d+\. |\w+ = |\[)", re.MULTILINE)
 
 
 def torn(text: str) -> list[str]:
     """The paragraphs of a docstring that end within a sentence."""
     paragraphs = [each for each in re.split(r"\n\s*\n", text) if each.strip() and not _NO_PROSE.search(each)]
-    return [each for each in paragraphs if not re.search(r"[.:!?)`'\"]$", each.rstrip())]
+    return [each for each in paragraphs if not re.search(r"[.:!?)\]`'\"]$", each.rstrip())]
 
 
 def test_a_paragraph_that_was_torn_is_found() -> None:
@@ -85,7 +85,7 @@ def test_a_paragraph_that_was_torn_is_found() -> None:
 
 def test_no_sentence_of_a_docstring_is_torn_by_a_blank_line() -> None:
     found = [
-        f"{relative(path)}:{node.lineno}: {each}"
+        f"{relative(path)}:{getattr(node, 'lineno', 1)}: {each}"
         for path in python_files(ROOT / "tools/workpacket")
         for node in nodes(parsed(path))
         if isinstance(node, _DOCUMENTED) and "Remedy:" not in (text := ast.get_docstring(node) or "")

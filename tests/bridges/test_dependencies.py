@@ -142,7 +142,7 @@ def test_a_file_in_a_folder_that_is_a_link_is_not_followed(place: Place, tmp_pat
     commit(place.root, "nested", **{"api__package.json": manifest(zod="1")})
     (place.root / "api").rename(place.root / "moved")
     (place.root / "api").symlink_to("moved")
-    assert "is behind symbolic link api" in place("audit", "deps")[1]
+    assert "is behind the symbolic link api" in place("audit", "deps")[1]
 
 
 def test_a_lock_file_that_git_was_told_to_forget_is_still_compared(place: Place) -> None:

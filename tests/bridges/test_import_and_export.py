@@ -200,7 +200,7 @@ def test_an_invalid_line_is_named_with_line_and_column_and_nothing_is_taken_over
         ("session", artifact(kind="sometimes"), "`kind` must be periodic, event_triggered"),
         ("session", b'{"schema_version": 1, "kind": "periodic"}', "`session_id` is missing"),
         ("session", b'{"a": 1, "a": 2}', "file:1:10"),
-        ("batch", b"tasks: []\n", "the mapping `checkpoint` is missing"),
+        ("batch", b"tasks: []\n", "the `checkpoint` mapping is missing"),
         ("batch", BATCH.replace(b"  branch: main", b"  branch: [main"), "file:"),
         ("batch", BATCH.replace(b"    completed:\n      - T001", b"    completed: 7"), "file:10:"),
         ("batch", b"a: 1\na: 2\n", "file:2:1"),

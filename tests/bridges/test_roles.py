@@ -194,7 +194,7 @@ def test_a_file_that_contradicts_the_log_blocks_until_somebody_says_which_is_rig
     good = roles.text()
     roles.write(good.replace('"in_progress"', '"complete"'))
     assert roles("note", *ROLE, "on", "--instance", "a") == 69
-    assert "status is 'complete' in the file and 'in_progress' in the log (view_conflict)" in roles.said
+    assert "status is 'complete' in the file, but 'in_progress' in the log (view_conflict)" in roles.said
     assert roles.listed()[0]["blocked_by"] == ["view_conflict", "run_busy"]
     roles.done("restore", *ROLE, "--instance", "a")
     assert roles.text() == good

@@ -139,7 +139,7 @@ def test_a_no_is_shown_with_who_said_it_and_can_be_taken_back(place: Place, dele
     (question,) = asked(place, "clean")
     assert question["denied_by"] == place.json("runtime", "runs", "show", "clean")["data"]["events"][0]["actor"]
     assert f"denied by  {question['denied_by']}" in shown.stdout
-    assert f"q1 --yes --confirm {question['digest']}, to withdraw the answer no" in shown.stdout
+    assert f"q1 --yes --confirm {question['digest']}, to withdraw the answer 'no'" in shown.stdout
     assert place("resume", "clean", "q1", "--no").returncode == 2
     assert place("resume", "clean", "q1", "--yes", "--confirm", question["digest"]).returncode == 0
     assert deleting("/old").stdout == "/old\n"

@@ -139,7 +139,7 @@ def test_a_session_that_was_killed_goes_on_from_its_last_checkpoint_and_not_from
     gone.communicate()
     assert place.found()[BATCH]["where"] == "batch 1: implementers: T002"
     assert place(BATCH, "--yes") == 0
-    assert "Do the work until its tests pass: T002." in place.said
+    assert "Do the work until the tests pass: T002." in place.said
 
 
 def test_a_completion_that_was_cut_short_is_finished(place: Place) -> None:

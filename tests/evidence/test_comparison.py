@@ -145,7 +145,7 @@ def test_one_needed_test_is_enough_beside_kept_ones() -> None:
 def test_a_needed_test_has_to_execute_the_change() -> None:
     blind = side(a=ran(touched=""))
     assert codes(here=blind) == ["change_not_executed"]
-    assert said(here=blind) == f"{A} would fail without the change, but executes none of its lines"
+    assert said(here=blind) == f"{A} would fail without the change, but executes none of the changed lines"
 
 
 def test_a_kept_test_that_executes_the_change_is_no_help() -> None:

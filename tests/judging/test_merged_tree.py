@@ -63,7 +63,7 @@ def test_links_and_submodules_below_the_folder_are_foreign(merge: Merge) -> None
 def test_names_of_files_that_a_command_is_about_to_put_in_place_are_foreign(merge: Merge) -> None:
     before = {**BASE, ".GOV/log/.workpacket-old": "x"}
     new = {".GOV/log/.workpacket-x": "x", ".GOV/.workpacket-y/z": "x", ".GOV/log/x.workpacket-y": "x"}
-    what = "its name begins with .workpacket-, like a file that a command is about to move into place"
+    what = "its name begins with .workpacket-, like that of a file that a command is about to move into place"
     assert merge({**before, **new}, base=before) == [
         ("tree_entry_foreign", ".GOV/.workpacket-y/z", what),
         ("tree_entry_foreign", ".GOV/log/.workpacket-x", what),

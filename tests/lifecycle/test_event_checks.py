@@ -406,7 +406,7 @@ def test_every_point_of_the_refinement_is_passed_or_waived() -> None:
 
 
 def test_the_form_of_an_activation_is_that_of_the_document() -> None:
-    other = ungated("the activation gives a different form than the packet's document", "activated")
+    other = ungated("the activation names a different form than the packet's document does", "activated")
     light = activation(form="light")
     assert objections(light) == other
     assert objections(activation(), light=True) == other
@@ -439,11 +439,11 @@ def test_a_packet_is_replaced_by_another_that_exists() -> None:
     told.add("superseded", by=NEXT)
     assert objections(told) == []
     assert objections(told, packets=(PACKET,)) == ungated(
-        f"{NEXT} cannot replace {PACKET}: it has no log", "superseded"
+        f"{NEXT} has no log, so it cannot replace {PACKET}", "superseded"
     )
     told = tale("created", "activated")
     told.add("superseded", by=PACKET)
-    assert objections(told) == ungated(f"{PACKET} cannot replace {PACKET}: it has no log", "superseded")
+    assert objections(told) == ungated(f"{PACKET} has no log, so it cannot replace {PACKET}", "superseded")
 
 
 def test_a_packet_is_renamed_before_it_lands_and_not_after() -> None:

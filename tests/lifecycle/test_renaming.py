@@ -88,7 +88,7 @@ def test_the_log_of_the_old_id_keeps_what_was_renamed(taken: Governed) -> None:
     assert created["data"]["source"] == {"kind": "packet", "name": OLD}
     taken.git("merge", "--quiet", "--no-edit", "main")
     history = taken.done("log", "show", OLD).out
-    assert history.count("; belongs to a different packet that was renamed") == len(before) + 1
+    assert history.count(" (belongs to a different packet, which was renamed)") == len(before) + 1
     assert taken.state(OLD).history[0].actor.id == "ann"
 
 

@@ -165,7 +165,7 @@ MESSAGES = {
     "a: - b": "a list item is not allowed here",
     "a:\n  b: c\n d: e\n": "this line does not match the lines above it (in the structure that begins on line 1)",
     "- a\nb: c\n": "this line does not match the lines above it (in the structure that begins on line 1)",
-    "a: 'b'c\n": "the value ended before this",
+    "a: 'b'c\n": "the value already ended before this point",
     "a:\n\tb": "a tab where spaces are required",
 }
 

@@ -2,8 +2,8 @@
 
 Readers, schemas, rules and gates return problems as values, because people want to see all of them at once. Exceptions
 mean that a command could not do what was requested: they end it, and their code determines the exit status. A problem
-is identified by its `code`, a reason code of the catalogue. The severity depends on the repository's settings, so it is
-assigned last.
+is identified by its `code`, a reason code from the catalogue. The severity depends on the repository's settings, so it
+is assigned last.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class WorkpacketError(Exception):
     """A command cannot continue. `code` is a reason code from the catalogue; it determines the exit status.
 
-    It is created from a problem (`raise WorkpacketError.of(problem)`) or from its parts. `problems` has more than one
-    if a gate is closed: every unmet condition.
+    It is created from a problem (`raise WorkpacketError.of(problem)`) or from its parts. If a gate is closed,
+    `problems` has one for each unmet condition.
     """
 
     def __init__(self, code: str, message: str, *, hint: str = "", path: str = "") -> None:

@@ -98,7 +98,7 @@ def test_who_has_approved_the_text_already_is_told_so_and_signs_nothing_again(st
     again = story.run("approve", WP, "--key", str(story.keys[ALICE]))
     assert (
         again.status,
-        f"has already approved {WP} at the gate activation: .GOV/attestations/{envelope}" in again.out,
+        f"has already approved {WP} at gate activation: .GOV/attestations/{envelope}" in again.out,
     ) == (0, True), again
     said = story.json("approve", WP, "--key", str(story.keys[ALICE]))["data"]
     assert (said["changed"], said["met"], said["next"]) == ([], True, f"workpacket packet activate {WP}")

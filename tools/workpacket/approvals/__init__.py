@@ -8,5 +8,5 @@ and calls `ssh-keygen` to sign. The rules, and which module judges each:
 - the key belongs to a person listed in the base revision's policy (`allowed_signers`, `revoked_keys`, `verify`);
 - the statement is about this packet, gate, repository, text and specification, and is still valid (`verify`);
 - enough different people have approved, none of them is judging their own work, and none of them has rejected it
-(`decide`).
+  (`decide`).
 """

@@ -67,7 +67,7 @@ class Actors(Value):
     events.
 
     If there are `faults`, no actor is known, so no event passes until the table is fixed. `former` are the actors that
-    have left the policy, as it last listed them: they may not act, but there is still a person behind their work.
+    have left the policy, as it last listed them: they can no longer act, but a person is still behind their work.
     """
 
     by_name: Mapping[str, KnownActor] = NOTHING
@@ -175,7 +175,7 @@ class Actors(Value):
 
 
 def read_actors(table: object, verdict: object = None) -> Actors:
-    """Return the contents of the tables `[actors]` and `[verdict]`, or None for a missing table."""
+    """Return the contents of the `[actors]` and `[verdict]` tables, or None for a missing table."""
     from workpacket.approvals.fields import Fields  # most policies have neither table
 
     faults: list[str] = []

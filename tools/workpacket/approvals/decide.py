@@ -1,4 +1,4 @@
-"""The verdict of one gate: whether enough different people approved and no one entitled rejected it and, if not,
+"""The verdict of one gate: whether enough different people approved it and no entitled person rejected it, and if not,
 everything that is missing.
 
 Counting rules:

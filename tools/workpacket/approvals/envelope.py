@@ -3,8 +3,8 @@
 The statement is an in-toto Statement v1 whose predicate approves or rejects specific bytes, for one gate and a limited
 time. The payload is canonical JSON, so one statement has one sequence of bytes; any other encoding is refused. Parsing
 only shows that the statement is well formed; `verify` judges whether it is authentic, applicable and in time. Version 2
-adds the contract of the packet. Version 1 covered only the refinement; it remains readable, and counts for events on
-the base that used it.
+adds the contract of the packet. Version 1 covered only the refinement; it remains readable, and counts for those events
+on the base that used version 1.
 
 The file is a DSSE envelope with exactly one SSH signature, canonical JSON and one newline, named after its own SHA-256,
 so that edits are detected and one approval is one file. The signature is over the pre-authentication encoding (PAE),
@@ -86,8 +86,8 @@ class RepositoryName(Value):
 
 
 class Statement(Value):
-    """A signed statement, with what the signer saw: the heads of the packet's log, the base revision, and the digest of
-    its `policy.toml`.
+    """A signed statement, with the state that the signer saw: the heads of the packet's log, the base revision, and the
+    digest of its `policy.toml`.
 
     `contract` is the digest of the packet's contract; None at the `policy` gate and in version 1 statements.
     """
@@ -299,7 +299,7 @@ def _read(name: str, data: bytes) -> Envelope:
     digest = hashlib.sha256(data).hexdigest()
     # The name is how events and revocations refer to it.
     if name != envelope_name(digest):
-        raise WorkpacketError("envelope_renamed", f"its contents or its file name were changed: its digest is {digest}")
+        raise WorkpacketError("envelope_renamed", f"the content or the file name was changed: the digest is {digest}")
     envelope = _closed(load_json(data), "the envelope", ("payload", "payloadType", "signatures"))
     kind = envelope["payloadType"]
     if kind != PAYLOAD_TYPE:
@@ -384,7 +384,7 @@ class EnvelopeFile(Value):
 
 
 class Selection:
-    """Many envelopes, read once, in the given order. `claims` has the statement of each readable one. Filtering by
+    """Many envelopes, read once, in the given order. `claims` has the statement of each readable envelope. Filtering by
     claim is safe: an approval that claims another packet would be refused anyway, and a rejection or revocation that
     claims another packet does not apply here. Unreadable envelopes claim nothing; `log verify` reports them.
     """

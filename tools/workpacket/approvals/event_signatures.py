@@ -92,8 +92,8 @@ class _Signer:
 
 
 class EventSignatures:
-    """Judges event signatures according to one policy. `approving` holds the blobs of keys that may open gates,
-    `revoked` those of keys that no longer prove anything.
+    """Judges event signatures according to one policy. `approving` holds the blobs of keys that may open gates, and
+    `revoked` holds those of keys that no longer prove anything.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class EventSignatures:
         if KIND_IN_EVENTS[actor.kind] != event.actor.kind:
             return f"{name} is listed as {KIND_IN_EVENTS[actor.kind]}, but the event says {event.actor.kind}"
         if needed and needed not in actor.roles:
-            return f"{event.type} requires the role {needed}, which {name} does not have"
+            return f"{event.type} requires the {needed} role, which {name} does not have"
         return ""
 
 
@@ -220,7 +220,7 @@ def _objection(
     if signer is None:
         return _SIGNER, f"allowed_signers on the base does not list key {key.fingerprint}"
     if CHECKPOINT_NAMESPACE not in signer.namespaces or not trusted.policy.holds(signer.principal, ROLE):
-        return _SIGNER, f"{signer.principal} needs the role {ROLE} and a key for {CHECKPOINT_NAMESPACE}"
+        return _SIGNER, f"{signer.principal} needs the {ROLE} role and a key for {CHECKPOINT_NAMESPACE}"
     if told is None or told > judged + CLOCK_SKEW:
         return _OUT_OF_TIME, "the checkpoint is dated in the future"
     # Both times: the first is only claimed, and the second alone would make a key that expired since look invalid.

@@ -5,7 +5,7 @@ Certificates are refused. A key is identified by its blob, which is unique becau
 form.
 
 The signature schemes are those of `cryptography`. They are imported only when a signature is verified, and only the
-scheme that it uses: most are Ed25519.
+scheme that the signature uses; most signatures are Ed25519.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _edwards_point(fields: Reader) -> EdwardsPoint:
     # The highest bit is the sign of x.
     height = int.from_bytes(data, "little") & (2**255 - 1)
     if height >= _FIELD:
-        raise WorkpacketError("key_malformed", "the ed25519 key is not in its canonical form")
+        raise WorkpacketError("key_malformed", "the ed25519 key is not in canonical form")
     if height in _WEAK_POINTS:
         raise WorkpacketError(
             "key_weak", "the ed25519 key is a point of small order, so anyone could forge its signatures"

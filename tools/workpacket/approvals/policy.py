@@ -127,7 +127,7 @@ class Policy(Value):
 
 
 def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[Problem, ...]:
-    """Return the tables `[approvals]`, `[actors]` and `[verdict]` of a policy file; its other tables are read
+    """Return the `[approvals]`, `[actors]` and `[verdict]` tables of a policy file; its other tables are read
     elsewhere.
     """
     from workpacket.text.toml_strict import plain_toml
@@ -154,7 +154,7 @@ def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[P
 
 
 def read_policy(table: object, path: str = "policy.toml") -> Policy | tuple[Problem, ...]:
-    """Return the policy in a loaded `[approvals]` table, or everything that is wrong with it."""
+    """Return the policy in an `[approvals]` table that has been loaded, or everything that is wrong with it."""
     faults: list[str] = []
     fields = Fields(table, "approvals", faults)
     repository = fields.text("repository", REPOSITORY, "the name of a repository")
@@ -234,7 +234,7 @@ def _legacy_tokens(fields: Fields) -> bool:
 
 
 class Trusted(Value):
-    """The policy in force. `digest` is the SHA-256 of `policy.toml`, which statements contain.
+    """The current policy. `digest`, which statements contain, is the SHA-256 of `policy.toml`.
 
     The digest does not cover the lists of keys: adding a colleague's key must not invalidate existing approvals, and
     the lists themselves say who may sign.
@@ -405,8 +405,8 @@ def named_in(text: str) -> frozenset[str]:
 
 
 class PolicyChange(Value):
-    """The record before and after (b"" if missing), the digests of all policy files before and after, and those named
-    in the CI configuration.
+    """The record before and after the change (b"" if missing), the digests of all policy files before and after it, and
+    the digests named in the CI configuration.
     """
 
     before: bytes
@@ -433,7 +433,7 @@ def unfit_record(change: PolicyChange) -> Iterator[Problem]:
             f"{change.replaced[:12]} and the change has {change.policy[:12]}"
         )
     if root.policy in {digest for each in known for digest in (each.replaced, each.policy)}:
-        yield _unfit(f"policy {root.policy[:12]} was in force before, and the same policy cannot be used twice")
+        yield _unfit(f"policy {root.policy[:12]} was used before, and the same policy cannot be used twice")
     if root.policy not in change.named:
         what = f"the CI configuration on the base does not contain the new policy's digest: {VARIABLE}={root.policy}"
         yield Problem("reanchor_unnamed", what, Location(REANCHORED_PATH))

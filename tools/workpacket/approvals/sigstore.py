@@ -1,7 +1,7 @@
 """Verify what CI attests, offline, against the authority that the base's policy pins in `[evidence.ci]`.
 
 CI does not have its own key: an authority issues it a certificate that is valid for minutes and states the workflow
-(`identity`) and the provider that vouches for it (`issuer`), as Sigstore's Fulcio does. The attestation file is
+(`identity`) and the provider that vouches for it (`issuer`), as Sigstore's Fulcio does. The attestation file is:
 
     {"bundle": ..., "commit": ..., "digest": ..., "identity": ..., "issuer": ...}
 
@@ -52,7 +52,7 @@ _NUMBER = lazy_pattern(r"0|[1-9][0-9]{0,15}")
 
 
 class TrustedCi(Value):
-    """The table `[evidence.ci]`: whose attestations count. `certificates` and `log_key` are PEM; `faults` are errors in
+    """The `[evidence.ci]` table: whose attestations count. `certificates` and `log_key` are PEM; `faults` are errors in
     the table; if there are any, no attestation counts.
     """
 
@@ -77,7 +77,7 @@ def read_trusted_ci(table: object) -> TrustedCi:
 
 
 class Attested(Value):
-    """A verified attestation. `result` is the one in the in-toto test result: PASSED, WARNED or FAILED; `failed` are
+    """A verified attestation. `result` is taken from the in-toto test result: PASSED, WARNED or FAILED; `failed` are
     the tests that it lists. `configuration` maps names to the digests of what the statement is about.
     """
 

@@ -1,10 +1,10 @@
-"""Signatures as `ssh-keygen -Y sign` makes them (OpenSSH, PROTOCOL.sshsig), parsed strictly and verified; and the files
-of OpenSSH that say which key belongs to which person, and which keys are revoked.
+"""Signatures as `ssh-keygen -Y sign` makes them (OpenSSH, PROTOCOL.sshsig), parsed strictly and verified; and the
+OpenSSH files that say which key belongs to which person and which keys are revoked.
 
-The checks are never more lenient than `ssh-keygen -Y verify`, and are stricter in these points: only the expected
-namespace; an empty reserved field; RSA only with SHA-2 and in its full length; a FIDO signature only with the touch
-flag set, which `ssh-keygen` does not check; a signature from a web page only by the rules of `webauthn`, and only for
-an approval.
+The checks are never more lenient than `ssh-keygen -Y verify`, and are stricter on these points: only the expected
+namespace; an empty reserved field; RSA only with SHA-2 and at its full length; a FIDO signature only with the touch
+flag set, which `ssh-keygen` does not check; a signature from a web page only under the rules of `webauthn`, and only
+for an approval.
 
 `allowed_signers`: only a strict subset is accepted. Each line has one literal principal and `namespaces=` without
 patterns; the only other options are `valid-after` and `valid-before`, in UTC. A person may have several keys, but a key
@@ -142,7 +142,7 @@ def check_signature(signature: SshSignature, message: bytes) -> Problem | None:
         return Problem("client_data_wrong", what)
     if _holds(signature, _signed_bytes(signature, wrapped)):
         return None
-    return Problem("signature_invalid", f"the signature of {signature.key.fingerprint} does not match these bytes")
+    return Problem("signature_invalid", f"the signature by {signature.key.fingerprint} does not match these bytes")
 
 
 def _read(blob: bytes, wanted: str) -> SshSignature:
@@ -369,7 +369,7 @@ def _date(values: dict[str, str], option: str) -> datetime | None:
     match = _DATE.fullmatch(values[option])
     if match is None:
         raise WorkpacketError(
-            _MALFORMED_SIGNERS, f"{option} is not YYYYMMDDZ or YYYYMMDDHHMM[SS]Z; without Z it would be local time"
+            _MALFORMED_SIGNERS, f"{option} is not YYYYMMDDZ or YYYYMMDDHHMM[SS]Z; without Z, it would be local time"
         )
     try:
         year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())

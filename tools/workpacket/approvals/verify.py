@@ -4,7 +4,8 @@ There are three separate questions, because approvals and rejections need differ
 
 - **authentic**: the file, the payload and the signature are valid, and the key belongs to a person listed on the base;
 - **fitting**: it is about this packet, gate, repository and exactly these bytes, and the person has a role here;
-- **current**: nothing it depends on has changed (time, log, specification, policy, scope, contract), it was not used
+- **current**: nothing it depends on has changed (time, log, specification, policy, scope, contract), it has not been
+used
   before, and the key and the person may approve here.
 
 An approval needs all three. A rejection needs the first two: it counts even if the specification has changed since. A
@@ -70,8 +71,8 @@ RUNS = "runs"
 
 
 class AnswerFacts(Value):
-    """An answer to a run's question: the digest of everything it covers, the decision that it amounts to, what is
-    stated about it in plain text, and when it was recorded.
+    """An answer to a run's question: the digest of everything that the answer covers, the decision that it amounts to,
+    its description in plain text, and the time at which it was recorded.
     """
 
     subject: Subject
@@ -106,7 +107,7 @@ def judge_answer(file: EnvelopeFile, answer: AnswerFacts, gate: GatePolicy, trus
 
 def _opened(file: EnvelopeFile, trusted: Trusted) -> tuple[Opened | None, tuple[Problem, ...]]:
     """Return the statement with its signature, and what is wrong with the signature; if the file cannot be read, return
-    no statement, and what is wrong with the file.
+    None instead of the statement, and what is wrong with the file.
     """
     parts = file.parts
     if isinstance(parts, Problem):
@@ -172,10 +173,10 @@ def _not_fitting(statement: Statement, facts: GateFacts, gate: GatePolicy, trust
     yield from _other_subjects(statement, facts)
     if statement.role not in gate.roles:
         yield Problem(
-            "role_not_accepted", f"the gate requires the role {' or '.join(gate.roles)}, not {statement.role}"
+            "role_not_accepted", f"the gate requires the {' or '.join(gate.roles)} role, not {statement.role}"
         )
     if not trusted.policy.holds(statement.approver, statement.role):
-        yield Problem("role_not_held", f"{statement.approver} does not have the role {statement.role}")
+        yield Problem("role_not_held", f"{statement.approver} does not have the {statement.role} role")
 
 
 def _other_repository(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator[Problem]:
@@ -190,7 +191,7 @@ def _other_subjects(statement: Statement, facts: GateFacts) -> Iterator[Problem]
     present = {subject.name: subject.sha256 for subject in facts.subjects}
     for name in sorted(approved.keys() | present.keys()):
         if name not in present:
-            yield Problem("subject_mismatch", f"{name} was approved, but is not part of what is being judged")
+            yield Problem("subject_mismatch", f"{name} was approved, but is not among the items being judged")
         elif name not in approved:
             yield Problem("subject_mismatch", f"{name} was not included in the approval")
         elif approved[name] != present[name]:
@@ -243,7 +244,7 @@ def _moved(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator
     # The contract includes the scope. After an amendment, nothing else does.
     by_contract = facts.amended and statement.contract is not None and statement.contract == facts.contract
     if statement.scope != tuple(sorted(facts.scope)) and not by_contract:
-        yield Problem("scope_moved", "the paths in scope differ from the approved ones")
+        yield Problem("scope_moved", "the paths in scope differ from the approved paths")
     if statement.base not in facts.base_history:
         yield Problem(
             "base_unknown", f"base {statement.base}, which the approver saw, is not part of this base's history"
@@ -265,7 +266,8 @@ def _other_contract(statement: Statement, facts: GateFacts) -> Iterator[Problem]
         if not facts.settled:
             yield Problem(
                 "statement_outdated",
-                "it covers only the refinement (version 1), and counts only for events on the base that used it",
+                "as a version 1 approval, it covers only the refinement, and counts only for those events on "
+                "the base that already used it",
             )
     elif facts.contract_fault:
         yield Problem("contract_unreadable", facts.contract_fault)

@@ -1,18 +1,18 @@
 """Signatures that a security key or passkey makes on a web page, and the pages from which a policy accepts them.
 
 They are SSHSIG signatures of the type `webauthn-sk-ecdsa-sha2-nistp256@openssh.com` (OpenSSH, PROTOCOL.u2f). The key
-signs the digest of the client data, a JSON text written by the browser that contains the signed bytes, as the
-challenge, and the origin of the page. `ssh-keygen -Y verify` checks only the first three members of that text. This
+signs the digest of the client data. This is a JSON text that the browser writes; it contains the signed bytes (as the
+challenge) and the origin of the page. `ssh-keygen -Y verify` checks only the first three members of that text. This
 module checks the whole text:
 
 - type, challenge, origin and crossOrigin come first, byte for byte as every browser serializes them (WebAuthn, section
-  5.8.1.1); crossOrigin is false, so the page was not in a frame of another site;
-- anything that browsers add after them is compact JSON in which no member appears twice, and names no top-level site;
+  5.8.1.1); crossOrigin is false, so the page was not in a frame on another site;
+- anything that browsers add after them is compact JSON in which no member appears twice or names a top-level site;
 - the token's flags are touch, PIN and the two backup flags; it has no extensions and registers no key;
 - the policy lists the origin and the relying party, and they belong together.
 
-The key of a page is bound to a relying party, such as `localhost`; a key from `ssh-keygen` is bound to an application
-that begins with `ssh:`. Neither can be used in place of the other.
+A page's key is bound to a relying party, such as `localhost`; a key from `ssh-keygen` is bound to an application that
+begins with `ssh:`. Neither can be used in place of the other.
 
 `signature_from` makes an SSHSIG blob from the answer to `navigator.credentials.get`, and `key_from` a public key from
 the answer to `navigator.credentials.create` (WebAuthn, sections 6.1 and 6.5). Both apply the rules above, so nothing is
@@ -109,7 +109,7 @@ def _has_one_reading(client_data: bytes) -> bool:
 
 
 class PagesAccepted(Value):
-    """The table `[approvals.webauthn]`: the pages from which a policy accepts signatures, and the owners of their keys.
+    """The `[approvals.webauthn]` table: the pages from which a policy accepts signatures, and the owners of their keys.
 
     `port` is the port of the page that `approve --browser` serves, or 0. `synced` admits passkeys that can be copied to
     other devices; `pin` requires a PIN or fingerprint at every gate.

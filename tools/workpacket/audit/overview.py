@@ -148,7 +148,7 @@ def _obstacles(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
     yield from _waits_for(facts, packet)
     if packet.lane == "IN_PROGRESS" and not lease_held(state, facts.now):
         holder = f", last held by {state.lease.holder}" if state.lease is not None and state.lease.holder else ""
-        yield f"It has no holder: the lease has expired or was released{holder}."
+        yield f"It has no holder: the lease has expired or been released{holder}."
     if packet.light and packet.lane == "STUB":
         yield "It has not been started."
     elif packet.lane == "STUB" and packet.refinement is None:
@@ -252,8 +252,8 @@ def packet_doubts(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> list[
 
 
 def _changed_requirements(packet: PacketFacts, traced: Trace) -> Iterator[Problem]:
-    """Report changed requirements. Validated work was correct for its version; whether it is still correct is a
-    separate question.
+    """Report changed requirements. Validated work was correct for the version on which it was based; whether it is
+    still correct is a separate question.
     """
     for anchor in traced.anchors if packet.lane != "VALIDATED" else ():
         if anchor.state == "changed":

@@ -15,7 +15,7 @@ time, or a later change, has made doubtful in a log:
 The requirements of a specification are the sections of its main body whose own lines contain an obligation in the words
 of RFC 2119. If a specification uses none of these words, every section with its own text counts.
 
-The facts of an audit are gathered by the shell before anything is judged.
+The shell gathers the facts for an audit before anything is judged.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _evidence_faults(log: Log) -> Iterator[Problem]:
                 message = f"{criterion!r} is marked as met by a command whose exit code is not recorded"
                 yield _of_rule(EvidenceExitCodeMissing, event.path, message)
             if nothing := ran_nothing(str(row.get("log_tail", ""))):
-                message = f"{criterion!r} is marked as met, but according to the log {nothing!r}"
+                message = f"{criterion!r} is marked as met, but, according to the log, {nothing!r}"
                 yield _of_rule(EvidenceRanNothing, event.path, message)
 
 
@@ -194,14 +194,15 @@ class LastChange(Value):
 
 class AuditFacts(Value):
     """The input of an audit. `now` is the time at which leases, approvals and waivers are judged: the time of the head
-    commit, so that it never changes.
+    commit, which never changes.
 
     `findings` come from `check` and the approvals. `digests` are the digests of files that the logs refer to, or None
     for a missing file; `committed` has the same, keyed by `<commit>:<path>`. `specifications` are keyed by path, as in
     the work tree. `uncommitted` are the governed files, and files that the logs refer to, that differ from the head
-    commit. `proven` are the events whose signature proves their actor; in others, the actor is only claimed.
-    `rewritten` has the parts of a contract that differ from the approved one, each with its text before and after.
-    `forge` is the web address of the repository, or '' if the remote is not on a forge whose addresses are known.
+    commit. `proven` are the events whose signature proves the actor's identity; in all other events, the actor is only
+    claimed. `rewritten` has the parts of a contract that differ from the approved one, each with its text before and
+    after. `forge` is the web address of the repository, or '' if the remote is not on a forge whose addresses are
+    known.
     """
 
     name: str

@@ -1,12 +1,12 @@
 """Operations on a batch: start it, start and end its stages, and complete it. Each operation first repairs what an
 earlier operation left unfinished: it synchronizes file and log, and finishes an interrupted completion. Contradictions
-and changes stop it before anything is written. Before a batch is committed, dependencies are compared with the last
-batch's commit, or with the commit at which the log began. The policy at that commit and the options of `begin`
+and changes stop the operation before anything is written. Before a batch is committed, dependencies are compared with
+the last batch's commit, or with the commit at which the log began. The policy at that commit and the options of `begin`
 determine which dependencies may change; later calls may only narrow this.
 
 Completing a batch updates tasks.yaml and checkpoint.yaml and commits them with the work. The intent is logged before
 anything else happens, under an id that the commit carries as a trailer. If the process is killed, the next call sees
-how far it got and continues from there:
+how far the process got and continues from there:
 
     the intent alone        the files are written, then the commit is made
     intent and files        the commit is made
@@ -126,7 +126,8 @@ def _base_of(desk: BatchDesk) -> str:
     named = state.view.last_commit if state.checkpoint_commit is None else state.checkpoint_commit
     if state.checkpoint_commit is None and not named:
         raise RunBlocked(
-            f"{desk.folder}: the log does not record the commit where the work started, so its changes are unknown",
+            f"{desk.folder}: the log does not record the commit where the work started, so the work's changes "
+            "are unknown",
             code="check_not_run",
             hint="write that commit to checkpoint.yaml as last_commit, then: workpacket runtime batch adopt",
         )  # fmt: skip
@@ -274,7 +275,7 @@ def _begin_batch(desk: BatchDesk, label: str, allow_deps: Sequence[str]) -> None
     if following is None:
         return
     if label in facts.state.labels:
-        raise WorkpacketError("invalid_value", f"the label {label!r} was already used for another batch")
+        raise WorkpacketError("invalid_value", f"the label {label!r} has already been used for another batch")
     following = replace(following, label=label or following.label)
     reviewers: list[Json] = list(facts.reviewers)
     batch = BatchUnderWay(following.label, following.tasks).begun("testers", following.tasks, desk.caller.name)
@@ -305,7 +306,7 @@ def _begin_stages(
         holder = at_work(batch.stage(phase, unit).holder, desk.caller)
         if holder and not taken_over:
             message = f"{desk.folder}: {holder} is working on {phase} {unit}"
-            hint = "Let it finish; if it has stopped, take it over: --accept holder"
+            hint = "Wait for it to finish; if it has stopped, take over: --accept holder"
             raise RunBlocked(message, code="run_busy", hint=hint, details={"holder": holder})
     units: list[Json] = list(batch.open_units)
     data: dict[str, Json] = {"batch": batch.label, "phase": phase, "units": units, "holder": desk.caller.name}

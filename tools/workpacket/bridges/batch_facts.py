@@ -115,7 +115,7 @@ def _changed(message: str) -> Stale:
 
 
 def _base(state: BatchState, scope: BatchScope, seen: BatchObservation) -> Iterator[Stale]:
-    """Report changes on the base to files of pending work; it is normal that the base has advanced."""
+    """Report changes on the base to files of pending work; it is normal for the base to have advanced."""
     if not state.recorded.base_commit or state.recorded.base_commit == seen.base_commit:
         return
     moved = f"{seen.base or 'the base'} moved from {state.recorded.base_commit[:12]} to {seen.base_commit[:12]}"
@@ -316,7 +316,7 @@ def _configuration(checkpoint: BatchCheckpoint | None) -> str:
 
 
 class BatchBridge:
-    """Converts `checkpoint.yaml` of batch scopes between file and log, keeping every key, known or not.
+    """Converts the `checkpoint.yaml` files of batch scopes between file and log, keeping every key, known or not.
 
     For a scope that this store manages, the current checkpoint is exported.
     """
@@ -334,7 +334,7 @@ class BatchBridge:
         if document.root is None or document.faults:
             return tuple(document.faults)
         if checkpoint is None or not checkpoint.mapping:
-            return (Problem("field_missing", "the mapping `checkpoint` is missing", Location.span(0, 0)),)
+            return (Problem("field_missing", "the `checkpoint` mapping is missing", Location.span(0, 0)),)
         faults = tuple(misfits(document.root, document.schema))
         if faults:
             return faults

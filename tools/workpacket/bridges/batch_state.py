@@ -63,7 +63,7 @@ ANYBODY = "review"  # the only unit of the reviewers if none is named
 
 
 class Stage(Value):
-    """The progress of one unit in one phase. `holder` is the actor who started it last."""
+    """The progress of one unit in one phase. `holder` is the last actor to start it."""
 
     state: State = "waiting"
     tries: int = 0

@@ -1,7 +1,7 @@
 """Checkpoint files of other tools and of model sessions: snapshots of runs, artifacts of sessions, logs of steps.
 
-The schemas of a `state.json`, of an event of a `timeline.jsonl` and of an artifact are in `schemas/`. To change one:
-raise its version, add the field, and document in `docs/runtime/evolving.md` what a file without it means.
+The schemas of `state.json`, of an event in `timeline.jsonl` and of an artifact are in `schemas/`. To change one: raise
+its version, add the field, and document in `docs/runtime/evolving.md` what a file without it means.
 """
 
 from __future__ import annotations

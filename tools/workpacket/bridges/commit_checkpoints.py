@@ -1,5 +1,5 @@
 """Checkpoint commits: their sidecars as a foreign format, and where a run can resume from them. The sources, in order;
-a commit that reached a higher milestone than the best sidecar takes precedence over it:
+a commit that reached a higher milestone than the best sidecar takes precedence over that sidecar:
 
     sidecar                `.runr/checkpoints/*.json` of this run, by time, or by the file's age if the time is missing
     git_log_run_specific   commits of this history whose message or log names the run
@@ -130,8 +130,8 @@ class CommitSelection:
         return Selected("none", skipped=tuple(self._skipped), conflicts=tuple(self._conflicts))
 
     def _candidates(self, commits: list[Commit], by_sha: dict[str, Commit]) -> list[Candidate]:
-        """Return the candidates by source. A milestone later than that of the first sidecar takes precedence over it,
-        so that a missing or broken sidecar does not set the run back.
+        """Return the candidates by source. A milestone later than that of the first sidecar takes precedence over that
+        sidecar, so that a missing or broken sidecar does not set the run back.
         """
         sidecars, messages = [*self._sidecars(by_sha)], [*self._messages(commits)]
         if not sidecars:

@@ -3,8 +3,8 @@
 The work tree is compared with a commit, not git's index: committed, staged and unsaved changes count alike. Ignored
 files that were never committed are not part of the repository.
 
-A run may change what it was allowed to change when it started, and what the policy at its first commit allowed: neither
-can be widened from within the run. The policy in the work tree allows nothing.
+A run may change the dependencies that it was allowed to change when it started, and those that the policy at its first
+commit allowed; neither set can be widened from within the run. The policy in the work tree allows nothing.
 
 [deps] allow = ["zod", "@org/*"] threshold = 50
 """
@@ -107,7 +107,7 @@ def state_here(repository: Repository, before: State) -> State:
             continue
         link = link_on_the_way(root, path.rpartition("/")[0]) if "/" in path else ""
         try:
-            files[path] = f"is behind symbolic link {link}" if link else read_bytes(root, path, LOCKFILE.size)
+            files[path] = f"is behind the symbolic link {link}" if link else read_bytes(root, path, LOCKFILE.size)
         except (FileNotFoundError, NotADirectoryError):
             # In a sparse work tree, an omitted file has the content that the index records.
             if tags.get(path) == "S":

@@ -1,8 +1,8 @@
 """Checkpoints in files, and the log, which is authoritative: a file is a view of a stream.
 
-A foreign file is read completely or not at all, kept with every unknown key, and can be written again. A bridge
-consists of two pure functions and a list of what its format cannot represent; this module appends to the log for all
-bridges. An import is planned as a whole, then appended. The file is compared with the stream:
+A foreign file is read completely or not at all, and is kept with every unknown key, so it can be written again. A
+bridge consists of two pure functions and a list of what its format cannot represent; this module appends to the log for
+all bridges. An import is planned as a whole, then appended. The file is compared with the stream:
 
     no stream                           genesis: everything is appended
     the same                            unchanged: nothing is appended
@@ -132,7 +132,7 @@ class StreamLog:
 
     def append(self, *drafts: RecordDraft, expected_version: int, lease: Lease | None = None) -> list[StreamRecord]:
         """Append all records or none; raise `VersionConflict` if the stream has changed since it was read. Payloads are
-        stored unchanged: the caller must make sure that they contain no secret.
+        stored unchanged: the caller must make sure that they contain no secrets.
         """
         chosen = self._chosen
         now = chosen.clock.now()
@@ -220,7 +220,7 @@ class CheckpointDesk(ABC, Generic[F]):
             raise view_conflict(self.command, self.facts)
 
     def catch_up(self) -> None:
-        """Import a file without a log, and rewrite a late one."""
+        """Import a file that has no log, and rewrite one that is late."""
         if self.facts.is_unlogged:
             self.take_over()
             self.said.append(f"{self.facts.path} was imported into the log")

@@ -1,5 +1,5 @@
-"""All kinds of unfinished work in one form: where it would resume and why, or what stops it and what to do about that.
-Pure."""
+"""All kinds of unfinished work in one form: where it would resume and why, or what stops it and what to do about the
+obstacle. Pure."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ Kind = Literal["run", "session", "batch", "role", "step", "commit"]
 _WAITING_CODES = frozenset({"worker_blocked", "check_not_run"})
 _OF_PHASE = {
     "testers": "Write tests that fail until the work is done",
-    "implementers": "Do the work until its tests pass",
+    "implementers": "Do the work until the tests pass",
     "reviewers": "Review the work; approve it or reject it with a reason",
 }
 
@@ -120,7 +120,7 @@ class Resumable(Value):
 
 
 def kept_back(work: Resumable, by_packet: Problem | None) -> Resumable:
-    """Add the objections that follow from the lane of the run's packet, and the options."""
+    """Add the objections that follow from the lane of the run's packet, with the options for resolving them."""
     if by_packet is None:
         return work
     choice = f"{by_packet.hint}; or cancel the run: workpacket runtime cancel {work.id}"
@@ -214,10 +214,7 @@ _WAITING = {
     ),
     "awaiting_review": (
         "check_not_run",
-        (
-            "It is waiting for review. Once the review has approved it, run: workpacket runtime progress "
-            "review-approved {names}"
-        ),
+        ("It is waiting for review. After approval, run: workpacket runtime progress review-approved {names}"),
     ),
 }
 

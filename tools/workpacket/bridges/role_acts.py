@@ -109,8 +109,8 @@ class RoleDesk(CheckpointDesk[RoleFacts]):
         self.record(IMPORTED, data, lease=self.lease, payload=dict(checkpoint.values))
 
     def write(self, *, with_note: bool = True) -> None:
-        """Update the fields of the file and its last note from the log, and reread it. The note is the stored one,
-        without secrets.
+        """Update the file's fields and last note from the log, and reread the file. The note is the stored one, without
+        secrets.
         """
         facts = self.facts
         state = facts.state

@@ -136,7 +136,7 @@ Read = Callable[[str], bytes | None]
 
 
 class RoleKey(Value):
-    """A reference to a role: `team` may be '' if the file gives it."""
+    """A reference to a role: `team` may be '' if the file states it."""
 
     feature: str
     agent: str
@@ -254,7 +254,7 @@ def facts_of(key: RoleKey, runtime: Runtime, notes: Mapping[str, RoleProgress], 
 
 
 def _team_in_log(key: RoleKey, runtime: Runtime) -> str:
-    """Return the team of a role whose file is missing, if the log contains only one."""
+    """Return the team of a role whose file is missing, if the log contains only one team."""
     teams = {
         fields.team
         for head in runtime.store.heads(f"{stream_named(FORM, key.feature)}/")
@@ -306,7 +306,7 @@ def _facts(
 
 def _differences(logged: RoleFields, stated: RoleFields) -> list[str]:
     pairs = zip(KEYS, stated, logged, strict=True)
-    return [f"{key} is {told!r} in the file and {kept!r} in the log" for key, told, kept in pairs if told != kept]
+    return [f"{key} is {told!r} in the file, but {kept!r} in the log" for key, told, kept in pairs if told != kept]
 
 
 def _is_of(note: RoleProgress, names: tuple[str, str, str]) -> bool:

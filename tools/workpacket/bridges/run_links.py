@@ -270,7 +270,7 @@ def linked_packets(repository: Repository) -> Iterator[PacketState]:
 
 
 def link(repository: Repository, actor: Actor, packet: str, run: str, store: str) -> None:
-    """Link a run to its packet before it begins. Raises WorkpacketError if the packet must not be worked on now.
+    """Link a run to its packet before the run begins. Raises WorkpacketError if the packet must not be worked on now.
 
     A packet without a log has no lane or gate yet, and no place for a link.
     """

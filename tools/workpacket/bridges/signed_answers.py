@@ -105,7 +105,7 @@ class SignedAnswers:
     # ---- signing -------------------------------------------------------------------------------------------------
 
     def signing(self, key: OwnKey) -> Callable[[AnswerToJudge], str]:
-        """Return the function that has an answer signed with this key, using the person's own ssh-keygen."""
+        """Return a function that signs an answer with this key, using the person's own ssh-keygen."""
 
         def signed(answer: AnswerToJudge) -> str:
             payload = self._statement(answer, key).payload()
@@ -150,7 +150,7 @@ def _decision(answer: AnswerToJudge) -> str:
 
 
 def _in_clear(answer: AnswerToJudge) -> tuple[str, ...]:
-    """Return what the statement tells its readers. The digest covers it too."""
+    """Return the text that the statement shows its readers. The digest covers this text too."""
     rows = {"run": answer.run, "question": answer.question, "answer": answer.answer}
     shown = (f"{name}: {value}" for name, value in rows.items())
     return tuple(sorted("".join(c if c.isprintable() else "?" for c in row[:_LONGEST_LINE]) for row in shown))

@@ -326,7 +326,7 @@ def _finish(
 def _tell_already(arguments: Arguments, said: Statement, given: Written) -> int:
     open_now = given.verdict.met and said.gate in ACTIVATING
     following = f"workpacket packet activate {said.packet}" if open_now else f"workpacket approvals list {said.packet}"
-    text = f"{said.approver} has already approved {said.packet} at the gate {said.gate}: {given.envelope}\n"
+    text = f"{said.approver} has already approved {said.packet} at gate {said.gate}: {given.envelope}\n"
     text += "nothing was signed or written\n"
     return _tell(arguments, _decided(said, given, following), f"{text}next: {following}")
 
@@ -347,7 +347,7 @@ def _decided(said: Statement, written: Written, following: str) -> dict[str, Jso
 
 
 def _next(said: Statement, written: Written, *, light: bool, again: bool) -> str:
-    """Return what to do next. `again`: an event has passed the gate already."""
+    """Return what to do next. `again`: an event has already passed the gate."""
     commit = f"commit {' and '.join(written.changed)} together"
     if said.decision != "approve":
         return commit
@@ -408,19 +408,23 @@ elsewhere, and `--attach` takes it back together with the FILE.sig that ssh-keyg
         KEY_OPTION,
         BROWSER_OPTION,
         Option("role", "the role to act in, if the gate accepts more than one", value="ROLE"),
-        Option("verdict", "for gate verdict: the verdict", choices=VERDICTS),
+        Option("verdict", "for the verdict gate: the verdict", choices=VERDICTS),
         Option(
             "report",
-            "the report that the verdict is based on; the `verdict` command then accepts no other",
+            "the report that the verdict is based on; the `verdict` command then accepts no other report",
             value="FILE",
         ),
-        Option("lane", "for gate resolve: the lane to resolve the fork to", value="LANE"),
-        Option("rule", "for gates waiver and override: the code of the condition to lift", value="CODE"),
+        Option("lane", "for the resolve gate: the lane to resolve the fork to", value="LANE"),
+        Option("rule", "for the waiver and override gates: the code of the condition to lift", value="CODE"),
         Option(
-            "until", "for gates waiver and override: when it expires, such as 2026-01-31T12:00:00Z", value="INSTANT"
+            "until", "for the waiver and override gates: the expiry time, such as 2026-01-31T12:00:00Z", value="INSTANT"
         ),
-        Option("reason", "for gates waiver and override: the reason to record in the event", value="TEXT"),
-        Option("target", "for gates waiver and override: limit it to one target, such as a dependency", value="TEXT"),
+        Option("reason", "for the waiver and override gates: the reason to record in the event", value="TEXT"),
+        Option(
+            "target",
+            "for the waiver and override gates: the only target that is affected, such as a dependency",
+            value="TEXT",
+        ),
         Option("days", "how long the approval remains valid: 1 to 30 days (default: 14)", value="N"),
         Option("statement-out", "write the statement to FILE without signing it", value="FILE"),
         Option("attach", "attach a statement that was signed elsewhere, given as FILE and FILE.sig", value="FILE"),

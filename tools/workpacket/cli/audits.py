@@ -1,9 +1,9 @@
 """`workpacket audit deps` and `workpacket audit justfile`: dependencies that changed without permission, and parameters
 that a justfile pastes into a command line.
 
-just replaces `{{ name }}` before the shell reads the line, so an argument that contains a quote or a `$(...)` is
-executed. Passed as `"$@"` or `"$1"` (with `positional-arguments`), or through `quote(name)`, it remains a plain
-argument.
+The `just` command replaces `{{ name }}` before the shell reads the line, so an argument that contains a quote or a
+`$(...)` is executed. Passed as `"$@"` or `"$1"` (with `positional-arguments`), or through `quote(name)`, it remains a
+plain argument.
 """
 
 from __future__ import annotations

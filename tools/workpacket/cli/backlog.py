@@ -313,8 +313,8 @@ these programs, a `.json` file has what they printed, `.jsonl` is that of beads,
 spec-kitty mission, any other file is a Markdown list of tasks, or the text of one issue.""",
     options=(
         Option("criterion", "a criterion: what must be true when the work is done", value="TEXT", many=True),
-        Option("prove", "the command whose tests prove the criterion, or all of them", value="COMMAND", many=True),
-        Option("scope", "a path the work may change", value="PATH", many=True),
+        Option("prove", "the command whose tests prove the criterion (or every criterion)", value="COMMAND", many=True),
+        Option("scope", "a path that the work may change", value="PATH", many=True),
         Option("refinement", "light form: the refinement, as text, a file or -", value="TEXT|FILE|-"),
         Option("anchor", "light form: the section of the specification that requires the work", value="HEADING"),
         Option("requirement", "light form: a requirement to add to the specification", value="TEXT|FILE|-"),
@@ -332,7 +332,7 @@ spec-kitty mission, any other file is a Markdown list of tasks, or the text of o
         Option("why", "why, on one line", value="TEXT"),
         Option("standing", "create a standing packet, for small recurring changes", choices=tuple(RECURRING)),
         Option("until", "the last day of a standing packet (default: 90 days from today)", value="YYYY-MM-DD"),
-        Option("roadmap", "where the roadmap mentions it", value="TEXT"),
+        Option("roadmap", "where the roadmap mentions the packet", value="TEXT"),
         Option("risk", "the risk tier, such as LOW; part of the approved contract", value="TIER"),
         COMMIT,
         *ACTING,
@@ -351,7 +351,9 @@ def _refining(arguments: Arguments) -> Callable[[Facts, PacketFacts], Answer]:
     text, anchor = _text_of(arguments.value("refinement")), arguments.value("anchor")
     requirement = _text_of(arguments.value("requirement"))
     if anchor and requirement:
-        raise usage(arguments.command, "conflicting_options", "--requirement adds a section, --anchor names one")
+        raise usage(
+            arguments.command, "conflicting_options", "--requirement adds a section; --anchor names an existing one"
+        )
 
     def decide(facts: Facts, packet: PacketFacts) -> Answer:
         if packet.light:
@@ -412,7 +414,7 @@ _ADOPT = Command(
 No document is rewritten. Packets whose board entry contradicts their file are listed and skipped until --prefer says
 which one is right.""",
     options=(
-        Option("prefer", "which one to trust if they contradict each other", choices=("board", "packet")),
+        Option("prefer", "which to trust if the board and a file contradict each other", choices=("board", "packet")),
         *ACTING,
     ),
     examples=("workpacket adopt", "workpacket adopt WP-1-Parser-v1 --prefer board"),

@@ -131,7 +131,7 @@ def write_baseline(
 def _data_in_force(arguments: Arguments, workspace: Workspace) -> bytes | None:
     """Return the baseline to use. With a base, it is the one on the base, so that a change cannot declare its own
     findings known. The baseline in the change is used only if the base has none, or if the base's policy has approvals:
-    additions to it then require one.
+    additions to the baseline then require an approval.
     """
     base = arguments.value("base")
     if not base:

@@ -55,7 +55,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _refuse_contradictions(arguments: Arguments) -> None:
-    """Refuse contradictory options: one of the two would be silently ignored."""
+    """Refuse contradictory options: one of them would otherwise be silently ignored."""
     given = [f"--{name}" for name in ("format", "json", "statistics", "diff") if arguments.flag(name)]
     same = (given == ["--format", "--json"] and arguments.value("format") == "json") or (
         given == ["--format", "--statistics"] and arguments.value("format") == "text"
@@ -172,8 +172,8 @@ def kind_given(arguments: Arguments) -> str:
 
 
 def _say_what_is_not_checked(words: list[str], *, alone: bool) -> None:
-    """Report files that are not checked. A list of changed files may include other files, but it is an error if none of
-    them is a document.
+    """Report files that are not checked. A list of changed files may include other files, but it is an error if the
+    list includes no documents.
     """
     from workpacket.report.terminal import escape
 
@@ -224,9 +224,11 @@ recorded. With `--base`, what a change adds to the baseline needs the approval t
         Option("no-baseline", "also report findings that are in the baseline"),
         Option("statistics", "count the findings for each code instead of listing them"),
         Option("watch", "check again whenever a file changes, until interrupted"),
-        Option("base", "also check the changes since this revision, using its policy and settings", value="REV"),
+        Option(
+            "base", "also check the changes since this revision, using that revision's policy and settings", value="REV"
+        ),
         UNCOMMITTED_OPTION,
-        Option("stdin-filename", "check the text of standard input as if it were this file", value="PATH"),
+        Option("stdin-filename", "check standard input as if it were this file", value="PATH"),
         Option("kind", "the document kind of the given files: a schema name", value="KIND"),
         Option("no-cache", "do not use the cache"),
     ),

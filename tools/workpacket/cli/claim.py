@@ -2,8 +2,8 @@
 names a store: a lease is taken there before the log is written.
 
 The log in git remains authoritative and records who holds what, but a clone sees another clone's log only after a
-merge, when two people may already have done the same work. The remote (`shell.claim_refs`) or the store shows a claim
-immediately. If it cannot be reached, the claim is still made, with a note that it may not be exclusive.
+merge, by which time two people may already have done the same work. The remote (`shell.claim_refs`) or the store shows
+a claim immediately. If it cannot be reached, the claim is still made, with a note that it may not be exclusive.
 """
 
 from __future__ import annotations
@@ -299,7 +299,7 @@ def _not_committed(repository: Repository, name: str, branch: str, actor: Actor)
         own = packets[other].state.assignment.branch
         if own and own != branch:
             commit = f"git switch {own} && git add {LOG_FOLDER}/{other} && git commit -m 'Start {other}'"
-            message = f"{other} was started, but this is not committed yet; a commit on {branch} would include it"
+            message = f"the start of {other} has not been committed yet; a commit on {branch} would include it"
             return (Problem("packet_uncommitted", message, hint=f"{commit}, then: git switch -"),)
     return ()
 
@@ -309,8 +309,8 @@ _START = Command(
     _run_start,
     arguments="WP_ID",
     description="""
-If anything prevents the packet from being activated and claimed, it is listed, and nothing is written. The branch
-starts at the current commit; uncommitted files are kept.""",
+Anything that prevents the packet from being activated and claimed is listed, and nothing is written. The branch starts
+at the current commit; uncommitted files are kept.""",
     options=(
         Option("branch", "the branch (default: set by the policy)", value="BRANCH"),
         Option("remote", "let the remote decide who was first, across all clones (default: set by the policy)"),
@@ -384,7 +384,7 @@ def _sync(arguments: Arguments, store: Store, hours: int) -> None:
     except LeaseHeld as other:
         said = f"{other.details['holder']} holds {state.packet} in another clone, and {holder} holds it in this one"
         sys.stderr.write(
-            f"note: {escape(said)}; agree on who continues, and have the other run `workpacket packet release`\n"
+            f"note: {escape(said)}; agree on who continues, and have the other holder run `workpacket packet release`\n"
         )
 
 
@@ -431,12 +431,12 @@ def _team(policy: LifecyclePolicy) -> _Team | None:
     except RuntimeFault as fault:
         if fault.code != AWAY:
             raise
-        return _Team(None, "the team's claim store does not respond", policy.lease_hours)
+        return _Team(None, "the team's claim store is not responding", policy.lease_hours)
 
 
 @contextmanager
 def _decided_by_remote(arguments: Arguments, decide: Decide, policy: LifecyclePolicy) -> Iterator[Decide]:
-    """Have the remote decide the claims that `decide` plans, if the command line or the policy says so. A claim that
+    """Have the remote decide on the claims that `decide` plans, if the command line or the policy says so. A claim that
     does not reach the log is released.
     """
     if not arguments.flag("remote") and policy.claims != "remote":
@@ -477,7 +477,7 @@ def _decided_by_remote(arguments: Arguments, decide: Decide, policy: LifecyclePo
 def _unseen(why: str) -> str:
     return (
         f"{why}: this clone and others cannot see each other's claims; if someone else claims the packet too, "
-        "`workpacket check` reports it when the branches are merged"
+        "`workpacket check` reports the conflict when the branches are merged"
     )
 
 

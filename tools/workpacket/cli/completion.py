@@ -35,7 +35,7 @@ def _bases() -> Iterable[str]:
 
 
 def _ids() -> Iterable[WorkPacketId]:
-    """Read ids from file names only, so that a packet with an unreadable file can still be completed."""
+    """Read ids from file names only, so that the id of a packet with an unreadable file can still be completed."""
     for found in find_documents(open_workspace().root):
         if found.kind not in {"stub", "packet"}:
             continue

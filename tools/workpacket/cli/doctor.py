@@ -1,6 +1,6 @@
 """`workpacket runtime doctor`: check whether runs are safe here, and whether their store is intact.
 
-`workpacket runtime store`: manage the tables on a server and who can access them.
+`workpacket runtime store`: manage the tables on a server, and access to them.
 """
 
 from __future__ import annotations
@@ -144,8 +144,8 @@ def _row(name: str, problems: list[tuple[str, str]], well: str = "") -> CheckRow
 
 
 def _ignored() -> list[tuple[str, str]]:
-    """Check that git ignores a store inside the work tree, created before the repository existed; otherwise git would
-    commit it.
+    """Check that git ignores a store that was created inside the work tree before the repository existed; otherwise git
+    would commit it.
     """
     tree = work_tree_of(Path.cwd())
     if tree is None or not (tree / OUTSIDE_GIT).exists():
@@ -187,7 +187,7 @@ def _orphans(store: Store) -> list[str]:
 
 
 def _secrets(store: Store) -> list[str]:
-    """Return records that contain a secret recognized only by the current rules and environment."""
+    """Return records that contain a secret that only the current rules and environment recognize."""
     redactor = Redactor.from_environment(os.environ)
     found: list[str] = []
     for head in store.heads():

@@ -46,8 +46,8 @@ def publish(arguments: Arguments) -> int:
     if not ends:
         message = f"this clone has no proof output for {name}"
         hint = (
-            f"publish it from the clone where the proofs were run, or run them again: workpacket submit {name} "
-            "--prove N=COMMAND"
+            "publish the output from the clone where the proofs were run, or run them again: workpacket submit "
+            f"{name} --prove N=COMMAND"
         )
         raise WorkpacketError("evidence_not_kept", message, hint=hint)
     redactor = Redactor.from_environment(os.environ)

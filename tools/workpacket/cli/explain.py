@@ -104,8 +104,8 @@ _SCHEMA = Command(
     _run_schema,
     arguments="[NAME]",
     description="""
-Without a name, lists the names of all schemas. `commands/NAME` describes `data` in the --json output of the command
-NAME, and `output` the object around it.""",
+Without a name, lists the names of all schemas. `commands/NAME` describes `data` in the --json output of command NAME,
+and `output` describes the object around it.""",
     options=(Option("draft-07", "the draft-07 version, for older editors"),),
     examples=("workpacket help schema", "workpacket help schema stub", "workpacket help schema commands/claim"),
 )

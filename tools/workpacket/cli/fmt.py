@@ -235,7 +235,7 @@ def repaired(
 ) -> tuple[Source, Counter[str]]:
     """Return the source after all rounds of fixes, and the number of fixes per code; only `codes` are fixed.
 
-    Raises RepairRefused if a fix would change more than its finding covers; then no fix may be applied.
+    Raises RepairRefused if a fix would change more than its finding covers; in that case, no fix may be applied.
     """
     made: Counter[str] = Counter()
     for _ in range(_ROUNDS):

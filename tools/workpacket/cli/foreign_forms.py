@@ -253,7 +253,7 @@ def _lines(packet: AttestedPacket, source: VerifiedSource, key: MachineKey) -> l
 def _key(arguments: Arguments) -> MachineKey:
     path = arguments.value("key")
     if not path:
-        raise usage(arguments.command, "missing_argument", "give --key FILE, the private key of the machine")
+        raise usage(arguments.command, "missing_argument", "give --key FILE, the machine's private key")
     try:
         with open(path, "rb") as file:
             data = file.read(_LARGEST_KEY)
@@ -276,7 +276,7 @@ def _write(arguments: Arguments, data: bytes, packets: list[AttestedPacket], key
     if target:
         write_new(target, data)
         lines = counted(data.count(b"\n"), "statement")
-        return answer(arguments, f"{lines} written to {escape(target)}, signed by {key.key_id}\n", told)
+        return answer(arguments, f"{lines} written to {escape(target)}, signed with key {key.key_id}\n", told)
     if arguments.flag("json"):
         return answer(arguments, "", {**told, "text": data.decode("ascii")})
     sys.stdout.write(data.decode("ascii"))

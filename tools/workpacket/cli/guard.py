@@ -3,8 +3,8 @@ continuously.
 
 A path is judged by every governed repository that contains it, under each name that it may have: a program that
 resolves `..` before links and one that resolves links first write different files. As a hook, the guard speaks only to
-refuse: permission to use a tool is for the agent's user to give. A hook that fails says so on standard error and exits
-with 1, which no agent treats as a refusal.
+refuse: only the agent's user can permit the use of a tool. A hook that fails says so on standard error and exits with
+1, which no agent treats as a refusal.
 """
 
 from __future__ import annotations
@@ -229,7 +229,8 @@ def _ignored(judged: Sequence[RootDecision]) -> dict[RootDecision, PathDecision]
 
 
 def _ignored_by_git(root: str, paths: list[str]) -> list[str]:
-    """Return the untracked paths that git ignores. If git cannot tell, as for a path behind a link, return none."""
+    """Return the untracked paths that git ignores. Return none if git cannot tell, for example because the path is
+    behind a link."""
     from workpacket.git.run import run_git
 
     # This command of git does not know the setting, and "./" says the same: the path is not a pattern.
@@ -420,7 +421,7 @@ _INTERVAL: Final = 1.0
 
 
 def _watch(arguments: Arguments) -> int:
-    """Report, once each, the uncommitted paths that must not be written, until the command is interrupted."""
+    """Report each uncommitted path that must not be written once only, until the command is interrupted."""
     from workpacket.git.objects import status
     from workpacket.report.terminal import escape
     from workpacket.shell.governing.execution import here
@@ -454,9 +455,9 @@ With --agent, it is the hook of a coding agent: it reads a tool call from standa
 format. `init --agent NAME` sets this up. Commands for a shell are not judged.""",
     options=(
         Option("agent", "judge the tool call on standard input", value="NAME", choices=tuple(AGENTS)),
-        Option("staged", "judge what is staged, as a pre-commit hook"),
+        Option("staged", "judge the staged changes, as a pre-commit hook"),
         Option(
-            "base", "judge what has changed since the merge base with this revision, as a pre-push hook", value="REV"
+            "base", "check the changes since the merge base with this revision, as a pre-push hook does", value="REV"
         ),
         Option("watch", "report uncommitted changes as they appear, until interrupted"),
         Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),

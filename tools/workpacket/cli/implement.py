@@ -137,7 +137,10 @@ def claim_unmet(package: MissionPackage, base: str = "", lanes: Sequence[str] = 
         message = f"{package.id} is {status.value}" if status is not None else f"{package.id} has no lane in its file"
         found.append(
             Problem(
-                "wrong_lane", f"{message}; only a planned package can be taken", place, f"workpacket show {package.id}"
+                "wrong_lane",
+                f"{message}; only a planned package can be claimed",
+                place,
+                f"workpacket show {package.id}",
             )
         )
     for name, lane in package.waiting:

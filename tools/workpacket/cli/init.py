@@ -95,7 +95,7 @@ class Step(Value):
 
 
 class Skill(Value):
-    """One skill. From `description`, an agent decides whether to read on; `rules` say what commands cannot express."""
+    """One skill. An agent decides from `description` whether to read on; `rules` say what commands cannot express."""
 
     name: str
     title: str
@@ -106,14 +106,14 @@ class Skill(Value):
 
 
 _SECTION = (
-    Step("At the start, and after your context was truncated", "prime"),
+    Step("At the start, and after your context has been truncated", "prime"),
     Step("Where everything is", "status"),
     Step("What is ready", "next"),
     Step("Read the task, its criteria and their proofs", "show WP_ID"),
     Step("Claim it and switch to its branch before you change any file", "start WP_ID"),
     Step("Ask whether you may write a file", "guard PATH"),
     Step("When the work is committed", "done WP_ID"),
-    Step("See what a packet is waiting for, and the commands that supply it", "why WP_ID"),
+    Step("See what a packet is waiting for, and the commands to run", "why WP_ID"),
     Step("After an interruption", "resume"),
     Step("When you cannot continue", "packet block WP_ID --reason TEXT --waits-for TEXT"),
 )
@@ -124,19 +124,22 @@ _CONTINUE = Skill(
     "How to find, claim, do and submit a task that is governed by work packets. Use when asked to continue, to do the "
     "next task, or to work on a packet.",
     (
-        Step("First read the rules here, and what you hold", "prime"),
+        Step("First read the rules here, and see which packets you hold", "prime"),
         Step("Look for interrupted work", "resume"),
-        Step("Nothing is unfinished: take the first packet in the list", "next"),
+        Step("If nothing is unfinished, take the first packet in the list", "next"),
         Step("Read the task and its proofs", "show WP_ID"),
-        Step("Take it, and switch to its branch", "start WP_ID"),
+        Step("Claim it, and switch to its branch", "start WP_ID"),
         Step("Tasks in a tasks.yaml: see which batch comes next", "runtime batch next SPEC"),
         Step("Before you submit: see everything that is missing", "why WP_ID"),
         Step("Submit the committed work", "done WP_ID"),
         Step("If you stop before finishing", "packet release WP_ID --reason TEXT"),
     ),
     (
-        "Change only files in the packet's scope; `guard` says whether you may write one.",
-        "If a command is refused, do what each line says after `->`; do not try to work around it.",
+        "Change only files in the packet's scope; `guard` says whether you may write a given file.",
+        (
+            "If a command is refused, follow the instruction after `->` on each line; do not try to work around the "
+            "refusal."
+        ),
         (
             "If the line names a person or another agent, ask them. If you are alone, stop and say what you are "
             "waiting for."
@@ -187,13 +190,13 @@ _RESUME = Skill(
     "Resume after an interruption",
     "What to do first after a crash, a lost session or a cleared context. Use before any other work.",
     (
-        Step("Read the rules here, what you hold, and the next command for each packet", "prime"),
-        Step("Read the task again, and see what is already proved", "show WP_ID"),
+        Step("Read the rules here, which packets you hold, and the next command for each", "prime"),
+        Step("Read the task again, and see what has already been proved", "show WP_ID"),
         Step("See what is unfinished besides packets, and how to continue each item", "resume"),
-        Step("Resume what can be resumed; then do what is printed", "resume --yes"),
+        Step("Resume what can be resumed, then follow the printed instructions", "resume --yes"),
         Step("Before you answer a run's question: see the decision and every check", "resume ID --plan"),
         Step("You established that an effect with an unknown outcome did happen", "resume ID --mark-done STEP"),
-        Step("You established that it did not happen", "resume ID --retry STEP"),
+        Step("You established that the effect did not happen", "resume ID --retry STEP"),
         Step("Only the roles of your team", "resume --team TEAM"),
         Step("Your lease has expired, and no one else has claimed the packet", "start WP_ID"),
         Step("A command was interrupted between two file writes", "log recover"),
@@ -213,11 +216,11 @@ _STUB = Skill(
     (
         Step("See whether it already exists", "search WORD"),
         Step(
-            "Add it, with a criterion, the command that proves it, and the files that may change",
+            "Add it, with a criterion, the command that proves the criterion, and the files that may change",
             "new TITLE --why TEXT --criterion TEXT --prove COMMAND --scope PATH",
         ),
         Step(
-            "Say how it would be done, and which section of the specification requires it",
+            "Describe how it would be done, and name the section of the specification that requires it",
             "refine WP_ID --refinement TEXT --anchor HEADING",
         ),
         Step("See what is missing before work can start", "why WP_ID"),
@@ -226,16 +229,19 @@ _STUB = Skill(
     ),
     (
         "A stub needs neither a refinement nor a signature, and no one may work from it.",
-        "Stop after `why`, and tell a person about the stub. Only a person decides whether it starts.",
-        "Its id is never reused: the next version is a revision, with `workpacket new --next BASE_WP_ID`.",
-        f"In the full form, starting requires evidence, not ticked boxes, for: {', '.join(ITEMS)}.",
+        "Stop after `why`, and tell a person about the stub. Only a person decides whether work on it starts.",
+        (
+            "The id of a stub is never reused; create the next version as a revision: `workpacket new --next "
+            "BASE_WP_ID`."
+        ),
+        f"In the full form, starting work requires evidence, not ticked boxes, for: {', '.join(ITEMS)}.",
     ),
 )
 _BATCHES = Skill(
     "task-continue",
     "Continue the batches of a spec",
-    "How to continue with the tasks in a `tasks.yaml`, batch by batch, through tests, implementation and review. Use "
-    "in a repository with `specs/active/*/checkpoint.yaml`.",
+    "How to work through the tasks in a `tasks.yaml`, batch by batch: tests, implementation and review. Use in "
+    "a repository with `specs/active/*/checkpoint.yaml`.",
     (
         Step("Read the checkpoint: progress, next batch, phase, deferred issues", "runtime batch status SPEC"),
         Step("Before anyone works on a phase; prints who works on what", "runtime batch begin SPEC"),
@@ -249,10 +255,13 @@ _BATCHES = Skill(
         Step("The reviewers agree", "runtime batch complete SPEC --phase reviewers"),
         Step("All three phases are done: write the checkpoint and commit it", "runtime batch complete SPEC"),
         Step("The same, with an issue to carry forward", "runtime batch complete SPEC --defer SEVERITY:TEXT"),
-        Step("The same, when a deferred issue is resolved", "runtime batch complete SPEC --resolved NUMBER"),
+        Step("The same, when a deferred issue has been resolved", "runtime batch complete SPEC --resolved NUMBER"),
     ),
     (
-        "Work only on what `begin` recorded, and run it again after every phase: testers, implementers, reviewers.",
+        (
+            "Work only on the tasks that `begin` recorded, and run `begin` again after every phase: testers, "
+            "implementers, reviewers."
+        ),
         "Issues above medium must be resolved within the batch; only the others can be deferred.",
         "Never edit checkpoint.yaml or a status in tasks.yaml by hand.",
     ),
@@ -409,7 +418,7 @@ Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane
         ),
         Option("check", "write nothing; fail if something is missing or out of date"),
         Option("skills", "also write skills for agents, below .agents/skills and .claude/skills"),
-        Option("hook", "with --skills: add a line to existing team skills that makes agents resume unfinished work"),
+        Option("hook", "with --skills: in existing team skills, add a line that makes agents resume unfinished work"),
         Option("agent", "also set up the hooks of this coding agent", value="NAME", choices=tuple(AGENTS)),
         Option("remove", "with --agent: remove these hooks"),
         Option("pre-commit", "also write .pre-commit-config.yaml, without installing the hook"),
@@ -419,7 +428,7 @@ Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane
             "the package that the workflow and hooks install (default: the running version)",
             value="REQUIREMENT",
         ),
-        Option("vscode", "also write .vscode/settings.json and the schemas it refers to"),
+        Option("vscode", "also write .vscode/settings.json and the schemas that it refers to"),
         COMMIT,
     ),
     examples=(

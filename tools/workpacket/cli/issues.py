@@ -200,7 +200,7 @@ def _issue_meant(origin: str) -> str:
 
 
 def _folder(folder: str) -> list[Issue] | Problem:
-    """Read a folder: one of beads or Backlog.md, one spec-kitty mission or all of them, or just tasks."""
+    """Read a folder: one of beads or of Backlog.md, one spec-kitty mission or all missions, or just tasks."""
     lines = os.path.join(folder, _BEADS)
     if os.path.isfile(lines):
         return from_lines(_source(lines, EXPORT.size))
@@ -231,7 +231,7 @@ def _texts_below(folder: str) -> list[str]:
 
 
 def _task(path: str, source: Source) -> list[Issue] | Problem:
-    """Read a task. A mission of spec-kitty may say in `status.json` which of its tasks are done."""
+    """Read a task. A spec-kitty mission may say in `status.json` which of its tasks are done."""
     mission = os.path.join(path.rpartition("/tasks/")[0], "status.json")
     if "/tasks/" not in path or not os.path.isfile(mission):
         return from_task(source)

@@ -234,8 +234,8 @@ def _waiver(name: str) -> Command:
         description="""
 Someone with a role at the gate must approve it first, by signing the same rule, expiry and reason.""",
         options=(
-            Option("until", "the last day it applies", value="YYYY-MM-DD"),
-            Option("target", "only for this item, such as one dependency", value="TEXT"),
+            Option("until", "the last day on which it applies", value="YYYY-MM-DD"),
+            Option("target", "only for this item, such as a single dependency", value="TEXT"),
             REASON,
             *ACTING,
         ),
@@ -291,7 +291,7 @@ _ALL: Final = (
 Moves a packet out of a lane added by `[lifecycle.lanes]`, subject to the gates in `[lifecycle.gates]`. Built-in lanes
 have their own commands.""",
         options=(
-            Option("to", "the expected next lane; the command fails if it is a different one", value="LANE"),
+            Option("to", "the expected next lane; the command fails if the next lane is a different one", value="LANE"),
             REASON,
             *ACTING,
         ),
@@ -325,7 +325,7 @@ have their own commands.""",
         "supersede",
         _supersede,
         arguments="WP_ID",
-        options=(Option("by", "the packet that replaces it", value="WP_ID"), REASON, *ACTING),
+        options=(Option("by", "the packet that replaces this one", value="WP_ID"), REASON, *ACTING),
         examples=("workpacket packet supersede WP-1-Parser-v1 --by WP-1-Parser-v2",),
     ),
     Command(

@@ -72,7 +72,7 @@ def _read(root: str, files: Sequence[Found], cache: Cache, table: LaneTable) -> 
 
 
 class _Signatures(NamedTuple):
-    """The word for the signatures of each packet; `mixed` if the policy says whose keys count, so that they differ."""
+    """The word for the signatures of each packet; `mixed` if the policy says whose keys count, so the words differ."""
 
     by_id: Mapping[str, str]
     mixed: bool = False

@@ -1,8 +1,8 @@
-"""What the pages of `serve` show, read from one repository, and what can be done in them.
+"""What the pages of `serve` show, read from one repository, and what can be done on them.
 
 Reading is done by one thread for all repositories: a command finds its repository from the current folder, and a
-process has only one current folder. The answers of commands are those that `--json` prints, kept until the repository
-changes.
+process has only one current folder. The answers of commands are what `--json` prints; they are kept until the
+repository changes.
 
 Each action is a command, with the fields of its form. A page never judges whether an action is allowed: the command
 does, and its refusal is shown.
@@ -296,7 +296,7 @@ class Commands:
         self._actor = actor
 
     async def run(self, root: str, before: list[str], after: list[str], *, acting: bool) -> dict[str, Any]:
-        """Run a command to completion, even if no page is waiting for the answer any more."""
+        """Run a command to completion, even if no page is still waiting for the answer."""
         own = ["--as", self._actor] if self._actor and acting else []
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "workpacket", *before, *own, "--json", "--", *after, cwd=root,

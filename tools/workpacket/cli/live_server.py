@@ -1,11 +1,11 @@
-"""The server of `serve`: who may ask, for what, and for how long.
+"""The server of `serve`: who may ask for what, and for how long.
 
 What it defends against, and how: foreign names that point to this machine (DNS rebinding): Host must be a name of this
 machine. Pages on other sites and other ports: each request must come from the server's own pages, as the browser states
 in Origin and Sec-Fetch-Site; the cookie is not sent from other sites; a form must repeat a secret that only its page
-has; and no answer allows another origin to read it. People without the address: its token works once, and becomes a
-cookie. Hostile text: no page may run or load anything but the server's own two files. Connections that are slow or
-silent are closed.
+has; and no answer allows another origin to read it. People without the address: its token works once, and is exchanged
+for a cookie. Hostile text: no page may run or load anything but the server's own two files. Connections that are slow
+or silent are closed.
 
 Programs running under the same account can do everything that the browser can: see docs/howto/serve.md.
 """
@@ -152,7 +152,7 @@ class Live:
             (
                 not is_ours,
                 403,
-                "This host name does not belong to the board. Open the address that the command printed.",
+                "This host name is not served by the board. Open the address that the command printed.",
             ),
             (foreign, 403, "Another site asked."),
             (method not in {"GET", "HEAD", "POST"}, 405, _METHODS),
@@ -168,7 +168,7 @@ class Live:
         return given if given in self._sessions else ""
 
     def enter(self, token: str) -> str:
-        """Return the cookie that a token is exchanged for; '' if the token is unknown or was used."""
+        """Return the cookie that a token is exchanged for; '' if the token is unknown or has already been used."""
         known = next(
             (one for one in self._tokens if hmac.compare_digest(one.encode(), token.encode("utf-8", "replace"))), ""
         )

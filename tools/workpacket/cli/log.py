@@ -119,7 +119,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _keep(verified: Verified) -> None:
-    """Let lists say which packets were verified."""
+    """Make lists show which packets were verified."""
     from workpacket.cli.workspace import open_workspace
     from workpacket.shell.kept_logs import keep_proven
 
@@ -137,8 +137,8 @@ def say(findings: Iterable[Problem]) -> None:
 
 
 def vouched_lines(rows: Sequence[Reach], *, in_full: bool) -> list[str]:
-    """Return how much of the log is covered by checkpoints, and who signed them; if packets are given, for each of
-    them.
+    """Return how much of the log is covered by checkpoints, and who signed them; if packets are given, return this for
+    each packet.
     """
     if in_full:
         return [
@@ -231,7 +231,7 @@ def _recover_events(arguments: Arguments, repository: Repository) -> int:
     for each in lost:
         print(f"{escape(each.path)}: {escape(each.where)}; {each.why}")
     if not lost:
-        print("nothing is unfinished, and git has no event that is missing here")
+        print("nothing is unfinished, and no events in git are missing here")
         print("next: workpacket status")
         return exits.OK
     print(f"{counted(len(lost), 'file')} {'brought back' if write else 'missing here, but still in git'}")

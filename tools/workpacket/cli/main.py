@@ -91,7 +91,7 @@ def _run(words: list[str]) -> int:
 
 
 def _without_command(words: list[str]) -> int:
-    """Print the version, or the help of the program or of a family; anything else is an unknown command."""
+    """Print the version, or the help for the program or for a family; anything else is an unknown command."""
     if words[:1] in (["-V"], ["--version"]):
         print(f"workpacket {__version__}")
         return 0

@@ -133,7 +133,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
             "verdict": {"type": "string", "enum": [*_VERDICTS]},
             "report": {**_TEXT, "description": "A file in the repository."},
             "reference": {**_TEXT, "description": "Where the requested changes are described."},
-            "reason": {**_TEXT, "description": "For a light packet, can be given instead of a report."},
+            "reason": {**_TEXT, "description": "Can replace the report for a light packet."},
         },
         ("id", "verdict"),
         lambda given: (["verdict", *_judged(given)], [given["id"], given["verdict"]]),
@@ -226,7 +226,7 @@ PROMPTS: Final = {
     "orchestrator": "You plan: read `next`, pick the most urgent packets, and give each to one agent. Do none of the "
     "work yourself, and never approve: ask a person.",
     "coder": "You do the work of one packet: `start` it, read it with `show`, change only files in its scope, commit, "
-    "and call `done`. If a call is refused, do what each condition says. Never judge your own work.",
+    "and call `done`. If a call is refused, do what each condition requires. Never judge your own work.",
     "validator": "You judge work in review, but never your own: read the packet with `show`, compare the change with "
     "each criterion, run its proofs yourself, write a report, and call `verdict`. Change nothing else.",
 }

@@ -1,6 +1,6 @@
 """`mcp --http`: the server over streamable HTTP, for one account on this machine.
 
-It listens on the loopback address only. Every request needs the token, which pages of other sites cannot know, and must
+It listens on the loopback address only. Every request needs the token, which pages on other sites cannot know, and must
 have this address as its host and, if it has an origin, as its origin (DNS rebinding).
 """
 

@@ -30,9 +30,9 @@ from workpacket.model import exits
 from workpacket.report.tool_text import page_of
 
 _INSTRUCTIONS: Final = (
-    "Packets govern the work. Start with `next`; if a call is refused, do what each condition says. A command "
-    "in an answer, `workpacket NAME ...`, is the tool NAME; `packet note` is the tool note, `claim` is start, "
-    "`submit` is done. Ask a person to run any other workpacket command."
+    "Packets govern the work. Start with `next`; if a call is refused, do what each condition requires. A "
+    "command in an answer, `workpacket NAME ...`, is the tool NAME; `packet note` is the tool note, `claim` is "
+    "start, `submit` is done. Ask a person to run any other workpacket command."
 )
 
 # Seconds between two reports of progress; and those that a cancelled command has to clean up.
@@ -118,8 +118,8 @@ class AgentServer:
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        """Run a tool. If only an approval is missing and the client can show a page to a person, have it shown, and run
-        the tool again after the touch. The server signs nothing: the page does, with the person's key.
+        """Run a tool. If only an approval is missing and the client can show a page to a person, have the page shown,
+        and run the tool again after the touch. The server signs nothing: the page does, with the person's key.
         """
         name, given = params.name, params.arguments or {}
         touch = self._touches.pop(params.request_state or "", None)
@@ -287,7 +287,8 @@ async def _collect(process: Process, name: str, said: dict[str, bytes]) -> None:
 
 
 async def _until_ended(process: Process, context: Context | None, name: str) -> None:
-    """Wait for a process; every two seconds, tell a client that asked for progress that it is still running."""
+    """Wait for a process; if the client asked for progress, report every two seconds that the process is still
+    running."""
     seconds = 0.0
     while True:
         with anyio.move_on_after(_PROGRESS):
@@ -344,7 +345,8 @@ _HALVES: Final = lazy_pattern(r"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD][
 
 class _Lines(TextIOWrapper):
     """Standard input, in which half of a surrogate pair is replaced by a replacement character. The SDK does not answer
-    a message that contains such a half; programs that truncate text after a fixed number of units send such messages.
+    a message that contains an unpaired half; programs that truncate text after a fixed number of units send such
+    messages.
     """
 
     def readline(self, size: int = -1) -> str:  # type: ignore[override]  # the size has another name there

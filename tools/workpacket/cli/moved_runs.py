@@ -46,7 +46,7 @@ def export(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _move(arguments: Arguments, runtime: Runtime, run: str) -> int:
-    """Export a run that another store continues. The move is recorded before the file is written: if the export fails,
+    """Export a run for another store to continue. The move is recorded before the file is written: if the export fails,
     no store continues the run until the command is repeated.
     """
     target = arguments.value("out")
@@ -127,7 +127,7 @@ def import_(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _import_threads(arguments: Arguments, runtime: Runtime) -> int:
-    """Take over threads from a file of SqliteSaver or a server of PostgresSaver."""
+    """Take over threads from a SqliteSaver file or a PostgresSaver server."""
     require_langgraph()
     from workpacket.runtime.langgraph.taken_over import taken_over, threads_at
 
@@ -138,7 +138,7 @@ def _import_threads(arguments: Arguments, runtime: Runtime) -> int:
     left: list[Json] = []
     for thread, stream, checkpoints, fault in found:
         if fault is None:
-            text += f"{escape(thread)} taken over as {escape(stream)} ({checkpoints} checkpoints)\n"
+            text += f"{escape(thread)} imported as {escape(stream)} ({checkpoints} checkpoints)\n"
             taken.append({"run": stream, "checkpoints": checkpoints})
         else:
             text += f"{escape(thread)} left: {escape(fault.message)} ({fault.code})\n"

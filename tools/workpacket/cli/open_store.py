@@ -57,7 +57,7 @@ def open_runtime(
 
 
 def require_url(arguments: Arguments) -> str:
-    """Return the URL of the store, for features that a SQLite file lacks: queues and permissions."""
+    """Return the URL of the store, for features that an SQLite file lacks: queues and permissions."""
     url = store_url()
     if not url:
         raise usage(arguments.command, "missing_argument", f"{VARIABLE} must contain a server URL: postgresql://...")
@@ -198,7 +198,7 @@ def refuse(arguments: Arguments, fault: RuntimeFault) -> int:
 
 
 def refusing(act: Callable[P, int]) -> Callable[P, int]:
-    """Wrap a command, or part of one, so that it reports the stop reason if stopped."""
+    """Wrap a command, or part of one, so that it reports the stop reason if it is stopped."""
 
     @wraps(act)
     def answered(*args: P.args, **kwargs: P.kwargs) -> int:

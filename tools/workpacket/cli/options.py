@@ -147,7 +147,7 @@ COMMON_OPTIONS = (
     Option("help", "show this help", short="h"),
 )
 # Of commands that show what other clones have done.
-FETCH = Option("fetch", "fetch the branches and claims of the main remote first")
+FETCH = Option("fetch", "first fetch the branches and claims from the main remote")
 
 
 def parse(command: Command, words: Sequence[str]) -> Arguments:

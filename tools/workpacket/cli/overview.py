@@ -92,7 +92,7 @@ def _show_board(arguments: Arguments, cache: Cache) -> Output:
 
 
 def _marked(cards: Iterable[Card], facts: Facts) -> list[Card]:
-    """Return the cards with their signatures as text, without them if no policy says whose keys count."""
+    """Return the cards with their signatures as text, or without signatures if no policy says whose keys count."""
     present = facts.policy.actors.present
     return [replace(card, signatures=signatures_shown(card.signatures) if present else "") for card in cards]
 
@@ -140,7 +140,7 @@ def with_runs(facts: Facts) -> dict[str, PacketState]:
 def card_note(glance: Glance, *, signed: bool) -> str:
     """Return a note that does not depend on the clock, so that a cached or published board remains correct.
 
-    `signed` is whether the policy names actors.
+    `signed` says whether the policy names actors.
     """
     lease = glance.lease
     if glance.lane == "IN_PROGRESS" and lease is not None and lease.holder:
@@ -389,7 +389,8 @@ def _headed(head: str, text: str, role: Role, style: Style) -> list[str]:
 
 
 class _Waiting(NamedTuple):
-    """A packet that cannot move on until someone acts, and since when; `by` lists who must not be that person."""
+    """A packet that cannot move on until someone acts, and since when; `by` lists those who must not be the one to
+    act."""
 
     id: str
     need: str

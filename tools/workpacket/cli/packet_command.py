@@ -36,7 +36,7 @@ ACTING = (
     Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
     Option("actor-kind", "the kind of actor", choices=KINDS),
 )
-COMMIT = Option("commit", "commit what the command writes (default: set by the policy)")
+COMMIT = Option("commit", "commit the files that the command writes (default: set by the policy)")
 SIGN = Option("sign", "have a person approve it first in this terminal, as with `workpacket approve`")
 REASON = Option("reason", "the reason, as text", value="TEXT")
 DECLARING = (
@@ -227,8 +227,7 @@ def conclude(
 
 
 def _committed_first(problem: Problem, packet: str, commit: str) -> Problem:
-    """Tell the user to commit the move that brought a packet to its lane before the next move, which is often someone
-    else's."""
+    """Tell the user to commit a packet's move to its lane before the next move, which someone else often makes."""
     if problem.code != "wrong_lane" or not status(here(), f"{LOG_FOLDER}/{packet}"):
         return problem
     return replace(problem, hint=f"git add {GOVERNANCE_FOLDER} && {commit}, then: {problem.hint}")
@@ -257,7 +256,7 @@ def _committed(arguments: Arguments, carried: Carried, answer: Planned, packet: 
     try:
         commit_paths(repository, f"workpacket {arguments.command.typed} {packet}".rstrip() + trailer, paths)
     except WorkpacketError as error:
-        message = f"everything is written, but not committed: {error}"
+        message = f"everything was written, but not committed: {error}"
         raise WorkpacketError(error.code, message, hint=f"git commit -- {' '.join(paths[:5])}") from error
     then = answer.then
     if then.startswith("git add "):  # that is done

@@ -1,5 +1,5 @@
-"""`workpacket policy`: the policy in force, where each setting comes from, and whom it trusts; and `workpacket key`:
-create the keys that it trusts, and test whether a program could use them.
+"""`workpacket policy`: the current policy, the source of each setting, and whom the policy trusts; and
+`workpacket key`: create the keys that the policy trusts, and test whether a program could use them.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def trust(arguments: Arguments) -> int:
 
 
 def _own_actors(named: str) -> tuple[str, tuple[OwnActor, ...]]:
-    """Return the person who uses this account, and the actors that have keys here: this person, then the agents by
-    name. The person is the one who is `named`, unless exactly one person has a key here and has a different name. A key
-    without the comment of an event key is ignored.
+    """Return the person who uses this account, and the actors that have keys here: this person, then the agents, sorted
+    by name. The person is the one who is `named`, unless exactly one person has a key here and has a different name. A
+    key without the comment of an event key is ignored.
     """
     found = [actor for path in sorted(keys_folder().glob("*.pub")) if (actor := _own_actor(path))]
     people = [actor.name for actor in found if not actor.agent]
@@ -131,7 +131,7 @@ def re_anchor(arguments: Arguments) -> int:
             raise WorkpacketError.of(trusted[0])
         root = NewRoot(now.now, reason, policy_digest(approvals.base.policy), policy_digest(files))
         if root.policy == root.replaced:
-            what = "the policy in the work tree is identical to the one on the base; change it first"
+            what = "the policy in the work tree is identical to the one on the base; edit the work tree's policy first"
             raise WorkpacketError("invalid_value", what, hint="workpacket policy trust")
         before = approvals.base.policy_files.get(REANCHORED_PATH)
         planned = plan_reanchor(now, before, read(REANCHORED_PATH), root)

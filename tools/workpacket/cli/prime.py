@@ -1,6 +1,6 @@
-"""`prime`: what an agent needs to know when it begins, and after its context was truncated. The output is shorter than
-2,000 tokens, however large the repository is. Text from documents is quoted, so that it cannot pass for the tool's own
-words.
+"""`prime`: what an agent needs to know when it begins, and after its context has been truncated. The output is shorter
+than 2,000 tokens, however large the repository is. Text from documents is quoted, so that it cannot pass for the tool's
+own words.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _text(
     yield from (f"- {name}: {escape(command)}" for name, command in takes[:_MOST_READY])
     yield from _more(takes, _MOST_READY, "workpacket next")
     if drafts:
-        yield f"{counted(len(drafts), 'stub')} not started, each with the command that shows what it lacks:"
+        yield f"{counted(len(drafts), 'stub')} not started, each with the command that shows what is missing:"
         yield from (f"- {name}: {command}" for name, command in drafts[:_MOST_READY])
         yield from _more(drafts, _MOST_READY, "workpacket list --lane STUB")
     yield ""
@@ -172,7 +172,7 @@ _COVERAGE: Final = {
 
 
 def rules(policy: LifecyclePolicy) -> Iterator[str]:
-    """Yield, as sentences, what the policy requires of work."""
+    """Yield the policy's requirements for work, as sentences."""
     yield _COVERAGE[policy.coverage.mode] + " To ask first: `workpacket guard PATH`."
     if policy.coverage.exempt and policy.coverage.mode != "off":
         yield f"Exempt: {escape(_cut(', '.join(policy.coverage.exempt)))}."
@@ -184,9 +184,12 @@ def rules(policy: LifecyclePolicy) -> Iterator[str]:
     else:
         yield "Work may start without an approval."
     if policy.judged or not light:
-        yield "Someone else judges the work: never judge your own work or that of another agent of the same person."
+        yield (
+            "Someone else judges the work: never judge your own work, or the work of another agent that the same "
+            "person operates."
+        )
     else:
-        yield "Work that no one has judged ends in the lane MERGED."
+        yield "Work that no one has judged ends in the MERGED lane."
     if policy.actors.present:
         yield "Your own key signs your events: `workpacket key init --agent NAME`; a person adds it to the policy."
     if policy.evidence.tests == "required":

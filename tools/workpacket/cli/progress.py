@@ -96,7 +96,7 @@ def role_caller(arguments: Arguments, agent: str) -> Caller:
 
 
 def _close(arguments: Arguments, feature: str) -> int:
-    """Complete every open checkpoint of the feature that is not in use; report the others."""
+    """Complete each of the feature's open checkpoints that is not in use; report the others."""
     repository = here()
     closed: list[str] = []
     left: list[str] = []
@@ -183,7 +183,7 @@ in the text, and of each --artifact, are stored; `resume` shows which have chang
 are not done. `close` completes those of a finished feature. `adopt` accepts a file that contradicts the log, `restore`
 rewrites its fields from the log.""",
     options=(
-        Option("team", "the team of the role; list: show only this team", value="TEAM"),
+        Option("team", "the role's team; list: show only this team", value="TEAM"),
         Option("phase", "the current phase of the work (default: unchanged)", value="PHASE"),
         Option("artifact", "a file that the role created, if the text does not name it", value="PATH", many=True),
         Option(
@@ -264,7 +264,9 @@ def _end(arguments: Arguments, desk: BatchDesk, accept: Sequence[str]) -> None:
     phase: Phase = phase_named(arguments.value("phase")) or "testers"
     outcome = outcome_named(arguments.value("outcome", "ok"))
     if outcome == "rejected" and phase != "reviewers":
-        raise usage(arguments.command, "conflicting_options", "only reviewers can reject; other stages fail")
+        raise usage(
+            arguments.command, "conflicting_options", "only reviewers can reject work; other stages can only fail"
+        )
     tasks, reviewers = arguments.values("task"), arguments.values("reviewer")
     units = reviewers if phase == "reviewers" else tasks
     about = tasks if outcome == "rejected" else []
@@ -283,7 +285,7 @@ def _issue(arguments: Arguments, text: str) -> Json:
     if not colon or not rest.strip():
         raise usage(arguments.command, "invalid_value", f"invalid --defer {text!r}: expected SEVERITY:TEXT")
     if severity not in DEFERRABLE:
-        message = f"an issue of {severity!r} severity cannot be deferred; {', '.join(DEFERRABLE)} can"
+        message = f"an issue of {severity!r} severity cannot be deferred; only these can: {', '.join(DEFERRABLE)}"
         raise WorkpacketError("batch_issue_not_deferrable", message)
     description, at, location = rest.rpartition(" @ ")
     issue: dict[str, Json] = {"severity": severity, "description": (description if at else location).strip()}
@@ -379,9 +381,9 @@ the reviewers; after a crash, the incomplete stages. `complete --phase` records 
 updates tasks.yaml, writes checkpoint.yaml and commits both with the staged changes and the files that the tasks name.
 `adopt` accepts a checkpoint.yaml that contradicts the log, `restore` rewrites it from the log.""",
     options=(
-        Option("phase", "complete: the phase whose stages finished", choices=("testers", "implementers", "reviewers")),
+        Option("phase", "complete: the phase whose stages are done", choices=("testers", "implementers", "reviewers")),
         Option("task", "complete --phase: only this task; with a rejection, the rejected task", value="ID", many=True),
-        Option("reviewer", "complete --phase reviewers: this reviewer only", value="NAME", many=True),
+        Option("reviewer", "complete --phase reviewers: only this reviewer", value="NAME", many=True),
         Option("outcome", "complete --phase: the outcome", choices=("ok", "failed", "rejected", "timed_out")),
         Option("note", "complete --phase: a comment to store", value="TEXT"),
         Option("defer", "complete: an issue to carry forward", value="SEVERITY:TEXT", many=True),

@@ -155,7 +155,7 @@ def _settle_steps(
     for option, step in named:
         if step not in open_effects:
             known = ", ".join(open_effects) or "none"
-            what = f"{run} has no effect {step!r} with an unknown outcome or result; the ones that it has are: {known}"
+            what = f"{run} has no effect {step!r} with an unknown outcome or result; it has: {known}"
             raise usage(arguments.command, "invalid_value", what)
         about = [one for one in runtime.waiting(run)[1] if one.digest == open_effects[step]]
         sign = _signing(arguments, runtime, about)
@@ -183,7 +183,7 @@ def row_of(question: OpenQuestion) -> QuestionRow:
 def command_of(run: str, question: OpenQuestion) -> str:
     start = f"workpacket resume {shlex.quote(run)} {shlex.quote(question.id)}"
     if question.denied_by:
-        return f"{start} --yes --confirm {question.digest}, to withdraw the answer no"
+        return f"{start} --yes --confirm {question.digest}, to withdraw the answer 'no'"
     if "yes" in question.answers:
         return f"{start} --yes --confirm {question.digest}, or --no"
     if "retry" not in question.answers:

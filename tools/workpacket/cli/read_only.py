@@ -156,7 +156,7 @@ def output(
 
 
 def files_of_base(repository: Repository) -> list[str]:
-    """Return the files and folders that say which commit is the base, whose policy is in force."""
+    """Return the files and folders that say which commit is the base, whose policy applies."""
     places = (repository.common_dir / "packed-refs", repository.common_dir / "config", repository.git_dir / "HEAD")
     return _below_root(repository, (*map(str, places), f"{repository.common_dir / 'refs'}/"))
 

@@ -85,7 +85,7 @@ def _say_whether(arguments: Arguments, repository: Repository, facts: Facts, nam
     command = f"workpacket submit {name}"
     if arguments.flag("json"):
         return show_json(arguments, {"id": name, "lane": packet.lane, "unmet": [], "next": command})
-    print(f"{name} can be submitted\nnext: {command}, with the same proofs")
+    print(f"{name} can be submitted next, with the same proofs: {command}")
     return exits.OK
 
 

@@ -257,7 +257,7 @@ explain CODE`.
         Option("cursor", "checkpoint: where to continue from here", value="JSON"),
         Option("name", "checkpoint: its name", value="TEXT"),
         Option("git", "checkpoint: require the same commit and a clean work tree on resume"),
-        Option("commit", "checkpoint: commit what the run changed, as a milestone, and print the commit"),
+        Option("commit", "checkpoint: commit the run's changes as a milestone, and print the commit"),
         Option(
             "milestone",
             "checkpoint: the number of the milestone, counted from 0 (default: the next one)",
@@ -368,7 +368,7 @@ with the reason, until they are revived.""",
         Option("input", "offer: an input that the results depend on", value="NAME=VALUE", many=True),
         Option("priority", "offer: runs with a higher number start first (default: 0)", value="N"),
         Option("delay", "offer: wait at least this many seconds", value="SECONDS"),
-        Option("pool", "offer: the run's pool; at most --pool-size of its runs are active at a time", value="NAME"),
+        Option("pool", "offer: the run's pool, in which at most --pool-size runs are active at a time", value="NAME"),
         Option("pool-size", "offer: the size of the pool (default: 1)", value="N"),
         Option("tries", "offer: the number of failures after which the job is dead (default: 5)", value="N"),
     ),
@@ -403,7 +403,7 @@ def work(arguments: Arguments) -> int:
 
 
 def _ender(worker: Worker) -> Any:
-    """Handle signals: the first stops the run at its next step boundary, the second stops it immediately."""
+    """Handle signals: the first stops the run at its next step boundary, and the second stops it immediately."""
 
     def end(_: int, __: FrameType | None) -> None:
         if worker.stopping:

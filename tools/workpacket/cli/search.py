@@ -1,11 +1,11 @@
 """`search`: find packets by words, in an index that is part of the cache.
 
-A word contains no white space, so a text contains it if one of the text's tokens does: the parts between white space.
+A word contains no white space, so a text contains it if one of the text's tokens (the parts between white space) does.
 The index has the distinct tokens of each document and of each packet's log, folded to one case, in a few dozen long
-strings. A question searches these strings, and reads only the files of the packets that it shows.
+strings. A query searches these strings, and reads only the files of the packets that it shows.
 
-Before each question, the times of all documents and of the folders of all logs are compared with those of the index;
-what has changed is read again. A file in a log is named by the digest of its content, so the times of its folder are
+Before each query, the times of all documents and of the folders of all logs are compared with those of the index; what
+has changed is read again. A file in a log is named by the digest of its content, so the times of its folder are
 sufficient; `check` reports an event that was edited in place. Without a cache, everything is read.
 """
 
@@ -99,7 +99,7 @@ class WordIndex:
         cache.keep("words", [(place, state), *((f"{place}{part}", self.parts[part]) for part in written)])
 
     def _remove(self, names: set[str]) -> set[int]:
-        """Remove what the index has of these files; return the changed parts."""
+        """Remove the index entries for these files; return the changed parts."""
         self.unread = [name for name in self.unread if name not in names]
         changed = set()
         for part, text in self.parts.items():
@@ -160,7 +160,7 @@ class WordIndex:
             yield name, says["id"], found.kind, says["title"], about, _text(self._root, found.path)
 
     def matches(self, words: Sequence[str]) -> Iterator[Match]:
-        """Yield the packets that contain all the words, which are folded."""
+        """Yield the packets that contain all the words, which are already case-folded."""
         for text in self.parts.values():
             if not all(word in text for word in words):
                 continue
@@ -178,7 +178,8 @@ class WordIndex:
 
 
 class Match:
-    """A packet that contains all the words. `rank` is 0 if its id contains them, 1 if id and title do, otherwise 2."""
+    """A packet that contains all the words. `rank` is 0 if its id contains them, 1 if its id and title together do,
+    otherwise 2."""
 
     __slots__ = ("_rows", "about", "kind", "name", "owner", "rank")
 
@@ -193,7 +194,7 @@ class Match:
         self.rank = (rank, self.owner, self.name)
 
     def files(self) -> list[str]:
-        """Return its documents and its log."""
+        """Return the packet's documents and its log."""
         return [row[0] for row in self._rows if row[1] == self.owner]
 
     def lane_in_log(self) -> str:
@@ -201,7 +202,8 @@ class Match:
 
 
 def _tokens(text: str) -> str:
-    """Return the distinct tokens of a text, without those that are also there with punctuation: they are contained."""
+    """Return the distinct tokens of a text, without those that also occur with punctuation, because the longer ones
+    contain them."""
     if not text.isascii():  # an event may have half a character, which cannot be stored
         text = text.encode("utf-8", "replace").decode()
     tokens = dict.fromkeys(text.casefold().split())
@@ -213,8 +215,8 @@ def _tokens(text: str) -> str:
 
 
 def _seen(root: str) -> tuple[list[str], array[int]]:
-    """Return the settings, the files in folders of documents and the folders of logs, and a number for each that
-    changes with it.
+    """Return the settings, the files in folders of documents and the folders of logs, each with a number that changes
+    when it does.
     """
     paths, stamps = [*SETTINGS_FILES], [_stamp(os.path.join(root, path)) for path in SETTINGS_FILES]
     waiting = [folder for folder in _FOLDERS if not link_on_the_way(root, folder)]
@@ -233,8 +235,8 @@ def _stamp(path: str) -> int:
 
 
 def _look_into(root: str, folder: str, paths: list[str], stamps: list[int], below: list[str] | None) -> None:
-    """Add what is in a folder: with `below`, the files if there may be documents among them, and its folders to
-    `below`; without it, everything."""
+    """Add the contents of a folder. With `below`, add its files if there may be documents among them, and add its
+    folders to `below`; without it, add everything."""
     wanted = below is None or names_in(folder)
     full = os.path.join(root, folder)
     try:
@@ -256,7 +258,7 @@ def _look_into(root: str, folder: str, paths: list[str], stamps: list[int], belo
 
 
 def _on_one_line(paths: list[str]) -> list[str]:
-    """Return the paths, those with line breaks, tabs and unusual characters in quotes."""
+    """Return the paths; those with line breaks, tabs or unusual characters are in quotes."""
     joined = "".join(paths)
     if joined.isascii() and joined.isprintable():
         return paths
@@ -279,8 +281,8 @@ def _text(root: str, path: str) -> str:
 
 
 def _events(root: str, folder: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield the path, the kind with date and actor, and the texts of each event in the log of a packet; not its keys,
-    its hashes and its signature."""
+    """Yield the path, the kind with date and actor, and the texts of each event in a packet's log, but not the event's
+    keys, hashes or signature."""
     import json
 
     try:
@@ -407,7 +409,7 @@ def _lanes_now(names: Sequence[str]) -> tuple[dict[str, str], RestsOn]:
 
 
 def _lines(root: str, name: str, words: Sequence[str]) -> Iterator[dict[str, Json]]:
-    """Yield the first lines of a document that contain any of the words, or the events of a log."""
+    """Yield the first lines of a document, or events of a log, that contain any of the words."""
     path = _path_of(name)
     if path.startswith(f"{LOG_FOLDER}/"):
         for file, head, texts in _events(root, path):

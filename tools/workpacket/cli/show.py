@@ -119,7 +119,7 @@ def _run_history(arguments: Arguments) -> int:
     if events and not proven:
         print(f"who acted: {CLAIMED}")
     for event in packet.log.renamed.values():
-        print(escape(f"{_line(event)}; belongs to a different packet that was renamed"))
+        print(escape(f"{_line(event)} (belongs to a different packet, which was renamed)"))
     print(
         f"{packet.id} is {lane_words(packet.lane) or 'without a log'}"
         + (", on two branches" if len(packet.log.heads) > 1 else "")

@@ -409,7 +409,7 @@ With --into, the lines are added to the file of a commit message. In .git/hooks/
 exec workpacket trace trailers --into "$1"
 
 Undeclared harnesses and models are never guessed.""",
-    options=(Option("into", "add the lines to this file if it does not have them yet", value="FILE"), *DECLARING),
+    options=(Option("into", "add the lines to this file if they are missing", value="FILE"), *DECLARING),
     examples=(
         "workpacket trace trailers WP-1-Parser-v1",
         "workpacket trace trailers --harness Codex --model gpt-5-4 --into .git/COMMIT_EDITMSG",

@@ -58,7 +58,7 @@ WORK_KINDS = ("stub", "packet", "work_package")
 
 
 def limited(arguments: Arguments, chosen: Sequence[T], unless_told: int | None = None) -> tuple[Sequence[T], int]:
-    """Return as many entries as requested, and the number of the others."""
+    """Return as many entries as requested, and the number of remaining ones."""
     text = arguments.value("limit")
     if text and (not text.isdecimal() or not int(text)):
         raise usage(arguments.command, "invalid_value", f"invalid --limit {text!r}: expected a positive number")
@@ -204,7 +204,7 @@ what is missing for the next lane. Without --full, long lists are truncated. Wit
 then.""",
     options=(
         Option("full", "show long lists in full"),
-        Option("at", "show it as of this date, event or revision", value="DATE|EVENT|REV"),
+        Option("at", "show the packet as of this date, event or revision", value="DATE|EVENT|REV"),
         Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
         Option("actor-kind", "the kind of actor", choices=_KINDS),
     ),

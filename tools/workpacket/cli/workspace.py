@@ -269,7 +269,7 @@ class GarbageCollectionOff:
 
 
 def run_cached(arguments: Arguments, module: str, deciding: Callable[[], tuple[str, ...] | None] = tuple) -> int:
-    """Run `compute(arguments, cache)` from a module of the command line, imported only if something has changed."""
+    """Run `compute(arguments, cache)` from a command-line module that is imported only if something has changed."""
     workspace = open_workspace()
     cache = workspace.open_cache()
 

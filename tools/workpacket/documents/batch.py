@@ -1,8 +1,8 @@
 """The four files of a batch scope: `checkpoint.yaml`, `tasks.yaml`, `dependencies.yaml`, `validation.yaml`.
 
 `tasks.yaml` defines the work, `dependencies.yaml` its order, and `checkpoint.yaml` the state after the last batch.
-Several generations are in use: tasks may be ids, mappings with an id, or groups of these; dependencies may be edges,
-nodes or within phases.
+Several generations are in use: tasks may be ids, mappings with an id, or groups of these; dependencies may be stated as
+edges, as nodes or within phases.
 """
 
 from __future__ import annotations
@@ -416,7 +416,7 @@ def _is_form(name: str, value: Node) -> bool:
 
 
 def _is_task(value: Node) -> bool:
-    """Whether the value below a task id states the task's dependencies, or nothing."""
+    """Whether the value below a task id is empty or states the task's dependencies."""
     if isinstance(value.value, dict):
         known = {"depends_on", "blocks", "file", "files", "name", "title", "phase", "id", "parallel"}
         return not value.value or not known.isdisjoint(value.mapping)

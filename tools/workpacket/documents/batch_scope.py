@@ -6,7 +6,7 @@ everything that either file lists: its own `depends_on`, the edges, and the depe
 The next tasks are computed from ids, states, dependencies and files. A task is *satisfied* when no other task still has
 to wait for it: it is done, completed or descoped. A deferred task is not satisfied. A pending task whose dependencies
 are all satisfied is *ready*. The next batch takes ready tasks in file order, as long as no two of them change the same
-files; a task that lists no files might change any file, so it is a batch of its own. With the policy `barrier`, a phase
+files; a task that lists no files might change any file, so it gets a separate batch. With the `barrier` policy, a phase
 starts only when the earlier phases are finished. Problems that make a plan impossible are reported first, each with its
 own code; then no batch is proposed.
 """

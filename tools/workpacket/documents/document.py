@@ -283,9 +283,9 @@ def _read(kind: Callable[[Source], Document], path: str, text: str, bom: bool) -
 
 
 class DocumentKind(NamedTuple):
-    """A kind of document: the class that reads it, which is in the module named after the kind or in the given one, and
-    its rules. `rules` are the modules in `workpacket.rules` for this kind, in addition to those for every kind; the
-    JSON Schema is named after the kind.
+    """A kind of document: its rules, and the class that reads it, which is in the given module or in the one named
+    after the kind. `rules` are the modules in `workpacket.rules` for this kind, in addition to those for every kind;
+    the JSON Schema is named after the kind.
     """
 
     name: str

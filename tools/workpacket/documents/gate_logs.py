@@ -1,4 +1,4 @@
-"""The two gate logs: lists of events, each about a packet and with a time.
+"""The two gate logs: lists of events, each with a packet and a time.
 
 `ORCHESTRATOR_GATES.json` lists the gates that the orchestrator recorded for each packet, oldest first.
 `validator_gates/<WP_ID>.json` records the validation of one packet. Its sessions are in a mapping by packet

@@ -146,7 +146,7 @@ def _headings(specification: Source) -> Iterator[tuple[int, re.Match[str]]]:
 
 
 def passages_named(specification: Source, name: str) -> list[Passage]:
-    """Return the sections that a person may mean by a number, a title, or both together."""
+    """Return the sections to which a number, a title, or both together may refer."""
     wanted = _words(name)
     return [one for one in passages(specification) if wanted in _names(one.title)]
 

@@ -64,7 +64,7 @@ class PlacedSection:
 
 
 class StructuredDocument(Document):
-    """A document with a layout. `placed` are the sections that the layout defines, `unknown` the others."""
+    """A document with a layout. `placed` are the sections that the layout defines, and `unknown` are the others."""
 
     layout: Layout
 
@@ -228,8 +228,8 @@ def _fields_node(placed: PlacedSection) -> Node:
 
 
 def _value_node(field: Field, spec: FieldSpec, *, own_line: bool) -> Node:
-    """Return the value of a field. With `own_line`, text nested below the value is not part of it, as for ids, dates
-    and statuses.
+    """Return the value of a field. With `own_line` (for ids, dates and statuses), text nested below the value is not
+    part of it.
     """
     if spec.many:
         own = [Node(field.value, *field.value_span)] if field.value else []
@@ -455,7 +455,7 @@ def read_front_matter(source: Source, limits: Limits = DATA) -> FrontMatter:
         if late is None or _CLOSING.search(text, late.end()) is None:
             return _absent()
         hint = "remove the text before it"
-        message = "front matter must begin on the first line of a file"
+        message = "front matter must begin on the first line of the file"
         return _absent(Problem("front_matter_not_first", message, Location.span(late.start(1), late.end(1)), hint))
     start = opening.end()
     closing = _CLOSING.search(text, start)

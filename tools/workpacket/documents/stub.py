@@ -100,7 +100,7 @@ class Stub(WorkDocument):
 
     @cached_property
     def status_line(self) -> Field | None:
-        """Return the status above the first section, as in the older family."""
+        """Return the status above the first section, where the older family has it."""
         return next((field for field in self.preamble_fields if field.name == "status"), None)
 
     def status_text(self) -> Text | None:

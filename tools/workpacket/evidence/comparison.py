@@ -9,7 +9,7 @@ change adds is missing | `needed` | | passed | passed | `kept` | | passed | anyt
 A criterion is proved by a needed test that is seen to execute part of the change, or, if the contract exempts it, by
 tests that still pass. No test may fail.
 
-Two controls follow, only for the needed tests. With the new functions that it names emptied, a test must fail;
+Two controls follow, only for the needed tests. When the new functions that it names are emptied, a test must fail;
 otherwise it is `kept`, because it says nothing about them. With the work, it must pass a second time.
 """
 
@@ -53,7 +53,7 @@ class Side(Value):
 
 
 class Controls(Value):
-    """Further runs of the needed tests: `again` is with the work, `emptied` is with its new functions emptied."""
+    """Further runs of the needed tests: `again` is run with the work, and `emptied` with its new functions emptied."""
 
     again: Side | None = None
     emptied: tuple[Side, ...] = ()
@@ -103,7 +103,7 @@ def judge(
         return ProofJudgement((_none_needed(compared, base),), compared, runner)
     execution = _execution(needed, here.report, added)
     if execution is None:
-        what = f"{_some(needed)} would fail without the change, but executes none of its lines"
+        what = f"{_some(needed)} would fail without the change, but executes none of the changed lines"
         return ProofJudgement((Problem("change_not_executed", what),), compared, runner)
     return ProofJudgement((), compared, runner, execution)
 
@@ -329,7 +329,7 @@ class Additions(Value):
 
 
 def additions(files: Sequence[FileAdditions], folders: Iterable[str] = ()) -> Additions:
-    """Return the additions of a change. `folders` are the new folders."""
+    """Return the additions in a change. `folders` are the new folders."""
     words: set[str] = set()
     lines: dict[str, tuple[int, ...]] = {}
     data, other = set(), set()

@@ -1,4 +1,5 @@
-"""Find the repository by git's own rules, from files: starting git takes longer than a whole check of one file.
+"""Find the repository according to git's own rules, by reading files: starting git takes longer than a whole check of
+one file.
 
 Unusual cases (a variable such as GIT_DIR in the environment, `core.worktree`, an included configuration) are left to
 git itself. This module imports nothing large, because a check with a cached answer begins by importing it. For the same

@@ -31,8 +31,8 @@ _TOLD: Final = lazy_pattern(rb"\0[^HM] ")
 
 
 class Index:
-    """The paths in the index below a folder, each with its flags. Conflicted paths are not listed, because it is not
-    decided yet whether they should exist.
+    """The paths in the index below a folder, each with its flags. Conflicted paths are not listed, because it has not
+    been decided yet whether they should exist.
     """
 
     def __init__(self, data: bytes, *, plain: bool) -> None:

@@ -1,7 +1,7 @@
 """Find the commits that git is merging while it calls a merge driver, and the files in the result. Git gives a driver
 three versions of one file, but no commits. A merge names the other side in the environment (`GITHEAD_<id>`); a rebase,
-a cherry-pick and a stash do not, but each of them applies the change of one commit, which can be found by the versions
-before and after it. The result is verified: the commits must contain these versions at this path.
+a cherry-pick and a stash do not, but each of them applies the change of one commit, which can be identified by the
+versions before and after it. The result is verified: the commits must contain these versions at this path.
 
 Trial merges: the tree that two commits would produce, without a branch, an index or a work tree. Their objects are
 stored in a temporary folder, so that a check leaves nothing behind and works in a read-only repository.

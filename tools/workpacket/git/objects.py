@@ -1,6 +1,6 @@
 """Read committed trees and files, many at a time.
 
-The changes in all commits of a history are read by one call of git, which is many times faster than a call for each
+The changes in all commits of a history are read by one call to git, which is many times faster than a call for each
 file. The raw form is requested, in which a path always follows the row that describes it. In a plain list of names, a
 path with a newline and a control character could pass for the header of another commit. Also compares work tree, HEAD
 and commits; makes commits and finds them by message; and tells whether a history that no longer contains a commit still
@@ -126,7 +126,7 @@ def missing_object(identity: str, name: str = "") -> WorkpacketError:
 
 
 def blob_id(data: bytes, like: str) -> str:
-    """Return the id that git gives these bytes as a file, using the same hash algorithm as the id `like`."""
+    """Return the id that git would give a file with these bytes, using the same hash algorithm as the id `like`."""
     header = b"blob %d\0" % len(data)
     if len(like) == 64:
         return hashlib.sha256(header + data).hexdigest()
@@ -264,7 +264,7 @@ def _numbered_lines(part: str) -> Iterator[tuple[int, str]]:
 
 
 def patch_id(repository: Repository, base: str, head: str, *paths: str) -> str | None:
-    """Return a digest of the change from `base` to `head` that is not affected by rebasing and squashing; None if
+    """Return a digest of the change from `base` to `head` that is not affected by rebasing or squashing; None if
     nothing changed.
     """
     patch = run_git(

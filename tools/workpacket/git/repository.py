@@ -63,8 +63,8 @@ class Repository(Value):
         return {}
 
     def ask_once(self, *arguments: str, check: bool = True) -> Answer:
-        """Return git's answer to a question about objects given by their full ids, cached because several parts of one
-        command ask the same question.
+        """Return git's answer to a question about objects given by their full ids; the answer is cached because several
+        parts of one command ask the same question.
         """
         answer = self._answers.get(arguments)
         if answer is None:
@@ -231,8 +231,8 @@ def merge_base(repository: Repository, left: str, right: str) -> str | None:
 
 
 def landing_of(repository: Repository, tip: str, commit: str) -> str | None:
-    """Return the oldest commit in the first-parent history of `tip` that contains this commit without being it; None if
-    there is none.
+    """Return the oldest commit in the first-parent history of `tip` that contains this commit but is not the commit
+    itself; None if there is none.
     """
     options = ("--first-parent", "--reverse", "--end-of-options", tip, f"^{commit}")
     line = run_git(repository.root, "rev-list", *options).text.split()

@@ -50,7 +50,7 @@ class PacketLease(Value):
 
 
 class Assignment(Value):
-    """Where the work will be done, and by whom; '' if unknown."""
+    """Where the work will be done, and who will do it; '' if unknown."""
 
     assignee: str = ""
     branch: str = ""
@@ -411,8 +411,8 @@ class LaneReplay:
         return any(self._rests_on[identity] & ~shared & self._naming for identity in latest)
 
     def _block_origin(self, event: LogEvent) -> str | None:
-        """Return the lane stated in the `blocked` event itself. A settlement is trusted about the moves that it chose,
-        but not about the lane in which the packet was blocked.
+        """Return the lane stated in the `blocked` event itself. A settlement is trusted for the moves that it chose,
+        but not for the lane in which the packet was blocked.
         """
         if event.type == "fork.resolved":
             return self.blocked_in(event.texts("moves"))

@@ -4,8 +4,8 @@ is valid are replayed. The order of the checks on a file is the order of trust: 
 must be canonical JSON, and the value must match the schema of an event. Comparing with the canonical form also refuses
 what a JSON parser would accept: duplicate keys, spaces, escapes, other forms of numbers, a missing final newline.
 Events in older versions of the format are upgraded while reading; the files are never rewritten. If a new version
-requires it, a function that converts events of the previous version is added here. Version 2 requires none: its events
-may have a signature, and are otherwise like version 1 events.
+requires a conversion, a function that converts events of the previous version is added here. Version 2 requires none:
+its events may have a signature, and are otherwise like version 1 events.
 
 Events are validated by the schemas of `model.event_types`, which are compiled by the same acceptor as those for
 documents. Each type is compiled when its first event occurs: a log has few types, and ten thousand events must be
@@ -124,7 +124,7 @@ class Format(Value):
     upcasters: Mapping[int, Upcaster] = NOTHING
 
     def upcast(self, value: dict[str, Json]) -> dict[str, Json]:
-        """Return the event in the current version, or converted as far as possible."""
+        """Return the event, converted as far as possible to the current version."""
         while True:
             version = value.get("v")
             if type(version) is not int or version not in self.upcasters:
@@ -151,8 +151,8 @@ _accepted: list[dict[str, LogEvent]] = []
 
 @contextmanager
 def each_event_decoded_once() -> Iterator[None]:
-    """Remember accepted events until the command ends. For commands that read all logs more than once and keep them:
-    the events are equal anyway, and most of the time and memory would be spent on decoding them.
+    """Remember accepted events until the command ends. This is for commands that read all logs more than once and keep
+    them: the events are equal anyway, and most of the time and memory would be spent on decoding them.
     """
     _accepted.append({})
     try:
@@ -253,7 +253,7 @@ class Log(Value):
 
     @property
     def sound(self) -> bool:
-        """Whether the findings about the history contain no error."""
+        """Whether the findings about the history contain no errors."""
         return not any(finding.severity == "error" for finding in self.findings)
 
     def ancestry(self, heads: Iterable[str]) -> frozenset[str]:

@@ -34,7 +34,7 @@ SIGNATURE_ENDING: Final = ".sshsig"
 
 class Vouching(Value):
     """The verdict on the signature of a checkpoint. `by` is the valid signer or ''; `fault` is a code. A `broken`
-    signature was tampered with; other faults may merely come from the passage of time.
+    signature was tampered with; other faults may merely be due to the passage of time.
     """
 
     by: str = ""

@@ -93,7 +93,7 @@ _EMPTY_SIGNATURES: Final = ("", "PENDING", "<pending>", "TODO")
 
 class ActivationEvidence(Value):
     """The input of the gate. `faults` are the errors found by a check of the refinement and its anchors. Approval is
-    not included: the approvals layer judges it (`lifecycle.gates`), and no waiver can lift it.
+    not included: the approvals layer judges it (`lifecycle.gates`), and no waiver can lift that requirement.
     """
 
     packet: str
@@ -120,7 +120,7 @@ def preconditions(evidence: ActivationEvidence) -> tuple[Problem, ...]:
 
 
 def _without_refinement(evidence: ActivationEvidence) -> Iterator[Problem]:
-    """Report all of items 1 to 4, because they depend on the missing refinement."""
+    """Report items 1 to 4: they all depend on the missing refinement."""
     name, path = evidence.packet, evidence.refinement_path
     refine = f"workpacket refine {name}"
     missing = "no technical refinement: write one that anchors the work in the main body of the specification"
@@ -205,7 +205,7 @@ def _added_items(evidence: ActivationEvidence, refinement: Refinement) -> Iterat
     for item in evidence.policy.checklist:
         section = sections.get(heading_key(item.section))
         if section is None or not body_of(refinement.source, section):
-            message = f"the policy's item {item.item} requires a section {item.section} with text in the refinement"
+            message = f"item {item.item} of the policy requires text in the {item.section} section of the refinement"
             yield Problem("checklist_item_unmet", message, Location(refinement.path), f"edit {refinement.path}")
 
 

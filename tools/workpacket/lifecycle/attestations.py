@@ -210,12 +210,13 @@ class MachineKey(Value):
 
 
 def read_machine_key(data: bytes) -> MachineKey:
-    """Return the key in a PEM file without a passphrase; raise WorkpacketError if there is none."""
+    """Return the key in a PEM file that is not protected by a passphrase; raise WorkpacketError if there is no such
+    key."""
     try:
         key = serialization.load_pem_private_key(data, None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise WorkpacketError(
-            "machine_key_unfit", "this is not a private key in PEM format without a passphrase"
+            "machine_key_unfit", "expected a private key in PEM format that is not protected by a passphrase"
         ) from None
     if isinstance(key, Ed25519PrivateKey):
         raw = key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)

@@ -1,5 +1,5 @@
 """Who wrote a change and who did the work on a packet, according to keys and to what sessions declare, and whether
-someone may judge it.
+someone may judge that work.
 
 Nothing here is verified, and nothing is guessed. Harness and model are what someone declared; a commit message names an
 assistant only if it does so in a known convention, with the address or the name of a known assistant. Otherwise, the
@@ -74,7 +74,7 @@ _NOTHING: Final = Declared()
 
 def trailers(packet: str, events: Iterable[LogEvent], now: Declared = _NOTHING) -> list[str]:
     """Return the lines for a commit, or for the description of a pull request, so that a squash keeps them. If the
-    current session is declared, only that session is named; otherwise everything in the log.
+    current session is declared, only that session is named; otherwise, every session in the log is.
     """
     said = [now] if now.trailer else [declared_in(event) for event in events if event.type in DECLARING]
     named = dict.fromkeys(each.trailer for each in said if each.trailer)
@@ -82,7 +82,7 @@ def trailers(packet: str, events: Iterable[LogEvent], now: Declared = _NOTHING) 
 
 
 class Assistance(Value):
-    """What a commit states: the assistants that it names, their sessions, and the packets that it belongs to."""
+    """What a commit states: the assistants that it names, their sessions, and the packets that it is for."""
 
     assistants: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
@@ -271,7 +271,7 @@ def signatures_in(outline: Glance, actors: Actors, *, verified: bool) -> str:
 
 
 def signatures_shown(word: str) -> str:
-    """Return the word as text, which says what an unsigned event is."""
+    """Return the word as text; for `unsigned`, the text also says what that means."""
     return f"{word} ({CLAIMED})" if word == "unsigned" else word
 
 

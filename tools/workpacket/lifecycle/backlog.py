@@ -132,8 +132,8 @@ def _with(facts: Facts, packet: PacketFacts) -> Facts:
 
 
 def refine(facts: Facts, packet: PacketFacts, anchor: str = "") -> Answer:
-    """Write the scaffold of the refinement, anchored at the given section of the specification; if there is a
-    refinement already, pin the current specification in it, and fill in the first open anchor.
+    """Write the scaffold of the refinement, anchored at the given section of the specification; if a refinement already
+    exists, pin the current specification in it, and fill in the first open anchor.
     """
     name = packet.id.text
     unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
@@ -238,7 +238,7 @@ def present(facts: Facts, packet: PacketFacts) -> Answer:
         in_main_body = not unmet_of_main_body(facts, packet)
         draft.edit(packet.stub.source, ticking(packet.stub, (1, 2) if in_main_body else (2,)))
     then = (
-        f"ask the user to read it and to run, in a terminal: workpacket approve {name} --gate "
+        f"ask the user to read it and, in a terminal, to run: workpacket approve {name} --gate "
         f"{ACTIVATION_GATE}, then: workpacket packet activate {name}"
     )
     block = presented_block(refinement)
@@ -247,7 +247,7 @@ def present(facts: Facts, packet: PacketFacts) -> Answer:
 
 
 class LaneStatement(Value):
-    """The lanes that one document's statement may mean."""
+    """The lanes to which one document's statement may refer."""
 
     kind: str
     path: str

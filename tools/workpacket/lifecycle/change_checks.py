@@ -6,8 +6,8 @@ that it settles. The moves are trusted; the settlement's claims about them are n
 
 The event's own claims are not trusted: they are compared with the criteria and the scope of the packet, and with what
 git says about the commit. The same applies to the packet's file, whose bytes a submission or a verdict records: an
-approval of a verdict is bound to the bytes before it. The command changes only the status of the file, so the two
-versions must differ only in the status, and a commit must contain the later one with some status.
+approval of a verdict is bound to the bytes before the verdict. The command changes only the status of the file, so the
+two versions must differ only in the status, and a commit must contain the later one with some status.
 """
 
 from __future__ import annotations
@@ -151,11 +151,11 @@ class SubmittedWork(Value):
     """What the packet and git say about a submission.
 
     `changed` are the paths that the commit changes, or None if the commit is not in this clone. `older` says that the
-    commit was on the base before the work was claimed, `amended` that the packet was given a different contract after
-    the submission. `same` are the commits with proofs that contain the same work; `absent` are the paths that are given
-    as proof but missing from the commit; `exempt` are the criteria that the contract exempts from proof. `misdescribed`
-    says that the digest of the work in the event is not that of its commit. `demands` are the proofs that the contract
-    requires, by criterion, and `required` says that every criterion must have one.
+    commit was on the base before the work was claimed, and `amended` says that the packet was given a different
+    contract after the submission. `same` are the commits with proofs that contain the same work; `absent` are the paths
+    that are given as proof but missing from the commit; `exempt` are the criteria that the contract exempts from proof.
+    `misdescribed` says that the digest of the work in the event is not that of its commit. `demands` are the proofs
+    that the contract requires, by criterion, and `required` says that every criterion must have one.
     """
 
     criteria: Sequence[str]
@@ -178,7 +178,7 @@ def submission_faults(event: LogEvent, work: SubmittedWork) -> Iterator[Problem]
         yield Problem("changes_unknown", f"commit {commit} is missing here, so it is unknown what was submitted")
         return
     if work.older:
-        yield Problem("changes_unknown", f"commit {commit} is on the base and older than the claim")
+        yield Problem("changes_unknown", f"commit {commit} is on the base, and is older than the claim")
     if work.misdescribed:
         yield Problem("changes_unknown", f"the event does not describe the work in commit {commit}")
     if work.amended:

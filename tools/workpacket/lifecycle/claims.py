@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 def prepare(
     facts: Facts, packet: PacketFacts, *, assignee: str, branch: str, worktree: str, base_commit: str, base_packet: str
 ) -> Answer:
-    """Record where the work will be done, and by whom. The shell has already created the branch and the work tree."""
+    """Record where the work will be done, and who will do it. The shell has already created the branch and the work
+    tree."""
     name = packet.id.text
     unmet = prepare_unmet(facts, packet)
     if unmet:

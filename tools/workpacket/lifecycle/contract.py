@@ -257,7 +257,7 @@ class _Parts:
 
     def criteria(self) -> list[_Entry]:
         """Return the entries from the location that current packets, older packets or stubs use; it is an error if two
-        locations are used at once.
+        locations are used at the same time.
         """
         apart = [placed for key, placed in self._sections.items() if key in {"done_means", "acceptance_criteria"}]
         found = [self.entries("quality_gate", "done_means"), *map(self._section, apart)]

@@ -1,9 +1,9 @@
 """Check that stub and packet still state the approved contract, and that each amendment replaced the contract that was
 current.
 
-The log identifies contracts by their digest: `activated` records the first one, `amended` each replacement. Until
-activation the files may change freely. Progress (status, evidence, notes) may change afterwards too, because it is not
-part of the contract. The log of a packet that was activated before contracts existed records none, so it is not
+The log identifies contracts by their digest: `activated` records the first one, and `amended` records each replacement.
+Until activation the files may change freely. Progress (status, evidence, notes) may change afterwards too, because it
+is not part of the contract. The log of a packet that was activated before contracts existed records none, so it is not
 checked.
 """
 

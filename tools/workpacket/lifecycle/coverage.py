@@ -124,7 +124,8 @@ def instructs_agents(path: str) -> bool:
 
 
 def is_governance(path: str) -> bool:
-    """Whether the path is one of the governance documents. Other checks judge these, except the specification."""
+    """Whether the path is one of the governance documents. Other checks judge these documents, except for the
+    specification."""
     name = path.rpartition("/")[2]
     data = name in _NAMED or name.casefold().endswith(_DOCUMENTS)
     return path.startswith(f"{GOVERNANCE_FOLDER}/") and data and not instructs_agents(path)

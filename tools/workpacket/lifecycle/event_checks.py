@@ -269,7 +269,7 @@ def _activation(move: _Move) -> list[Problem]:
     assert isinstance(refinement, Mapping)
     light = move.event.text("form") == LIGHT_FORM
     if light != move.around().light:
-        return [Problem(_NEVER_LIFTED, "the activation gives a different form than the packet's document")]
+        return [Problem(_NEVER_LIFTED, "the activation names a different form than the packet's document does")]
     if light:
         return [Problem(_NEVER_LIFTED, why) for why in move.around().light_unmet()]
     if move.digest_of(str(refinement["path"])) != refinement["sha256"]:
@@ -294,7 +294,7 @@ def _successor(move: _Move) -> list[Problem]:
     """Require that the replacement for a packet exists, even though the move has no gate."""
     by = str(move.event.data["by"])
     fit = by in move.around().packets and by != move.event.packet
-    return [] if fit else [Problem(_NEVER_LIFTED, f"{by} cannot replace {move.event.packet}: it has no log")]
+    return [] if fit else [Problem(_NEVER_LIFTED, f"{by} has no log, so it cannot replace {move.event.packet}")]
 
 
 def _merge(move: _Move) -> list[Problem]:

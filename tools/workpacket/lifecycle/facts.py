@@ -37,7 +37,7 @@ class PacketFacts(Value):
     `landed` says whether its work is on the target branch of this tree, as judged, or as submitted if the policy
     requires no verdict. `verified` says whether a list may call all its signatures verified.
 
-    With the summaries `stub_says` and `packet_says`, most questions can be answered without parsing a file. The reader
+    With the `stub_says` and `packet_says` summaries, most questions can be answered without parsing a file. The reader
     for a kind is loaded with the first document of that kind.
     """
 
@@ -126,7 +126,7 @@ class PacketFacts(Value):
 
     @property
     def standing(self) -> bool:
-        """Whether its scope says how long it covers small recurring changes."""
+        """Whether the packet's scope says how long it covers small recurring changes."""
         from workpacket.lifecycle.contract import stated
         from workpacket.lifecycle.gates import standing_until
 
@@ -176,8 +176,8 @@ class Facts(Value):
     dependencies; `known` lists all packets.
 
     `refinement_faults` are the errors that a check finds in a refinement, by packet. `approvals` has the verdict of the
-    approvals layer for each gate of the command, and `approved` the accepted waivers. `target_here` is the local name
-    of the target branch, and `on_target` says whether it is checked out.
+    approvals layer for each gate of the command, and `approved` has the accepted waivers. `target_here` is the local
+    name of the target branch, and `on_target` says whether it is checked out.
     """
 
     moment: Moment

@@ -276,7 +276,7 @@ def _passage_unmet(
         message = f"the requirement appears only in {roadmap!r}, not in the main body"
         yield Problem("requirement_only_in_roadmap", message, place, again)
     if _requires_nothing(passage):
-        message = f"the section {anchor.heading!r} contains no text written by you, so it requires nothing"
+        message = f"section {anchor.heading!r} contains no text written by you, so it requires nothing"
         yield Problem("refinement_incomplete", message, Location(anchor.path, passage.first), f"edit {anchor.path}")
     if passage.digest != anchor.sha256:
         message = f"section {anchor.heading!r} has changed since it was pinned"
@@ -292,8 +292,8 @@ def _refinement_unmet(packet: PacketFacts, document: Packet) -> Iterator[Problem
     """Report item 2: the refinement must contain text."""
     text = document.refinement_text
     if _says_nothing(text) or len(_SPOKEN.findall(text)) < _FEWEST_WORDS:
-        nothing = "the section REFINEMENT does not say how the work will be done"
-        few = f"the section REFINEMENT must describe, in at least {_FEWEST_WORDS} words, how the work will be done"
+        nothing = "the REFINEMENT section does not say how the work will be done"
+        few = f"the REFINEMENT section must describe, in at least {_FEWEST_WORDS} words, how the work will be done"
         message = f"no technical refinement: {nothing if _says_nothing(text) else few}"
         yield Problem(
             "refinement_missing", message, Location(document.path), f"workpacket refine {packet.id} --refinement TEXT"

@@ -1,9 +1,8 @@
 """The requirements of the gates. Each function returns every unmet condition, with the command that meets it.
 
 - Terms: what an approval is for besides the bytes, such as the verdict, or the waived rule and when the waiver ends.
-With the bytes
-  alone, the approval of one verdict could pass for the approval of another. Terms are in the statement's `scope` with
-  the paths, so they are shown, signed and compared in the same way.
+  With the bytes alone, the approval of one verdict could pass for the approval of another. Terms are in the statement's
+  `scope` with the paths, so they are shown, signed and compared in the same way.
 - Approvals: whether a gate is approved is decided in one place, `approvals.decide`, for signatures and plain tokens
   alike. Here the result of that decision becomes conditions of the gate.
 - Waivers: the conditions that an entitled person has lifted, and for how long.
@@ -69,7 +68,7 @@ def standing_until(scope: Iterable[str]) -> date | None:
 class ApprovalGate(Value):
     """A gate that people open by signing: the event that passes it, and the terms that they sign besides the bytes.
 
-    `terms` gives for each term in the statement its key in the event. `without` says what happens if the policy has no
+    `terms` maps each term in the statement to its key in the event. `without` says what happens if the policy has no
     rule for the gate: the gate stays closed, the gate is open, or the event is a note that lifts nothing. `role` is the
     one that `policy trust` asks for, and `apart` the party from which its holder must differ.
     """
@@ -117,8 +116,9 @@ def report_term(report: Json) -> str:
 
 
 def with_report(terms: Mapping[str, str], statements: Iterable[tuple[str, ...]]) -> Mapping[str, str]:
-    """Return the terms of a verdict, including its report if statements with these scopes mention one. Older statements
-    do not, nor do those about another verdict; without a matching statement, the report is left open.
+    """Return the terms of a verdict, including its report if statements with these scopes mention one. Older
+    statements, and those about another verdict, do not mention it; without a matching statement, the report is left
+    open.
     """
     alike = (scope for scope in statements if f"verdict: {terms.get('verdict', '')}" in scope)
     said = {line for scope in alike for line in scope if line.startswith("report: ")}
@@ -226,7 +226,7 @@ def covers(event: LogEvent, one: Problem) -> bool:
 
 
 def link_unmet(state: PacketState) -> tuple[Problem, ...]:
-    """Return why no run may start or continue for this packet; `()` if one may."""
+    """Return why no run may start or continue for this packet; `()` if a run may."""
     packet, lane = state.packet, state.lane
     if state.forked or not state.sound or not state.history:
         return move_unmet(state, transition("claim"), BUILT_IN)
@@ -409,7 +409,9 @@ def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Problem]:
 
 def _criteria_unmet(packet: str, submission: Submission, command: str) -> Iterator[Problem]:
     if not submission.criteria:
-        yield Problem("done_means_missing", "the packet has no DONE_MEANS, so it cannot be proved done", hint="edit it")
+        yield Problem(
+            "done_means_missing", "the packet has no DONE_MEANS, so its completion cannot be proved", hint="edit it"
+        )
     for number, criterion in enumerate(submission.criteria, 1):
         result = submission.proved.get(criterion)
         commit = submission.elsewhere.get(criterion)
@@ -492,7 +494,7 @@ def verdict_unmet(
 
 def merged_unmet(packet: str, commit: str, target: str, proof: Proof) -> tuple[Problem, ...]:
     if not commit:
-        message = f"no commit of {packet} was submitted"
+        message = f"no commit of {packet} has been submitted"
         return (Problem("commit_unknown", message, hint=f"workpacket packet reopen {packet} --reason TEXT"),)
     if not target:
         return (Problem("target_branch_unknown", "no target branch is configured", hint="git branch --list"),)

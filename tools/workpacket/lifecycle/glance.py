@@ -15,7 +15,7 @@ from workpacket.model.event_types import FORKED
 
 
 class Move(NamedTuple):
-    """One of the latest moves: usually there is one, and several if the packet is forked."""
+    """One of the latest moves: usually there is one, but there are several if the packet is forked."""
 
     at: str
     actor: str
@@ -27,10 +27,10 @@ class Glance(NamedTuple):
     """The facts about one packet. `began` and `last` are the times of the first and of the latest event; `""` means
     that there is none.
 
-    `lease_given` is the latest time at which the lease was granted, `lease_signed` whether its holder signed for it.
-    `signed` says whether every event has a signature, which was not verified here.
-    `title`, `risk` and `dependencies` are the last ones recorded in the events, None if there are none. `runs` says
-    whether any run of the packet needs attention, `open_runs` whether one is open.
+    `lease_given` is the latest time at which the lease was granted, and `lease_signed` says whether the holder signed
+    for it. `signed` says whether every event has a signature, which was not verified here. `title`, `risk` and
+    `dependencies` are the last ones recorded in the events, None if there are none. `runs` says whether any run of the
+    packet needs attention, and `open_runs` says whether one is open.
     """
 
     lane: str

@@ -140,7 +140,7 @@ def _hook_of(path: str) -> str:
 
 
 def _hooked(data: bytes, line: str) -> bytes:
-    """Insert the line below the heading Determine Mode; if there is no such heading, insert it at the end."""
+    """Insert the line below the Determine Mode heading; if there is no such heading, insert it at the end."""
     text = data.decode("utf-8", "surrogateescape")
     eol = "\r\n" if "\r\n" in text else "\n"
     found = _DETERMINE_MODE.search(text)
@@ -286,7 +286,7 @@ def compare(
 def init(
     items: list[InitFile], moment: Moment, *, has_key: bool = False, commits: bool = False, light: bool = False
 ) -> Planned:
-    """Plan the files. `has_key`: whether the person has created a key for approvals before; `commits`: whether the
+    """Plan the files. `has_key`: whether the person has already created a key for approvals; `commits`: whether the
     files are committed immediately; `light`: whether new packets are one document each.
     """
     changes = tuple(
@@ -346,7 +346,7 @@ def check(items: list[InitFile]) -> Iterator[Problem]:
             "starter_edited",
             "warning",
             "",
-            "to get the current version, move it out of the way, then: workpacket init",
+            "to get the current version, move this file out of the way, then: workpacket init",
         ),
     }
     for item in items:
@@ -476,7 +476,7 @@ def requirement_of(direct_url: Mapping[str, Json] | None, version: str) -> str:
         return f"{NAME}=={version}"
     url = direct_url.get("url")
     if not isinstance(url, str) or url.startswith("file:"):
-        message = f"this workpacket was installed from a path on this machine, {url}, which CI cannot install"
+        message = f"this copy of workpacket was installed from {url}, a path on this machine that CI cannot use"
         raise WorkpacketError("install_source_local", message, hint=_REMEDY)
     commit, archive = direct_url.get("vcs_info"), direct_url.get("archive_info")
     if isinstance(commit, dict):
@@ -491,7 +491,10 @@ def requirement_of(direct_url: Mapping[str, Json] | None, version: str) -> str:
 def pinned(requirement: str) -> str:
     """Return the requirement if it identifies exactly one state of the tool."""
     if not _PINNED.fullmatch(requirement):
-        message = f"{requirement!r} does not identify the workpacket to install: it has no version, commit or digest"
+        message = (
+            f"{requirement!r} does not identify the version of workpacket to install: it has no version number, "
+            "commit or digest"
+        )
         raise WorkpacketError("install_source_open", message, hint=_REMEDY)
     return requirement
 

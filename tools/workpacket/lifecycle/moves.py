@@ -149,8 +149,8 @@ ASKED: Final = frozenset(row.command for row in TRANSITIONS if not row.anywhere)
 
 
 def whose_branch(facts: Facts, branch: str) -> str:
-    """Return the packet for which the branch was created, or which the policy's branch pattern implies; '' if there is
-    none.
+    """Return the packet for which the branch was created, or the one that the policy's branch pattern implies; '' if
+    there is none.
     """
     live = (packet.state for packet in facts.packets.values() if not packet.state.superseded_by)
     prepared = (state.packet for state in live if branch and state.assignment.branch == branch)
@@ -178,8 +178,8 @@ def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str)
 
 
 def finished_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
-    """Refuse to start work that is already on the target branch, or only needs to be merged. The log alone says that
-    such a packet is in review.
+    """Refuse to start work that is already on the target branch, or only needs to be merged. According to the log
+    alone, such a packet is in review.
     """
     if not packet.landed and not ends_unjudged(packet.state, facts.policy):
         return ()

@@ -82,8 +82,8 @@ class Ready(Value):
 
 
 def ready(facts: Facts, agent: str = "") -> list[Ready]:
-    """Return ready work: first the work that the agent holds or may judge, or that anyone may advance; then by the
-    number of waiting packets, by risk and by age.
+    """Return ready work. Work that the agent holds or may judge, or that anyone may advance, comes first; within each
+    group, work is sorted by the number of waiting packets, by risk and by age.
     """
     waiting, done = _dependents(facts), _satisfied(facts)
     ready_ones = (packet for packet in facts.packets.values() if _is_ready(facts, packet, agent, done))

@@ -180,7 +180,7 @@ BoardCommit = Literal["branch", "base", "never", ""]
 
 
 class PacketsPolicy(Value):
-    """The tables `[packets]` and `[board]`.
+    """The `[packets]` and `[board]` tables.
 
     `form` is the form of new packets. `approvals`: whether the activation of a light packet needs an approval. `phase`
     is the second part of ids made from titles. `commit`: whether commands commit what they wrote. `board` says where
@@ -261,7 +261,7 @@ class AddedGate(Value):
 
 
 class LifecyclePolicy(Value):
-    """The rules in force. `origins` gives the source of each: `default`, or a line of the policy.
+    """The current rules. `origins` gives the source of each: `default`, or a line of the policy.
 
     `evidence`, `coverage` and `packets` are the policy tables of the same names; `[actors]` and `[verdict]` are
     included in the same way. `judged`: whether the approvals have a gate for verdicts. `webhook` is called when a
@@ -292,7 +292,7 @@ class LifecyclePolicy(Value):
 
     @cached_property
     def actors(self) -> Actors:
-        """Return the tables `[actors]` and `[verdict]`, which most policies do not have."""
+        """Return the `[actors]` and `[verdict]` tables, which most policies do not have."""
         from workpacket.approvals.actors import Actors, read_actors
 
         return Actors() if self.actor_tables is None else read_actors(*self.actor_tables)
@@ -423,7 +423,7 @@ class LaneFault(Value):
 
 
 def title_of(token: str) -> str:
-    """Return the title of a lane that sets none: `SECURITY_REVIEW` becomes `Security Review`, `QA` remains `QA`."""
+    """Return the title of a lane that sets none: `SECURITY_REVIEW` becomes `Security Review`, and `QA` remains `QA`."""
     return " ".join(word if len(word) <= _SHORT else word.capitalize() for word in token.split("_"))
 
 
@@ -487,7 +487,7 @@ def _section_faults(lane: AddedLane, headings: dict[str, str]) -> Iterator[LaneF
     before = headings.setdefault(words, section_key(lane.section))
     own = words not in _BUILT_IN_HEADINGS or section_key(lane.section) in _SHARED
     if not own or before != section_key(lane.section):
-        message = f"the board already uses the section {lane.section}, so lane {lane.token} cannot use it"
+        message = f"the {lane.section} section already exists on the board, so lane {lane.token} cannot use it"
         yield LaneFault("lane_name_taken", lane.token, "section", message, f"write `section = {_quoted(lane.title)}`")
 
 

@@ -402,8 +402,8 @@ def in_force(facts: Facts, base: str, moved: Mapping[str, str], written: Mapping
     """Return the current revision of a base: the highest packet that is not archived, else the highest stub, else the
     last revision.
 
-    `moved` has the lanes after the command, `written` has the packets that it writes. While a revision has no log, or
-    is in a lane that the policy no longer defines, the current revision is unknown, and the row remains unchanged.
+    `moved` has the lanes after the command, and `written` has the packets that it writes. While a revision has no log,
+    or is in a lane that the policy no longer defines, the current revision is unknown, and the row remains unchanged.
     """
     found: list[tuple[int, int, InForce]] = []
     for packet in facts.packets.values():

@@ -64,7 +64,7 @@ def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: b
         if demand.exempt is None or demand.command:
             yield Problem(
                 "exemption_unsigned",
-                "the contract requires a proof, but a reason why the criterion does not apply was given instead",
+                "the contract requires a proof, not a reason why the criterion does not apply",
             )
         return
     if demand.exempt is not None and row.get("exempt") != demand.exempt:

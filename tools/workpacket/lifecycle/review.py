@@ -1,4 +1,4 @@
-"""The moves `submit`, `verdict` and `merged`, and the reports of verdicts. One report file may serve several verdicts:
+"""The `submit`, `verdict` and `merged` moves, and the reports of verdicts. One report file may serve several verdicts:
 it grows, and each verdict records its digest at the time. If a file differs from what an older verdict recorded, a
 later verdict must have recorded its current digest; otherwise someone other than a validator changed it.
 """
@@ -91,7 +91,7 @@ class Work(Value):
 
 class Proofs(Value):
     """What was proved. `rows` are the rows in the event; `came_to` says how the proof of a criterion ended, as the end
-    of a sentence, which is shown to the person who ran the command and not stored. `faults` lists what is wrong with
+    of a sentence, which is shown to the person who ran the command but is not stored. `faults` lists what is wrong with
     proofs that the contract requires.
     """
 
@@ -266,7 +266,7 @@ def verdict_refusal(
     """Return everything that prevents the actor from giving this verdict. The policy says whether the verdict must be
     signed.
 
-    `report` is the path of the validator's report, '' if there is none.
+    `report` is the path of the validator's report, or '' if there is none.
     """
     row = transition("verdict", choice, facts.policy.lanes)
     unmet = move_unmet(packet.state, row, facts.policy.lanes)

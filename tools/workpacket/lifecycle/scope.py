@@ -1,13 +1,13 @@
 """Scope: the files that a packet may change, according to the patterns in IN_SCOPE_PATHS. The guard: whether an actor
 may write a path now, and if not, which command to run next.
 
-A pattern is a path; a path of a folder, which includes everything below it; or a path with `*` (within one folder) and
-`**` (any folders). An entry with a space in it is prose and allows nothing.
+A pattern is a path; the path of a folder, which includes everything below it; or a path with `*` (within one folder)
+and `**` (any folders). An entry with a space in it is prose and allows nothing.
 
 The guard gives the same answer as coverage, before the file is written. A path may be written by the holder of a packet
 that has it in its scope, if the packet still states its approved contract; by anyone within a standing packet; and by
-anyone if the policy requires no packet for it. It is advice for honest programs. What may be merged is decided by
-`check --base`. Agents ask before each write, so this module imports almost nothing.
+anyone if the policy requires no packet for it. The guard's answer is advice for honest programs. What may be merged is
+decided by `check --base`. Agents ask before each write, so this module imports almost nothing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def names_one(entry: str) -> bool:
 
 def outside(paths: Iterable[str], entries: Sequence[str], *, strict: bool = False) -> list[str]:
     """Return the paths that no entry allows. An entry also allows everything below it; with `strict`, only an entry
-    like `a/` does. Otherwise `*.md`, which is intended for pages, would also allow everything below a folder named
+    like `a/` does. Without `strict`, `*.md`, which is intended for pages, also allows everything below a folder named
     `a.md`.
     """
     patterns = [pattern for entry in entries if (pattern := pattern_of(entry))]
@@ -89,8 +89,8 @@ class Guarded(NamedTuple):
     """What the guard knows about a packet that is not finished.
 
     `command` is the one that leads to its next lane. `scope` are the patterns of the stated scope; `until` is the end
-    of the lease, '' if it has none; `last_day` is the last day of a standing packet; `drift` says how the files differ
-    from the approved contract.
+    of the lease, or '' if it has none; `last_day` is the last day of a standing packet; `drift` says how the files
+    differ from the approved contract.
     """
 
     id: str

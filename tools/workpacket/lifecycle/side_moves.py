@@ -2,7 +2,7 @@
 reapprove.
 
 `amend` replaces the approved contract with another one that is approved in the same way. `reapprove` replaces approvals
-that no longer count. An event is never rewritten, and it names its envelopes. Therefore another event names the new
+that no longer count. An event names its envelopes and is never rewritten. Therefore another event names the new
 envelopes, for the same gate and on the same terms.
 """
 
@@ -153,7 +153,9 @@ def _rename_unmet(facts: Facts, packet: PacketFacts, to: WorkPacketId, *, landed
     approved = packet.refinement is not None and not packet.refinement.awaits_answers
     if not packet.light and (packet.lane != "STUB" or approved):
         message = f"{name} was approved under this id, which is part of what was signed"
-        yield Problem("wrong_lane", message, hint="remove the commits that approve it from this branch, then rename it")
+        yield Problem(
+            "wrong_lane", message, hint="from this branch, remove the commits that approve the packet, then rename it"
+        )
 
 
 def _turn(facts: Facts, packet: PacketFacts, command: str, *, remark: str | None = None, **data: Json) -> Answer:

@@ -83,8 +83,8 @@ _CALL = lazy_pattern(r"`just ([a-z-]+)")
 def dialect_here(present: Collection[str], own: Mapping[Dialect, Collection[str]], *, missions: bool) -> Dialect:
     """Return the dialect of a repository: determined by any file that only one dialect writes, else by its missions.
 
-    `present` are the existing paths, `own` the paths that only one dialect has. With a `.GOV/` that contains none of
-    them, it is plain; without a `.GOV/`, it is handshake.
+    `present` are the existing paths, `own` the paths that only one dialect has. A repository with a `.GOV/` that
+    contains none of them is plain; one without a `.GOV/` is handshake.
     """
     for dialect in (HANDSHAKE, SPEC_KITTY):
         if any(path in present for path in own[dialect]):
@@ -202,7 +202,7 @@ Its items are derived from evidence. A ticked box proves nothing.
 def coder_protocol(policy: LifecyclePolicy = _DEFAULT) -> str:
     return _page(
         "Coder protocol",
-        "You do the work of one packet at a time, within its scope, and prove what it requires.",
+        "You do the work of one packet at a time, within its scope, and prove that its requirements are met.",
         "coder",
         policy,
         """## The work

@@ -262,7 +262,7 @@ def choice_of(event: str, lane_from: str, verdict: str) -> str:
 
 
 def verdict_command(packet: str, verdict: str, *, light: bool) -> str:
-    """Return the whole command for a verdict, with what the form of the packet requires."""
+    """Return the whole command for a verdict, including everything that the form of the packet requires."""
     report = "--reason TEXT" if light else "--report FILE"
     return f"workpacket verdict {packet} {verdict} {'--reference PLACE' if verdict == 'CHANGES' else report}"
 
@@ -279,7 +279,9 @@ def advancing(lane: str, lanes: LaneTable = BUILT_IN) -> Transition:
     of `advance`.
     """
     rows = [row for row in transitions(lanes) if row.command == ADVANCE]
-    added = tuple(row.origins[0] for row in rows) or ("an added lane, but the policy adds none",)
+    added = tuple(row.origins[0] for row in rows) or (
+        "is recorded as an added lane, but the policy does not add any lanes",
+    )
     return next((row for row in rows if lane in row.origins), Transition(ADVANCE, "advanced", added, "VALIDATED"))
 
 

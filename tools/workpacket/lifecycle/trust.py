@@ -2,7 +2,7 @@
 
 `trust` adds the first person who may approve, or the key of another person. It takes effect once it is on the base;
 existing approvers must approve that change, unless there are none yet. `re-anchor` records that the policy in the work
-tree replaces the base's policy although no key is left that could approve it.
+tree replaces the base's policy although no remaining key could approve it.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class OwnActor(Value):
 
 class Trusting(Value):
     """Whom `policy trust` names: a principal with the line of allowed_signers for the key, and the event keys of this
-    account. `person` is the actor behind them. `first`: whether the base names no approver yet. `port` is that of the
-    page on which the key signs; 0 for a key that signs in a terminal. `role` is one to add the principal to.
+    account. `person` is the actor behind them. `first`: whether the base names no approver yet. `port` is the port of
+    the page on which the key signs; 0 for a key that signs in a terminal. `role` is a role to add the principal to.
     """
 
     repository: str

@@ -1,9 +1,9 @@
 """Canonical JSON: one value has one sequence of bytes.
 
 The profile of the event log and the approvals: keys are ASCII, numbers are integers below 2**53, strings contain no
-lone surrogates. Within this profile, sorted keys and minimal separators are already RFC 8785, which the tests prove
-against the `rfc8785` package. The profile is checked, never assumed: any other value raises `NotCanonical` with its
-location.
+lone surrogates. Within this profile, sorted keys and minimal separators already give RFC 8785 output; the tests prove
+this against the `rfc8785` package. The profile is checked, never assumed: any other value raises `NotCanonical` with
+its location.
 """
 
 from __future__ import annotations

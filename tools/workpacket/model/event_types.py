@@ -164,7 +164,7 @@ _EVIDENCE = record(
 )
 _EVIDENCE_LIST = array("the proofs of the criteria", _EVIDENCE, most=MOST_EVIDENCE, least=1)
 _CHECKLIST = array(
-    "the items of the gate, and how each was judged",
+    "the items of the gate, with the result for each",
     record(
         "one item",
         {"item": NAME, "result": choice("how it was judged", ("met", "waived", "not_applicable"))},
@@ -221,7 +221,7 @@ DATA: Final[Mapping[str, Shape]] = {
         },
     ),
     "adopted": _genesis(
-        "a packet without a log was adopted as it was",
+        "a packet without a log was adopted as is",
         {
             "base": PACKET_ID,
             "found": array(
@@ -292,7 +292,7 @@ DATA: Final[Mapping[str, Shape]] = {
         {"commit": COMMIT, "evidence": _EVIDENCE_LIST},
         {
             "base_commit": COMMIT,
-            "changed": array("the files it changes", PATH, most=2000),
+            "changed": array("the files that it changes", PATH, most=2000),
             "outside_scope": array("the changed files that are outside IN_SCOPE_PATHS", PATH, most=2000),
             "work": record(
                 "a digest of the work, for clones that lack its commit",
@@ -385,7 +385,7 @@ DATA: Final[Mapping[str, Shape]] = {
         {"holder": NAME, "lease": NAME, "expires_at": EXPIRY, "came_from": LANE},
     ),
     "checkpoint": record(
-        "what the protected branch contained, signed by CI",
+        "the contents of the protected branch, signed by CI",
         {
             "commit": COMMIT,
             "logs": array(

@@ -2,7 +2,8 @@
 
 `.GOV/log/<packet>/<id>.json` contains the canonical JSON of the event and a final newline, and `id` is the SHA-256 of
 those bytes. Therefore `sha256sum` alone verifies a file, and two branches never write the same file with different
-contents. `at` and `actor` are claims; `sig` proves the actor if it was made by a key that the base's policy lists.
+contents. `at` and `actor` are claims; `sig` proves the actor's identity if it was made by a key that the base's policy
+lists.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class ChangedFile(Value):
 class LogEvent(Value):
     """An event and its id. `data` has the shape that `event_types.DATA` gives to the type.
 
-    `sig` is the signature in base64, "" for an unsigned event; `v` is the version of its file's format.
+    `sig` is the signature in base64, or "" for an unsigned event; `v` is the version of its file's format.
     """
 
     id: str
@@ -66,7 +67,7 @@ class LogEvent(Value):
 
     @property
     def order(self) -> tuple[int, str]:
-        """Return the replay order: never by wall time, which is only a claim."""
+        """Return the replay order: never by wall-clock time, which is only a claim."""
         return self.clock, self.id
 
     @property

@@ -206,8 +206,8 @@ def next_revision(base: str, known: Iterable[WorkPacketId]) -> WorkPacketId:
 
 
 def nearest(text: str, known: Iterable[WorkPacketId]) -> WorkPacketId | None:
-    """Return the known id that `text` probably means: one that differs in case, in the revision or by a typo, or the
-    shortest one that contains it.
+    """Return the known id to which `text` probably refers: one that differs in case, in the revision or by a typo, or
+    the shortest one that contains it.
     """
     if len(text) > 2 * MAX_LENGTH:
         return None

@@ -25,7 +25,7 @@ class Lane(Value):
     edit for a new lane.
 
     - `unfinished`: work continues here, or may; `in_work`: it is in progress now.
-    - `may_be_stub`: a packet may be here that was never activated.
+    - `may_be_stub`: a packet that was never activated may be here.
     - `waits`: its dependencies need not be done yet.
     - `held`: only the packet's holder or assignee may advance it.
     - `satisfies`: dependents of the packet no longer wait, unless the policy says otherwise.
@@ -371,7 +371,8 @@ class LaneTable(Value):
         return next(section for section in self.sections if section.key == lane.section)
 
     def named(self, text: str) -> tuple[Lane, ...]:
-        """Return the lanes that a status line may mean; `()` if it does not name a lane. Case, punctuation, emoji and
+        """Return the lanes to which a status line may refer; `()` if it does not name a lane. Case, punctuation, emoji
+        and
         remarks
         after the name are ignored: `In-Progress (again)` is `IN_PROGRESS`. A token in brackets takes precedence: `Done
         [FAIL]` is `FAIL`.
@@ -428,5 +429,5 @@ def lane_of_token(token: str) -> Lane | None:
 
 
 def lanes_named(text: str) -> tuple[Lane, ...]:
-    """Return the built-in lanes that a status line may mean."""
+    """Return the built-in lanes to which a status line may refer."""
     return BUILT_IN.named(text)

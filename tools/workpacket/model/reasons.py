@@ -1,7 +1,7 @@
 """The type of a reason code, and the registry in which each code occurs once.
 
 Every message that a user can act on has a code: findings of rules, refusals of gates, failures of commands, stops of
-runs. A rule's reason is the docstring of its class; all others are text of the same form, in the tables of
+runs. A rule's reason is the docstring of its class; all other reasons are text of the same form, in the tables of
 `workpacket.model.reason_tables`. `workpacket.report.catalogue` collects them, refuses duplicate names, and is the
 source for `explain`, the documentation and exit statuses.
 

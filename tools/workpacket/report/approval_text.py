@@ -39,7 +39,7 @@ Part = tuple[str, Sequence[str]]
 
 
 def barred(text: str, style: Style, *, indent: int = 0, role: Role | None = None) -> list[str]:
-    """Return a line written by others as rows that fit the terminal, each behind the bar."""
+    """Return a line written by others as rows that fit the terminal, each prefixed with the bar."""
     shown = escape(text)
     rows = _rows(shown, style.columns - indent - len(_BAR)) if style.columns is not None else [shown]
     before = " " * indent

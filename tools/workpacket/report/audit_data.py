@@ -83,8 +83,7 @@ MATRIX_HEADS = (
 
 
 def matrix_rows(audit: Audit) -> Iterator[tuple[str | int, ...]]:
-    """Yield a row for each piece of evidence for each criterion of each packet for each requirement; missing values are
-    blank."""
+    """Yield a row for each piece of evidence, by requirement, packet and criterion; missing values are blank."""
     for row in audit.requirements:
         title, line = told(row.requirement.title), row.requirement.first
         if not row.packets:

@@ -113,7 +113,7 @@ def render_audit_page(audit: Audit, reasons: Mapping[str, Reason], files: PageFi
 
 
 def text(value: str) -> str:
-    """Escape a sanitized string from the repository as text of the page."""
+    """Escape a sanitized string from the repository as text for the page."""
     return html_escape(told(value))
 
 

@@ -1,8 +1,8 @@
 """The board as values: columns of cards, for a terminal and for a page.
 
 The page is static: it has no script, fetches nothing, and is readable on paper and without a mouse. All text from the
-repository is treated as hostile: it is sanitized and escaped for HTML, and the page's policy lets nothing run or load.
-On a terminal, lanes are shown side by side if there is room, otherwise below one another.
+repository is treated as hostile: it is sanitized and escaped for HTML, and the page's policy allows nothing to run or
+load. On a terminal, lanes are shown side by side if there is room, otherwise below one another.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def sign_of(lane: str) -> str:
 
 
 class Card(Value):
-    """One packet. `note` is its holder, or why the packet is in its lane; `signatures` is the word for those of its
-    events, '' where the board says it once for all packets."""
+    """One packet. `note` is its holder, or why the packet is in its lane; `signatures` is the word for the signatures
+    of its events, '' where the board says it once for all packets."""
 
     id: str
     lane: str

@@ -51,7 +51,7 @@ def _part(data: Answer, name: str) -> Answer:
 
 
 class PacketPage:
-    """What the commands `show`, `log show`, `packet contract` and `approvals list` say about one packet; `changes` is
+    """What the `show`, `log show`, `packet contract` and `approvals list` commands say about one packet; `changes` is
     the difference between its contract and the approved one; `forge` is the repository's address on its forge.
     """
 

@@ -3,9 +3,9 @@ the page), and the board itself, with lanes as columns that scroll, and cards in
 
 A page works without its script, which only keeps it up to date. No page contains a script or a style: the server's
 policy lets a browser load its own two files and nothing else, so even text that was not escaped could not run anything.
-Each column contains only the
 
-cards that changed last; a link loads more. Documents are read only for the cards in the page.
+Each column contains only the cards that changed last; a link loads more. Documents are read only for the cards on the
+page.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _LONGEST: Final = 4000
 
 class Site(NamedTuple):
     """What every page shows around its content. `repositories` are their names, `current` is the number of the one
-    shown, -1 for none; `part` is the part of the navigation; `version` is the state that the page shows; `actor` is who
-    acts here, '' if the server only reads.
+    shown, or -1 for none; `part` is the current part of the navigation; `version` is the state that the page shows;
+    `actor` is who acts here, or '' if the server only reads.
     """
 
     repositories: Sequence[str]
@@ -42,12 +42,12 @@ class Site(NamedTuple):
 
     @property
     def at(self) -> str:
-        """Return the address under which the pages of this repository are found."""
+        """Return the address at which the pages of this repository are found."""
         return f"/{self.current}"
 
 
 class FormField(NamedTuple):
-    """One input of a form. With `choices` it is a list, with `lines` a multi-line text field."""
+    """One input of a form. With `choices`, it is a list; with `lines`, a multi-line text field."""
 
     name: str
     label: str

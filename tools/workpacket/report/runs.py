@@ -29,8 +29,8 @@ _MEANING = {
 
 
 class PacketRun(Value):
-    """A run that is unfinished, or that was stopped and not resumed. `code` is its stop reason, `command` is what to do
-    now.
+    """A run that is unfinished, or that was stopped and not resumed. `code` is its stop reason, and `command` is what
+    to do now.
     """
 
     run: str

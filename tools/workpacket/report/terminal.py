@@ -1,5 +1,5 @@
-r"""Text on a terminal: sanitized, broken into lines and colored, and the message of a failed command. The caller asks
-the terminal and the environment; renderers only read this value.
+r"""Text on a terminal: sanitized, broken into lines and colored, and the message of a failed command. The caller
+queries the terminal and the environment; renderers only read this value.
 
 `escape` keeps a document from controlling the terminal, CI log or spreadsheet that shows it:
 
@@ -80,8 +80,8 @@ def visible(character: str) -> str:
 
 
 def without_surrogates(text: str) -> str:
-    """Return `text` in a form that every JSON parser accepts: a lone surrogate is written visibly, everything else is
-    unchanged.
+    """Return `text` in a form that every JSON parser accepts: a lone surrogate is written visibly, and everything else
+    is unchanged.
     """
     if text.isascii():
         return text
@@ -204,7 +204,7 @@ class Style(NamedTuple):
         return None if self.width is None else max(self.width, NARROWEST)
 
     def paint(self, text: str, role: Role) -> str:
-        """Return `text`, which must be sanitized already, in the color of its role."""
+        """Return `text`, which must already be sanitized, in the color of its role."""
         return f"\x1b[{_SGR[role]}m{text}\x1b[0m" if self.colour and text else text
 
 

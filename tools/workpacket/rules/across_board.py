@@ -197,7 +197,7 @@ def _headings(lanes: LaneTable) -> dict[str, str]:
 class RegistryBoardStale(RepositoryRule):
     """Outdated Task Board cell
 
-    The section in the registry differs from the one where the board lists the packet.
+    The section in the registry differs from the section in which the board lists the packet.
 
     Remedy: `workpacket board registry sync` updates the cell.
     """
@@ -416,8 +416,8 @@ def _lane(repository: RepositorySummaries, name: str) -> Lane | None:
 
 
 def _says(lane: Lane, said: Container[str], repository: RepositorySummaries) -> bool:
-    """Whether the given lane is the one in the log, or the one that it becomes once the work has been merged into the
-    target branch.
+    """Whether the given lane is the one in the log, or the one that results from it once the work has been merged into
+    the target branch.
     """
     lanes = repository.known_lanes
     pending = lane == lanes.lane("MERGE_PENDING") and lanes.onward(lane.token) == "VALIDATED"
@@ -427,7 +427,7 @@ def _says(lane: Lane, said: Container[str], repository: RepositorySummaries) -> 
 class StatusDrift(LogRule):
     """Status that differs from the log
 
-    The status was changed by hand, or a merge picked one of two versions, without passing a gate.
+    The status was changed without passing a gate: by hand, or by a merge that picked one of two versions.
 
     Remedy: `workpacket board sync` restores the status from the log.
     """
@@ -446,7 +446,8 @@ class BoardDrift(LogRule):
 
     The entry was moved without passing a gate: by hand, or by a merge that picked one of two versions.
 
-    Remedy: `workpacket board sync` restores the entry; `--adopt` records a hand edit as a move if its gate allows it.
+    Remedy: `workpacket board sync` restores the entry; `--adopt` records a hand edit as a move if the gate allows the
+    move.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -528,7 +529,7 @@ class LaneRetired(LogRule):
 class WorkWithoutLog(LogRule):
     """Packet or stub without a log
 
-    The packet's history is unknown, so it cannot pass a gate.
+    The packet's history is unknown, so the packet cannot pass a gate.
 
     Remedy: `workpacket adopt` creates its log; `workpacket new` starts new work.
     """
@@ -546,7 +547,7 @@ class PacketNotActivated(LogRule):
 
     The packet was written by hand, bypassing the gate that requires a refinement and a signature.
 
-    Remedy: delete the file; `just create-task-packet <WP_ID>` writes it if the gate allows it.
+    Remedy: delete the file; `just create-task-packet <WP_ID>` writes it again if the gate allows that.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:

@@ -77,7 +77,7 @@ class DependencySuperseded(RepositoryRule):
 
     Work on the superseded packet has ended, so this packet would wait forever.
 
-    Remedy: replace it with the packet that superseded it.
+    Remedy: name the superseding packet as the dependency instead.
     """
 
     severity = "warning"
@@ -210,7 +210,7 @@ class RefinementFileMissing(RepositoryRule):
 class RefinementUnapproved(RepositoryRule):
     """Activated packet with an unapproved refinement
 
-    Work may start only from a refinement that a person has approved, and that needs no new text in the specification.
+    Work may start only from a refinement that a person has approved and that needs no new text in the specification.
 
     Remedy: have it approved: `workpacket approve <WP_ID>`; until then, the packet remains a stub.
     """
@@ -290,7 +290,7 @@ class SpecDigestContradicts(RepositoryRule):
 class ValidatedUnproven(RepositoryRule):
     """Validated packet without a verdict or evidence
 
-    The packet has no log either, so it is unknown who judged the work, and what was examined.
+    The packet has no log either, so it is unknown who judged the work and what was examined.
 
     Remedy: add the report with its verdict and evidence to VALIDATION_REPORTS, or correct the status.
     """
@@ -381,7 +381,7 @@ class SignatureReused(RepositoryRule):
 
 
 def _audited_owners(repository: RepositorySummaries) -> dict[str, tuple[str, set[str]]]:
-    """Return, for each audited signature, the packets it was given for. A row that lists none is skipped."""
+    """Return, for each audited signature, the packets for which it was given. A row that lists none is skipped."""
     owners: dict[str, tuple[str, set[str]]] = {}
     for path, audit in repository.signature_audits.items():
         for row in audit["rows"]:

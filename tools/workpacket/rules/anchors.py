@@ -62,7 +62,7 @@ class AnchorOtherVersion(StructuredRule):
                 yield self.fault(text.span, f"{name} is in {bare[1]}, but {pinned[0][1]} is pinned")
 
     def _to_open(self, document: StructuredDocument, pinned: list[tuple[str, str]]) -> Iterator[Problem]:
-        """Report the first of the files to open that is a different version of the specification."""
+        """Of the files to open, report the first one that is a different version of the specification."""
         placed = document.placed_section("bootstrap")
         versions = dict(pinned)
         span = (placed.section.start, placed.section.end) if placed is not None and versions else (0, 0)
@@ -272,7 +272,7 @@ _PATH_AND_CHAPTER = lazy_pattern(
 
 
 class AnchorElsewhere(ReferenceRule):
-    """Anchor of a stub or packet that leads nowhere, or to a roadmap
+    """Stub or packet anchor that leads nowhere, or to a roadmap
 
     The specification, or the chapter in it, does not exist or is only a plan. Readers cannot find the requirement.
 

@@ -178,7 +178,7 @@ SEVERITIES = ("critical", "high", "medium", "low", "info", "blocker", "major", "
 class BatchSeverityUnknown(CheckpointRule):
     """Deferred issue of unknown severity
 
-    High-severity issues may not be deferred, and a misspelled severity is not recognized.
+    High-severity issues must not be deferred, and a misspelled severity is not recognized.
 
     Remedy: write critical, high, medium or low.
     """
@@ -333,7 +333,7 @@ class BatchDependencyCycle(_PlanRule):
 
 
 class BatchDependencyDeadlock(_PlanRule):
-    """Deadlock of pending tasks
+    """Deadlock among pending tasks
 
     Each task waits for one that is neither done nor in progress, such as a deferred task.
 

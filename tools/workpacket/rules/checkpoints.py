@@ -107,7 +107,7 @@ class BatchCheckpointTaskMissing(RepositoryRule):
 
 
 class BatchStatusDrift(RepositoryRule):
-    """Task whose state differs between the checkpoint and tasks.yaml
+    """Task with different states in the checkpoint and tasks.yaml
 
     One of the two files was not updated after the last batch, so a resumed session would repeat or skip work.
 
@@ -224,7 +224,7 @@ _MOST_WALKS = 500
 
 
 class _Implied:
-    """Stated dependencies, and those that follow from them. Only those that are not stated have to be searched for."""
+    """Stated dependencies, and those that follow from them. Only the latter have to be searched for."""
 
     def __init__(self, pairs: Iterable[tuple[Mention, Mention]]) -> None:
         self._needs: dict[str, set[str]] = {}
@@ -289,7 +289,7 @@ class BatchDependenciesDisagree(RepositoryRule):
 
 
 class BatchFilesDisagree(RepositoryRule):
-    """Task whose files differ between the next batch and tasks.yaml
+    """Task with different files in the next batch and tasks.yaml
 
     The batch is planned using one list, and the commit contains the files in the other.
 
@@ -318,7 +318,7 @@ _FINISHED = frozenset({"done", "completed", "skipped"})
 
 
 class BatchReviewOpen(RepositoryRule):
-    """Finished scope whose review still asks for changes
+    """Finished scope with a review that still requests changes
 
     All tasks are done, but no review says that the issues were resolved.
 
@@ -353,7 +353,7 @@ class SidecarVersionNewer(DocumentRule[CommitSidecar]):
 
 
 class SidecarShaMismatch(DocumentRule[CommitSidecar]):
-    """Sidecar whose file name does not match its commit
+    """Sidecar with a file name that does not match its commit
 
     The file was copied or damaged. It is unknown which commit was verified, so the sidecar is skipped.
 

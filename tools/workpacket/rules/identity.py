@@ -270,7 +270,7 @@ class DependencyMalformed(WorkRule):
 class ItemRepeated(WorkRule):
     """Item listed twice
 
-    One of the two was probably meant to be different, such as a missing criterion or another path.
+    One of the two was probably meant to be something else, such as a missing criterion or another path.
 
     Remedy: correct or delete one of them.
     """
@@ -298,7 +298,7 @@ _WITHOUT_REPETITION = frozenset({"done_means", "acceptance_criteria", "in_scope"
 
 
 class ItemTruncated(StructuredRule):
-    """List item whose beginning is missing
+    """List item with a missing beginning
 
     The item begins in the middle of a sentence, so its subject is unknown.
 
@@ -457,7 +457,7 @@ class MetadataFieldUnknown(StructuredRule):
 
     The field is ignored; its name may be misspelled.
 
-    Remedy: correct the name if it is misspelled; otherwise leave it.
+    Remedy: correct the name if it is misspelled; otherwise leave it unchanged.
     """
 
     severity = "info"

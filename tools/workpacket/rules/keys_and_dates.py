@@ -38,7 +38,7 @@ class DateOnly(DatedRule):
 
     Two events on the same day cannot be ordered.
 
-    Remedy: write it in RFC 3339 format with time and zone, such as 2026-01-31T00:00:00Z.
+    Remedy: write it in RFC 3339 format, with a time and a time zone, such as 2026-01-31T00:00:00Z.
     """
 
     severity = "warning"
@@ -59,7 +59,7 @@ class DateMalformed(DatedRule):
 
     Sorting, expiry and audits that use this date give wrong results.
 
-    Remedy: write it in RFC 3339 format with time and zone, such as 2026-01-31T00:00:00Z.
+    Remedy: write it in RFC 3339 format, with a time and a time zone, such as 2026-01-31T00:00:00Z.
     """
 
     def check(self, document: Document) -> Iterator[Problem]:
@@ -129,7 +129,7 @@ class DateBackwards(DocumentRule[Document]):
                     break
 
     def _is_before(self, later: str, earlier: str) -> bool:
-        """Whether a date is before an earlier one in every time zone; times in the same zone are compared."""
+        """Whether a date is before one listed earlier in every time zone; times in the same zone are compared."""
         if not date_time(later) and not date_time(earlier) and later[-1:] == earlier[-1:] == "Z":
             return later[:19] < earlier[:19]
         return (day_of.fromisoformat(earlier[:10]) - day_of.fromisoformat(later[:10])).days > 1

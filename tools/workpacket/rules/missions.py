@@ -116,7 +116,7 @@ class PackageDependencyUnknown(RepositoryRule):
 
 
 class PackageFileMissing(RepositoryRule):
-    """Dependency on a work package whose file is missing
+    """Dependency on a work package with a missing file
 
     The mission's numbering shows that the package existed. Without its file, it is unknown whether it is done.
 
@@ -215,7 +215,7 @@ class PackageOwnedFilesShared(RepositoryRule):
     Neither package waits for the other, so both may be worked on at the same time: one overwrites the other, or the
     merge fails.
 
-    Remedy: let only one of them own the file, or make one depend on the other.
+    Remedy: make only one of them the owner of the file, or make one depend on the other.
     """
 
     severity = "warning"

@@ -135,11 +135,11 @@ _FEEDBACK = lazy_pattern(r"(?i)\*\*status\*\*:[^\r\n]{0,12}(?P<said>\bchanges re
 
 
 class PackageFeedbackOpen(WorkPackageRule):
-    """Finished work package whose review still asks for changes
+    """Finished work package with a review that still requests changes
 
     A reader of the feedback cannot tell whether the changes were made.
 
-    Remedy: write below the feedback how it was resolved, and change its status.
+    Remedy: below the feedback, describe how it was resolved, and change its status.
     """
 
     severity = "info"
@@ -194,7 +194,7 @@ class PackageLogElsewhere(WorkPackageRule):
 
     They were appended to the file, below another heading, so readers of the log miss them.
 
-    Remedy: move them to the section "Activity Log".
+    Remedy: move them to the "Activity Log" section.
     """
 
     severity = "info"

@@ -163,7 +163,7 @@ def is_too_wide(entry: str) -> bool:
 
 
 class PacketContentMissing(PacketRule):
-    """Packet without part of the contract, such as its scope or criteria
+    """Packet that lacks part of the contract, such as the scope or the criteria
 
     Without the missing part, any change could pass for the work.
 
@@ -279,7 +279,7 @@ class FieldContradicts(PacketRule):
 
 
 def _may_have_one_value(document: Packet, section: Section) -> bool:
-    """Whether the section has all words of the name of a field with one value. Reading its fields would take much
+    """Whether the section contains every word in the name of a single-value field. Reading its fields would take much
     longer."""
     text = document.source.text[section.start : section.end].casefold()
     signed = "signature" in text and ("locked" in text or "signature**:" in text or "- signature:" in text)
@@ -356,7 +356,7 @@ class EvidencePlaceMissing(PacketRule):
 
 
 class CriterionUnmapped(PacketRule):
-    """Criterion of finished work that the evidence does not mention
+    """Finished work with a criterion that the evidence does not mention
 
     The evidence quotes the other criteria, but apparently no one has looked at this one.
 
@@ -454,7 +454,7 @@ class EvidenceExitCodeMissing(DocumentRule[Packet]):
 class EvidenceFailed(DocumentRule[Packet]):
     """Failed command as evidence of validated work
 
-    The work was accepted although its own evidence shows that it does not work.
+    The work was accepted although its own evidence shows a failure.
 
     Remedy: run the command again and record the result, or explain in the report why the failure is expected.
     """
@@ -552,7 +552,7 @@ class EvidenceProofAbsent(EvidenceRule):
 
 
 class EvidenceRanNothing(EvidenceRule):
-    """Test run without tests as evidence
+    """Evidence from a test run without tests
 
     Many test runners exit with 0 if a filter matches nothing, so the run proves nothing.
 

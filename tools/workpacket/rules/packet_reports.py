@@ -60,7 +60,7 @@ def _is_finished(document: Packet) -> bool:
 class CriterionOpen(ReportRule):
     """Unticked criteria in finished work
 
-    The work was accepted, but it looks as if no one had compared it with its criteria.
+    The work was accepted, but apparently no one compared it with its criteria.
 
     Remedy: tick the criteria that are met; the verdict says which they are.
     """
@@ -139,7 +139,7 @@ class VerdictUnknown(ReportRule):
 
     Gates and boards recognize only PASS, FAIL, CHANGES and OUTDATED_ONLY, so they see no verdict here.
 
-    Remedy: write one of the four.
+    Remedy: write one of these four verdicts.
     """
 
     severity = "warning"
@@ -167,8 +167,8 @@ _NAME = lazy_pattern(r"[A-Z][A-Z_]{2,}")
 class ReportContradicts(ReportRule):
     """Report that does not match the packet
 
-    The report names a different packet, or says that something is missing that this packet contains: it was copied from
-    another packet, or the packet was completed later and not judged again.
+    The report names a different packet, or says that this packet lacks something that it contains: the report was
+    copied from another packet, or the packet was completed later and not judged again.
 
     Remedy: judge the packet again, and append a report.
     """
@@ -300,7 +300,7 @@ _WHOLE = lazy_pattern(r"[+-]?\d{1,7}")
 
 
 class ManifestContradicts(ReportRule):
-    """Manifest whose numbers contradict each other
+    """Manifest with contradictory numbers
 
     The changed lines cannot be found with these numbers, so the manifest proves nothing.
 
@@ -448,11 +448,11 @@ _LABEL_ONLY = lazy_pattern(r"[-*+][ \t]+[^:\r\n]{1,80}:")
 
 
 class SkeletonEmpty(ReportRule):
-    """SKELETON section of finished work that contains only the labels of the template
+    """SKELETON section with only the template's labels in finished work
 
     No interface was proposed or approved before the work began.
 
-    Remedy: say what was agreed on, or that a skeleton was not needed.
+    Remedy: state what was agreed, or that no skeleton was needed.
     """
 
     severity = "info"
@@ -464,7 +464,7 @@ class SkeletonEmpty(ReportRule):
             return
         lines = [line.strip() for line in body_of(document.source, placed.section).splitlines() if line.strip()]
         if lines and all(_LABEL_ONLY.fullmatch(line) for line in lines):
-            yield self.fault(placed.section.title_span, "the section SKELETON is empty, but the work is done")
+            yield self.fault(placed.section.title_span, "the SKELETON section is empty, but the work is done")
 
 
 class StatusRepeated(ReportRule):

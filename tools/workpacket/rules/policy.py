@@ -19,7 +19,7 @@ class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
 
     Either a gate with that name already exists and has other rules, or the gate has no rules and could never be passed.
 
-    Remedy: choose another name, and define in [approvals.gates.NAME] who may approve it.
+    Remedy: choose another name, and define in [approvals.gates.NAME] who may approve at the gate.
     """
 
     def check(self, document: PolicyDocument) -> Iterator[Problem]:
@@ -135,7 +135,7 @@ class LaneUnreachable(LaneRule):
 
     The lane's neighbors are not adjacent, or one of them does not refer to the lane, so packets could not reach it.
 
-    Remedy: specify two adjacent lanes, and let added neighbors refer to each other.
+    Remedy: specify two adjacent lanes; if two added lanes are neighbors, make them refer to each other.
     """
 
 
@@ -161,7 +161,7 @@ class LaneBeforeGate(LaneRule):
 class LifecycleGateAstray(DocumentRule[PolicyDocument]):
     """Gate on a move out of a lane that the policy does not add
 
-    The gate is applied to every move that can have one, so that a typo does not open it.
+    The gate is applied to every move that can have one, so that a typo does not open the gate.
 
     Remedy: specify a lane in `[lifecycle.lanes]`, or the move by its command.
     """

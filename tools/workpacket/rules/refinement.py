@@ -319,7 +319,7 @@ class ApprovalEvidenceMissing(RefinementRule):
 
 
 class VerdictUnticked(RefinementRule):
-    """PASS verdict with open points in its checklist
+    """PASS verdict although the checklist has open points
 
     According to the verdict, the specification covers the work, but the checklist contradicts that.
 
@@ -532,7 +532,7 @@ class AnchorIncomplete(RefinementRule):
 
 
 class AnchorTokenNotQuoted(RefinementRule):
-    """Anchor whose excerpt does not contain its token
+    """Anchor token that is not in the excerpt
 
     The token marks where the requirement is, but the excerpt quotes something else.
 

@@ -1,5 +1,5 @@
 """Rules about registers: the tables of the traceability registry and of the signature audit, their rows, and the gate
-logs of orchestrator and validator.
+logs of the orchestrator and the validator.
 
 Other modules compare the registry with the files and the board.
 """
@@ -67,7 +67,7 @@ def _header(document: RegisterDocument) -> str:
 class RegisterTableTorn(RegisterRule):
     """Broken table in a register
 
-    After the break, Markdown is displayed as plain text, and tools that read Markdown see no rows.
+    After the break, the rows are displayed as plain text, and tools that read Markdown do not see them.
 
     Remedy: `workpacket check --fix` removes blank lines between rows and adds a missing separator line.
     """
@@ -97,7 +97,7 @@ class RegisterTableTorn(RegisterRule):
                 yield self.fault(row.span, message, edits=edits, fix_title="remove the blank line")
             elif row.torn == "text":
                 yield self.fault(
-                    row.span, "the text above separates this row from the table", hint="move the row to the table"
+                    row.span, "the text above separates this row from the table", hint="move the row into the table"
                 )
             previous = row
 
@@ -179,9 +179,9 @@ class AuditOrder(AuditRule):
 class AuditDateContradicts(AuditRule):
     """Row dated differently from its token
 
-    One of them is wrong, so the row may record an approval on the wrong day.
+    One of the two dates is wrong, so the row may record an approval on the wrong day.
 
-    Remedy: correct the row's date; the token is what was signed.
+    Remedy: correct the row's date; only the token was signed.
     """
 
     severity = "warning"
@@ -260,7 +260,7 @@ class RegistryBaseTwice(RegistryRule):
 class RegistryActiveMalformed(RegistryRule):
     """Active Packet that is not the path of a packet or stub
 
-    The registry exists mainly for this path.
+    The main purpose of the registry is to record this path.
 
     Remedy: write the path: `.GOV/task_packets/<WP_ID>.md`, or `.GOV/task_packets/stubs/<WP_ID>.md` for a stub.
     """

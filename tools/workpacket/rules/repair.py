@@ -1,9 +1,9 @@
 """Apply fixes, and prove that nothing else changed; rewrite a stub of the older family in the canonical form.
 
-Edits are chosen so that none overlap, applied from the end, and the text is read again. The new tree of values may
-differ from the old one only where an edit touched it; a fix for which this cannot be proved is not applied. The result
-is then compared by independent readers (`text.second_reading`), which know nothing of the rule behind the fix: if they
-see any other change, the whole file is refused.
+Edits are chosen so that none overlap and are applied from the end; then the text is read again. The new tree of values
+may differ from the old one only where an edit touched it; a fix for which this cannot be proved is not applied. The
+result is then compared by independent readers (`text.second_reading`), which know nothing of the rule behind the fix:
+if they see any other change, the whole file is refused.
 
 When a stub is rewritten, nothing is rendered from values. The lines of each section are moved unchanged under the
 heading that the canonical form has for them; a section that has no such place keeps its own heading. Information that

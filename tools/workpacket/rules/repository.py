@@ -1,8 +1,9 @@
 """All governance documents of a repository, as summaries: the input of the rules across files.
 
 `WorkIndex` combines what files, board and registry say about each packet, by id; it is built once and used by every
-rule. A file is identified by its name, as on board and registry; a separate rule compares the name with the id in the
-file. Everything here is one pass over the summaries with dictionary lookups, because there may be ten thousand packets.
+rule. A file is identified by its name, as on the board and in the registry; a separate rule compares the name with the
+id in the file. Everything here is one pass over the summaries with dictionary lookups, because there may be ten
+thousand packets.
 """
 
 from __future__ import annotations
@@ -249,7 +250,7 @@ def revision_of(name: str) -> int:
 
 
 def is_open(tokens: Iterable[str], lanes: LaneTable) -> bool:
-    """Whether a status says that work remains: every lane that it may mean is open."""
+    """Whether a status says that work remains: every lane to which it may refer is open."""
     named = [lanes.lane(token) for token in tokens]
     return bool(named) and all(lane is not None and lane.unfinished for lane in named)
 
@@ -271,7 +272,7 @@ class RepositorySummaries:
     """Summaries by kind and path, and the lane of each packet that has a log.
 
     `known_lanes` are the lanes of the policy in the same tree; `passed` counts the moves into each lane. `board` is the
-    policy's setting `[board] commit`. `attested` are the packets whose activation lists an envelope.
+    policy's `[board] commit` setting. `attested` are the packets whose activation lists an envelope.
     """
 
     stubs = _OfKind[WorkSummary]("stub")

@@ -54,7 +54,7 @@ class RoleOlderForm(RoleRule):
 
     The file has only some of the seven fields, as older checkpoints do, so the role cannot be resumed from it.
 
-    Remedy: write the seven fields feature, team, agent, phase, status, last_action, updated.
+    Remedy: write the seven fields feature, team, agent, phase, status, last_action and updated.
     """
 
     severity = "warning"
@@ -67,11 +67,12 @@ class RoleOlderForm(RoleRule):
 
 
 class RoleFileUnread(RoleRule):
-    """File among the role checkpoints that is not a checkpoint
+    """Non-checkpoint file among the role checkpoints
 
     The file is neither a checkpoint nor a summary, so nothing is resumed from it.
 
-    Remedy: add the seven fields feature, team, agent, phase, status, last_action, updated, or move the file elsewhere.
+    Remedy: add the seven fields feature, team, agent, phase, status, last_action and updated, or move the file
+    elsewhere.
     """
 
     severity = "info"

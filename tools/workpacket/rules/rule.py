@@ -136,10 +136,10 @@ def out_of_order(items: Iterable[T], rank: Callable[[T], Any]) -> Iterator[tuple
 class DocumentRule(Rule, Generic[D]):
     """A rule about one document. It sees only that document, so its findings are cached by the document's digest.
 
-    It applies to the documents of the class in brackets: `DocumentRule[Stub]`. `kinds` limits it to some of them, empty
-    for all; `except_kinds` excludes some. `reads_fields`: the rule judges values, and is not run if the document could
-    not be read. `requires`: rules that must find nothing before this rule makes sense; if one of them finds something,
-    this rule is not run, and the report says so.
+    It applies to the documents of the class in brackets: `DocumentRule[Stub]`. `kinds` limits the rule to some of them
+    (empty means all); `except_kinds` excludes some. `reads_fields`: the rule judges values, and is not run if the
+    document could not be read. `requires`: rules that must find nothing before this rule makes sense; if one of them
+    finds something, this rule is not run, and the report says so.
     """
 
     about: ClassVar[type[Document]] = Document
@@ -175,7 +175,7 @@ class DocumentRule(Rule, Generic[D]):
     ) -> Problem:
         """Return a fault about `span`. A repair may change only the lines of `span`; otherwise the repair is omitted.
 
-        `safe` is passed if some repairs of a rule are less safe than the others.
+        Pass `safe` if some of a rule's repairs are less safe than others.
         """
         fix = fix_of(span, edits, safe=self.fix == "safe" if safe is None else safe, title=fix_title)
         return Problem(self.code(), message, Location.span(*span), hint, fix, confidence=self.confidence)
@@ -203,7 +203,7 @@ class ReferenceRule(Rule):
     kinds: ClassVar[tuple[str, ...]]
 
     def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
-        """Yield the files to look up, and for each whether its text is needed too."""
+        """Yield the files to look up, and, for each, whether its text is needed too."""
         raise NotImplementedError
 
     def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:

@@ -85,7 +85,7 @@ class NoneContradicts(StructuredRule):
                 seen.add(none.span[0])
                 line = document.source.line_and_column(other.span[0])[0]
                 yield self.fault(
-                    none.span, f"this says {none.text.strip()[:40]!r}, but line {line} is in the same list"
+                    none.span, f"this says {none.text.strip()[:40]!r}, but the same list has an item on line {line}"
                 )
 
 
@@ -303,7 +303,7 @@ _INNER = lazy_pattern(r"[ \t]*(?P<marks>```+)[a-z]+[ \t]*")
 
 
 class FenceInFence(MarkdownRule):
-    """Code fence inside a fence of the same marks
+    """Code fence inside a fence that uses the same marks
 
     The inner fence closes the outer one, so the rest of the example is read as part of the document.
 

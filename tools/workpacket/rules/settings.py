@@ -130,7 +130,7 @@ def settings_findings(settings: CheckSettings, reasons: Mapping[str, Reason]) ->
             message = f"unknown code {code!r}"
             yield Problem("setting_of_unknown_code", message, Location(settings.where, *place))
         elif not reasons[code].ignorable:
-            message = f"{code} cannot be ignored or lowered"
+            message = f"{code} cannot be ignored or downgraded"
             yield Problem("setting_of_protected_code", message, Location(settings.where, *place))
     for ignore in settings.ignores:
         if len(ignore.reason.split()) < FEWEST_WORDS:
@@ -180,7 +180,8 @@ class ComparedWithBaseline(NamedTuple):
 
 
 def read_baseline(data: bytes | None, schemas: SchemaSet) -> Baseline | Problem:
-    """Return the baseline in a file, empty if there is no file; a problem if the file is not a baseline."""
+    """Return the baseline in a file, or an empty one if there is no file; return a problem if the file is not a
+    baseline."""
     if data is None:
         return {}
     if len(data) > BASELINE.size:

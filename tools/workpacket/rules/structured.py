@@ -163,7 +163,7 @@ def _missing_sections(rule: DocumentRule[StructuredDocument], document: Structur
                 yield rule.fault(document.source.line_span(line), message, hint=hint)
             elif not _in_older_sections(document, spec):
                 place = _place_for(document, spec)
-                yield rule.fault(place, f"the section `{heading}` is missing", hint=f"add `{heading}`")
+                yield rule.fault(place, f"the `{heading}` section is missing", hint=f"add `{heading}`")
 
 
 def _below_missing_heading(document: StructuredDocument, line: int) -> int:
@@ -464,7 +464,7 @@ class SectionUnknown(StructuredRule):
 
     The section is kept, but no rule checks it; the heading may be misspelled.
 
-    Remedy: correct the heading if it is misspelled; otherwise leave it.
+    Remedy: correct the heading if it is misspelled; otherwise leave it unchanged.
     """
 
     severity = "info"

@@ -47,7 +47,7 @@ StubRule = DocumentRule[Stub]
 class StubOldFamily(StubRule):
     """Stub in an older form
 
-    The headings differ from the current form and the checklist has no boxes, so tools find little information in the
+    The headings differ from the current form, and the checklist has no boxes, so tools find little information in the
     stub.
 
     Remedy: `workpacket fmt --upgrade` rewrites it.
@@ -58,7 +58,7 @@ class StubOldFamily(StubRule):
     def check(self, document: Stub) -> Iterator[Problem]:
         placed = document.placed_section("metadata")
         if document.is_older and placed is not None:
-            hint = "`workpacket fmt --upgrade` rewrites it; then add what is missing"
+            hint = "`workpacket fmt --upgrade` rewrites it; then add the missing parts"
             text = document.source.text.casefold()
             wanted = (("scope", "scope"), ("acceptance criteria", "acceptance"), ("anchor candidates", "anchor"))
             absent = [name for name, word in wanted if word not in text]
@@ -69,7 +69,7 @@ class StubOldFamily(StubRule):
 
 
 class StubBannerMissing(StubRule):
-    """Stub that does not state that it is not executable
+    """Stub without the warning that it is not executable
 
     A reader who opens only this file may mistake it for a task packet and start work.
 
@@ -159,7 +159,7 @@ class SpecTargetTrailingText(StubRule):
 class SpecTargetMissing(ReferenceRule):
     """SPEC_TARGET not in the repository
 
-    The stub does not specify which specification it is based on, so its requirement cannot be looked up.
+    The stub does not name the specification that it is based on, so its requirement cannot be looked up.
 
     Remedy: correct the path; usually it is the one given in SPEC_CURRENT.md.
     """
@@ -386,7 +386,7 @@ class ChecklistTicked(StubRule):
 
     A tick proves nothing: the conditions are derived from the refinement, the approval and the log.
 
-    Remedy: let the commands tick the boxes; `workpacket why <WP_ID>` lists what is missing.
+    Remedy: leave ticking the boxes to the commands; `workpacket why <WP_ID>` lists what is missing.
     """
 
     severity = "info"

@@ -30,7 +30,7 @@ BoardRule = DocumentRule[TaskBoard]
 class BoardSectionMissing(BoardRule):
     """Missing board section
 
-    Packets in its lane have no place on the board, and scripts that look for the heading fail.
+    Packets in the section's lane have no place on the board, and scripts that look for the heading fail.
 
     Remedy: add the heading: `workpacket board sync`.
     """
@@ -41,7 +41,7 @@ class BoardSectionMissing(BoardRule):
         present = {section.key for section in document.sections}
         if not present:
             hint = f"begin with `## {document.lanes.sections[0].heading}`"
-            yield self.fault((0, 0), "the board has none of its sections", hint=hint)
+            yield self.fault((0, 0), "the board has none of the expected sections", hint=hint)
             return
         place = (0, 0)
         for wanted in document.lanes.sections:
@@ -49,7 +49,7 @@ class BoardSectionMissing(BoardRule):
             if section is not None:
                 place = section.title_span
             elif wanted.key in _ALWAYS:
-                message = f"the section `## {wanted.heading}` is missing"
+                message = f"the `## {wanted.heading}` section is missing"
                 yield self.fault(place, message, hint=f"add `## {wanted.heading}`")
 
 

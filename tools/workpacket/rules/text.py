@@ -155,7 +155,7 @@ def _block_at_end(document: Document) -> str:
 class BlankLinesAtEnd(TextRule):
     """Blank lines at the end of the file
 
-    Editors add and remove such lines, which creates meaningless changes.
+    Editors add and remove such lines, creating meaningless changes.
 
     Remedy: `workpacket fmt` removes them.
     """
@@ -240,8 +240,8 @@ def _repeated(document: Document, found: Sequence[re.Match[str]]) -> str:
 
 
 def _what_was_meant(match: re.Match[str]) -> str:
-    """Return the word that a control character most often corrupts, restored; without the character, the word would be
-    incomplete.
+    """Return the restored form of the word that a control character most often corrupts; without the character, the
+    word would be incomplete.
     """
     meant = _MEANT_BY_CONTROLS.get(match[0])
     if meant is None:
@@ -264,7 +264,7 @@ def _what_was_meant(match: re.Match[str]) -> str:
 class BidiControl(TextRule):
     """Character that changes the text direction
 
-    People and tools read different text, which can trick a reviewer into approving it.
+    People and tools read different text, so a reviewer can be tricked into approving unseen text.
 
     Remedy: if the text is about the character, write its escape, such as `\\u202e`; otherwise delete the character.
     """

@@ -46,7 +46,7 @@ class PackageFrontMatterMissing(WorkPackageRule):
 class PackageTitleMismatch(WorkPackageRule):
     """Heading of a different work package
 
-    The text may have been copied from the other package, with its scope.
+    The text, including its scope, may have been copied from the other package.
 
     Remedy: correct the heading, or the text below it.
     """
@@ -271,7 +271,7 @@ _BRACES = lazy_pattern(r"(?<![`{$])\{\{ ?[a-z_]+ ?\}\}(?![`}])")
 class PackagePlaceholderLeft(WorkPackageRule):
     """Template variable left in a work package
 
-    The program that wrote the file did not know the value, so the reader does not either.
+    The program that wrote the file did not know the value, so the reader does not know it either.
 
     Remedy: write the value.
     """
@@ -350,7 +350,7 @@ _PLAIN_PATH = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012
 class PackageFileUnowned(WorkPackageRule):
     """Subtask file that the package does not own
 
-    Other packages may change it at the same time, because only owned files are compared.
+    Other packages may change the file at the same time, because only owned files are compared.
 
     Remedy: add the file to `owned_files`, or correct the path.
     """

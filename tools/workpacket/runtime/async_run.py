@@ -271,7 +271,7 @@ class AsyncRun(BaseRun):
         await self._wait_out(await apart(self._session, self._session.sleep, until=instant))
 
     async def wait_for(self, signal: str, *, timeout: float | None = None) -> Json:
-        """Return the value of the next signal with this name; raise `TimeoutError` if none came in time."""
+        """Return the value of the next signal with this name; raise `TimeoutError` if none arrives in time."""
         self._scope()
         wait = await apart(self._session, self._session.wait_for, signal, timeout)
         await self._wait_out(wait)

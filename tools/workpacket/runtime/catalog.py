@@ -133,8 +133,8 @@ def lines_of(store: Store, prefix: str = "") -> tuple[RunLine, ...]:
     """Return a line for each run, ordered by id.
 
     A store may keep the lines, each with the hash at the end of its run's log: as long as the hash is the same, so is
-    the line that would be derived. Of the other runs, only the event that the index points to is verified; `summary_of`
-    and `runs verify` read the whole log.
+    the line that would be derived. For the other runs, only the event that the index points to is verified;
+    `summary_of` and `runs verify` read the whole log.
     """
     try:
         return _lines(store, prefix)
@@ -205,7 +205,7 @@ def _line_from_log(store: Store, stream: str, holder: str) -> RunLine:
 
 
 def _read_line(store: Store, stream: str) -> RunLine:
-    """Return the line of a run from its log. The line is marked as damaged if the log is, or if no one can say who is
+    """Return the line of a run from its log. The line is marked as damaged if the log is, or if it is unknown who is
     working on the run."""
     packet, _, rest = stream.rpartition("/")
     try:
@@ -260,7 +260,8 @@ def _attention(state: RunState, holder: str) -> str:
 
 
 def removable(runs: tuple[RunLine, ...], before: int) -> tuple[str, ...]:
-    """Return the runs that finished before that time, for retention. Runs that can be resumed are never included."""
+    """Return the runs that finished before the given time, for retention. Runs that can be resumed are never
+    included."""
     return tuple(run.id for run in runs if run.liveness == "completed" and not run.attention and run.since < before)
 
 

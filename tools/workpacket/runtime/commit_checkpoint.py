@@ -13,8 +13,8 @@ Only the first line counts, and only as a whole: a message that quotes another o
 If a process dies in between, the next call repairs it: the log has the id, and git shows whether a commit carries it.
 An existing commit is never repeated; a missing one is made under the same id.
 
-A milestone without changes is recorded but not committed. A milestone that was reached is not committed again: the call
-returns the record if its commit is still part of this history, and is refused otherwise.
+A milestone without changes is recorded but not committed. A milestone that has already been reached is not committed
+again: the call returns the record if its commit is still part of this history, and is refused otherwise.
 
 When a run resumes, `GitObserver` says whether the commit of a checkpoint is part of this history, and whether the work
 tree has only our own changes.
@@ -210,8 +210,8 @@ How = Literal["committed", "found", "unchanged", "recorded"]
 
 
 class CommitPoint(NamedTuple):
-    """A reached milestone. `how`: committed now, found as the commit of an interrupted call, reached without changes,
-    or recorded before.
+    """A milestone that has been reached. `how`: committed now, found as the commit of an interrupted call, reached
+    without changes, or recorded before.
     """
 
     checkpoint: str

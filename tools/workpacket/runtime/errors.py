@@ -141,7 +141,7 @@ class RunBlocked(RuntimeFault):
 
 
 class LeaseHeld(RunBlocked):
-    """Another process has the lease of the run, or of other work."""
+    """Another process has the lease on the run, or on other work."""
 
     default_code = "run_busy"
 

@@ -8,12 +8,12 @@ An agent calls a command from a shell that exits with the call, so the calling p
 process that survives is an ancestor: the agent or its terminal. The holder of such work is therefore written as the
 whole chain of processes from the caller up to the first process of the machine. Another caller may continue if the only
 living processes of that chain are those that both have in common: the same agent may continue from another shell, a
-second agent may not, and after a crash anyone may. A process of another machine counts as alive.
+second agent may not, and after a crash anyone may. A process on another machine counts as alive.
 
 Clock and random names are injected, so that a run can be replayed byte for byte. Wall time is a claim recorded with an
 event; leases use ticks, which never go backward. Ticks count from the start of the machine and are the same for all its
 processes, across suspends and changes of the wall clock. After a restart they begin at zero, so a lease also names the
-boot in which it was taken. A lease of another boot has ended, because its holder died with that boot.
+boot in which it was taken. A lease from another boot has ended, because its holder died with that boot.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ Ids = Callable[[], str]
 
 
 def random_id() -> str:
-    """Return 128 random bits in hexadecimal. (The module `secrets` does the same but takes three milliseconds to
+    """Return 128 random bits in hexadecimal. (The `secrets` module does the same but takes three milliseconds to
     import.)
     """
     return os.urandom(16).hex()
@@ -106,7 +106,7 @@ def caller_with(owner: int = 0) -> Caller:
 
 
 def process_ancestry(pid: int) -> tuple[str, ...]:
-    """Return the process with this pid and its ancestors, except PID 1."""
+    """Return the process with this PID, and its ancestors, except PID 1."""
     line: list[str] = []
     while pid > _FIRST and len(line) < _LONGEST_LINE:
         line.append(process_named(pid))

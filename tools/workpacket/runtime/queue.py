@@ -1,7 +1,7 @@
 """Runs offered as jobs in the queue of a store that keeps one (`stores.contract`), and the workers that claim and
 execute them.
 
-Claiming a job takes the lease of its run in the same transaction. A worker that dies loses the lease, and the job waits
+Claiming a job takes the lease on its run in the same transaction. A worker that dies loses the lease, and the job waits
 again; the next worker that claims it resumes the run at its checkpoint. A finished job leaves the queue; the run itself
 says how it ended. A job that failed too often, or that needs a person, is dead: it remains in the queue with its
 reason.
@@ -61,7 +61,7 @@ class Offer(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A claimed job: its run, whether the run had begun before, and the lease taken with it."""
+    """A claimed job: its run, whether the run had already begun, and the lease taken with it."""
 
     id: int
     name: str
@@ -90,7 +90,7 @@ class Queue:
         return stream
 
     def claim(self, holder: str, seconds: float, *, finished: Job | None = None) -> Job | None:
-        """Claim the next job and the lease of its run; in the same transaction, remove the job `finished` from the
+        """Claim the next job and the lease on its run; in the same transaction, remove the job `finished` from the
         queue.
         """
         done = None if finished is None else (finished.id, finished.lease.token)
@@ -111,7 +111,8 @@ class Queue:
     def give_back(
         self, job: Job, *, delay: float = 0.0, reason: str = "", detail: str = "", tried: bool = True
     ) -> bool:
-        """Return the job to the queue for at least `delay` seconds. With `tried` False, this attempt does not count."""
+        """Return the job to the queue for at least `delay` seconds. If `tried` is False, this attempt does not
+        count."""
         return self._settle(job, "delayed" if delay > 0 else "waiting", delay, reason, detail, tried=tried)
 
     def bury(self, job: Job, reason: str, detail: str) -> bool:

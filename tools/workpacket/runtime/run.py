@@ -386,7 +386,8 @@ class Run(BaseRun):
         self._session.confirm(question, about)
 
     def accept_unknown(self, key: str) -> None:
-        """Accept that it will remain unknown whether an effect happened; otherwise, that keeps the run from finishing.
+        """Accept that it will remain unknown whether an effect happened; otherwise, the unknown outcome keeps the run
+        from finishing.
 
         `key` is the key of the effect or, if it has none, its name. A later attempt fails at the effect with the same
         error.
@@ -422,7 +423,7 @@ class Run(BaseRun):
     def wait_for(self, signal: str, *, timeout: float | None = None) -> Json:
         """Return the value of the next signal with this name, from `Runtime.signal` or `workpacket runtime signal`.
 
-        Each wait takes one signal, the oldest first. Raises `TimeoutError` if none came within `timeout` seconds,
+        Each wait takes one signal, the oldest first. Raises `TimeoutError` if none arrives within `timeout` seconds,
         counted from the first attempt.
         """
         self._scope()

@@ -169,7 +169,7 @@ class Runtime:
         value: Json | NoValue = NO_VALUE,
         sign: Sign | None = None,
     ) -> None:
-        """Record the outcome of an effect in doubt, or what to do about the effect; `sign` as in `confirm`.
+        """Record the outcome of an effect in doubt, or what to do about the effect; `sign` is as in `confirm`.
 
         `value`, with `mark_done`, is the receipt that the program receives; the default is None. If an effect is known
         to have happened but its receipt was not kept, only a value can be recorded.
@@ -198,7 +198,7 @@ class Runtime:
 
     def hand_over(self, run_id: str, to: str) -> int:
         """Record that this run, or LangGraph thread, continues in another store. Return the last version of its log to
-        be exported. A run that was handed over before is not recorded twice, and a finished run needs no record.
+        be exported. A run that has already been handed over is not recorded twice, and a finished run needs no record.
         """
         if self._existing(run_id).startswith(f"{RESERVED}/"):
             return self._hand_over_thread(run_id, to)

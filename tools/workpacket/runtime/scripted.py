@@ -80,8 +80,8 @@ def _present(runtime: Runtime, stream: str, attempt: str) -> RunState:
 
 
 def _lease(runtime: Runtime, stream: str) -> Lease:
-    """Return the attempt's own lease, renewed, or a new one if the lease has expired and no one took the run in the
-    meantime.
+    """Return the attempt's own lease, renewed, or a new one if the lease has expired and no one has taken the run in
+    the meantime.
     """
     owner = runtime.settings.holder or this_process()
     present = runtime.store.lease(stream)
@@ -101,7 +101,7 @@ def program_step(
     sinks: tuple[BinaryIO | None, BinaryIO | None] = (None, None),
     timeout: float | None = None,
 ) -> tuple[Relayed, bool]:
-    """Run a program once under this name; return its stored result, and whether the program had been run before."""
+    """Run a program once under this name; return its stored result, and whether the program had already been run."""
     alive = orphans_of(session.state)
     if any(process.startswith(f"{name}: ") for process in alive):
         raise LeaseHeld(f"{name} is already running: {', '.join(alive)}", code="orphan_alive")

@@ -269,7 +269,7 @@ def _signed(repository: Repository, now: str) -> _Signed:
 def _landings(approvals: Approvals) -> Iterator[Problem]:
     """Report changes that were merged with a verdict but were not judged, or that no packet covered.
 
-    These are warnings, because the changes are on the base already: the check required at the time may not have
+    These are warnings, because the changes are already on the base: the check required at the time may not have
     included coverage. If the policy turns coverage off, nothing is reported.
     """
     policy = lifecycle_of(approvals.base.policy.policy or b"")

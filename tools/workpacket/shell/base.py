@@ -1,8 +1,8 @@
-"""The base: the commit whose policy is in force, the files committed there, and the policy that this person saw last.
+"""The base: the commit whose policy applies, the files committed there, and the policy that this person saw last.
 
 The base is the revision that CI passes; otherwise the remote's default branch, or the repository's main branch; never
 the work tree, and never the change being judged. `Base.place_of` returns the policy that judges an event: every verdict
-starts there. The contents of a commit cannot change, so they are read once per process, and many files by one call of
+starts there. The contents of a commit cannot change, so they are read once per process, and many files by one call to
 git.
 """
 
@@ -66,10 +66,10 @@ _BEFORE = "^1"
 class BaseLine:
     """The first-parent history of the base, and the contents of each commit at some paths.
 
-    One call of git covers all commits. Asking for `<commit>:<path>` makes git unpack the trees of that commit for every
+    One call to git covers all commits. Asking for `<commit>:<path>` makes git unpack the trees of that commit for every
     name, which takes longer with every file next to it. `first_seen` gives for each file the first commit that had it,
-    and `held_since` gives the commit since which it was never missing or different, each with the commit's time. The
-    two can differ: a branch that was rebased and fast-forwarded may have had a file for only two commits, under a
+    and `held_since` gives the commit since which it has never been missing or different, each with the commit's time.
+    The two can differ: a branch that was rebased and fast-forwarded may have had a file for only two commits, under a
     different policy.
     """
 
@@ -135,7 +135,7 @@ def committed(repository: Repository, commit: str, paths: tuple[str, ...]) -> di
 
 
 def read_ahead(repository: Repository, names: Iterable[str], line: BaseLine | None = None) -> None:
-    """Read many files (`<commit>:<path>`) in a few calls of git, for use by `committed`.
+    """Read many files (`<commit>:<path>`) in a few calls to git, for use by `committed`.
 
     Files that `line` covers are requested by the id of their contents.
     """
@@ -201,8 +201,8 @@ class Base(Value):
 
     @property
     def policy(self) -> PolicyFiles:
-        """Return the policy files in force: those of the base or, if they cannot be read, the last readable ones in its
-        history.
+        """Return the policy files that apply: those of the base or, if they cannot be read, the last readable ones in
+        its history.
 
         It is an error if this clone lacks the list of revoked keys, because then no key would count as revoked.
         """
@@ -248,7 +248,7 @@ def find_base(repository: Repository, revision: str | None = None) -> Base:
     if (repository.common_dir / "shallow").exists():
         raise WorkpacketError(
             "history_shallow",
-            "this clone has only the end of the history, but judging approvals requires the full history",
+            "this clone has only the most recent part of the history, but judging approvals requires all of it",
             hint="git fetch --unshallow; for actions/checkout set fetch-depth: 0",
         )
     if revision is not None:
@@ -275,7 +275,9 @@ def _without_main_branch(repository: Repository) -> Problem:
     looked = ", ".join(dict.fromkeys(main_branch_candidates(repository)))
     remote = main_remote(repository)
     command = f"git remote set-head {remote} --auto" if remote else "git config init.defaultBranch NAME"
-    message = f"the main branch cannot be determined; none of these has a commit: {looked}; specify it: {command}"
+    message = (
+        f"the main branch cannot be determined; none of these has a commit: {looked}; specify the branch: {command}"
+    )
     return Problem("policy_unanchored", message, Location(POLICY_PATH), f"Specify the main branch: {command}")
 
 
@@ -561,7 +563,7 @@ def _with_others(repository: Repository, commit: str, others: Iterable[str]) -> 
 
 
 class BasePolicy(Value):
-    """The policy in force. `where` is the commit from which it was read, or the work tree."""
+    """The current policy. `where` is the commit from which it was read, or the work tree."""
 
     lifecycle: LifecyclePolicy
     anchored: bool

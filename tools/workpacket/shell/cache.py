@@ -11,7 +11,7 @@ version of the tool has its own cache.
     output     folder, command, terminal, deciding commits  the output, and the state of its dependencies
     folder     packet                                       the names in the folder of its log, and their state
     glance     packet                                       what lists say about it, and the state of its log
-    sound      digest of a verdict's dependencies          nothing
+    sound      digest of a verdict's dependencies           nothing
     proven     packet                                       the policy and heads that signatures were verified for
     claim      digest of an envelope                        what the envelope claims to be about
     landed     commit of the target branch, verdict         whether the work was merged as it was judged
@@ -125,7 +125,7 @@ class Cache:
         return {key: value for key in keys for (value,) in self._all(query, (kind, key))}
 
     def recall_below(self, kind: Kind, start: str) -> dict[str, str]:
-        """Return all keys that begin so, with their values, as they were at one moment."""
+        """Return all keys with this prefix, with their values, as they were at one moment."""
         query = "SELECT key, value FROM kept WHERE kind = ? AND key >= ? AND key < ?"
         return dict(self._all(query, (kind, start, f"{start}\x7f")))
 

@@ -1,13 +1,13 @@
-"""Claims that apply across clones: a reference for each packet, which the remote lets exactly one push create.
+"""Claims that apply across clones: a reference for each packet; the remote allows only one push to create it.
 
 The reference points to a commit without files, whose message says who holds the packet, until when, and by which lease;
 the lease is random, so no two claims are the same commit. Every change to the reference states the value that it
 replaces (`--force-with-lease`), and git's servers compare the two while they hold a lock, so only one of many pushes
 succeeds.
 
-A claim may be replaced once its lease has expired; by the clone that made it; and by a clone whose log has the event
-that recorded the lease, because that log says what became of the claim. A claim is therefore not deleted when its
-holder releases or submits the packet: until that log is merged, another claim would contradict it.
+A claim may be replaced by anyone once its lease has expired, by the clone that made it, and by a clone whose log has
+the event that recorded the lease, because that log says what became of the claim. A claim is therefore not deleted when
+its holder releases or submits the packet: until that log is merged, another claim would contradict it.
 
 `refs/workpacket/own/` and `refs/workpacket/seen/` in each clone have the claims that it made and found.
 """
@@ -179,8 +179,8 @@ def seen_claims(repository: Repository) -> dict[str, RemoteClaim]:
 
 
 def claims_elsewhere(repository: Repository, packets: Mapping[str, PacketFacts], now: str) -> list[RemoteClaim]:
-    """Return, by packet, the claims of other clones on these packets that were last fetched, are still valid, and are
-    not in the log here.
+    """Return, by packet, other clones' claims on these packets, as last fetched: those that are still valid and are not
+    in the log here.
     """
     return [
         claim

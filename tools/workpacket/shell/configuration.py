@@ -75,7 +75,7 @@ def _misfits(node: Node, source: Source) -> Iterator[Problem]:
 
 
 def lanes_here(root: str) -> LaneTable:
-    """Return the lanes for the documents in the work tree: the lanes of the policy in the work tree.
+    """Return the lanes for the documents in the work tree: those of the policy there.
 
     Commands that move a packet use the base's policy instead. A policy without added lanes, which is the usual case, is
     not even parsed.
@@ -92,7 +92,7 @@ def lanes_here(root: str) -> LaneTable:
 
 
 def board_here(root: str) -> str:
-    """Return the setting `[board] commit` of the policy in the work tree; '' if it is not set."""
+    """Return the `[board] commit` setting of the policy in the work tree; '' if it is not set."""
     try:
         data = read_bytes(root, POLICY_PATH, DATA.size)
     except OSError:

@@ -159,7 +159,7 @@ _is_id = cache(is_packet_id)  # each name is in several folders
 
 
 def packet_called(root: str, word: str) -> WorkPacketId:
-    """Like `packet_named`, but does not list all packets if the word is the id of one that has a log."""
+    """Like `packet_named`, but does not list all packets if the word is the id of a packet that has a log."""
     parsed = WorkPacketId.try_parse(word)
     if parsed is not None and parsed.kind == "packet" and os.path.isdir(os.path.join(root, LOG_FOLDER, parsed.text)):
         return parsed
@@ -272,7 +272,7 @@ def require_no_log_elsewhere(repository: Repository, names: Sequence[str]) -> No
     more = f" and of {others} more" if others else ""
     raise WorkpacketError(
         "log_elsewhere",
-        f"{branch} has the log of {packet}{more}; a second first event would conflict with it permanently",
+        f"{branch} has the log of {packet}{more}; another first event would permanently conflict with it",
         hint=f"merge the log first: git merge {branch}",
         path=f"{LOG_FOLDER}/{packet}",
     )

@@ -112,7 +112,7 @@ _MANY: Final = 5000
 
 
 class Held(Value):
-    """What git has recorded below a folder. `removed` are the paths that only HEAD has; a folder stands for everything
+    """What git has recorded below a folder. `removed` are the paths that only HEAD has; a folder represents everything
     below it.
     """
 

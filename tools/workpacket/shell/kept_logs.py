@@ -89,8 +89,8 @@ class ListedPacket(PacketFacts):
 
     @cached_property
     def _mentioning(self) -> Sequence[str]:
-        """The packet's documents (packet and stub) that contain another id: most state no dependency, and parsing takes
-        fifty times as long as searching.
+        """The packet's documents (packet and stub) that contain another id: most state no dependencies, and parsing
+        takes fifty times as long as searching.
         """
         sources = filter(None, (self.packet_source, self.stub_source))
         return [source.path for source in sources if any(one != self.id.text for one in _ids_in(source.text))]
@@ -103,7 +103,7 @@ class ListedPacket(PacketFacts):
             yield self._of.packets[self.id.text]
 
     def learn(self, says: Mapping[str, WorkSummary]) -> None:
-        """Take the summaries of its documents from these, which are keyed by path."""
+        """Take the summaries of the packet's documents from these summaries, which are keyed by path."""
         name = self.id.text
         self.__dict__["stub_says"] = says.get(self._of.stubs.get(name, ""))
         self.__dict__["packet_says"] = says.get(self._of.packets.get(name, ""))
@@ -123,8 +123,8 @@ def listed(
     policy_of_base: Callable[[], str],
     read: Callable[[Sequence[str]], Mapping[str, WorkSummary]] | None = None,
 ) -> dict[str, PacketFacts]:
-    """Return all packets. `policy_of_base` returns the digest of the policy that judges signatures; `read` the
-    summaries of documents, by path: it is called for many at once.
+    """Return all packets. `policy_of_base` returns the digest of the policy that judges signatures; `read` returns the
+    summaries of documents, by path; it is called for many at once.
     """
     said = glances(governed, cache)
     proven = _proven(cache, said, policy_of_base)
@@ -144,7 +144,7 @@ def listed(
 
 
 def keep_proven(cache: Cache, policy: str, heads: Mapping[str, Sequence[str]]) -> None:
-    """Keep that each event of these packets is proven by its signature under the policy with this digest."""
+    """Record that each event of these packets is proven by its signature under the policy with this digest."""
     if not policy:
         return
     rows = {name: f"{policy} {' '.join(its)}" for name, its in heads.items()}
@@ -155,7 +155,7 @@ def keep_proven(cache: Cache, policy: str, heads: Mapping[str, Sequence[str]]) -
 
 
 def _proven(cache: Cache, said: Mapping[str, Glance], policy_of_base: Callable[[], str]) -> frozenset[str]:
-    """Return the packets whose every event was proven, if neither the log nor the policy has changed since."""
+    """Return the packets in which every event was proven, if neither the log nor the policy has changed since."""
     kept = cache.recall("proven", said) if any(each.signed for each in said.values()) else {}
     if not kept:
         return frozenset()

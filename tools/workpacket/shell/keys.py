@@ -200,7 +200,7 @@ def default_path() -> Path:
 
 
 def touch_key_path() -> Path:
-    """Return the path where `key init --browser` writes the public half of a key; the other half is in the token."""
+    """Return the path where `key init --browser` writes the public half of a key; the other half is on the token."""
     return Path.home() / ".ssh" / "workpacket_touch.pub"
 
 
@@ -577,8 +577,8 @@ def sign_event(message: bytes, key: Path) -> bytes:
 
 
 def proven_events(repository: Repository, actors: Actors, events: Iterable[LogEvent]) -> frozenset[str]:
-    """Return those of these events whose signature proves their actor under this policy. Verifying a signature takes
-    longer than reading the event, so pass only events that are going to be shown.
+    """Return the events among these whose signature proves the actor's identity under this policy. Verifying a
+    signature takes longer than reading the event, so pass only events that are going to be shown.
     """
     signed = [event for event in events if event.sig] if actors.present else []
     if not signed:

@@ -3,7 +3,7 @@
 Both are off by default. The command is in the environment, WORKPACKET_NOTIFY, because a repository must not choose what
 runs on the machines of those who clone it; it gets the message as JSON on standard input. The webhook is in the base's
 policy, and nothing is sent without the secret, WORKPACKET_WEBHOOK_SECRET. Messages are signed according to the Standard
-Webhooks specification, so that receivers can use its libraries.
+Webhooks specification, so that receivers can use the libraries for that specification.
 
 A failure is a note in the answer and never fails the command, which has written everything by then.
 """

@@ -1,6 +1,6 @@
 """A page to ask a person in their browser: it is served once, on this machine only, and accepts one answer.
 
-What the page defends against, and how: - pages of other sites: the address contains a token that they cannot know, Host
+What the page defends against, and how: - pages on other sites: the address contains a token that they cannot know, Host
 and Origin must be exactly those of this page, and an answer must repeat a second secret, which is only in the page; -
 foreign names that point to this machine (DNS rebinding): their Host is refused; - a second use of the address, from a
 history or a list of processes: the page is shown once; - browsers and other programs that connect and send nothing:
@@ -109,7 +109,7 @@ class OneShotPage:
         try:
             posted = self._posted.get(timeout=patience)
         except queue.Empty:
-            what = f"there was no answer in {round(patience)} seconds; nothing was signed"
+            what = f"there was no answer within {round(patience)} seconds; nothing was signed"
             raise WorkpacketError("approval_not_given", what, hint="run the command again") from None
         try:
             judged, posted.reply = judge(posted.document)
@@ -244,7 +244,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.replying -= 1
 
     def _accepted(self) -> _Posted | None:
-        """Return the answer in this request, if it is one."""
+        """Return the answer in this request, if there is one."""
         headers, page = self.headers, self.server.page
         length = headers.get("Content-Length", "")
         fits = length.isascii() and length.isdigit() and len(length) <= 6 and int(length) <= _LARGEST_ANSWER

@@ -126,7 +126,7 @@ def named_document(root: str, path: str, kind: str) -> Found:
     A document behind a symbolic link is not read, because it may be anywhere.
     """
     link = link_on_the_way(root, os.path.dirname(path)) if "/" in path else ""
-    return Found(path, kind, "", 0, f"is behind symbolic link {link}") if link else look_at(root, path, kind)
+    return Found(path, kind, "", 0, f"is behind the symbolic link {link}") if link else look_at(root, path, kind)
 
 
 def _found(path: str, kind: str, status: os.stat_result) -> Found:

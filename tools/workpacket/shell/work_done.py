@@ -159,8 +159,8 @@ def _same_change(repository: Repository, base: str, commit: str, target: str, pa
 
 
 def _same_files(repository: Repository, commit: str, target: str, paths: list[str]) -> bool:
-    """Whether the target branch has every changed path exactly as in the commit, as after rebases and several
-    commits."""
+    """Whether the target branch has every changed path exactly as in the commit, as is the case after a rebase or
+    several commits."""
     sides = [
         {entry.path: (entry.mode, entry.object_id) for entry in list_tree(repository, side, *paths)}
         for side in (commit, target)

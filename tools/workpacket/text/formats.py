@@ -106,7 +106,7 @@ def work_package_id(text: str) -> str:
 
 
 def scoped_work_package_id(text: str) -> str:
-    """Check the id of a work package with its mission: `012-parser--WP07`."""
+    """Check the id of a work package, including its mission: `012-parser--WP07`."""
     return _id_of_kind(text, "scoped", "is not of the form `<mission>--WP07`")
 
 

@@ -39,9 +39,9 @@ __all__ = ["SchemaSet", "UnusableSchema"]
 def identity(value: Plain) -> str:
     """Return a string that two values share if and only if they are the same JSON value.
 
-    `True == 1` holds in Python but not in JSON Schema; `1 == 1.0` holds in both. With strings, a set finds repetitions
-    in one pass even in hostile lists: hashes of strings are keyed, while hashes of numbers and tuples can be made to
-    collide.
+    `True == 1` is true in Python but not in JSON Schema; `1 == 1.0` is true in both. With strings, a set finds
+    repetitions in one pass even in hostile lists: hashes of strings are keyed, while hashes of numbers and tuples can
+    be made to collide.
     """
     return json.dumps(_whole(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 

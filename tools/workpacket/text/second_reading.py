@@ -58,7 +58,7 @@ def unexpected_change(before: Source, after: Source, edits: Sequence[Edit]) -> s
 
 
 def _wanted_lines(old: NumberedLines, edits: Sequence[Edit]) -> dict[int, list[str]]:
-    """Return the lines that replace each line whose words are to be changed, by line number."""
+    """Return the replacement for each line to be reworded, keyed by line number."""
     by_line: dict[int, list[Edit]] = {}
     for edit in edits:
         there = old.text[max(edit.start, 0) : edit.end]

@@ -7,8 +7,8 @@ strict loader, and the first proposal after which only the intended part has cha
 The check after an edit requires that the document has the intended value, and that nothing else has changed.
 
 `reconciled` changes existing YAML to the wanted value with the smallest edits. Values that are already right are not
-touched, however they are written. In a list, items are removed, and added at the end; only if that is not sufficient is
-the value rewritten, with the comments inside it.
+touched, however they are written. In a list, items are removed, and added at the end; the value is rewritten, with the
+comments inside it, only if that is not sufficient.
 
 Proposals are replacements of characters, best first. A proposal may break the document if its layout is unusual; then
 the next one is tried.

@@ -91,7 +91,7 @@ def syntax_fault(source: Source, start: int, end: int, error: NotYaml) -> Proble
         ((meaning, hint) for said, meaning, hint in _MEANINGS if said in error.problem), (error.problem, "")
     )
     if meaning == _NO_SIBLING and source.line(line)[: column - 1].strip():
-        meaning, hint = "the value ended before this", _QUOTE
+        meaning, hint = "the value already ended before this point", _QUOTE
     # At the end of the file, something unclosed is to be expected.
     if any(said in error.problem for said in _SHOWN_AT_THEIR_START) or not source.text[at:end].strip():
         at, line = since, source.line_and_column(since)[0]

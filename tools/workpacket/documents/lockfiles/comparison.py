@@ -3,7 +3,7 @@ are listed one by one; transitive ones are counted. No direct dependency may cha
 never covers the following changes, for direct and transitive packages alike:
 
   source     a package comes from an origin not used before
-  integrity  the digest of a version changed or is gone; or a new version has none although all others do
+  integrity  the digest of a version changed or is gone; or a new version has none although all others have one
   removed    a lock file was deleted, so its versions are no longer pinned
 
 Every command that reads a policy imports this module, so the parsers are imported only when they are needed.

@@ -228,7 +228,8 @@ Asked = Iterable[tuple[str, str, int]]
 
 
 def merged(requirements: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return requirements by name; if several workspace members require the same package, all their requirements."""
+    """Return requirements by name, including every requirement if several workspace members require the same
+    package."""
     found: dict[str, set[str]] = {}
     for name, requirement in requirements:
         found.setdefault(name, set()).add(requirement)

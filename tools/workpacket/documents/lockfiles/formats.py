@@ -86,8 +86,8 @@ def _installed(packages: dict[str, Node]) -> Iterator[Package]:
 
 
 def _tree(root: Node) -> Iterator[Package]:
-    """Yield the packages of version 1, where the dependencies of a package are nested inside it and direct ones are not
-    marked.
+    """Yield the packages in a version 1 file, where the dependencies of a package are nested inside it and direct ones
+    are not marked.
     """
     waiting = [root]
     while waiting:
@@ -164,7 +164,7 @@ def _pnpm_requirements(importer: Node, source: Source) -> Iterator[tuple[str, st
 
 
 def _other_name(version: str) -> str:
-    """Return the actual package, if it differs from its name: `wolf@1.0.0`, formerly `/wolf/1.0.0`."""
+    """Return the actual package, if it is not the one in the name: `wolf@1.0.0`, formerly `/wolf/1.0.0`."""
     plain = version.partition("(")[0]
     found = None if "://" in plain or ":" in plain else _WITH_AT.match(plain) or _WITH_SLASH.match(plain)
     return found["name"] if found is not None else ""

@@ -59,8 +59,8 @@ FIT = _refused(f"""
         Remedy: {APPROVE_ANEW}
 
     policy_moved: Policy changed since the approval
-        The approval was given under different rules from those on the base, and has not landed yet. Packets that landed
-        before the policy changed are not affected.
+        The approval was given under different rules from those on the base, and has not been merged yet. Packets that
+        were merged before the policy changed are not affected.
         Remedy: {_APPROVE_AND_REPLACE}
 
     scope_moved: Paths in scope that were not approved
@@ -74,7 +74,8 @@ FIT = _refused(f"""
 
     log_head_unknown: Approval that refers to unknown events
         The approver saw a different history of the packet.
-        Remedy: Restore the packet's log from the base (`workpacket log verify --base`), or have it approved again.
+        Remedy: Restore the packet's log from the base (`workpacket log verify --base`), or have the packet approved
+        again.
 
     log_moved: Packet moved after the approver last saw it
         The approver might have refused if they had seen the later move.
@@ -87,7 +88,8 @@ TIME = _refused(f"""
         Remedy: Correct the clock on the approver's machine, then approve again.
 
     approval_expired: Approval not used in time
-        An approval must be used, and the event that uses it must land, before it expires; then it remains valid.
+        An approval must be used, and the event that uses it merged, before the approval expires; after that, the
+        approval remains valid.
         Remedy: {_APPROVE_AND_REPLACE}
 
     approval_too_old: Approval older than the gate accepts
@@ -103,7 +105,7 @@ TIME = _refused(f"""
         Remedy: {APPROVE_ANEW}
 
     nonce_repeated: Two different statements with the same nonce
-        Every statement has its own nonce; a duplicate means a bug in the signing tool, or an attack.
+        Every statement has its own nonce; a duplicate indicates a bug in the signing tool, or an attack.
         Remedy: {APPROVE_ANEW}
     """)
 
@@ -117,12 +119,12 @@ COUNT = _refused(f"""
         Remedy: Ask more people with one of the gate's roles to run `workpacket approve`.
 
     approval_rejected: Rejected by an approver
-        A rejection of this text applies until the person who rejected it approves it or revokes the rejection, or until
-        the text changes.
+        A rejection of this text applies until the person who rejected the text approves it or revokes the rejection, or
+        until the text changes.
         Remedy: Read the reason, change the text, and have it approved again.
 
     approval_revoked: Revoked approval
-        A revocation is permanent and also applies to approvals that were already used.
+        A revocation is permanent and also applies to approvals that have already been used.
         Remedy: {_APPROVE_AND_REPLACE}
     """)
 
@@ -143,7 +145,7 @@ ENVELOPE = _forged(f"""
         Parsers disagree about inexact numbers, deep nesting, and bytes that are not UTF-8.
         Remedy: {_RESTORE_FILE}
 
-    approval_duplicate_key: Approval with the same key twice
+    approval_duplicate_key: Approval with a duplicate JSON key
         Some parsers use the first value and others the last, so two programs would see different approvals.
         Remedy: {_RESTORE_FILE}
 
@@ -207,7 +209,7 @@ SIGNATURE = (
         Remedy: Create a key with `workpacket key init`.
 
     key_weak: Weak key
-        Signatures by a short RSA key, or by a key that is a point of small order, can be forged.
+        Signatures made with a short RSA key, or with a key that is a point of small order, can be forged.
         Remedy: Create a key with `workpacket key init`, and have it added to `.GOV/policy/allowed_signers`.
 
     touch_missing: Security key that signed without being touched
@@ -219,7 +221,7 @@ SIGNATURE = (
         The gate requires the security key to verify its owner.
         Remedy: Create a FIDO key with `-O verify-required`, and approve again.
 
-    client_data_wrong: Signature made on a web page, but over something else
+    client_data_wrong: Signature made on a web page, but over different data
         The browser's record of the request contains different bytes, a different kind of request, or a page embedded in
         another site's page.
         Remedy: Approve again with `workpacket approve --browser`.
@@ -249,8 +251,8 @@ SIGNER = _refused(f"""
         Remedy: Have the key added to `.GOV/policy/allowed_signers` in an approved policy change.
 
     key_not_for_approvals: Key not trusted for approvals
-        The key's line in allowed_signers lists the namespaces that it is trusted for, and the one for approvals is
-        missing.
+        The key's line in allowed_signers lists the namespaces for which the key is trusted, and the one for approvals
+        is missing.
         Remedy: Add `workpacket-approval@v1` to namespaces="..." on that line, in an approved policy change.
 
     approver_mismatch: Statement in another person's name
@@ -267,20 +269,21 @@ SIGNER = _refused(f"""
         already uses the approval, then run `workpacket packet reapprove WP_ID`.
 
     event_key_at_gate: Approval signed by an event key
-        An event key has no passphrase, so any program running under its owner's account can sign with it. It identifies
-        who wrote an event, and never opens a gate.
+        An event key has no passphrase, so any program running under its owner's account can sign with it. The key
+        identifies who wrote an event, and never opens a gate.
         Remedy: Approve with a key that is not listed under [actors]; `workpacket key init` creates one.
 
     role_not_accepted: Role that this gate does not accept
         Each gate lists the roles that may approve.
-        Remedy: Ask someone with one of the gate's roles to approve; `workpacket policy show` lists them.
+        Remedy: Ask someone with one of the gate's roles to approve; `workpacket policy show` lists the people with each
+        role.
 
     role_not_held: Role that the approver does not have
-        A statement may claim any role, but the policy on the base determines who has it.
-        Remedy: Ask a person who has the role to approve; `workpacket policy show` lists them.
+        A statement may claim any role, but the policy on the base determines who has that role.
+        Remedy: Ask a person who has the role to approve; `workpacket policy show` lists the people with each role.
 
     own_work: Approval of the approver's own work
-        The gate requires a second person: authors may not approve their own work, and coders may not validate it.
+        The gate requires a second person: authors may not approve, and coders may not validate, their own work.
         Remedy: Have another person approve.
 
     party_unknown: Unknown author or coder
@@ -422,7 +425,7 @@ ASKING = (
 
     nothing_to_approve: The file to approve does not exist
         An approval covers the bytes of a file: the refinement, the packet, or a changed policy. There is no such file.
-        Remedy: Write it first; `workpacket list` shows the existing packets.
+        Remedy: Write the file first; `workpacket list` shows the existing packets.
 
     refinement_unfillable: Refinement without the fields for the signature
         The signed text must itself state that it was approved, in USER_REVIEW_STATUS and USER_SIGNATURE of METADATA.
@@ -439,7 +442,7 @@ ASKING = (
         Remedy: Run the command again in a minute.
 
     key_exists: A key already exists
-        Overwriting it could destroy a key that is listed in allowed_signers.
+        Overwriting the file could destroy a key that is listed in allowed_signers.
         Remedy: Name another file: `workpacket key init PATH`.
     """),
     *_usage("""
@@ -465,7 +468,7 @@ ASKING = (
     history_shallow: Shallow clone
         The first commit, the base, and the time at which an approval was used are looked up in the history, which is
         truncated here.
-        Remedy: Run `git fetch --unshallow`; in CI check out with the full history (`fetch-depth: 0`).
+        Remedy: Run `git fetch --unshallow`; in CI, check out with the full history (`fetch-depth: 0`).
 
     object_missing: Object missing from the clone
         An object that a commit refers to is not in this clone. Either the repository was cloned with `--filter`, or the
@@ -474,20 +477,20 @@ ASKING = (
         again without a filter; `git fsck` shows damage.
     """),
     *_finding("""
-    contract_changed: Contracts of stub, packet and log differ
+    contract_changed: Contracts in stub, packet and log differ
         After activation, the approved contract is fixed. Status, evidence and notes can still change.
         Remedy: Restore the approved contract (`workpacket packet contract WP` shows it), or write the new contract into
         the stub and the packet and have it approved: `workpacket approve WP --gate amendment`, then
         `workpacket packet amend WP`.
 
     agent_could_approve: A program running under this account could approve
-        A key that is allowed to approve signed without asking anyone, so it would also sign for an agent.
+        A key with permission to approve made a signature without asking anyone, so it would also sign for an agent.
         Remedy: Follow the steps that `workpacket key doctor` lists, from least effort to most protection.
     """),
 )
 
 SIGNING = _environment("""
-    ssh_keygen_missing: The program ssh-keygen is not installed
+    ssh_keygen_missing: The ssh-keygen program is not installed
         OpenSSH makes the signatures, so that this package never touches a private key. Verification works without it.
         Remedy: Install OpenSSH 8.2 or later (Debian, Ubuntu: `apt install openssh-client`; macOS and Windows 10 include
         it).
@@ -538,7 +541,7 @@ SIGNING = _environment("""
 ROOT = (
     *_forged("""
     reanchor_named: Change that sets a new root of trust in the CI configuration
-        A digest in the CI configuration replaces the root of trust, which the change being judged must not do itself.
+        A digest in the CI configuration replaces the root of trust; the change being judged must not do this itself.
         Remedy: Remove the line from the change. Someone with write access to the base must commit it there.
     """),
     *reasons(

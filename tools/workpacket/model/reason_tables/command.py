@@ -45,7 +45,7 @@ USAGE = _usage("""
         Remedy: Remove one of the options.
 
     unknown_code: Unknown reason code
-        With a misspelled code in `--select` or `--ignore`, less or more would be checked than requested.
+        A misspelled code in `--select` or `--ignore` would make the check cover less or more than requested.
         Remedy: Use one of the codes in `docs/reference/codes.md`; `workpacket explain` without a code lists them.
 
     path_not_found: Path not found
@@ -57,8 +57,8 @@ USAGE = _usage("""
         Remedy: Go to the repository that contains the file, and run the command there.
 
     install_source_local: This copy of workpacket was installed from a path on this machine
-        A workflow or hook installs the version of workpacket that is running here, but other machines do not have its
-        path.
+        A workflow or hook installs the version of workpacket that is running here, but that version's path does not
+        exist on other machines.
         Remedy: Pass `--from` with a version, a git commit, or an archive and its digest.
 
     install_source_open: The requirement does not specify which version of workpacket to install
@@ -142,8 +142,8 @@ GIT = (
     """),
     *_conflict("""
     log_elsewhere: Packet with its log on another branch
-        A log has only one first event. A second first event, written here, would conflict with it permanently once both
-        are merged.
+        A log has only one first event. Another first event, written here, would permanently conflict with that event
+        once both are merged.
         Remedy: Merge the branch that the message names; adopt only packets that have no log on any branch.
 
     branch_exists: The branch already exists
@@ -161,7 +161,7 @@ GIT = (
     *_usage("""
     unknown_revision: No such commit here
         The name is wrong, or the clone is too shallow to contain the commit.
-        Remedy: See `git log --oneline --all`; in a shallow clone run `git fetch --unshallow`.
+        Remedy: See `git log --oneline --all`; in a shallow clone, run `git fetch --unshallow`.
 
     branch_name_invalid: Invalid branch name
         Git would refuse or misinterpret the name.
@@ -223,7 +223,7 @@ WRITING = (
         Remedy: Check the disk, then run the command again.
 
     lock_unavailable: The lock cannot be opened
-        The lock is in the git directory, which must be writable for everyone who changes governed files.
+        The lock is in the git directory, which must be writable by everyone who changes governed files.
         Remedy: Fix the permissions of the git directory.
     """),
 )
@@ -250,9 +250,9 @@ RUNS = (
 
     run_not_lost: The run is not lost
         The run's store is on this machine, so you can read the run's outcome or end the run.
-        Remedy: Resume or cancel it, or have `workpacket runtime runs settle` record how it ended.
+        Remedy: Resume or cancel the run, or have `workpacket runtime runs settle` record how it ended.
 
-    person_needed: Only a person may declare this
+    person_needed: Only a person may declare a run lost
         A program that could declare its own runs lost could get a verdict on unfinished work.
         Remedy: Have a person run the command, without `--kind` and without WORKPACKET_ACTOR_KIND.
     """),
@@ -261,12 +261,11 @@ RUNS = (
         No single transaction covers the log and the store. If a process is killed between the two writes, the link to a
         run that has ended, or that never started, remains open. A program that uses the runtime without the log leaves
         a run without a link.
-        Remedy: `workpacket runtime runs settle` records in the log what the store knows, and lists what a person must
-        decide.
-    """),
+        Remedy: `workpacket runtime runs settle` updates the log from the store, and lists the decisions left to a
+    person. """),
     *_document("""
     checkpoint_malformed: A checkpoint file is malformed
-        A misread checkpoint would repeat or skip work, so no part of the file is used.
+        Misreading a checkpoint would cause work to be repeated or skipped, so no part of the file is used.
         Remedy: Fix the field that the message names, or restore the file.
     """),
 )
@@ -309,8 +308,8 @@ BATCHES = (
         Remedy: Begin it with `workpacket runtime batch begin SPEC`.
 
     batch_phase_open: A phase of the batch is not done
-        A batch is complete once its tests are written, its tasks implemented and the work reviewed; a missing response
-        from a reviewer is not an approval.
+        A batch is complete once its tests are written, its tasks are implemented and its work is reviewed; a missing
+        response from a reviewer is not an approval.
         Remedy: Finish the phase with `workpacket runtime batch begin SPEC`, then `workpacket runtime batch complete
         SPEC --phase PHASE`.
 

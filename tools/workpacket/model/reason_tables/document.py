@@ -34,7 +34,8 @@ MARKDOWN = _reading("""
 
     markdown_too_costly: Reading the document would take too much work
         Some text makes every Markdown parser read the same lines again and again: quotes that never end, link
-        definitions over thousands of lines, an enormous number of tiny lines. People do not write such text by hand.
+        definitions that span thousands of lines, or an enormous number of tiny lines. People do not write such text by
+        hand.
         Remedy: Remove the repeated quote marks, brackets or short lines here, or put them into a code fence.
     """)
 
@@ -44,7 +45,7 @@ TEXT = (
         Before a fixed file is written, it is compared with the original, line by line and as parsed by markdown-it and
         PyYAML. The comparison found a change that no finding covers, or the fix extended beyond the lines of its
         finding. This file was not changed; the other files were fixed.
-        Remedy: Fix the finding by hand, and report a bug with the file: the rule should not offer a fix here.
+        Remedy: Fix the finding by hand, and report a bug, attaching the file: the rule should not offer a fix here.
 
     limit_size: The file is too large
         Limits prevent a single file from blocking a check or exhausting the machine's memory. Governance documents are
@@ -132,15 +133,15 @@ TEXT = (
         Remedy: Fix the line; RFC 8259 does not allow comments, trailing commas or single quotes.
 
     json_duplicate_key: Duplicate key in an object
-        Some parsers keep the first value and others the last, so two tools can see different documents, which is a
-        known way to bypass signatures and checks.
+        Some parsers keep the first value and others the last, so two tools can see different documents; this is a known
+        way to bypass signatures and checks.
         Remedy: Keep only one of the two.
 
     json_not_a_number: NaN or infinity
         JSON does not have these numbers, although some libraries write them.
         Remedy: Write null, or a string.
 
-    json_integer_range: Integer that not every parser reads exactly
+    json_integer_range: Integer that some parsers cannot read exactly
         Many parsers round integers beyond 2**53 - 1, so parsers would read different values.
         Remedy: Write it as a string.
 
@@ -218,8 +219,7 @@ FIELDS = (
         Remedy: Write a value of the type that the message names. In YAML, quotes turn a number into a string.
 
     field_value: A field has an invalid value
-        The value has the right type, but is not one of the permitted values, has the wrong form, or has an invalid
-        length.
+        The value has the right type, but it is not one of the permitted values, or it has the wrong form or length.
         Remedy: Write one of the values that the message lists, or use the form that it describes.
     """),
     *_document_advice("""
@@ -233,8 +233,8 @@ FIELDS = (
         Remedy: Fix the finding that the message names, then check again.
 
     file_not_checked: File that is probably a document, but is not read as one
-        Its name has a different ending from the documents in its folder, or is spelled differently, so no rule checks
-        it. Remedy: Rename the file, or move it to another folder.
+        The file's name has a different ending from the other documents in its folder, or is spelled differently, so no
+        rule checks the file. Remedy: Rename the file, or move it to another folder.
 
     findings_cut: A file has more findings of one kind than are listed
         So many findings usually have one cause, and a complete list would hide other findings.
@@ -249,7 +249,7 @@ SETTINGS = (
         Remedy: Fix the file; `workpacket check` reports what is wrong with it.
 
     baseline_unread: Baseline cannot be read
-        The findings listed in it are reported until it can be read.
+        The findings listed in the file are reported until the file can be read.
         Remedy: Restore the file from git, or write a new one: `workpacket check --baseline`.
     """),
     *_document("""
@@ -257,9 +257,9 @@ SETTINGS = (
         The setting has no effect, although its author may expect one.
         Remedy: Correct the code; `workpacket explain --all` lists all codes.
 
-    setting_of_protected_code: Setting for a code that cannot be ignored or lowered
+    setting_of_protected_code: Setting for a code that cannot be ignored or downgraded
         Everything else depends on approvals and on the integrity of the log, so no setting can disable these checks.
-        Remedy: Delete the setting, and fix what the code reports.
+        Remedy: Delete the setting, and fix the findings with this code.
 
     ignore_without_reason: Ignore without a reason
         Without a reason, no one can tell later whether the ignore is still needed.
@@ -280,7 +280,7 @@ FILES = (
 
     starter_missing: A file or section written by init is missing
         Someone removed it, or it is new in this version of workpacket.
-        Remedy: Run `workpacket init`, which writes what is missing.
+        Remedy: Run `workpacket init`, which writes missing files and sections.
 
     starter_outdated: A file or section written by init is outdated
         `init` would now write different text, for example because commands were renamed.
@@ -298,7 +298,7 @@ FILES = (
     compared, name a different commit. """),
     *_across_advice("""
     dependencies_many: One change adds an unusually large number of packages
-        Each package is other people's code, which will run here.
+        Each package is code by other people, and it will run here.
         Remedy: Review the packages that the new dependency adds; `threshold` in [deps] of the policy sets the limit.
     """),
 )

@@ -41,8 +41,8 @@ BEGINNING = (
 
     secret_in_proof: Proof that contains a secret
         Commands, and reasons why a line does not apply, are recorded in the log for everyone to read.
-        Remedy: Let the program read the secret from a file, or from a variable listed in `[evidence] env` of the
-    policy. Replace any secret that was typed here. """),
+        Remedy: Have the program read the secret from a file, or from a variable listed in `[evidence] env` of the
+        policy. Replace any secret that was typed here. """),
     *_gate(f"""
     proof_tree_differs: The work tree differs from the commit to prove
         The result of a command in a different work tree says nothing about the commit.
@@ -56,15 +56,16 @@ BEGINNING = (
     proof_undeclared: The contract specifies no proof for a criterion
         The policy requires the approver to sign the proof of each criterion: a command and the tests that it must run,
         or the reason why no test proves it.
-        Remedy: Write it below the criterion, by hand or with `workpacket evidence demand WP N --command COMMAND`. After
-        activation, this requires an amendment.
+        Remedy: Write the proof below the criterion, by hand or with
+        `workpacket evidence demand WP N --command COMMAND`. After activation, this requires an amendment.
 
     proof_trivial: A command that proves nothing
         `true` and `echo` always succeed, and `test -f` only shows that a file exists.
         Remedy: Name a command that runs tests.
 
     no_test_executed: No test was executed
-        A filter that matches nothing, skipped tests, and a runner that does not report its tests prove nothing.
+        Nothing is proved by a filter that matches nothing, by skipped tests, or by a runner that does not report its
+        tests.
         Remedy: Fix the command or the filter: it must execute the tests that the contract names.
 
     test_not_run: A test that the contract names was not run
@@ -74,10 +75,10 @@ BEGINNING = (
 
     test_failed: A test of the proof failed
         With the work, every test that the command runs must pass, and its exit code must be 0.
-        Remedy: Fix the work or the test. Exclude from the command any tests that were already failing before.
+        Remedy: Fix the work or the test. Exclude from the command any tests that were already failing.
 
     proof_not_needed: The proof also succeeds without the work
-        All of its tests also pass at the base, so they say nothing about the work.
+        All tests of the proof also pass at the base, so they say nothing about the work.
         Remedy: Write a test that fails without the work. If that is impossible, have the contract state why: EXEMPT.
 
     base_not_run: The tests could not run at the base
@@ -86,8 +87,8 @@ BEGINNING = (
         the work adds is missing. PATHS lists tests that are not where the policy looks for them.
 
     change_not_executed: The tests do not execute the changed code
-        The tests fail without the work, but execute none of the lines that it adds: they only test that something
-        exists, or use a mock instead.
+        The tests fail without the work, but execute none of the added lines: they only test that something exists, or
+        use a mock instead.
         Remedy: Have the test call the new code.
 
     proof_program_changed: The change adds the program that should prove it
@@ -123,8 +124,8 @@ BEGINNING = (
 
     packet_is_forked: The packet was moved independently on two branches
         The moves contradict each other, and no command can tell which one is right.
-        Remedy: `workpacket log show WP` shows both; `workpacket packet resolve WP --lane LANE --reason TEXT` settles
-        it.
+        Remedy: `workpacket log show WP` shows both moves; `workpacket packet resolve WP --lane LANE --reason TEXT`
+        settles the fork.
 
     not_forked: Nothing to settle
         The packet's moves do not contradict each other.
@@ -139,7 +140,7 @@ BEGINNING = (
         Remedy: Use one of the commands that the message lists.
 
     packet_is_stub: The packet is a stub
-        A stub is a backlog note that was neither refined nor approved, so work cannot start from it.
+        A stub is a backlog note that has been neither refined nor approved, so work cannot start from it.
         Remedy: Run `workpacket packet activate WP`, or for a light packet `workpacket start WP`; both list what is
         missing.
 
@@ -185,7 +186,7 @@ BEGINNING = (
         According to the refinement, the specification does not cover the work.
         Remedy: Add the proposed text to the specification, then write the refinement against the new version.
 
-    coverage_point_open: A point of the five-point checklist is not met
+    coverage_point_open: A point on the five-point checklist is not met
         An unticked box counts as not answered, regardless of the word that follows it and of the verdict.
         Remedy: Tick the points that are met (`[x] PASS`). If one is not met, the verdict is FAIL, and the specification
         must be extended.
@@ -230,7 +231,7 @@ BEGINNING = (
         the base.
 
     clock_behind: The clock is behind the log
-        Leases and approvals depend on the clock; if it went backward, expired ones would become valid again.
+        Leases and approvals depend on the clock; if it went backward, those that have expired would become valid again.
         Remedy: Correct this machine's clock.
 
     lane_unknown: The log contains an unknown lane
@@ -256,7 +257,7 @@ WORK = _gate("""
 
     claimed_by_other: Someone else holds the packet
         Two people working on one packet would undo each other's work.
-        Remedy: Wait for the lease to expire, or ask the holder to release it.
+        Remedy: Wait for the lease to expire, or ask the holder to release the packet.
 
     not_the_holder: Only the holder may do this
         Only the holder is responsible for the packet.
@@ -311,7 +312,7 @@ WORK = _gate("""
 
     path_protected: Only commands may write to the path
         Editing git's files or the log's files by hand breaks the repository for everyone.
-        Remedy: Use the command that writes it: `git config`, or `workpacket packet note` to correct the log.
+        Remedy: Use the command that writes to it: `git config`, or `workpacket packet note` to correct the log.
 
     other_work_branch: Another packet's branch is checked out
         The packet was prepared on a different branch; the branch checked out here belongs to another packet, or to
@@ -351,12 +352,13 @@ WORK = _gate("""
     reapproval_needless: No approval needs to be replaced
         New approvals help only events whose own approvals used to count but no longer do. Here, they either still count
         or never did.
-        Remedy: `workpacket approvals list WP_ID` shows the approvals; an event that never had them must be removed.
+        Remedy: `workpacket approvals list WP_ID` shows the approvals; an event that never had valid approvals must be
+        removed.
 
     run_unfinished: A run of the packet is unfinished
         The verdict would not cover later changes by the run.
-        Remedy: Let the run finish, or stop or cancel it; `workpacket why WP` shows its state. After a crash, run
-        `workpacket runtime runs settle`; if its store is gone, `workpacket runtime runs unlink`.
+        Remedy: Wait for the run to finish, or stop or cancel it; `workpacket why WP` shows its state. After a crash,
+        run `workpacket runtime runs settle`; if the run's store is gone, `workpacket runtime runs unlink`.
 
     commit_unknown: No commit was submitted
         Without a submitted commit, there is nothing to look for on the target branch.

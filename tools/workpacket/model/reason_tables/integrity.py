@@ -39,7 +39,7 @@ LOG = (
 
     event_malformed: Event that does not match the schema for its type
         With an extra or missing key, programs would disagree about the meaning of the event.
-        Remedy: Compare it with the schema that `workpacket help schema event` prints.
+        Remedy: Compare the event with the schema that `workpacket help schema event` prints.
 
     event_too_large: Event file too large
         Large content belongs in separate files; the event contains their digests.
@@ -55,7 +55,7 @@ LOG = (
 
     log_event_missing: Event with a missing parent
         The parent was deleted, or changed and stored under its new digest, so later events prove nothing.
-        Remedy: `workpacket log recover` finds it in any branch, reflog or stash, and restores it.
+        Remedy: `workpacket log recover` finds the parent in any branch, reflog or stash, and restores it.
 
     log_second_genesis: More than one first event
         Two branches created the same id independently, or someone restarted the history.
@@ -63,7 +63,7 @@ LOG = (
 
     log_no_genesis: The log has no first event
         A history that starts in the middle proves nothing.
-        Remedy: `workpacket log recover` finds it in any branch, reflog or stash, and restores it.
+        Remedy: `workpacket log recover` finds the parent in any branch, reflog or stash, and restores it.
 
     log_false_clock: Wrong clock in an event
         The event's parents determine its clock, which determines the order of replay; a wrong clock would move the
@@ -92,9 +92,9 @@ LOG = (
         Files under .GOV/log, .GOV/attestations and .GOV/checkpoints are written once and never changed.
         Remedy: {_RESTORE}
 
-    log_truncated: Events named by a signed checkpoint are missing
+    log_truncated: Events listed in a signed checkpoint are missing
         The end of the history was cut off or replaced after it had been on the protected branch.
-        Remedy: `workpacket log recover` finds them in any branch, reflog or stash, and restores them.
+        Remedy: `workpacket log recover` finds the events in any branch, reflog or stash, and restores them.
 
     log_checkpoint_unsigned: Unsigned checkpoint
         Without a signature by the protected branch's CI, a checkpoint is only a claim.
@@ -102,11 +102,12 @@ LOG = (
         `workpacket log checkpoint`.
 
     log_checkpoint_invalid: Invalid checkpoint signature
-        The checkpoint or its signature was changed, or the signature was made for something else, so it proves nothing.
+        The checkpoint or its signature was changed, or the signature was made for something else, so the checkpoint
+        proves nothing.
         Remedy: {_RESTORE}
 
     log_checkpoint_signer: Checkpoint signer not allowed to vouch for the log
-        The key must be in allowed_signers with `workpacket-checkpoint@v1`, and its owner must have the role `ci`, both
+        The key must be in allowed_signers with `workpacket-checkpoint@v1`, and its owner must have the `ci` role, both
         in the policy on the base.
         Remedy: Have CI write the next checkpoint, or add the signer in an approved policy change.
 
@@ -121,14 +122,14 @@ LOG = (
 
     log_checkpoint_missing: Signature without its checkpoint
         The checkpoint was removed from the log, or the file is not a checkpoint signature.
-        Remedy: `workpacket log recover` finds it in any branch, reflog or stash, and restores it.
+        Remedy: `workpacket log recover` finds the parent in any branch, reflog or stash, and restores it.
     """),
     *_integrity_warning("""
     log_foreign_file: File in the log that is not an event
         The file is ignored, but it could be a renamed event.
         Remedy: Move the file out of .GOV/log. If it was an event, `workpacket log recover` restores it.
 
-    use_backdated: Approval whose time of use is in doubt
+    use_backdated: Approval with an uncertain time of use
         An approval must be used before it expires. This approval was in time only if a commit is older than its
         predecessors. On a fast-forwarded branch, the author of the commit chooses the commit's date.
         Remedy: Find out who pushed the commit and when. If that was too late, revoke the approval and have the packet
@@ -142,14 +143,14 @@ CHANGE = (
         No command makes this move; the event was written by hand, perhaps to bypass a gate.
         Remedy: Remove the event, and move the packet with its command.
 
-    move_without_gate: Move whose gate was not passed
-        The event exists, but what its gate requires is missing: anyone can write an event file.
+    move_without_gate: Move that did not pass its gate
+        The event exists, but nothing shows that its gate was passed: anyone can write an event file.
         Remedy: Remove the event; `workpacket why WP` shows what the gate requires.
 
     not_committed: File below .GOV that differs from HEAD
         HEAD would be merged, but the work tree would be judged. The two differ because of uncommitted files, attributes
         or filters.
-        Remedy: Commit what belongs to the change, and move everything else out of .GOV. Before the commit,
+        Remedy: Commit the files that are part of the change, and move all others out of .GOV. Before the commit,
         `--uncommitted` judges the work tree; CI does not.
 
     attribute_converts: Changed attributes that convert files below .GOV
@@ -176,17 +177,19 @@ CHANGE = (
         the event and run its command again.
 
     event_ahead: Event written while the clock was ahead
-        The event's time is more than 300 seconds in the future, and no other event could follow it until then.
+        The event's time is more than 300 seconds in the future, so no other event could follow it before that time.
         Remedy: Correct the clock, remove the event, and run its command again.
 
     move_beside_base: Move that ignores a move on the base
         The packet was moved on the base in the meantime, and this event's writer and approvers did not know about that
         move.
-        Remedy: Merge the base, reset the log to it (`git restore --source=BASE --staged --worktree .GOV/log/WP_ID`,
-        `workpacket board sync`, commit), and repeat the commands that still apply.
+        Remedy: Merge the base, reset the log to the base's version
+        (`git restore --source=BASE --staged --worktree .GOV/log/WP_ID`, `workpacket board sync`, commit), and repeat
+        the commands that still apply.
 
     base_not_merged: Branch that lacks events merged into the base
-        The merge would be judged without these events, so a contradiction between the two would not be found.
+        The merge would be judged without these events, so a contradiction between the branch and the base would not be
+        found.
         Remedy: Merge the base into the branch, or rebase the branch; in CI, check out the merge result.
 
     base_lanes_unfit: Base policy that adds invalid lanes
@@ -197,11 +200,11 @@ CHANGE = (
         The policy on the base lists actors or requires coverage, but names no one who could approve a change to them.
         The author of the change would decide who is trusted.
         Remedy: Revert the change. Ask someone with permission to write to the base without the required check to commit
-        it there, or name it in the CI configuration: `workpacket policy re-anchor`. Once the base lists approvers
-        (`workpacket policy trust`), later changes can be approved.
+        the change there, or to name the new policy in the CI configuration: `workpacket policy re-anchor`. Once the
+        base lists approvers (`workpacket policy trust`), later changes can be approved.
 
     event_unsigned: Unsigned event although the policy lists actors
-        The policy on the base specifies which keys act as whom, so a name alone is not trusted.
+        The policy on the base specifies which key may act for which actor, so a name alone is not trusted.
         Remedy: Create a key with `workpacket key init --event`, have it added to [actors], and record the event again.
 
     event_signature_invalid: Event with an invalid signature
@@ -209,12 +212,12 @@ CHANGE = (
         Remedy: Remove the event, and record it with its command.
 
     actor_key_unknown: Event signed by a key that the policy does not list
-        Anyone can create a key. A key proves an actor only if [actors] in the policy on the base lists its fingerprint,
-        and the policy has not revoked the key.
+        Anyone can create a key. A key proves an actor's identity only if [actors] in the policy on the base lists its
+        fingerprint and the policy has not revoked the key.
         Remedy: Have the key added to [actors.NAME] in an approved policy change, then record the event again.
 
     actor_not_allowed: Event signed with a key not allowed for its actor
-        Each key may act only under the names, as the kinds and in the roles that [actors] lists for it.
+        Each key may be used only with the names, kinds and roles that [actors] lists for it.
         Remedy: Record the event under a name that the key may use; `workpacket policy show` lists these names.
 
     approval_key_in_event: Event signed by a key that is allowed to approve
@@ -235,8 +238,8 @@ CHANGE = (
         revert the change. A standing packet covers small recurring changes.
 
     changed_after_verdict: Path that differs from the judged version
-        The verdict covers one commit. At every path, the merged content must be the result of git's merge of that
-        commit and the base.
+        The verdict covers one commit. At every path, the merged content must be the result of merging that commit and
+        the base with git.
         Remedy: Revert the later changes; or run `workpacket packet reopen WP`, submit the new commit, and have it
         judged.
 
@@ -309,7 +312,7 @@ AUDIT = (
         The line given as proof may have changed, so it may no longer prove the criterion.
         Remedy: Check that the criterion is still met; prove it again if work continues. {_SHOW}
 
-    requirement_without_packet: Requirement in the main body without a packet
+    requirement_without_packet: Requirement in the main body that no packet covers
         The specification contains the requirement, but no work on it is planned.
         Remedy: Plan the work: `workpacket new` writes a stub.
 

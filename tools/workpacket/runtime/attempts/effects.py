@@ -167,7 +167,8 @@ class Effects:
     _refused: set[str] = field(default_factory=set)
 
     def known(self, plan: EffectPlan) -> EffectRecord | None:
-        """Return the record of this effect; refuse a step that requested a different effect before, or a reused key."""
+        """Return the record of this effect; refuse a reused key, or a step that previously requested a different
+        effect."""
         state = self.recorder.state
         record = state.effects.get(plan.effect)
         if record is not None and plan.asked is not None:

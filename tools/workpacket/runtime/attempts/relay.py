@@ -127,8 +127,8 @@ class _RelayedOutput:
                     self.sink = None  # the reader is gone; the step is still done
 
     def kept(self) -> StoredOutput:
-        """Return what is stored. The end is searched for secrets together with the output before it, then cut: a secret
-        that crosses the cut would not be recognized.
+        """Return what is stored. The end is searched for secrets together with the output before it, and then cut;
+        otherwise, a secret that crosses the cut would not be recognized.
         """
         text = self.redactor.clean_text(self.tail.decode("utf-8", "replace"))
         if self.length > KEPT:

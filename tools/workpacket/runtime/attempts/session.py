@@ -1,8 +1,8 @@
 """One attempt at a run: the part that sync and async code share.
 
 A session holds the lease and the recorder, tracks the run's steps, effects, checkpoints and questions, and records how
-it ended. It never calls user code. If a finished run is requested again, the session returns the results of the last
-attempt: where it continued and what it marked.
+the attempt ended. It never calls user code. If a finished run is requested again, the session returns the results of
+the last attempt: where it continued and what it marked.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class Session:
         return self.root
 
     def context_here(self) -> Context:
-        """Return a context for a thread, in which calls belong where this one does."""
+        """Return a context for a thread in which calls belong to the same scope as this call."""
         context = copy_context()
         context.run(_SCOPE.set, self.scope())
         return context
@@ -509,7 +509,9 @@ class Session:
         """
         if not missing:
             return
-        question = f"continue although the program no longer asks for {', '.join(missing)}, which was done before?"
+        question = (
+            f"continue even though the program no longer asks for {', '.join(missing)}, which has already been done?"
+        )
         about: list[Json] = list(missing)
         try:
             self.questions.put(Asking(question, "program", f"{scope.path}unasked", about, None, child=scope.path))

@@ -217,7 +217,7 @@ class Settings:
 
 @dataclass(slots=True)
 class RunStarter:
-    """Starts and resumes runs. `lent` is the lease of the stream if it has been taken already."""
+    """Starts and resumes runs. `lent` is the lease on the stream, if it has already been taken."""
 
     store: Store
     settings: Settings

@@ -9,7 +9,7 @@ program is started again. A worker has little patience: it does other work in th
 
 An answer is bound to a digest of the question, target and arguments before redaction. If a different question comes up
 at the same place, it is a new question and shows both subjects. The last answer to a question counts, so a "no" can be
-withdrawn; the log keeps who gave each answer.
+withdrawn; the log records who gave each answer.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Waiter:
             return True
 
     def received(self, wait: OpenWait) -> Json:
-        """Return the value of the signal that ended the wait; raise `TimeoutError` if none came in time."""
+        """Return the value of the signal that ended the wait; raise `TimeoutError` if none arrives in time."""
         waits = self.recorder.state.waits
         number = waits.begun[wait.record.step].number
         if not number:
@@ -126,12 +126,12 @@ def require_not_moved(state: RunState) -> None:
         raise RunBlocked(
             f"{state.stream} was moved: exported to {state.moved_to}",
             code="run_moved",
-            hint=f"use the store that imported it; if none did, take it back: workpacket resume {state.stream}",
+            hint=f"use the store that imported it; if none did, continue it here: workpacket resume {state.stream}",
         )
 
 
 def send_signal(recorder: Recorder, signal: str, value: Json, key: str = "") -> None:
-    """Add a signal to a run's log. A signal with a key that was sent before is not added again."""
+    """Add a signal to a run's log. A signal whose key has already been sent is not added again."""
     require_name(signal, "signal")
     state = recorder.state
     if state.status == "completed":

@@ -4,7 +4,7 @@ The values are the output of LangGraph's serializer, with their types; pickle is
 every serializer works. Small parts come first and the largest last: the largest is nearly always the part that grows,
 and growth at the end is found fastest.
 
-A payload is such content, in full or as a patch on other contents, plus a few random bytes: no two events share a
+A payload is such content, in full or as a patch against other contents, plus a few random bytes: no two events share a
 payload, so erasing one leaves the others intact.
 
 A patch is a list: bytes are new, and a pair of numbers refers to a piece of the earlier content. It is found in one
@@ -157,7 +157,7 @@ class _Comparison:
 
 
 def common(old: bytes, start: int, new: bytes, at: int, end: int) -> int:
-    """Return how far the two texts agree from this offset. The step size doubles, so that memcmp does the comparing."""
+    """Return how far the two texts agree from this offset. The step size doubles, so memcmp does the comparing."""
     most = min(len(old) - start, end - at)
     known, step = 0, PIECE
     same: Callable[[int, int], bool] = lambda a, b: old[start + a : start + b] == new[at + a : at + b]  # noqa: E731
@@ -250,7 +250,7 @@ class Packed(NamedTuple):
 
 
 def packed(content: bytes, sources: Sequence[bytes], nonce: str, likely: Sequence[tuple[int, int]] = ()) -> Packed:
-    """Return the payload for this content: a patch on the sources if that is worthwhile. See `patch_of` for
+    """Return the payload for this content: a patch against the sources if that is worthwhile. See `patch_of` for
     `likely`."""
     patch = patch_of(sources, content, likely) if sources else [content]
     new = sum(len(operation) if isinstance(operation, bytes) else 8 for operation in patch)

@@ -5,9 +5,9 @@ LangGraph run leaves its pending checkpoints as tasks that wait for one another.
 otherwise someone who continues from the newest checkpoint would be refused, and a list would lack the pending ones.
 
 Secrets are removed from state, metadata and configuration before these are stored. Serialized values are searched
-verbatim: MessagePack holds text as UTF-8, even inside an object. In a channel that grew, only the new part is searched.
-A value is taken apart, cleaned and reassembled only if a secret is found. In metadata and configuration, names count
-too: LangGraph copies all of `configurable` into the metadata of each checkpoint.
+verbatim: MessagePack stores text as UTF-8, even inside an object. In a channel that grew, only the new part is
+searched. A value is taken apart, cleaned and reassembled only if a secret is found. In metadata and configuration,
+names count too: LangGraph copies all of `configurable` into the metadata of each checkpoint.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class StateCleaner(NamedTuple):
             return kind, bytes(content)
         if self.typed(value, known)[1] != content:
             raise WouldBeAltered(
-                f"{field} contains what looks like a secret, and would be returned without it",
+                f"{field} contains text that looks like a secret, and would be returned without that text",
                 hint="keep a reference to the secret in the state, or set WORKPACKET_REDACTION=encrypt",
                 details={"field": field},
             )

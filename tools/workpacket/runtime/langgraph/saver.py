@@ -3,8 +3,9 @@
     with WorkpacketSaver.open() as saver:            # this project's store, a path, or a postgresql:// URL
         graph = builder.compile(checkpointer=saver)
 
-A thread is a stream of the log (`thread`), a checkpoint one record whose payload is a patch on its parent (`parcels`).
-Deleting or pruning erases payloads; the hash chain remains intact, and `workpacket runtime runs verify` still passes.
+A thread is a stream of the log (`thread`), and a checkpoint is one record with a payload that is a patch against its
+parent (`parcels`). Deleting or pruning erases payloads; the hash chain remains intact, and
+`workpacket runtime runs verify` still passes.
 
 First, remaining records that depend on a removed one are rewritten in full; then payloads are erased. Each call is one
 append, so that a crash leaves the thread either unchanged or as requested; the next writer of the thread erases
@@ -94,7 +95,7 @@ def remove(thread: Thread, choose: Callable[[], Set[CheckpointPlace]], reason: s
         for record in gone.values():
             thread.pen.contents.forget(record)
         return thread.erase()
-    raise StoreUnavailable(f"{thread.stream}: other writers wrote first {TRIES} times in a row", code="store_busy")
+    raise StoreUnavailable(f"{thread.stream}: another writer wrote first, {TRIES} times in a row", code="store_busy")
 
 
 def everything(thread: Thread) -> Set[CheckpointPlace]:
@@ -109,7 +110,7 @@ def of_runs(thread: Thread, marks: Set[str], parts: Parts, serde: SerializerProt
         lost = doomed & set(_delta_ancestors(thread, place, parts, serde))
         if lost:
             raise RunBlocked(
-                f"{thread.stream}: checkpoint {place.id} depends on what {min(lost).id} wrote to a delta channel",
+                f"{thread.stream}: checkpoint {place.id} depends on data that {min(lost).id} wrote to a delta channel",
                 code="thread_needs_run",
                 details={"stream": thread.stream, "checkpoint": place.id, "needed": min(lost).id},
             )
@@ -250,7 +251,7 @@ class WorkpacketSaver(ReadingSaver):
                 thread.put_done(place, parent)
                 break
             else:
-                raise StoreUnavailable(f"{thread.stream}: other writers wrote first {TRIES} times", code="store_busy")
+                raise StoreUnavailable(f"{thread.stream}: another writer wrote first, {TRIES} times", code="store_busy")
         return config_of(thread_id, namespace, checkpoint["id"])
 
     def _content(
@@ -290,8 +291,8 @@ class WorkpacketSaver(ReadingSaver):
         return self.cleaner.state(f"the channel {channel!r}", self.serde.dumps_typed(value), known)
 
     def _store(self, thread: Thread, data: dict[str, Any], content: bytes, base: Saved | None) -> None:
-        """Append the checkpoint as a patch on its parent or, periodically, as a patch on an older checkpoint, or in
-        full."""
+        """Append the checkpoint as a patch against its parent or, periodically, as a patch against an older checkpoint,
+        or in full."""
         history = thread.history
         sources = [] if base is None else _sources(history, base, len(content))
         texts = [self.pen.contents.of(history.records, source) for source in sources]
@@ -388,8 +389,8 @@ class WorkpacketSaver(ReadingSaver):
 
 
 def _sources(history: ThreadHistory, base: Saved, size: int) -> builtins.list[PayloadRecord]:
-    """Return the records on which the next checkpoint is a patch; none if the patches have grown large compared with
-    the whole.
+    """Return the records against which the next checkpoint is a patch; none if the patches have grown large compared
+    with the whole.
     """
     depth = base.depth + 1
     if depth >= DEEPEST and base.grown >= size:

@@ -1,7 +1,7 @@
-"""Threads of LangGraph's own savers, taken over: from a file of `SqliteSaver`, or a server of `PostgresSaver`.
+"""Threads of LangGraph's own savers, taken over: from a `SqliteSaver` file or a `PostgresSaver` server.
 
 The tables are read directly, in a transaction that cannot write, so the other saver need not be installed. Serialized
-objects are copied without being deserialized: their classes need not be importable here, and no code of the source is
+objects are copied without being deserialized: their classes need not be importable here, and no code from the source is
 run. Each thread is built in memory and stored in one append: it is taken over as a whole, or not at all.
 
 Checkpoints are put in the order of their ids, which LangGraph's savers use to find the newest one. A thread that is
@@ -100,7 +100,8 @@ _SERIALIZER = OpaqueSerializer()
 def taken_over(
     source: ForeignThreads, store: Store, settings: Settings, only: Sequence[str] = ()
 ) -> Iterator[TakenOver]:
-    """Take over all threads, or only those that are named. A thread that cannot be taken over stops no other."""
+    """Take over all threads, or only those that are named. A thread that cannot be taken over does not stop the
+    others."""
     there = [*source.threads()]
     for thread in only or there:
         stream = stream_of(settings.redactor.name(thread))
@@ -164,7 +165,7 @@ def checkpoint_in(content: Any, id_: str) -> Checkpoint:
     reads it.
     """
     if not isinstance(content, Mapping) or content.get("id") != id_ or not isinstance(content.get("v"), int):
-        raise ValueError("a checkpoint has another id, or no format")
+        raise ValueError("a checkpoint has a different id, or no format")
     if content["v"] < OLDEST:
         raise RuntimeFault(
             f"checkpoint {id_} has format {content['v']}, older than {OLDEST}",
@@ -179,7 +180,7 @@ def checkpoint_in(content: Any, id_: str) -> Checkpoint:
 
 @contextmanager
 def threads_at(where: str) -> Iterator[ForeignThreads]:
-    """Open a file of `SqliteSaver`, or a server of `PostgresSaver`, for reading."""
+    """Open a `SqliteSaver` file, or a `PostgresSaver` server, for reading."""
     if is_postgres(where):
         with _postgres(where) as source:
             yield source

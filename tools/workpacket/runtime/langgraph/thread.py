@@ -3,7 +3,7 @@
 A checkpoint is added after an existing one. If another writer has added one at that position in the meantime, the later
 one is refused (`thread_moved`) and no part of it is stored: two answers to one question are never both kept silently.
 To branch on purpose, read the older checkpoint by its id first, or put with the configuration that `list` or
-`parent_config` returned for it. A namespace begins again after `list(before=...)` found nothing in it, which is how
+`parent_config` returned for it. A namespace begins again after `list(before=...)` has found nothing in it, which is how
 LangGraph replays a subgraph, or with a copy of its first checkpoint.
 
 The history of a thread is a pure fold over its records. Values remain in their payloads until requested; a bounded

@@ -88,7 +88,8 @@ def save_artifact(run: Run, artifact: Artifact, kind: CheckpointKind) -> None:
 
 
 def kept_artifact(artifact: Artifact) -> tuple[dict[str, Json], list[RecordDraft]]:
-    """Return the cursor of its checkpoint, and the records to store first if the artifact is too large for a cursor."""
+    """Return the cursor of the artifact's checkpoint, and the records to store first if the artifact is too large for a
+    cursor."""
     cursor: dict[str, Json] = {"artifact": artifact.id}
     if len(jcs_bytes(artifact.body)) <= LARGEST_INLINE:
         return cursor | {"inline": artifact.body}, []
@@ -332,7 +333,7 @@ _CRASHES = frozenset({"", "worker_failed", "worker_timeout", "sequence_gap"})
 
 
 class SessionReport(Value):
-    """The assessment of a session. `artifact` is the newest valid artifact, `corrupt` the newer ones that were
+    """The assessment of a session. `artifact` is the newest valid artifact, and `corrupt` are the newer ones that were
     skipped."""
 
     session: ModelSession
@@ -478,8 +479,8 @@ _DONE = frozenset({"succeeded", "mark_done"})
 
 
 def carry_over(runtime: Runtime, artifact: Artifact) -> str:
-    """Begin the session in the artifact in its former state, and return its run. Either all of it becomes durable, or
-    none of it.
+    """Begin the artifact's session in its former state, and return its run. Either all of it becomes durable, or none
+    of it.
     """
     body = artifact.body
     if artifact_id(body) != artifact.id:

@@ -9,7 +9,7 @@ verification never depends on how a later version would write it.
 
 The index is a pure function of the log: an entry never contains a fact, only the version of the event that does, so a
 lost or stale index does no harm and can be rebuilt at any time. The incremental and the rebuilt index are equal because
-the later event of a key wins.
+the later event for a key wins.
 
 A kind of record states its fields, the sensitivity of each, its schema version, and how older versions are read. The
 schemas are closed: unlisted fields are dropped before storage, and the record counts them. `public` fields are

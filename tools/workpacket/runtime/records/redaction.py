@@ -2,8 +2,8 @@
 
 Every string is searched for the values of environment variables whose names mark them as secret, for the forms of
 secrets, and for the places that hold them (`secrets`). In a mapping, the name of a key counts. The whole encoded value
-is searched first, because it rarely contains a secret; only on a hit is the value walked and its strings replaced. The
-strings of a value are searched decoded, so an escape hides nothing.
+is searched first, because it rarely contains a secret; the value is walked, and its strings are replaced, only on a
+hit. The strings of a value are searched decoded, so an escape hides nothing.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Redactor:
         if self.policy == "encrypt":
             return sealed_payload(text.encode("utf-8"))
         raise WouldBeAltered(
-            f"{field} contains what looks like a secret, and would be returned without it",
+            f"{field} contains text that looks like a secret, and would be returned without that text",
             hint="store a reference to the secret, or set WORKPACKET_REDACTION=encrypt",
             details={"field": field},
         )
@@ -154,7 +154,7 @@ class Redactor:
         for text in texts:
             if self._search(text) is not None and self.clean_text(text) != text:
                 raise RedactionFailed(
-                    f"{what} contains what looks like a secret: {self.clean_text(text)!r}",
+                    f"{what} contains text that looks like a secret: {self.clean_text(text)!r}",
                     hint="choose a name without the secret, and pass the secret as an argument",
                 )
 

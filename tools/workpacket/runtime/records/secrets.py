@@ -8,9 +8,9 @@ a prefix are patterns, each with a short text that must occur before the pattern
 The facts in `VENDORS` are from the vendors' documents and from the rules of gitleaks (config/gitleaks.toml at commit
 b58d3f10), read in November 2026. A commit that adds a form states its source.
 
-A name says how likely its value is a secret. The value of a password or API key is a secret unless it is a placeholder,
-a reference or a label; the value of a `token` or `secret` is a secret only if it does not read like a word, a path or
-code. In running text, where `password:` may begin a sentence, every value has to look like a secret.
+A name indicates how likely its value is to be a secret. The value of a password or API key is a secret unless it is a
+placeholder, a reference or a label; the value of a `token` or `secret` is a secret only if it does not read like a
+word, a path or code. In running text, where `password:` may begin a sentence, every value has to look like a secret.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class EffectRecord(NamedTuple):
 
     @property
     def has_receipt(self) -> bool:
-        """Whether the effect is known to have happened and its stored result may be returned."""
+        """Whether the effect is known to have happened, with a stored result that may be returned."""
         return self.status in {"succeeded", "mark_done"} and not (self.redactions or self.unkept)
 
 
@@ -132,8 +132,8 @@ class Prepared(NamedTuple):
 
 
 class ReachedMilestone(NamedTuple):
-    """A reached milestone. `changed` is false if the milestone changed no file; `commit` is then the existing
-    commit."""
+    """A milestone that has been reached. `changed` is false if the milestone changed no file; `commit` is then the
+    existing commit."""
 
     checkpoint: str
     milestone_index: int
@@ -276,7 +276,7 @@ class RunState:
         return place in self.waits.begun or place in self.effect_steps or self._is_begun(place)
 
     def _is_begun(self, step: str) -> bool:
-        """Whether the state has an entry for the step that is removed when the step finishes."""
+        """Whether, for this step, the state has an entry that is removed when the step finishes."""
         return step in self.running or step in self.in_flight or step in self.tries or step in self.failures
 
     @property
@@ -307,7 +307,7 @@ class RunState:
 
     @property
     def denied_questions(self) -> tuple[AskedQuestion, ...]:
-        """Return the questions whose answer was no, if that is what stops the run."""
+        """Return the questions that were answered with no, if that is what stops the run."""
         if self.status in {"completed", "cancelled"}:
             return ()
         stopped = (self.status, self.stop_code) == ("stopped", "confirmation_denied")
@@ -339,7 +339,7 @@ class RunState:
             return JudgedAnswer()
         judged = self.verifier.judge(answer)
         if not judged.refusal and judged.nonce in self.nonces:
-            return JudgedAnswer(refusal=f"the signature of {judged.signer} was already used for an earlier answer")
+            return JudgedAnswer(refusal=f"the signature of {judged.signer} has already been used for an earlier answer")
         return judged
 
     def counted(self, event: Event, data: Data) -> JudgedAnswer | None:

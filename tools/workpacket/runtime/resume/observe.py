@@ -233,7 +233,7 @@ def hashes_by_key(values: Mapping[str, Json]) -> dict[str, str]:
 
 
 def changed_keys(recorded: Mapping[str, str], present: Mapping[str, str]) -> tuple[str, ...]:
-    """Return, sorted, the keys that were added or removed, or whose hash differs."""
+    """Return the keys that were added or removed, or whose hash differs, in sorted order."""
     if recorded == present:  # nearly always, and this is asked at every step
         return ()
     return tuple(sorted(key for key in {*recorded, *present} if recorded.get(key) != present.get(key)))

@@ -4,7 +4,7 @@ from there.
 A `CheckpointEmitter` precedes the generation gate, so the checkpoint is durable before anything may stop the step.
 `ResumeMiddleware` comes first: it finds the latest checkpoint, or the one of a retry token, judges whether it is still
 valid, restores the results of the layers before it, and lets the pipeline continue at the cursor. See
-docs/runtime/step.md, and the module `pipeline` for the pipeline itself.
+docs/runtime/step.md, and the `pipeline` module for the pipeline itself.
 
 A checkpoint is judged as follows:
 

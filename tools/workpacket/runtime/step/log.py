@@ -365,7 +365,7 @@ class GivenAnswer(NamedTuple):
 
 @dataclass(slots=True)
 class History:
-    """The history of one step. `holder` is the process of the session that resumed the step last, until the process
+    """The history of one step. `holder` is the process of the session that last resumed the step, until the process
     exits or releases the step.
     """
 
@@ -429,17 +429,18 @@ class History:
 
     def require_unspent(self, token: str) -> None:
         if token in self.spent:
-            raise RunBlocked(f"{'/'.join(self.identity)}: the retry token {token} was already used",
+            raise RunBlocked(f"{'/'.join(self.identity)}: the retry token {token} has already been used",
                              code="retry_token_spent", details={"retry_token": token})  # fmt: skip
 
     def require_free(self) -> None:
         """Raise RunBlocked while the session that resumed the step is alive on this machine."""
         if self.holder != this_process() and is_certainly_alive(self.holder):
             raise RunBlocked(f"{'/'.join(self.identity)}: {self.holder} is working on the step", code="run_busy",
-                             hint="let that process finish, or stop it", details={"holder": self.holder})  # fmt: skip
+                             hint="wait for that process to finish, or stop it",
+                             details={"holder": self.holder})  # fmt: skip
 
     def denial(self) -> GivenAnswer | None:
-        """Return the last answer about the latest checkpoint, if it was no."""
+        """Return the last answer about the latest checkpoint, if it was "no"."""
         token = self.checkpoints[-1][1].retry_token if self.checkpoints else ""
         last = next((one for one in reversed([*self.answers.values()]) if one.token == token), None)
         return None if last is None or last.yes else last
@@ -454,7 +455,7 @@ def _answer(event: Mapping[str, Json]) -> GivenAnswer:
 
 
 def left_by_other_runs(log: LogContents, step: Identified) -> StepCheckpoint | None:
-    """Return the latest checkpoint of the same step of the mission in another run that did not complete it."""
+    """Return the latest checkpoint of the same step of the mission in another run that did not complete the step."""
     runs = {
         str(line.event.get("run_id")): None
         for line in log.lines

@@ -63,7 +63,7 @@ class Appended(NamedTuple):
 
 
 class Head(NamedTuple):
-    """The end of a stream; `fence` is the highest fence that ever wrote to it."""
+    """The end of a stream; `fence` is the highest fence ever used to write to it."""
 
     stream: str
     version: int
@@ -175,7 +175,7 @@ class Store(Protocol):
 
 class Witness(Protocol):
     """Records the runs of work packets elsewhere. No transaction spans both places, so the witness is notified before
-    the store records an attempt, and after the store records its end.
+    the store records an attempt, and after the store records the attempt's end.
     """
 
     def begins(self, store: Store, stream: str, packet: str) -> None:
@@ -223,7 +223,7 @@ class KeepsDerived(Protocol):
         ...
 
     def stored_payloads(self, events: Iterable[Event]) -> dict[str, bytes]:
-        """Return the payloads of these events that were not erased, by address. They are not verified."""
+        """Return, by address, those payloads of these events that were not erased. They are not verified."""
         ...
 
     def ends(self, prefix: str = "") -> dict[str, str]:
@@ -242,7 +242,7 @@ class ErasesAtOnce(Protocol):
 
 def name_was_used(stream: str) -> VersionConflict:
     return VersionConflict(
-        f"{stream} was removed by retention, and its name is not reused",
+        f"{stream} was removed by retention, and its name cannot be reused",
         code="key_conflict", hint="give the run a different key, or omit the key, so that the run gets a number",
     )  # fmt: skip
 
@@ -250,7 +250,7 @@ def name_was_used(stream: str) -> VersionConflict:
 def lease_held(stream: str, holder: str, token: int, left: float) -> LeaseHeld:
     """Return the error for an `acquire` while another holder has the lease."""
     return LeaseHeld(
-        f"{shown_holder(holder)} is working on {stream}; its lease lasts for another {left:.0f} s, and is being "
+        f"{shown_holder(holder)} is working on {stream}; the lease lasts for another {left:.0f} s, and is being "
         "renewed",
         details={"stream": stream, "holder": holder, "token": token, "seconds_left": left},
     )
@@ -269,7 +269,7 @@ def require_same_as_stored(request: Append, stored: Sequence[Event], *, by_key: 
             details={"stream": request.stream, "key": request.key, "version": first.version if first else 0},
         )
     raise WriterConflict(
-        f"writer {request.writer} already used the sequence number {request.writer_seq} for a different request",
+        f"writer {request.writer} has already used the sequence number {request.writer_seq} for a different request",
         details={"stream": request.stream, "writer": request.writer, "writer_seq": request.writer_seq},
     )
 
@@ -380,7 +380,8 @@ class KeepsJobs(Protocol):
         ...
 
     def claim_job(self, queue: str, holder: str, seconds: float, finished: tuple[int, int] | None) -> ClaimedJob | None:
-        """Claim the next job and the lease of its stream; first remove the job `finished`, given with its token."""
+        """Claim the next job and the lease on its stream, after removing the job `finished`, which is passed with its
+        token."""
         ...
 
     def append_last(
@@ -398,7 +399,7 @@ class KeepsJobs(Protocol):
         ...
 
     def refresh_jobs(self, queue: str) -> None:
-        """Return to the queue the jobs whose delay has elapsed, and those whose leases have expired."""
+        """Put back into the queue the jobs whose delay has elapsed and those whose lease has expired."""
         ...
 
     def revive_job(self, job: int) -> bool:
@@ -412,7 +413,7 @@ class KeepsJobs(Protocol):
 
 @runtime_checkable
 class Verifiable(Protocol):
-    """A store that can verify more than its contents, such as the pages of a file. Codes are stop reasons."""
+    """A store that can verify more than its contents: for example, the pages of a file. Codes are stop reasons."""
 
     def problems(self) -> tuple[Problem, ...]:
         """Verify everything, including the contents."""

@@ -1,8 +1,8 @@
 """The location of a project's store: the git common directory, which work trees share and `git clean` leaves alone.
 
 `WORKPACKET_STORE` specifies a different location, for every program and command: a file, or a URL. PostgreSQL is built
-in; for any other scheme, an installed package registers a function under the entry point group `workpacket.stores`,
-with the scheme as its name:
+in; for any other scheme, an installed package registers a function in the `workpacket.stores` entry point group, with
+the scheme as its name:
 
     def open_url(url: str, *, patience: float) -> Store
 

@@ -461,7 +461,7 @@ def judge(store: Store, told: int) -> None:
         assert (event.type, event.data) == (new.type, new.data)
         found = payload_or_none(store, event)
         allowed = {one.payload_of(new) for one in (least, most)}
-        assert found in allowed, f"version {event.version}: its payload is missing, or an erased payload is back"
+        assert found in allowed, f"version {event.version}: its payload is missing, or an erased payload has reappeared"
     index = {entry for kind in {one.kind for one in INDEXED.values()} for entry in store.entries(kind)}
     assert index == set(index_of([*events, *moved]).values()), "the index differs from the events"
 

@@ -282,7 +282,7 @@ class FolderStore:
     # ---- leases --------------------------------------------------------------------------------------------------
 
     def left(self, held: LastLease) -> float:
-        """Return for how many more seconds a lease is valid. A lease from an earlier boot has expired."""
+        """Return the number of seconds for which a lease is still valid. A lease from an earlier boot has expired."""
         return held.ends - self.clock.ticks() if held.boot == self.clock.boot() else 0.0
 
     def hold(self, stream: str, token: int, holder: str, seconds: float) -> Lease:

@@ -44,8 +44,8 @@ def payload_of(store: Store, event: Event) -> object:
 
 
 class StoreModel(RuleBasedStateMachine):
-    """Every call goes to the store in memory and to the store under test, whose answers must be equal. The store under
-    test has two handles, which take turns and are closed and opened again at any time.
+    """Every call goes to the store in memory and to the store under test, and the two answers must be equal. The store
+    under test has two handles, which take turns and are closed and opened again at any time.
     """
 
     def __init__(self) -> None:

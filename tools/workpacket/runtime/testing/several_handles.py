@@ -170,9 +170,7 @@ class Processes(StoreTestCase):
         with self.store() as store:
             events = list(store.read(STREAM))
         by_hash = {event.hash: event for event in events}
-        assert {word for words in answers for word in words} <= by_hash.keys(), (
-            "something that was acknowledged is missing"
-        )
+        assert {word for words in answers for word in words} <= by_hash.keys(), "acknowledged data is missing"
         whole_and_once(events, [tuple(by_hash[word] for word in words) for words in answers])
 
     def test_processes_hold_a_lease_one_at_a_time(self) -> None:
@@ -209,7 +207,7 @@ class Processes(StoreTestCase):
 
 
 def whole_and_once(events: list[Event], answers: list[tuple[Event, ...]]) -> None:
-    """Require that the stream consists of the acknowledged appends, each of them complete and exactly once."""
+    """Require that the stream consists of the acknowledged appends, each of them complete and present exactly once."""
     assert [event.version for event in events] == list(range(1, len(events) + 1))
     assert sorted(answers) == sorted(tuple(events[i : i + 2]) for i in range(0, len(events), 2))
 

@@ -122,7 +122,7 @@ def _told(record: bytes) -> Iterator[Problem]:
 
 
 def roots_here(root: str) -> list[str]:
-    """Describe the roots in the record in the work tree, for commands that verify nothing."""
+    """Describe the roots recorded in the work tree, for commands that verify nothing."""
     try:
         record = read_bytes(root, REANCHORED_PATH, DATA.size)
     except OSError:

@@ -97,7 +97,7 @@ def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> Statemen
     if rules is None:
         known = ", ".join(sorted(trusted.policy.gates))
         raise WorkpacketError(
-            "gate_without_policy", f"the policy does not define the gate {wish.gate!r}", hint=f"it has: {known}"
+            "gate_without_policy", f"the policy does not define gate {wish.gate!r}", hint=f"it has: {known}"
         )
     role = role_of(trusted, signer.principal, rules.roles, wish.role)
     matter = _matter(approvals, wish)
@@ -223,7 +223,7 @@ def role_of(trusted: Trusted, principal: str, accepted: tuple[str, ...], wished:
     roles = (wished,) if wished else accepted
     held = next((role for role in roles if trusted.policy.holds(principal, role)), None)
     if held is None:
-        raise WorkpacketError("role_not_held", f"{principal} does not have the role {' or '.join(roles)}")
+        raise WorkpacketError("role_not_held", f"{principal} does not have the {' or '.join(roles)} role")
     return held
 
 
@@ -246,7 +246,7 @@ def _nothing(wish: Wish) -> WorkpacketError:
     what = "refinement" if wish.gate in ACTIVATING else "packet" if wish.gate != POLICY_GATE else "change"
     return WorkpacketError(
         "nothing_to_approve",
-        f"{wish.packet} has no {what} to approve at the gate {wish.gate}",
+        f"{wish.packet} has no {what} to approve at gate {wish.gate}",
         hint="workpacket list shows what there is",
     )
 
@@ -332,7 +332,7 @@ def write_decision(approvals: Approvals, draft: StatementDraft, signature: bytes
     if gate is None and statement.decision == "revoke":
         gate = trusted.policy.gates[POLICY_GATE]
     if gate is None:
-        raise WorkpacketError("gate_without_policy", f"the policy does not define the gate {statement.gate!r}")
+        raise WorkpacketError("gate_without_policy", f"the policy does not define gate {statement.gate!r}")
     for refusal in judge_envelope(file, facts, gate, trusted).refusals:
         raise WorkpacketError.of(refusal)
     changes = (*draft.changes, *_audited(approvals, draft, name), FileChange(_path(name), None, data))

@@ -6,7 +6,7 @@ An event is judged as of the moment when it arrived on the base (`Base.place_of`
 not judged again.
 
 An event is never rewritten. `reapproved` names new envelopes for the same event, gate and terms, which are judged by
-the policy in force when they are merged. It helps two kinds of event: one on the base whose approval or key was
+the policy that applies when they are merged. This helps two kinds of event: one on the base whose approval or key was
 revoked, and one that the base lacks, whose approvals counted when they were given but no longer do, because the policy,
 the specification or a key changed, or time passed. An event that never had the approvals it needed stays refused.
 """
@@ -140,7 +140,7 @@ _MATTERS = (REFINEMENTS, PACKETS)
 def events_at_gates(approvals: Approvals, consuming: Sequence[LogEvent]) -> list[LogEvent]:
     """Return the events that had to pass a gate, after reading everything on the base that concerns them.
 
-    All commits are read by two calls of git, and contents in batches. Anything outside the base's first-parent history,
+    All commits are read by two calls to git, and contents in batches. Anything outside the base's first-parent history,
     such as a commit that the base lacks, is looked up by git itself.
     """
     repository = approvals.repository
@@ -274,7 +274,7 @@ def unnamed(verdict: Verdict, event: LogEvent, rules: GatePolicy) -> Iterator[Pr
     """
     named = [voice for voice in verdict.voices if voice.envelope in event.attest]
     if verdict.assurance == "signed" and len({voice.principal for voice in named}) < rules.threshold:
-        what = f"the event lists {len(named)} of the envelopes that satisfy the gate {verdict.gate}"
+        what = f"the event lists {len(named)} of the envelopes that satisfy gate {verdict.gate}"
         yield Problem("approval_missing", f"{what}; the gate requires {rules.threshold}")
 
 
@@ -348,9 +348,9 @@ def misplaced(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
     before = log.ancestry(event.parents)
     named = {digest for each in _line_of(approvals, origin) if each.id in before for digest in each.attest}
     if origin.type == REAPPROVED or origin.id not in before:
-        yield Problem("reapproval_unfit", "the event whose approvals this one replaces does not precede it")
+        yield Problem("reapproval_unfit", "this event does not follow the event whose approvals it replaces")
     elif gate not in approvals.gates(origin):
-        yield Problem("reapproval_unfit", f"{origin.type} did not need an approval at the gate {gate}")
+        yield Problem("reapproval_unfit", f"{origin.type} did not need an approval at gate {gate}")
     elif not approvals.place(origin).brought_by and not counted_before(approvals, origin, gate):
         message = f"{origin.type} is not on the base, and never had the approvals that it needed: record it again"
         yield Problem("reapproval_unfit", message)
@@ -384,7 +384,7 @@ def _counts(approvals: Approvals, event: LogEvent, gate: str) -> bool:
 
 def _lost(approvals: Approvals, origin: LogEvent, gate: str) -> tuple[str, ...] | None:
     """Return the envelopes of the event and of its replacements that no longer count; None if new ones would not help
-    it.
+    the event.
     """
     line = [each for each in _line_of(approvals, origin) if gate in approvals.gates(each)]
     place = approvals.place(origin)

@@ -177,7 +177,8 @@ class Approvals:
         more: tuple[EnvelopeFile, ...] = (),
         place: Place | None = None,
     ) -> GateFacts:
-        """Gather a gate's facts. `more`: envelopes that are not written yet; `place`: use it, not the event's own."""
+        """Gather a gate's facts. `more` contains envelopes that have not been written yet; `place` replaces the event's
+        own place."""
         place = place or self.place(consumer)
         policy = place.policy
         on_base = partial(committed_file, self.repository, place.brought_by)

@@ -64,7 +64,7 @@ class LastApproved(Value):
 
 
 def _approved_before(approvals: Approvals, packet: str, gate: str) -> list[Statement]:
-    """Return the statements by which people validly approved at this gate, latest last."""
+    """Return the statements of valid approvals at this gate, oldest first."""
     judged = approvals.verdict(packet, gate).judged
     said = [
         each.opened.statement

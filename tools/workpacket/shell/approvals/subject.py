@@ -9,7 +9,7 @@ Before activation, the contract is the one in the stub and the refinement; for a
 the stub will have. Every other gate is about the current contract according to the log, regardless of the files. A log
 that records none is older than contracts; then the contract in the packet counts.
 
-The specification is the current one on the base, because a change must not bring the specification by which it is
+The specification is the current one on the base, because a change must not supply the specification by which it is
 judged.
 """
 
@@ -208,7 +208,7 @@ def contract_to_approve(read: Reader, log: Log, packet: str, gate: str) -> Contr
         message = "the stub and the packet state different contracts; write the same contract into both"
         return said if other == said else Problem("contract_changed", message)
     held = in_force(log) or frozenset({said.digest})
-    message = "the files state a different contract than the one that was approved"
+    message = "the files state a different contract from the approved one"
     return said if held == {said.digest} else Problem("contract_changed", message)
 
 

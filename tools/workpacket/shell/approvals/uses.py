@@ -74,7 +74,7 @@ def policy_changes(approvals: Approvals) -> Mapping[str, frozenset[str]]:
 
 
 def other_policies(approvals: Approvals) -> frozenset[str]:
-    """Return the bases listed in policy approvals whose policy files differ from those of the base.
+    """Return the bases that policy approvals list and whose policy files differ from those of the base.
 
     Such an approval covers the whole policy, and was given before later revocations of keys.
     """
@@ -221,8 +221,8 @@ _FEW = 4
 class FirstAuthors:
     """Finds who first committed a file. Later commits may contain only the approval itself.
 
-    The first few files are looked up one by one; for more, the whole history is read once. Both cover all commits on
-    every branch, so that the answer does not depend on the number of earlier lookups.
+    The first few files are looked up one by one; for more, the whole history is read once. Both methods cover all
+    commits on every branch, so that the answer does not depend on the number of earlier lookups.
     """
 
     def __init__(self, repository: Repository) -> None:
@@ -291,7 +291,7 @@ def packet_log(log: Log, heads: tuple[str, ...]) -> PacketLog:
 
 def consumed_subjects(consumer: LogEvent, matter: ApprovalSubject) -> tuple[Subject, ...]:
     """Return the bytes that the event depends on: the refinement that it names; otherwise its files as they were before
-    it.
+    the event.
     """
     named = consumer.data.get("refinement") if consumer.type == "activated" else None
     if isinstance(named, Mapping):

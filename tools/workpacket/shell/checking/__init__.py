@@ -1,6 +1,6 @@
 """`check` in the shell: choose the files, use cached results, examine the rest, and compare documents.
 
-Findings are passed to the cache and between processes as JSON text, in a compact form: most files have no findings,
+Findings are passed to the cache and between processes as JSON text, in a compact form: most files have no findings, but
 some have dozens.
 """
 

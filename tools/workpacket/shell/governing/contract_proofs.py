@@ -456,7 +456,7 @@ def _texts(places: Iterable[str]) -> list[str]:
 
 
 class _Reports:
-    """The JUnit XML files that a run wrote in a tree, without those that existed before."""
+    """The JUnit XML files that a run wrote in a tree, except those that already existed."""
 
     def __init__(self, root: str, patterns: Sequence[str]) -> None:
         self._root = root

@@ -221,7 +221,7 @@ class Cleaner(Protocol):
 
 
 class Proved(Value):
-    """One proof. `row` is what the event stores; `said` is shown to the person at the terminal and not stored.
+    """One proof. `row` is what the event stores; `said` is shown to the person at the terminal but is not stored.
 
     If the work tree does not match the commit, nothing is run: the result is then `not_run`, and no event stores such a
     row.
@@ -291,7 +291,7 @@ class Prover:
 
     def _run(self, command: str, words: Sequence[str]) -> Proved:
         if len(command) > _LONGEST_COMMAND:
-            hint = "put the command in a script in the repository, and run that"
+            hint = "put the command in a script in the repository, and run the script"
             raise WorkpacketError(
                 "proof_not_run",
                 f"the command has {len(command)} characters; the limit is {_LONGEST_COMMAND}",

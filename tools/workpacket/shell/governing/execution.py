@@ -321,7 +321,7 @@ def _moves_on_branches(repository: Repository, facts: Facts, packet: PacketFacts
     """Report the last move that continues the log here on each branch of the main remote, as last fetched, and on the
     local branch that the policy names for the packet.
 
-    A branch that lacks an event of this log contradicts it already. A claim there expires with its lease.
+    A branch that lacks an event of this log already contradicts it. A claim there expires with its lease.
     """
     own, folder, name = _paths_of(packet), _folder_of(packet), packet.id.text
     if not own or packet.log.is_renamed:
@@ -355,7 +355,7 @@ def _moves_on_branches(repository: Repository, facts: Facts, packet: PacketFacts
 def _where_it_went_on(
     repository: Repository, facts: Facts, names: Sequence[str], unmet: tuple[Problem, ...]
 ) -> tuple[Problem, ...]:
-    """Return the conditions that refuse the command; if the lane is one of them, and the packet has moved on elsewhere,
+    """Return the conditions that block the command; if the lane is one of them, and the packet has moved on elsewhere,
     return only that move."""
     if not any(one.code in {"packet_is_stub", "wrong_lane"} for one in unmet):
         return unmet
@@ -380,7 +380,7 @@ def _log_with(repository: Repository, packet: PacketFacts, there: Mapping[str, s
 
 
 def _is_merged(repository: Repository, commit: str) -> bool:
-    """Whether the checked-out commit contains another one. Events of that commit that are missing here were then
+    """Whether the checked-out commit contains another one. If so, events of that commit that are missing here were
     removed later.
     """
     head = head_commit(repository)
@@ -457,7 +457,7 @@ def _require_clock(repository: Repository, facts: Facts, names: Sequence[str] | 
 
 
 def _require_lanes(facts: Facts) -> None:
-    """Refuse invalid lanes: if a lane were missing in the sequence, packets could skip its gate."""
+    """Refuse invalid lanes: if a lane were missing from the sequence, packets could skip its gate."""
     for fault in facts.policy.lane_faults[:1]:
         raise WorkpacketError("lanes_unfit", fault.message, hint=fault.hint, path=POLICY_PATH)
 

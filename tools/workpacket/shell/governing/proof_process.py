@@ -412,7 +412,7 @@ class _Reader:
 
 
 def _braces(plain: str) -> bool:
-    """Whether a shell might expand the word to several words: `{a,b}`, `{1..3}`."""
+    """Whether a shell might expand the word into several words: `{a,b}`, `{1..3}`."""
     start, end = plain.find("{"), plain.rfind("}")
     return 0 <= start < end and any(between in plain[start:end] for between in (",", ".."))
 

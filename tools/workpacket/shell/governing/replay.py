@@ -39,7 +39,7 @@ def recorded_proofs(repository: Repository, packet: PacketFacts) -> Recorded:
     submitted = [event for event in packet.log.events if event.type == "submitted"]
     if not submitted:
         raise WorkpacketError(
-            "replay_unmatched", f"no work on {packet.id} was submitted", hint=f"workpacket why {packet.id}"
+            "replay_unmatched", f"no work on {packet.id} has been submitted", hint=f"workpacket why {packet.id}"
         )
     commit = submitted[-1].text("commit") or ""
     found = Recorded(commit, {folded(str(row["criterion"])): row for row in evidence_rows(submitted[-1])})

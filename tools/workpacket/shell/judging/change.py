@@ -1,5 +1,5 @@
-"""The facts that judging a change needs besides the log: dependencies, waivers, git's history, the stub; and those
-about a submission: the commit, its changes, and where its evidence was obtained.
+"""The facts needed to judge a change, besides the log: dependencies, waivers, git's history, the stub; and those about
+a submission: the commit, its changes, and where its evidence was obtained.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def _standing(
     repository: Repository, base: str, packet: PacketFacts, *, unasked: bool
 ) -> tuple[str, str | None] | None:
     """Return the last day of a standing packet according to its files and to those on the base; None if the base's
-    policy requires the same of standing packets as of others. `unasked`: other packets need no approval.
+    policy has the same requirements for standing packets as for others. `unasked`: other packets need no approval.
     """
     if not unasked and not names_standing(policy_at(repository, readable_commit(repository, base)).policy):
         return None

@@ -230,7 +230,7 @@ class _Coverage:
 
     def _here(self, judged: _Judged) -> _Judged | None:
         """Return the work with a substitute commit if this clone lacks the work's own commit but the submission
-        describes the merged work; None if it does not, so the work cannot be judged.
+        describes the merged work; None if the submission does not, so the work cannot be judged.
         """
         if resolved(self.repository, f"{judged.commit}^{{commit}}") is not None:
             return judged
@@ -345,8 +345,8 @@ class _Coverage:
         return {one.path for one in then.found(packet)} - {one.path for one in then.found()}
 
     def _reports(self, differing: Mapping[str, Difference]) -> Iterator[str]:
-        """Yield reports that a verdict in this change lists with these bytes. They must be new files or have been
-        reports before.
+        """Yield reports that a verdict in this change lists with these bytes. They must be new files or have already
+        been reports.
         """
         verdicts = [event for log in self.logs.values() for event in log.events if event.type == "verdict.given"]
         named: dict[str, set[str]] = {}

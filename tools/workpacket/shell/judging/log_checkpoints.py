@@ -73,7 +73,7 @@ class Judge:
 def make_checkpoint(
     repository: Repository, verified: Verified, judge: Judge, key: OwnKey, actor: Actor, tool: str, now: Moment
 ) -> list[LogEvent]:
-    """Sign and write the checkpoint due at HEAD; return the events, or none if everything is covered already.
+    """Sign and write the checkpoint due at HEAD; return the events, or none if everything is already covered.
 
     A checkpoint is not written if its signature would not count.
     """
@@ -104,8 +104,8 @@ def _signature(judge: Judge, event: LogEvent, key: OwnKey) -> FileChange:
     vouching = judge.signed(event, armored)
     if not vouching.by:
         hint = (
-            "in the policy on the base, add the key to allowed_signers for workpacket-checkpoint@v1, and its "
-            "owner to the role ci"
+            "in the policy on the base, add the key to allowed_signers for workpacket-checkpoint@v1, and give "
+            "its owner the ci role"
         )
         raise WorkpacketError(vouching.fault, vouching.message, hint=hint)
     return FileChange(signature_path(event.id), None, armored)

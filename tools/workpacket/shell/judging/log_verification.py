@@ -149,7 +149,7 @@ def _below(files: Mapping[str, bytes]) -> Iterator[str]:
 class Verified(Value):
     """The result of `log verify`: how much of each packet's log is covered, the number of files in the log, the
     problems, and who vouches for what. `own` are the checkpoints with their signatures, by path; `proven` are the heads
-    of the packets whose every event is proven by its signature under the policy with the digest `policy`.
+    of the packets in which every event is proven by its signature under the policy with the digest `policy`.
     """
 
     packets: tuple[Reach, ...]
@@ -164,8 +164,8 @@ class Verified(Value):
 
 
 class Proven(Value):
-    """The numbers of events with a signature that is proven, made by a key that the base's policy does not list for the
-    actor, missing, or invalid.
+    """The numbers of events whose signature is proven, is missing, is invalid, or was made by a key that the base's
+    policy does not list for the actor.
     """
 
     proven: int

@@ -1,9 +1,9 @@
 """Events that git removed, and where git still has them.
 
 A revert, a merge with `-s ours` or `git rm` removes events that HEAD's history has; after a rebase, a reset or a
-deletion of a branch, events may be on no branch at all. Their files are in commits that a branch, the reflog, the stash
-or nothing refers to any more. An event is its bytes: the name is their digest, so what is found anywhere is what was
-lost.
+deletion of a branch, events may be on no branch at all. Their files are in commits that a branch, the reflog or the
+stash refers to, or that nothing refers to any more. An event is its bytes: the name is their digest, so what is found
+anywhere is what was lost.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def bring_back(repository: Repository, lost: Sequence[LostEvent], moment: Moment
 
 
 def _is_whole(path: str, data: bytes) -> bool:
-    """Whether the file's name is its digest. This is false for a path from a forged tree to which no file can be
+    """Whether the file's name is its digest. This is false for a path, from a forged tree, to which no file can be
     written."""
     folder, _, name = path.rpartition("/")
     written_once = (is_event_name(name) or name.endswith(ENVELOPE_SUFFIX)) and ".." not in folder.split("/")
@@ -118,7 +118,7 @@ def _added(repository: Repository, commit: str, *options: str) -> Iterator[tuple
 
 
 def _dangling(repository: Repository) -> Iterator[tuple[str, _Added]]:
-    """Yield the files added by commits that nothing refers to, until git removes them for good."""
+    """Yield the files that were added by unreachable commits that git has not yet removed."""
     # Without the second option, git also verifies the contents of every file in the history.
     options = ("--unreachable", "--connectivity-only", "--no-progress")
     answer = run_git(repository.root, "fsck", *options, check=False, timeout=_PATIENCE)

@@ -79,8 +79,8 @@ class MergedTree(Value):
 
 
 def judge_merged(repository: Repository, base: str, *, worktree: bool) -> list[Problem]:
-    """Return what prevents merging HEAD, and judging it by the work tree. With `worktree`, differences in the work tree
-    are only reported, for someone who has not committed yet.
+    """Return what prevents HEAD from being merged, and from being judged by the work tree. With `worktree`, differences
+    in the work tree are only reported, for someone who has not committed yet.
     """
     head = head_commit(repository)
     if head is None:
@@ -114,7 +114,10 @@ def _foreign(tree: MergedTree) -> Iterator[Problem]:
         elif entry.mode == "120000":
             yield _problem("tree_entry_foreign", entry.path, "it is a symbolic link")
         elif any(part.startswith(TEMPORARY_PREFIX) for part in entry.path.split("/")):
-            what = f"its name begins with {TEMPORARY_PREFIX}, like a file that a command is about to move into place"
+            what = (
+                f"its name begins with {TEMPORARY_PREFIX}, like that of a file that a command is about to move into "
+                "place"
+            )
             yield _problem("tree_entry_foreign", entry.path, what)
 
 
@@ -146,7 +149,7 @@ def _twins(tree: MergedTree) -> Iterator[Problem]:
         others = (known[_folded_path(place)] - {place} for place in _on_the_way(entry.path))
         other = next((min(found) for found in others if found), "")
         if other:
-            yield _problem("path_twin", entry.path, f"on some file systems it is, or is inside, {other}")
+            yield _problem("path_twin", entry.path, f"on some file systems, it is the same as {other} or is inside it")
 
 
 def _folded_path(path: str) -> str:

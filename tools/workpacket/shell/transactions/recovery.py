@@ -219,7 +219,8 @@ class Unfinished(Value):
 
 
 class Recovered(Value):
-    """A finished transaction, its direction, and where in the git directory the files in a third state were saved."""
+    """A finished transaction, its direction, and the paths in the git directory where the files in a third state were
+    saved."""
 
     tx: str
     command: str

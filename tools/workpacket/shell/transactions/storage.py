@@ -331,7 +331,7 @@ def _no_folder(error: OSError, path: str) -> OSError | WorkpacketError:
     if error.errno in _LINKS:
         return WorkpacketError(
             "path_is_link",
-            f"{path} is a link or not a folder; nothing is written through it",
+            f"{path} is a link, or is not a folder; nothing is written through it",
             hint=f"replace {path} with a folder",
             path=path,
         )

@@ -14,8 +14,8 @@ Then:
 4. roll     rename each staged file into place; make the folders durable
 5. remove the journal
 
-After a failure before step 3, the staged files are removed. A failure after it is undone through the journal; if even
-that fails, the next command finishes the work. `recovery` does the same for a process that died.
+After a failure before step 3, the staged files are removed. After a later failure, the change is undone through the
+journal; if even that fails, the next command finishes the work. `recovery` does the same for a process that died.
 
 The lock is a file in the git directory that all work trees of a clone share, and covers only that clone. The operating
 system holds the lock, so it cannot outlive its process; the text of the file only tells others who holds it. The file

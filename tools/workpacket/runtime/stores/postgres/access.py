@@ -3,8 +3,8 @@ codes.
 
 Every call is one statement in autocommit mode on a connection that returns to the pool before the call does: nothing is
 held while user code runs. A transaction that the server itself aborted (serialization, deadlock) is repeated
-immediately. When the connection is lost, it is unknown whether the statement was committed. It can be repeated, as can
-every statement here: appends are recognized by their sequence number, leases by their request.
+immediately. When the connection is lost, it is unknown whether the statement was committed. The statement can be
+repeated, like every statement here: appends are recognized by their sequence number, leases by their request.
 
 The URL of a PostgreSQL store: libpq's own syntax, with two more parameters.
 

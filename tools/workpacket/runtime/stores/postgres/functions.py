@@ -3,7 +3,7 @@
 They run with the rights of the owner, so that a writer needs no rights on the tables, and check the caller's rights
 themselves. `moment` is the clock of all leases: that of the server, which all machines share. Refusals are returned as
 values, which the client converts to errors by the rules that all stores share (`stores.contract`). An append whose
-hashes were computed on an outdated head is answered with `moved` and the head, and the client recomputes them.
+hashes were computed from an outdated head is answered with `moved` and the head, and the client recomputes them.
 """
 
 from __future__ import annotations

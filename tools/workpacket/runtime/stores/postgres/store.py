@@ -1,7 +1,7 @@
 """The store on a PostgreSQL server: for any number of machines.
 
 An append is one statement, one round trip, one transaction: the events are hashed here on the last head that this
-process saw, and the function `append_1` accepts them if that is still the head. If not, it returns the head, and the
+process saw, and the `append_1` function accepts them if that is still the head. If not, it returns the head, and the
 events are hashed again; with a single writer, that happens once per run. Only the server's clock counts.
 
 Arrays are passed as text in PostgreSQL's syntax, because a driver passes strings on at no cost. An append has eight
@@ -172,7 +172,7 @@ class PostgresStore(QueueingPostgres):
                 self._heads.pop(request.stream, None)
                 self._refuse(request, answer)
         raise StoreUnavailable(
-            f"{request.stream}: other writers wrote first {_TRIES} times in a row", code="store_busy"
+            f"{request.stream}: another writer wrote first, {_TRIES} times in a row", code="store_busy"
         )
 
     def _asked(self, request: Append, new: Sequence[Event], version: int, previous: str) -> tuple[object, ...]:

@@ -2,8 +2,8 @@
 
 `reading` and `writing` are the only ways to reach the connection. Both refuse a handle that was poisoned by a storage
 error or carried across a fork, and both convert each SQLite failure to a code that says what the user can do about it.
-`writing` is one transaction under the write lock: durable when it exits, undone when it exits with an exception. They
-are classes instead of generators because they are on the hot path.
+`writing` is one transaction under the write lock: durable when it exits, undone when it exits with an exception.
+`reading` and `writing` are classes instead of generators because they are on the hot path.
 """
 
 from __future__ import annotations

@@ -260,8 +260,8 @@ class ReadableSQLite:
         return tuple(Lease(lease.name, lease.token, lease.holder, left) for lease, left in found if left > 0)
 
     def _left(self, lease: LeaseRow | None) -> float:
-        """Return for how many more seconds the lease is valid. A lease from another boot has expired, because its
-        holder died with that boot.
+        """Return the number of seconds for which the lease is still valid. A lease from another boot has expired,
+        because its holder died with that boot.
         """
         if lease is None or lease.boot != self._boot:
             return 0.0

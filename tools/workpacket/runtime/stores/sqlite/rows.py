@@ -1,9 +1,9 @@
 """The mutable rows of the SQLite store, its tables, and their migrations.
 
 Rows that never change (events) are guarded by triggers and by the hash chain. Rows that do change (streams, leases,
-meta, entries) carry a CRC over their other columns, so that damage is detected before they are used. The table
-`streams` has no second index, and `meta` counts its rows, so that a stream cannot silently vanish from it. Each tree
-that an append touches costs a page to write and sync. Events therefore have no index: the row number of an event is its
+meta, entries) carry a CRC over their other columns, so that damage is detected before they are used. The `streams`
+table has no second index, and `meta` counts its rows, so that a stream cannot silently vanish from it. Each tree that
+an append touches costs a page to write and sync. Events therefore have no index: the row number of an event is its
 position, with the number of its stream in the upper half and its version in the lower half.
 """
 

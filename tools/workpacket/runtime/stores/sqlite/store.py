@@ -5,11 +5,11 @@ One append is one transaction and one fdatasync. Writers queue at a side file (`
 wrongly report success. Nothing that the database returns is trusted: events and payloads must match their hashes,
 mutable rows their CRC, and a stream must reach its head.
 
-If an older copy of the store is accepted, each run records what it lost, so that it is not assumed never to have
-happened. The side file records how far each stream had come (`SideFile.reached`). A run that still exists but had come
-further gets the `rolled_back {had, has}` event. For a run that was lost entirely, only the hash of its name is known.
-The table `lost_streams` keeps it, and a run that begins under that name records the loss (`lost`). All of this is one
-transaction. Streams that are not runs have no effects and are left unchanged.
+If an older copy of the store is accepted, each run records what it lost, so that no one assumes that the lost part
+never happened. The side file records how far each stream had come (`SideFile.reached`). A run that still exists but had
+come further gets the `rolled_back {had, has}` event. For a run that was lost entirely, only the hash of its name is
+known. The `lost_streams` table keeps this hash, and a run that begins under that name records the loss (`lost`). All of
+this is one transaction. Streams that are not runs have no effects and are left unchanged.
 
 The health check finds everything that can be wrong with the store; a backup is verified, and space can be reclaimed.
 
@@ -432,7 +432,7 @@ def _anchor(access: Access) -> list[Problem]:
 
 
 def suitability(path: Path) -> tuple[Problem, ...]:
-    """Return warnings about the location of the store that do not prevent the store from working."""
+    """Return warnings about the store's location: problems that do not prevent the store from working."""
     kind = file_system_of(path.parent)
     if kind in VOLATILE:
         return (Problem("storage_unsuitable", f"{path.parent} is on {kind}, so the store would be lost on a restart"),)
