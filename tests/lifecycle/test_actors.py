@@ -257,7 +257,7 @@ def test_a_role_that_the_actor_lacks(
     governed.done("claim", NAME, "--as", "coder")
     governed.commit("claimed")
     found = errors(governed, "--base", "base")
-    assert "claimed requires the role coder" in found["actor_not_allowed"]
+    assert "claimed requires the coder role" in found["actor_not_allowed"]
 
 
 def test_a_signature_over_other_bytes(governed: Governed, fingerprints: dict[str, str]) -> None:
