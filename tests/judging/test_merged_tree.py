@@ -118,7 +118,7 @@ def test_a_second_name_of_an_attribute_file_is_its_twin(merge: Merge, path: str)
     """Where case does not count git reads it: the same checkout has other bytes there than here."""
     ((code, named, message),) = merge({**BASE, path: "* ident\n", ".GOV/spec/x.md": "x"})
     assert (code, named) == ("path_twin", path)
-    assert message.endswith(f"{path.rpartition('/')[0]}/.gitattributes".lstrip("/"))
+    assert f"{path.rpartition('/')[0]}/.gitattributes".lstrip("/") in message
 
 
 @pytest.mark.parametrize(
