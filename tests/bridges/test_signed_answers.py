@@ -145,7 +145,7 @@ def test_a_yes_that_was_taken_back_cannot_be_repeated(story: Story, runtime: Run
     said: dict[str, Json] = {"subject": asked.digest, "answer": "yes", "by": "user", "note": "", "envelope": yes}
     recorder.record(RecordDraft("confirmation.given", said))
     assert runtime.state("clean@00000001").confirmations[asked.digest] == "no"
-    assert "already used" in runtime.state("clean@00000001").refused_answers[asked.digest]
+    assert "already been used" in runtime.state("clean@00000001").refused_answers[asked.digest]
 
 
 @pytest.mark.parametrize("changed", ["payload", "keyid", "sig"])
@@ -170,7 +170,7 @@ def test_who_lacks_the_role_or_is_not_listed_cannot_answer(story: Story, runtime
     digest = question(runtime).digest
     from workpacket.problem import WorkpacketError
 
-    with pytest.raises(WorkpacketError, match="does not have the role approver"):
+    with pytest.raises(WorkpacketError, match="does not have the approver role"):
         runtime.confirm("clean@00000001", digest, yes=True, sign=by(story, CAROL))
 
     from shell.agents import make_key_file

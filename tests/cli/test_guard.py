@@ -227,7 +227,7 @@ def test_watching_reports_a_change_when_it_appears(world: World) -> None:
     try:
         assert watching.stdout.readline().startswith("watching")
         (world.root / "lib/watched.py").write_text("x\n", "utf-8")
-        assert watching.stdout.readline().startswith("lib/watched.py may not be written")
+        assert watching.stdout.readline().startswith("lib/watched.py must not be written")
     finally:
         watching.send_signal(signal.SIGINT)
         assert watching.wait(10) == 0

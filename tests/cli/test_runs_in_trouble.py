@@ -272,7 +272,7 @@ def test_a_stopped_step_that_wakes_up_after_its_lease_cannot_write(place: Place)
         planned = place("resume", "nightly", "--plan")
         assert (
             planned.returncode,
-            "next: Stop the process that workpacket runtime doctor names" in planned.stdout,
+            "next: Stop the process that `workpacket runtime doctor` names" in planned.stdout,
         ) == (47, True)
         found = place.json("runtime", "doctor")
         assert (found["exit_code"], "orphan_alive" in {row["code"] for row in found["data"]["checks"]}) == (47, True)

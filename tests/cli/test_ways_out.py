@@ -56,7 +56,7 @@ def test_the_usual_remedy_of_every_code_names_a_way_out(reason: Any) -> None:
 
 def commands_in(text: str) -> list[list[str]]:
     """The commands that a sentence names: from `workpacket` up to a comma, a semicolon, or a word that is none."""
-    found = re.findall(r"\bworkpacket ((?:runtime|resume|audit)\b[^,;:()|]*)", text)
+    found = re.findall(r"\bworkpacket ((?:runtime|resume|audit)\b[^,;:()|`]*)", text)
     return [shlex.split(re.sub(r" (?:names|says|lists|shows|again)\b.*", "", one)) for one in found]
 
 

@@ -50,7 +50,7 @@ def test_what_is_brought_back_is_shown_before_and_only_that_of_the_packet_named(
         assert shown.out.endswith("next: workpacket log recover --write\n")
         assert clone.shell("git status --porcelain") == before
         other = clone.run("log", "recover", clone.names["LANDED"], "--write")
-        assert "git has no event that is missing here" in other.out
+        assert "no events in git are missing here" in other.out
         assert clone.run("log", "recover", clone.names["READY"], "--write").status == 0
         assert ".GOV/log/" in clone.shell("git status --porcelain")
 
@@ -60,7 +60,7 @@ def test_an_event_on_another_branch_is_not_lost(world: World) -> None:
         clone.shell("git switch -q -c side")
         clone.step("workpacket claim $READY --as coder")
         clone.shell("git add -A && git commit -q -m claimed && git switch -q main")
-        assert "no event that is missing" in clone.run("log", "recover").out
+        assert "no events in git are missing" in clone.run("log", "recover").out
 
 
 def led_out(world: World, name: str) -> None:

@@ -235,7 +235,7 @@ def test_a_thread_that_is_always_written_by_others_first_is_left_with_a_reason()
             super().append(Append(request.stream, (other,), "other", self.said, "other", 0, 0))
             return super().append(request)
 
-    with pytest.raises(StoreUnavailable, match="other writers wrote first"):
+    with pytest.raises(StoreUnavailable, match="another writer wrote first"):
         put(on(Busy()), thread("t"), {})
 
 

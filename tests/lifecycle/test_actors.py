@@ -257,7 +257,7 @@ def test_a_role_that_the_actor_lacks(
     governed.done("claim", NAME, "--as", "coder")
     governed.commit("claimed")
     found = errors(governed, "--base", "base")
-    assert "claimed requires the role coder" in found["actor_not_allowed"]
+    assert "claimed requires the coder role" in found["actor_not_allowed"]
 
 
 def test_a_signature_over_other_bytes(governed: Governed, fingerprints: dict[str, str]) -> None:
@@ -384,6 +384,19 @@ def test_lists_say_what_is_signed_and_what_was_verified_and_verify_nothing(
     forge(governed, NAME, "noted", {"text": "unsigned"})
     governed.done("log", "verify", "--signatures")
     assert signatures(governed) == ("unsigned", "unsigned")
+
+
+def test_a_log_with_a_fault_is_not_verified_although_every_signature_is(
+    governed: Governed, fingerprints: dict[str, str]
+) -> None:
+    begin(governed, fingerprints)
+    governed.activate(NAME)
+    governed.commit("activated")
+    stray = f".GOV/log/{NAME}/{'0' * 64}.json"
+    governed.write(stray, "{}")
+    assert governed("log", "verify", "--signatures").status != 0
+    (governed.root / stray).unlink()
+    assert signatures(governed) == ("signed", "signed")
 
 
 def test_what_was_verified_under_another_policy_is_only_signed(

@@ -114,7 +114,7 @@ def test_without_added_lanes_advance_says_what_leaves_the_lane(governed: Governe
     governed.activate(NAME)
     refused = governed("packet", "advance", NAME)
     assert (refused.status, refused.codes) == (3, ["wrong_lane"])
-    assert "the policy adds none. Possible now: claim" in refused.err
+    assert "the policy does not add any lanes. Possible now: claim" in refused.err
 
 
 def test_blocked_in_an_added_lane_it_returns_there_and_reopened_it_is_in_progress(governed: Governed) -> None:

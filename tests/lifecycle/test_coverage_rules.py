@@ -276,6 +276,10 @@ def test_a_page_of_the_governance_folder_that_agents_follow_needs_a_packet(name:
     assert answers(Landing(frozenset({f".GOV/x/{name}"}))) == {f".GOV/x/{name}": "change_uncovered"}
 
 
+def test_a_hidden_folder_directly_below_the_governance_folder_needs_a_packet() -> None:
+    assert answers(Landing(frozenset({".GOV/.cursor/a.md"}))) == {".GOV/.cursor/a.md": "change_uncovered"}
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -49,7 +49,7 @@ LOCAL: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("record", LOCAL, ids=range(len(LOCAL)))
 def test_what_lies_on_this_machine_is_refused_with_the_way_out(record: dict[str, Any]) -> None:
-    with pytest.raises(WorkpacketError, match="CI cannot install") as error:
+    with pytest.raises(WorkpacketError, match="CI cannot use") as error:
         requirement_of(record, "1.2.3")
     assert error.value.code == "install_source_local"
     assert "--from" in error.value.hint

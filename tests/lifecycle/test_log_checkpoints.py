@@ -390,4 +390,4 @@ def test_who_may_not_sign_is_told_what_the_policy_lacks(
     vouched.governed.commit("abandoned")
     codes, said = checkpoint(vouched.governed, make_key_file(tmp_path_factory.mktemp("stranger") / "key"))
     assert codes == ["log_checkpoint_signer"]
-    assert "add the key to allowed_signers for workpacket-checkpoint@v1, and its owner to the role ci\n" in said
+    assert "add the key to allowed_signers for workpacket-checkpoint@v1, and give its owner the ci role\n" in said

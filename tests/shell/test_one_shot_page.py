@@ -132,7 +132,7 @@ def test_both_addresses_of_this_machine_are_served(page: OneShotPage) -> None:
 )
 def test_an_answer_from_elsewhere_is_not_taken(page: OneShotPage, changes: dict[str, str]) -> None:
     assert ask(page, "POST", "/answer", b"{}", **(honest(page) | changes)).status == 403
-    with pytest.raises(WorkpacketError, match="no answer in 0 seconds"):
+    with pytest.raises(WorkpacketError, match="no answer within 0 seconds"):
         page.wait(lambda _: (None, Told("", good=True)), 0.05)
 
 

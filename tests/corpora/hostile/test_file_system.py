@@ -77,7 +77,7 @@ class TestDocumentsBehindALink:
     def test_one_that_is_named_is_not_read(self, commands: Commands, named: Path) -> None:
         shown = commands("check", STUB_PATH)
         assert shown.status == 6
-        assert "behind symbolic link" in shown.out
+        assert "behind the symbolic link" in shown.out
         assert "byte_order_mark" not in shown.out
 
     @pytest.mark.parametrize("words", [["fmt", STUB_PATH], ["check", "--fix", STUB_PATH]], ids=["fmt", "check --fix"])

@@ -163,7 +163,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard("effect: result that is not JSON",
           f"{_EFFECT}an_act_whose_result_cannot_be_kept_is_known_to_have_happened",
           "runtime/attempts/effects.py", 'return {"unkept": described(error)}, None', "raise"),
-    Guard("effect: error text that no record can hold",
+    Guard("effect: error text that can't be stored in a record",
           "tests/runtime/test_failures.py"
           "::test_half_a_character_in_the_text_of_an_error_does_not_replace_the_error",
           "runtime/records/failures.py", 'return storable(f"{type(error).__name__}: {said}"[:LONGEST_SEARCHED])',

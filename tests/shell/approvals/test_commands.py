@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -33,6 +34,7 @@ def test_a_person_reads_the_whole_text_types_the_words_and_has_approved(story: S
     assert "".join(f"| {line}\n" for line in text.splitlines()) in typed.screen.replace("\n|>", "")
     assert six_words(digest(text.encode())) in typed.screen
     assert "has not been approved before" in typed.screen
+    assert f"signed by: {shutil.which('ssh-keygen')}" in rows
     assert "next: commit .GOV/refinements/WP-1-Parser-v1.md and .GOV/attestations/" in typed.screen
     assert story.verdict().met
 
@@ -313,7 +315,8 @@ def test_the_list_shows_each_gate_with_what_is_missing(story: Story) -> None:
     assert f"next: workpacket approve {WP} --gate activation" in shown
     row = story.json("approvals", "list")["data"]["gates"][0]
     assert (row["met"], row["decisions"][0]["against"]) == (False, ["subject_mismatch"])
-    assert story.json("approvals", "list", "WP-2-Other")["data"]["gates"] == []
+    unknown = story.json("approvals", "list", "WP-2-Other")
+    assert [one["code"] for one in unknown["findings"]] == ["packet_unknown"]
 
 
 def test_verify_says_what_it_was_verified_against(story: Story) -> None:

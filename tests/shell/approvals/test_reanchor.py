@@ -157,7 +157,7 @@ def test_the_record_cannot_be_taken_away(story: Story) -> None:
 
 def test_without_a_change_of_the_policy_there_is_nothing_to_replace(branched: Story) -> None:
     done = branched.run("policy", "re-anchor", "--reason", "lost")
-    assert (done.status, "change it first" in done.err) == (2, True)
+    assert (done.status, "edit the work tree's policy first" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize("words", [(), ("--reason", "two\nlines"), ("--reason", 'a "quote"')])

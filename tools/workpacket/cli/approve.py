@@ -211,9 +211,9 @@ def _decide(
             "a person must read the text and answer, but standard input is not a terminal",
             hint="run it in a terminal, or use --statement-out FILE to sign elsewhere",
         )
-    find_ssh_keygen()
+    program = find_ssh_keygen()
     _show(approvals, draft, screen, style_of(arguments))
-    _ask(draft, screen)
+    _ask(draft, screen, program)
     return _finish(arguments, approvals, draft, sign(draft.message, key.path), goes_on=goes_on)
 
 
@@ -263,9 +263,9 @@ def _show_contract(approvals: Approvals, said: Statement, contract: Contract, sc
         screen.write(render_difference(difference(before.contract, contract), escape(before.since), style))
 
 
-def _ask(draft: StatementDraft, screen: TextIO) -> None:
+def _ask(draft: StatementDraft, screen: TextIO, program: str) -> None:
     words = words_to_type(draft.statement)
-    screen.write(f"\nIf you have read everything and approve, type: {words}\n> ")
+    screen.write(f"\nsigned by: {escape(program)}\n\nIf you have read everything and approve, type: {words}\n> ")
     screen.flush()
     answer = sys.stdin.readline().strip()
     if answer != words:

@@ -240,7 +240,7 @@ _STUB = Skill(
 _BATCHES = Skill(
     "task-continue",
     "Continue the batches of a spec",
-    "How to work through the tasks in a `tasks.yaml`, batch by batch: tests, implementation and review. Use in "
+    "How to work through the tasks in a `tasks.yaml`, batch by batch, from tests to implementation and review. Use in "
     "a repository with `specs/active/*/checkpoint.yaml`.",
     (
         Step("Read the checkpoint: progress, next batch, phase, deferred issues", "runtime batch status SPEC"),
