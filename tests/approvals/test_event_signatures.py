@@ -316,6 +316,17 @@ def test_separation_is_over_keys_and_people(judge: str, coder: str, separation: 
     assert not actors.commissioned("ann", ["ann", "ben"])
 
 
+def test_for_events_of_the_base_a_name_has_only_its_own_principal() -> None:
+    keys = frozenset({"SHA256:x"})
+    known = {
+        "ann": KnownActor("ann", "person", keys, principal="ann@example.org"),
+        "twin": KnownActor("twin", "person", keys, principal="twin@example.org"),
+    }
+    actors = Actors(known, (), present=True)
+    assert actors.principals(["ann", "eve"], linked=False) == {"ann", "ann@example.org", "eve"}
+    assert actors.principals(["ann"]) == {"ann", "ann@example.org", "twin", "twin@example.org"}
+
+
 def test_a_name_that_the_policy_lists_acts_in_the_kind_that_it_gives() -> None:
     assert ACTORS.acting(Actor("coder", "human")) == Actor("coder", "agent")
     assert ACTORS.acting(Actor("ann", "ci")) == Actor("ann", "human")
