@@ -646,6 +646,13 @@ EQUIVALENT = (
         "there are as many texts as titles; being strict finds mistakes of the program",
     ),
     Equivalent(
+        "approvals/facts.py",
+        "GateFacts.person",
+        "return min(self.people.get(principal, (principal,)))",
+        "return max(self.people.get(principal, (principal,)))",
+        "one name of a person is as good as another, because each is compared with nothing else",
+    ),
+    Equivalent(
         "shell/judging/change.py",
         "_is_contained",
         "head = head_commit(repository) or ''",
