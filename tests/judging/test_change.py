@@ -153,7 +153,7 @@ def test_a_waiver_lifts_something_while_it_is_approved_and_has_not_ended(
 
 
 def contained(
-    governed: Governed, patch: pytest.MonkeyPatch, proof: Any = "tree", *, faults: bool = False, **named: str
+    governed: Governed, patch: pytest.MonkeyPatch, proof: Any = "tree", *, faults: bool = False, **named: Any
 ) -> bool:
     """Whether the second of two submissions is on the branch, while a third one is beside it. `named` is the commit
     that the event calls merged, if it is another one.
