@@ -316,6 +316,32 @@ def test_separation_is_over_keys_and_people(judge: str, coder: str, separation: 
     assert not actors.commissioned("ann", ["ann", "ben"])
 
 
+def names_of_people() -> Actors:
+    shared = frozenset({"SHA256:x"})
+    known = {
+        "ann": KnownActor("ann", "person", shared, principal="ann@example.org"),
+        "twin": KnownActor("twin", "person", shared, principal="twin@example.org"),
+        "ben": KnownActor("ben", "person", frozenset({"SHA256:y"}), principal="ben@example.org"),
+        "borrower": KnownActor("borrower", "agent", shared, "ann"),
+        "coder": KnownActor("coder", "agent", frozenset({"SHA256:z"}), "ann"),
+    }
+    return Actors(known, (), present=True)
+
+
+def test_for_events_of_the_base_a_name_has_only_its_own_principal() -> None:
+    names = names_of_people().principals(["ann", "coder", "eve"], linked=False)
+    assert names == {"ann", "ann@example.org", "coder", "eve"}
+
+
+def test_a_person_has_all_names_under_one_key_and_no_others() -> None:
+    actors = names_of_people()
+    ann = {"ann", "ann@example.org", "twin", "twin@example.org"}
+    assert actors.principals(["ann"]) == ann
+    assert actors.principals(["ben"]) == {"ben", "ben@example.org"}
+    assert actors.principals(["coder"]) == {"coder"}
+    assert actors.principals(["borrower"]) == ann | {"borrower"}, "an agent with the key of a person"
+
+
 def test_a_name_that_the_policy_lists_acts_in_the_kind_that_it_gives() -> None:
     assert ACTORS.acting(Actor("coder", "human")) == Actor("coder", "agent")
     assert ACTORS.acting(Actor("ann", "ci")) == Actor("ann", "human")

@@ -152,15 +152,19 @@ def test_a_waiver_lifts_something_while_it_is_approved_and_has_not_ended(
 # --- landings ---
 
 
-def contained(governed: Governed, patch: pytest.MonkeyPatch, proof: Any = "tree", *, faults: bool = False) -> bool:
-    """Whether the second of two submissions is on the branch, while a third one is beside it."""
+def contained(
+    governed: Governed, patch: pytest.MonkeyPatch, proof: Any = "tree", *, faults: bool = False, **named: Any
+) -> bool:
+    """Whether the second of two submissions is on the branch, while a third one is beside it. `named` is the commit
+    that the event calls merged, if it is another one.
+    """
     governed.begin()
     story = Story(NAME)
     claimed = story.tell("created", "activated", "claimed")
     story.add("submitted", commit="c" * 40)
     story.add("verdict.given", verdict="CHANGES", lane_to="IN_PROGRESS")
     story.tell("submitted", "verdict.given")
-    merged = story.add("merged")
+    merged = story.add("merged", **named)
     beside = claimed
     for _ in range(9):
         beside = story.add("noted", after=(beside,))
@@ -191,6 +195,12 @@ def test_what_is_not_here_or_not_as_it_was_judged_did_not_land(
     governed: Governed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not contained(governed, monkeypatch, faults=True)
+
+
+def test_an_earlier_submission_may_lack_what_the_verdict_asked_for(
+    governed: Governed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not contained(governed, monkeypatch, commit="c" * 40)
 
 
 @pytest.mark.parametrize("proof", ["", WorkpacketError("commit_missing", "it is not here")], ids=["absent", "unknown"])

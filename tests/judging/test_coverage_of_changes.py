@@ -471,6 +471,27 @@ def test_what_landed_before_the_verdict_out_of_the_scope_is_not_the_packets_work
     assert landed_with_more(kitchen, activated, {**WORK, "lib/b.py": "b\n"}) == {}
 
 
+def test_what_another_packet_covered_too_is_not_missing_whatever_else_landed_with_it(
+    kitchen: Kitchen, activated: str
+) -> None:
+    kitchen.packet(B, "created", "activated", "claimed", scope="`src/c.py`")
+    assert landed_with_more(kitchen, activated, MORE_WORK) == {"src/b.py": "landed_otherwise"}
+
+
+def test_what_another_packet_covered_when_it_landed_is_not_missing_although_its_scope_changed(
+    kitchen: Kitchen, activated: str
+) -> None:
+    kitchen.exempt = ("docs/",)
+    kitchen.add("claimed")
+    kitchen.add("submitted", commit=kitchen.commit(WORK, activated))
+    base = kitchen.commit(WORK, activated)
+    kitchen.packet(B, *HELD, scope="`src/c.py`")
+    base = kitchen.commit(MORE_WORK, base)
+    kitchen.pages[place(B)] = page(B, "`lib/`")
+    kitchen.add("verdict.given")
+    assert kitchen.found(base, kitchen.commit(MORE_WORK, base)) == {"src/b.py": "landed_otherwise"}
+
+
 def test_where_coverage_is_not_required_work_may_land_before_its_verdict(kitchen: Kitchen, activated: str) -> None:
     kitchen.mode = "warn"
     assert landed_with_more(kitchen, activated, MORE_WORK) == {}

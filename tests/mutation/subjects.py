@@ -105,6 +105,7 @@ GROUPS = (
             *(
                 f"lifecycle/test_actors.py::test_{name}"
                 for name in (
+                    "a_log_with_a_fault_is_not_verified_although_every_signature_is",
                     "log_verify_counts_what_signatures_come_to",
                     "log_verify_counts_a_revoked_key_as_one_that_proves_nothing",
                     "many_packets_are_read_by_two_processes_with_the_same_answer",
