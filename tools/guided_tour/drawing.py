@@ -27,7 +27,7 @@ SAMPLES = (
     (re.compile(r"\b[0-9a-f]{32}\b"), "0123456789abcdef" * 2),
     (re.compile(r"\b[0-9a-f]{16}\b"), "0123456789abcdef"),
     (re.compile(r"\b[0-9a-f]{12}\b"), "0123456789ab"),
-    (re.compile(r"^(signed by: ).*$"), r"\1/usr/bin/ssh-keygen"),
+    (re.compile(r"^(signing program: ).*$"), r"\1/usr/bin/ssh-keygen"),
     (re.compile(r"^(in words +).*$"), r"\1lomij hazin ripan dilab malif zirud"),
     (re.compile(r"\(\d+ bytes\)"), "(1349 bytes)"),
 )

@@ -34,7 +34,7 @@ def test_a_person_reads_the_whole_text_types_the_words_and_has_approved(story: S
     assert "".join(f"| {line}\n" for line in text.splitlines()) in typed.screen.replace("\n|>", "")
     assert six_words(digest(text.encode())) in typed.screen
     assert "has not been approved before" in typed.screen
-    assert f"signed by: {shutil.which('ssh-keygen')}" in rows
+    assert f"signing program: {shutil.which('ssh-keygen')}" in rows
     assert "next: commit .GOV/refinements/WP-1-Parser-v1.md and .GOV/attestations/" in typed.screen
     assert story.verdict().met
 

@@ -265,7 +265,7 @@ def _show_contract(approvals: Approvals, said: Statement, contract: Contract, sc
 
 def _ask(draft: StatementDraft, screen: TextIO, program: str) -> None:
     words = words_to_type(draft.statement)
-    screen.write(f"\nsigned by: {escape(program)}\n\nIf you have read everything and approve, type: {words}\n> ")
+    screen.write(f"\nsigning program: {escape(program)}\n\nIf you have read everything and approve, type: {words}\n> ")
     screen.flush()
     answer = sys.stdin.readline().strip()
     if answer != words:

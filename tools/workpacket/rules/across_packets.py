@@ -481,7 +481,7 @@ def _is_known(repository: RepositorySummaries, name: str) -> bool:
 class StubActivated(RepositoryRule):
     """Stub that does not say that it became a packet
 
-    Where there is no log, a reader of the stub takes the work for a plan, and may plan it again.
+    Without a log, readers of the stub believe that the work has not begun, and may plan it again.
 
     Remedy: delete the stub, or archive it; with a log (`workpacket adopt`), the board and `show` say what became of it.
     """
