@@ -28,6 +28,7 @@ from workpacket.cli.workspace import (
 )
 from workpacket.documents.places import kind_of, names_in
 from workpacket.model import exits
+from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.layout import LOG_FOLDER, PACKETS, REFINEMENTS
 from workpacket.model.wording import counted, next_line
 from workpacket.shell.cache import RACY_NS, Cache, RestsOn
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 _FOLDERS = (PACKETS, REFINEMENTS, "kitty-specs")
 _WORK = frozenset({"stub", "packet", "work_package"})
 _LOG = "log"
-# The form whose documents do not state a lane.
-LIGHT = "light"
 
 # A question reads all parts of the index; a change writes only those that contain the changed packets.
 _PARTS = 64
@@ -139,7 +138,7 @@ class WordIndex:
             elif path.startswith(f"{LOG_FOLDER}/"):
                 said = [text for _, head, texts in _events(self._root, path) for text in (head, *texts)]
                 owner = path.rpartition("/")[2]
-                yield name, owner, _LOG, "", _lane_of(self._root, owner) if LIGHT in said else "", " ".join(said)
+                yield name, owner, _LOG, "", _lane_of(self._root, owner) if LIGHT_FORM in said else "", " ".join(said)
         if work:
             yield from self._read_work(work, table)
 
@@ -363,7 +362,9 @@ def _described(root: str, matches: Sequence[Match], words: Sequence[str]) -> tup
 
     rows = [json.loads(match.about) for match in matches]
     light = {
-        row[2]: match for match, row in zip(matches, rows, strict=True) if (match.kind, row[1]) == ("packet", LIGHT)
+        row[2]: match
+        for match, row in zip(matches, rows, strict=True)
+        if (match.kind, row[1]) == ("packet", LIGHT_FORM)
     }
     in_log = {name: match.lane_in_log() for name, match in light.items()}
     # The lane of merged work is not the one in its log.
