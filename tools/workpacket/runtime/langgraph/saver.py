@@ -395,8 +395,9 @@ class WorkpacketSaver(ReadingSaver):
         return records
 
     def _record_of(self, history: ThreadHistory, writes: WaitingWrites, content: bytes) -> NewRecord:
-        """Return the record of a task's writes: long ones as a patch against the checkpoint, of which they are often a
-        copy."""
+        """Return the record of a task's writes. Long writes are often copies from the checkpoint, and are stored as a
+        patch against it.
+        """
         saved = history.saved.get(writes.place) if len(content) > WHOLE else None
         texts = [] if saved is None else [self.pen.contents.of(history.records, saved.record)]
         payload, is_patch = packed(content, texts, self.pen.nonce())
