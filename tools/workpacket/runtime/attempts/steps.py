@@ -40,6 +40,7 @@ from workpacket.runtime.resume.observe import changed_keys
 from workpacket.value import Value
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 LONGEST_NAME = 200
 NO_HASHES: Mapping[str, str] = {}
@@ -196,14 +197,14 @@ class Failed(NamedTuple):
     error: BaseException
 
 
-class Call(NamedTuple, Generic[T]):
+class Call(NamedTuple, Generic[T_co]):
     """A step as called by the code. Its key is fixed when the step is created, not when it runs. `Steps.begin` sets the
     fields that have a default before the step is run.
     """
 
     key: str
     scope: Scope
-    function: Callable[..., T]
+    function: Callable[..., T_co]
     args: tuple[object, ...]
     kwargs: Mapping[str, object]
     options: Options
