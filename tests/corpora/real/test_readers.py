@@ -8,8 +8,8 @@ the defects in a few words. One of its defects, two signatures of two acts, is n
 `fourth_reader.tsv` was written by a reader who had neither the code nor `docs` and did not run `check`. It also has
 defects that only who understands the work can find, such as a criterion that cannot fail; few of those are found.
 `fifth_reader.tsv` has 15 documents that the author of the next rules read before `check` ran on them and before the
-rules were written; what is found now is not an independent measure. `sixth_reader.tsv` has 21 more, read in the same way
-by the author of the rules of record 134.
+rules were written; what is found now is not an independent measure. `sixth_reader.tsv` has 21 more, read in the
+same way by the author of the rules of record 134.
 """
 
 from __future__ import annotations

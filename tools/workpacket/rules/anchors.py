@@ -70,7 +70,7 @@ class AnchorOtherVersion(StructuredRule):
         opened = {(match["stem"].casefold(), match["version"].casefold()) for match in named}
         for match in named:
             wanted = versions.get(match["stem"].casefold())
-            # Whoever opens the pinned version, too, compares the two.
+            # A reader who opens both versions compares them.
             both = (match["stem"].casefold(), wanted) in opened
             if wanted is not None and match["version"].casefold() != wanted and not both:
                 yield self.fault(match.span(), f"this is {match['version']}, but {match['stem']}{wanted} is pinned")

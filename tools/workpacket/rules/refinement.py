@@ -83,7 +83,7 @@ def _replaced_by(summary: Mapping[str, object], files: Files) -> str:
     return later_version(pointer, _named(summary)[0]) if pointer is not None else ""
 
 
-class SpecificationElsewhere(SpecificationMissing):
+class SpecificationElsewhere(SpecificationRule):
     """Specification not found in a repository that contains none, or only a later version
 
     It is kept elsewhere, or was replaced after the refinement was approved, so the anchors cannot be checked.
@@ -91,9 +91,9 @@ class SpecificationElsewhere(SpecificationMissing):
     Remedy: add SPEC_CURRENT.md and the version of the specification that the refinement names.
     """
 
-    kinds = ("refinement",)
     severity = "info"
     strict_severity = "warning"
+    wants = SpecificationMissing.wants
 
     def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         name, place = _named(summary)

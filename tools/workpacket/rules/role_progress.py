@@ -237,7 +237,8 @@ class RoleWorkLeft(RoleRule):
 
 
 _AMOUNT = lazy_pattern(
-    r"(?i)[$\u20ac\u00a3] ?\d+(?:[.,]\d|\d)|~ ?\d|\d[\d.,]*[ \t]*(?:k\b|m\b|USD|EUR|tokens?|agents?|spawns?|turns?|calls?|messages?)"
+    r"(?i)[$\u20ac\u00a3] ?\d+(?:[.,]\d|\d)|~ ?\d"
+    r"|\d[\d.,]*[ \t]*(?:k\b|m\b|USD|EUR|tokens?|agents?|spawns?|turns?|calls?|messages?)"
     r"|\b(?:tokens?|cost|spend|total)\b[^\r\n|]{0,30}[:|][^\r\n|\d]{0,12}\d"
 )
 
