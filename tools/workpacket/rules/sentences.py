@@ -435,7 +435,7 @@ _GARBLED_ESCAPE = lazy_pattern(r"(?i)\\{1,2}u00(?:c[23]|e2)\\{1,2}u(?:00[89ab][0
 class EscapesGarbled(StructuredRule):
     """Escapes of garbled characters in an excerpt
 
-    The text was read in the wrong encoding before it was escaped, so it quotes characters that are not in the specification.
+    The text was read in the wrong encoding before it was escaped, so it quotes other characters than the specification.
 
     Remedy: read the specification as UTF-8, and quote the passage again.
     """
