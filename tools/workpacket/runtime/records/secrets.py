@@ -455,7 +455,8 @@ _OPTION = lazy_pattern(
     r"(?P<begin>(?<!\w)(?:(?:docker|podman|helm|oras|skopeo)\s+(?:registry\s+)?login\b[^\n]{0,200}?\s-p[= ]\s*"
     r"|redis-cli\b[^\n]{0,200}?\s-a\s+|(?:un)?zip\b[^\n]{0,200}?\s-P\s*|ssh-keygen\b[^\n]{0,200}?\s-N\s+"
     r"|vault\s+operator\s+unseal\s+|-auth\s+[\w.@-]{1,60}:|snmp-server\s+community\s+|(?:radius|tacacs)-server\s+key\s+"
-    r"|(?:bindpw|psk)\s+|-pass(?:in|out)?\s+pass:)[\"']?)(?P<bare>[^\s\"']{4,512})"
+    r"|(?:bindpw|psk)\s+|-pass(?:in|out)?\s+pass:)[\"']?)"
+    r"(?P<bare>(?!-|[\w./-]*\.[a-z]{2,5}(?:\s|\Z))[^\s\"']{4,512})"
 )
 # A variable that a command or call is given with its value: `aws configure set NAME VALUE`, `putenv("NAME", "VALUE")`.
 _SET = lazy_pattern(
@@ -505,11 +506,6 @@ def _is_basic(match: re.Match[str]) -> bool:
     return ":" in said and said.isprintable()
 
 
-def _is_option(match: re.Match[str]) -> bool:
-    value = match["bare"]
-    return _is_password(match) and _looks_secret(value, 6) and not value.startswith("-") and not _PATH.fullmatch(value)
-
-
 _OPTIONS_OF = (
     "login",
     "pass:",
@@ -534,7 +530,7 @@ PLACES: tuple[tuple[str, tuple[str, ...], re.Pattern[str], Judge], ...] = (
     ("assigned-secret", ("login",), _NETRC, _is_password),
     ("assigned-secret", (":",), _PGPASS, _is_random),
     ("assigned-secret", ("curl", "sshpass", "mysql"), _COMMAND, _is_password),
-    ("assigned-secret", _OPTIONS_OF, _OPTION, _is_option),
+    ("assigned-secret", _OPTIONS_OF, _OPTION, _is_random),
     ("assigned-secret", ("set",), _SET, _by_name),
     ("assigned-secret", ("(",), _CALL, _by_name),
     ("digest-response", ("digest",), _DIGEST, _is_password),
