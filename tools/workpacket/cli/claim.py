@@ -336,9 +336,9 @@ class _Team(NamedTuple):
 def claim_for_all(arguments: Arguments, decide: Decide) -> int:
     """Make or renew a claim while no other clone can make one."""
     repository = here()
+    # Checked before any request to a server, and before objects that a partial clone lacks are read.
+    look(repository, head=False).require_visible()
     policy = read_base_policy(repository).lifecycle
-    if policy.claim_store or _remote_decides(arguments, policy):
-        look(repository, head=False).require_visible()  # before any request to a server
     team = _team(policy)
     if team is None:
         with _decided_by_remote(arguments, decide, policy) as decided:
@@ -434,16 +434,12 @@ def _team(policy: LifecyclePolicy) -> _Team | None:
         return _Team(None, "the team's claim store is not responding", policy.lease_hours)
 
 
-def _remote_decides(arguments: Arguments, policy: LifecyclePolicy) -> bool:
-    return arguments.flag("remote") or policy.claims == "remote"
-
-
 @contextmanager
 def _decided_by_remote(arguments: Arguments, decide: Decide, policy: LifecyclePolicy) -> Iterator[Decide]:
     """Have the remote decide on the claims that `decide` plans, if the command line or the policy says so. A claim that
     does not reach the log is released.
     """
-    if not _remote_decides(arguments, policy):
+    if not arguments.flag("remote") and policy.claims != "remote":
         yield decide
         return
     repository = here()

@@ -43,11 +43,12 @@ def console() -> NoReturn:
 def _leave(status: int) -> NoReturn:
     """End the process without freeing its memory piece by piece, which costs a short command 4 % of its time.
 
-    What else Python does at the end, is done: functions registered with `atexit` are called, output is written. If
-    another thread is still running, Python ends in its own way.
+    What else Python does at the end is done: functions registered with `atexit` are called, and output is written. If
+    another thread is running, or a program that captures the output called this function, it ends as usual.
     """
     threading = sys.modules.get("threading")
-    if threading is not None and threading.active_count() > 1:
+    alone = threading is None or threading.active_count() == 1
+    if not alone or sys.stdout not in (None, sys.__stdout__):
         gc.freeze()  # modules and documents are not searched for garbage three more times
         sys.exit(status)
     atexit = sys.modules.get("atexit")
@@ -55,7 +56,10 @@ def _leave(status: int) -> NoReturn:
         atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
-            stream.flush()
+            try:
+                stream.flush()
+            except (OSError, ValueError):  # the reader is gone; `main` has said so, if it matters
+                continue
     os._exit(status)
 
 
