@@ -32,8 +32,8 @@ def test_a_finding_says_the_function_the_line_and_what_to_do() -> None:
     (one,) = unfit(run_functions.reads_time)
     lines, first = inspect.getsourcelines(run_functions.reads_time)
     assert "time.time()" in lines[one.line - first]
-    assert str(one) == f"reads_time, line {one.line}: time.time (clock) -> read it in a step, or use run.sleep and " \
-        "run.sleep_until"  # fmt: skip
+    remedy = "read it in a step, or use run.sleep and run.sleep_until"
+    assert str(one) == f"reads_time, line {one.line}: time.time (clock) -> {remedy}"
 
 
 def test_what_no_other_process_can_import_is_not_a_run_function() -> None:

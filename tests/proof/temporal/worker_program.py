@@ -1,4 +1,4 @@
-"""One worker of the proof, which is killed: its arguments are the server's address, the task queue and the repository."""
+"""One worker of the proof, which is killed. Its arguments: the server's address, the task queue, the repository."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STICKY = timedelta(seconds=2)
 
 
 async def main(address: str, queue: str, repository: str) -> None:
-    plugin = WorkpacketPlugin(jobs=JOBS, repository=repository, silent=SILENT)
+    plugin = WorkpacketPlugin(jobs=JOBS, repository=repository, timeouts={"silent": SILENT})
     client = await Client.connect(address, plugins=[plugin])
     worker = Worker(
         client, task_queue=queue, max_concurrent_activities=20, sticky_queue_schedule_to_start_timeout=_STICKY

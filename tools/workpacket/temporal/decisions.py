@@ -24,7 +24,8 @@ from typing import Any, Final, Literal, NamedTuple, TypedDict, cast
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, TimeoutType
+from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType
+from temporalio.exceptions import TimeoutError as TimedOut
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import REPEATABLE, undone
@@ -163,7 +164,7 @@ class Decisions:
             raise RunBlocked(f"{who} said no: {question}", code="confirmation_denied", details={"subject": subject})
 
     async def gate(self, packet: str, gate: str, poll: timedelta) -> None:
-        """Wait until the gate of a packet is open. The signal makes it look at once; otherwise it looks now and then."""
+        """Wait until the gate of a packet is open. The signal makes it look at once; otherwise it looks each `poll`."""
         while True:
             self._gates.discard((packet, gate))
             found = await own_activity(GATE_OPEN, {"packet": packet, "gate": gate})
@@ -231,7 +232,8 @@ class Decisions:
         if happened:
             what = f"{effect.step} happened, and its result was not kept: {known['unkept']}"
         about: Json = {"step": effect.step, "calls": known["calls"]}
-        answer = await self.ask(effect.subject, what, about, [*choices, "end"])
+        # An answer that was sent twice must not answer the question about a later call.
+        answer = await self.ask(f"{effect.subject}:{known['calls']}", what, about, [*choices, "end"])
         chosen = answer["answer"]
         if chosen == "mark_done":
             known.pop("unkept", None)
@@ -268,15 +270,7 @@ def digest_of(outcomes: Sequence[Sequence[str]]) -> str:
 async def _ended(call: Awaitable[Any]) -> Ended:
     """Wait for an activity. If the workflow is cancelled in the meantime, the activity still ends first."""
     task = asyncio.ensure_future(call)
-    cancelled = False
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        cancelled = True
-        if not task.done():
-            await workflow.wait([task])
-    except ActivityError:
-        pass
+    cancelled = await _to_its_end(task)
     if task.cancelled():
         return Ended("lost", cancelled=True)
     error = task.exception()
@@ -287,10 +281,33 @@ async def _ended(call: Awaitable[Any]) -> Ended:
     return read_failure(error)._replace(cancelled=cancelled)
 
 
+async def _to_its_end(task: asyncio.Future[Any]) -> bool:
+    """Wait for a task, even if the workflow is cancelled in the meantime; whether it was."""
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if not task.done():
+            await workflow.wait([task])
+        return True
+    except Exception:
+        return False  # the caller looks at the task
+    return False
+
+
+async def uninterrupted(call: Awaitable[dict[str, Any]]) -> dict[str, Any]:
+    """Wait for one of the plug-in's own activities. A cancellation in the meantime is raised when it has ended."""
+    task = asyncio.ensure_future(call)
+    cancelled = await _to_its_end(task)
+    found = task.result()
+    if cancelled:
+        raise asyncio.CancelledError
+    return found
+
+
 def read_failure(error: ActivityError) -> Ended:
     """Return what the end of an activity says about an effect, with the error that the program would have raised."""
     cause = error.cause
-    if isinstance(cause, TimeoutError):
+    if isinstance(cause, TimedOut):
         # Nothing was started if no worker took it in time.
         never = cause.type == TimeoutType.SCHEDULE_TO_START
         return Ended("not_done" if never else "lost", error=error)

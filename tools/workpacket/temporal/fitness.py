@@ -38,8 +38,9 @@ _FUNCTIONS_BY_NAME: Final = frozenset({"probe", "compensate"})
 _UNFIT: Final[Mapping[str, Code | Literal[""]]] = {
     "time": "clock", "time.strptime": "", "time.struct_time": "", "datetime.datetime.now": "clock",
     "datetime.datetime.utcnow": "clock", "datetime.datetime.today": "clock", "datetime.date.today": "clock",
-    "random": "randomness", "random.Random": "", "secrets": "randomness", "uuid.uuid1": "randomness", "uuid.uuid4": "randomness",
-    "uuid.uuid6": "randomness", "uuid.uuid7": "randomness", "builtins.hash": "randomness", "builtins.id": "randomness",
+    "random": "randomness", "random.Random": "", "secrets": "randomness", "uuid.uuid1": "randomness",
+    "uuid.uuid4": "randomness", "uuid.uuid6": "randomness", "uuid.uuid7": "randomness",
+    "builtins.hash": "randomness", "builtins.id": "randomness",
     "builtins.open": "outside", "builtins.input": "outside", "builtins.exec": "outside", "builtins.eval": "outside",
     "builtins.__import__": "outside", "builtins.globals": "state", "io.open": "outside", "os": "outside",
     "os.fspath": "", "posix.fspath": "", "posix": "outside", "posix.urandom": "randomness", "genericpath": "outside",
@@ -88,7 +89,7 @@ class Unfit(NamedTuple):
 
 
 def unfit(job: Callable[..., object]) -> tuple[Unfit, ...]:
-    """Return everything that keeps `job` from running on every engine, in the order of its lines; () if nothing does."""
+    """Return everything that keeps `job` from running on every engine, in the order of its lines."""
     why = _not_importable(job)
     if why:
         return (Unfit(getattr(job, "__qualname__", repr(job)), _first_line(job), "closure", why),)
@@ -289,7 +290,7 @@ class _Reader(ast.NodeVisitor):
         self.visit_Attribute(function)
         rest, name = list(node.args), function.attr
         if name in _TAKES_FUNCTION and rest:
-            named = isinstance(rest[0], ast.Constant | ast.JoinedStr) or (name != "step" and name != "child")
+            named = isinstance(rest[0], ast.Constant | ast.JoinedStr) or name not in {"step", "child"}
             if not named and len(rest) > 1 and self._resolved(rest[0]) is None and self._names_function(rest[1]):
                 named = True
             given = rest.pop(1) if named and len(rest) > 1 else rest.pop(0)

@@ -84,11 +84,6 @@ def _decoded(payload: Payload) -> Payload:
     return Payload(metadata=metadata, data=plain_payload(payload.data))
 
 
-def removed_from(payload: Payload) -> int:
-    """Return how many secrets were removed from the payload."""
-    return int(payload.metadata.get(REDACTED, b"0"))
-
-
 class CleanFailures(DefaultFailureConverter):
     """Removes secrets from the messages and stack traces of errors."""
 

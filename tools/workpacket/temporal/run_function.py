@@ -62,7 +62,7 @@ _ONCE: Final = RetryPolicy(maximum_attempts=1)
 RunFunction = Callable[..., Awaitable[Any]]
 
 
-class Timeouts(TypedDict):
+class Timeouts(TypedDict, total=False):
     """How long an activity may take, and for how long its worker may be silent before it counts as lost."""
 
     longest: timedelta

@@ -23,7 +23,7 @@ from typing import Any, Final, TypeVar
 from temporalio import activity, workflow
 from temporalio.common import RawValue, RetryPolicy, SearchAttributeKey
 from temporalio.converter import DataConverter
-from temporalio.exceptions import ApplicationError, CancelledError
+from temporalio.exceptions import ActivityError, ApplicationError, CancelledError
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import (
     ActivityInboundInterceptor,
@@ -39,7 +39,7 @@ from temporalio.worker import (
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from temporalio.workflow import ActivityHandle, ContinueAsNewError
 
-from workpacket.bridges.run_links import close, link, state_here
+from workpacket.bridges.run_links import close, link, packet_stop, state_here
 from workpacket.git.repository import Repository, find_repository
 from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.claims import Ending
@@ -66,10 +66,11 @@ from workpacket.temporal.decisions import (
     is_repeatable,
     open_decisions,
     own_activity,
+    uninterrupted,
 )
 from workpacket.temporal.fitness import name_of, unfit
-from workpacket.temporal.payloads import data_converter, removed_from
-from workpacket.temporal.run_function import JOBS, STEP, TIMEOUTS, RunFunction, RunWorkflow
+from workpacket.temporal.payloads import REDACTED, data_converter
+from workpacket.temporal.run_function import JOBS, STEP, TIMEOUTS, RunFunction, RunWorkflow, Timeouts
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -133,10 +134,10 @@ class Activities:
 
     def _link(self, said: dict[str, str]) -> dict[str, Json]:
         repository = self._repository()
-        try:
-            link(repository, acting(repository), said["packet"], said["run"], said["store"])
-        except WorkpacketError as fault:
-            raise _refused(fault) from fault
+        stop = packet_stop(repository, said["packet"])
+        if stop is not None:
+            raise ApplicationError(f"{stop.message}; {stop.hint}", type=stop.code, non_retryable=True)
+        link(repository, acting(repository), said["packet"], said["run"], said["store"])
         return {"lane": state_here(repository, said["packet"]).lane}
 
     @activity.defn(name=CLOSE)
@@ -147,13 +148,10 @@ class Activities:
     def _close(self, said: dict[str, Any]) -> dict[str, Json]:
         repository = self._repository()
         ending = Ending(said["outcome"], said["code"], digest=said["digest"], events=said["effects"])
-        try:
-            closed = close(
-                repository, acting(repository), said["packet"],
-                lambda run: (run.run, run.store) == (said["run"], said["store"]), lambda: ending,
-            )  # fmt: skip
-        except WorkpacketError as fault:
-            raise _refused(fault) from fault
+        closed = close(
+            repository, acting(repository), said["packet"],
+            lambda run: (run.run, run.store) == (said["run"], said["store"]), lambda: ending,
+        )  # fmt: skip
         return {"closed": len(closed)}
 
     @activity.defn(name=GATE_OPEN)
@@ -181,7 +179,7 @@ class Activities:
     async def step(self, call: RawValue) -> dict[str, Json]:
         """Call a step function, or the function of an effect."""
         said = activity.payload_converter().from_payload(call.payload, dict)
-        if removed_from(call.payload):
+        if REDACTED in call.payload.metadata:
             raise _failure(NotDone(f"{said['function']} was not called: an argument contained a secret"), self.redactor)
         function = self.functions.get(said["function"])
         if function is None:
@@ -213,12 +211,6 @@ def _passed(state: PacketState, gate: str) -> bool:
     return bool(events)
 
 
-def _refused(fault: WorkpacketError) -> ApplicationError:
-    """Return the failure of an activity: final unless the reason may pass."""
-    busy = reason_of(fault.code).auto_resume == "with_backoff" or fault.code in {"busy", "locked"}
-    return ApplicationError(f"{fault.message}; {fault.hint}", type=fault.code, non_retryable=not busy)
-
-
 def _failure(error: Exception, redactor: Redactor) -> ApplicationError:
     """Return what Temporal records about an exception of a step; the workflow raises it again."""
     data: dict[str, Json] = {**failure_data(error), "definite": isinstance(error, NotDone)}
@@ -233,9 +225,9 @@ def _failure(error: Exception, redactor: Redactor) -> ApplicationError:
 class _Beating(ActivityInboundInterceptor):
     """Tells the server that the worker is alive while an activity runs, if the activity has a heartbeat timeout."""
 
-    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002 - the name of the base class
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         info = activity.info()
-        if info.heartbeat_timeout is None or not _beats(info.activity_type, input.fn):
+        if info.heartbeat_timeout is None or not (info.activity_type == STEP or hasattr(input.fn, _MARK)):
             return await super().execute_activity(input)
         loop, pause = asyncio.get_running_loop(), info.heartbeat_timeout.total_seconds() / 3
         timers: list[asyncio.TimerHandle] = []
@@ -251,42 +243,44 @@ class _Beating(ActivityInboundInterceptor):
             timers[0].cancel()
 
 
-def _beats(name: str, function: Callable[..., Any]) -> bool:
-    return name == STEP or hasattr(function, _MARK)
-
-
 class _Workflow(WorkflowInboundInterceptor):
     effects: Mapping[str, EffectMark]
     search: bool
+    refused = False  # the packet does not allow any work now
 
     def init(self, outbound: WorkflowOutboundInterceptor) -> None:
         super().init(_Outbound(outbound, self.effects))
 
-    async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:  # noqa: A002 - the name of the base class
+    async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
         decisions = open_decisions()
         packet = str(workflow.memo_value(PACKET, ""))
         if not packet:
             return await super().execute_workflow(input)
         info = workflow.info()
         said = {"packet": packet, "run": info.workflow_id, "store": store_name(info.namespace)}
-        if info.continued_run_id is None:
-            await self._linked(said)
+        outcome, code = "completed", ""
         try:
-            result = await super().execute_workflow(input)
+            await self._linked(said, again=info.continued_run_id is not None)
+            return await super().execute_workflow(input)
         except ContinueAsNewError:
+            outcome = ""
             raise
         except BaseException as error:
             outcome, code = _ending(error)
-            if outcome:
-                effects: dict[str, Any] = {"digest": decisions.digest(), "effects": len(decisions.outcomes)}
-                await asyncio.shield(own_activity(CLOSE, {**said, **effects, "outcome": outcome, "code": code}))
             raise
-        effects = {"digest": decisions.digest(), "effects": len(decisions.outcomes)}
-        await own_activity(CLOSE, {**said, **effects, "outcome": "completed", "code": ""})
-        return result
+        finally:
+            if outcome and not self.refused:
+                ended = {"outcome": outcome, "code": code, "effects": len(decisions.outcomes)}
+                await uninterrupted(own_activity(CLOSE, {**said, **ended, "digest": decisions.digest()}))
 
-    async def _linked(self, said: dict[str, str]) -> None:
-        found = await own_activity(LINK, said)
+    async def _linked(self, said: dict[str, str], *, again: bool) -> None:
+        if again:
+            return
+        try:
+            found = await uninterrupted(own_activity(LINK, said))
+        except ActivityError:
+            self.refused = True
+            raise
         if self.search:
             lane = [LANE_ATTRIBUTE.value_set(found["lane"])] if found["lane"] else []
             workflow.upsert_search_attributes([PACKET_ATTRIBUTE.value_set(said["packet"]), *lane])
@@ -308,7 +302,7 @@ class _Outbound(WorkflowOutboundInterceptor):
         super().__init__(following)
         self._effects = effects
 
-    def start_activity(self, input: StartActivityInput) -> ActivityHandle[Any]:  # noqa: A002 - as in the base class
+    def start_activity(self, input: StartActivityInput) -> ActivityHandle[Any]:
         mark = self._effects.get(input.activity)
         if mark is None or is_repeatable(mark.recovery):
             return super().start_activity(input)
@@ -332,8 +326,8 @@ class _Outbound(WorkflowOutboundInterceptor):
             asked(mark.probe), asked(mark.compensate),
         )  # fmt: skip
         # A task is all that the caller needs: it awaits the handle, or cancels it.
-        task = asyncio.create_task(failing(decisions_here().carry_out(wanted, raise_first=False)))
-        return task  # type: ignore[return-value]
+        carried_out = failing(decisions_here().carry_out(wanted, raise_first=False))
+        return asyncio.create_task(carried_out)  # type: ignore[return-value]
 
 
 class _Interceptor(Interceptor):
@@ -341,12 +335,11 @@ class _Interceptor(Interceptor):
         self._effects = effects
         self._search = search
 
-    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         return _Beating(next)
 
-    def workflow_interceptor_class(
-        self, input: WorkflowInterceptorClassInput  # noqa: A002 - the name of the base class
-    ) -> type[WorkflowInboundInterceptor]:  # fmt: skip
+    def workflow_interceptor_class(self, input: WorkflowInterceptorClassInput) -> type[WorkflowInboundInterceptor]:
+        del input  # nothing depends on it
         return type("Workflow", (_Workflow,), {"effects": self._effects, "search": self._search})
 
 
@@ -359,8 +352,9 @@ class WorkpacketPlugin(SimplePlugin):
     `repository` is a folder in the repository with the packets; `jobs` are run functions by the name of their runs, and
     `steps` the functions that they call in other modules; `effects` marks activities that other workers execute;
     `store` keeps payloads that are too large for Temporal; `verifier` says whose answers count;
-    `search_attributes` sets WorkpacketPacket and WorkpacketLane, which the server must know. The activities of run
-    functions may take `longest`; after `silent` without a heartbeat, their worker counts as lost.
+    `search_attributes` sets WorkpacketPacket and WorkpacketLane, which the server must know. `timeouts` says how long
+    the activities of run functions may take (`longest`), and after what time without a heartbeat (`silent`) their
+    worker counts as lost.
     """
 
     def __init__(
@@ -373,10 +367,9 @@ class WorkpacketPlugin(SimplePlugin):
         store: Store | None = None,
         verifier: AnswerVerifier | None = None,
         search_attributes: bool = False,
-        longest: timedelta = TIMEOUTS["longest"],
-        silent: timedelta = TIMEOUTS["silent"],
+        timeouts: Timeouts | None = None,
     ) -> None:
-        TIMEOUTS["longest"], TIMEOUTS["silent"] = longest, silent
+        TIMEOUTS.update(timeouts or {})
         redactor = Redactor.from_environment(os.environ)
         self._effects: dict[str, EffectMark] = dict(effects or {})
         own = Activities(str(repository), verifier, redactor)
