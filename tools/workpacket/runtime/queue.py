@@ -29,7 +29,15 @@ from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.session import BorrowedLease, stop_code
 from workpacket.runtime.attempts.starter import RunRequest
 from workpacket.runtime.catalog import stream_name
-from workpacket.runtime.errors import HandedOver, LeaseLost, RunCancelled, RuntimeFault, RunWaiting, StoreUnavailable
+from workpacket.runtime.errors import (
+    HandedOver,
+    LeaseLost,
+    NewerSchema,
+    RunCancelled,
+    RuntimeFault,
+    RunWaiting,
+    StoreUnavailable,
+)
 from workpacket.runtime.holders import random_id, this_process
 from workpacket.runtime.records.failures import described, reason_of
 from workpacket.runtime.records.jcs import stored_text
@@ -294,6 +302,10 @@ class Worker:
             self.queue.give_back(job, reason="handed_over", tried=False)
         except LeaseLost:
             return False  # another worker has the job by now
+        except NewerSchema as fault:
+            # This worker is too old, and would bury every job: it ends, and the job waits for a newer one.
+            self.queue.give_back(job, reason=fault.code, tried=False)
+            raise
         except RunWaiting as waiting:
             self.queue.give_back(job, delay=self._until(waiting.until), reason=waiting.code, tried=False)
         except RunCancelled as cancelled:
