@@ -21,7 +21,7 @@ from temporal.server import TemporalServer
 from temporal.workflows import ACTIVITIES, WORKFLOWS
 from workpacket.git.repository import find_repository
 from workpacket.runtime.records.events import AnswerToJudge, JudgedAnswer
-from workpacket.temporal import Difference, WorkpacketPlugin, answer, differences, questions, settle, start, tell_gate
+from workpacket.temporal import Mismatch, WorkpacketPlugin, answer, differences, questions, settle, start, tell_gate
 from workpacket.temporal.client import effects_of
 
 NAME = "WP-1-Greeting-v1"
@@ -70,7 +70,7 @@ def links(governed: Governed) -> list[tuple[str, ...]]:
     ]
 
 
-async def found_by(client: Client, governed: Governed, queue: str) -> list[Difference]:
+async def found_by(client: Client, governed: Governed, queue: str) -> list[Mismatch]:
     query = f"TaskQueue = '{queue}'"
     return [one async for one in differences(client, find_repository(governed.root), query=query)]
 

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 from workpacket.runtime.errors import RuntimeFault
 
 if TYPE_CHECKING:
-    from workpacket.temporal.client import Difference, answer, differences, questions, settle, start, tell_gate
+    from workpacket.temporal.client import Mismatch, answer, differences, questions, settle, start, tell_gate
     from workpacket.temporal.decisions import confirm, gate
     from workpacket.temporal.fitness import Unfit, unfit
     from workpacket.temporal.run_function import TemporalRun
     from workpacket.temporal.worker import EffectMark, WorkpacketPlugin, effect
 
 __all__ = [
-    "Difference", "EffectMark", "TemporalRun", "Unfit", "WorkpacketPlugin", "answer", "confirm", "differences",
+    "EffectMark", "Mismatch", "TemporalRun", "Unfit", "WorkpacketPlugin", "answer", "confirm", "differences",
     "effect", "gate", "questions", "settle", "start", "tell_gate", "unfit",
 ]  # fmt: skip
 
 _MODULES = {
-    "client": ("Difference", "answer", "differences", "questions", "settle", "start", "tell_gate"),
+    "client": ("Mismatch", "answer", "differences", "questions", "settle", "start", "tell_gate"),
     "decisions": ("confirm", "gate"),
     "fitness": ("Unfit", "unfit"),
     "run_function": ("TemporalRun",),

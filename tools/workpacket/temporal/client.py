@@ -34,9 +34,9 @@ from workpacket.temporal.decisions import (
     EFFECT_ID,
     GATE,
     QUESTIONS,
-    Answer,
     Choice,
-    Question,
+    WorkflowAnswer,
+    WorkflowQuestion,
     digest_of,
     read_failure,
 )
@@ -54,7 +54,7 @@ _OUTCOMES: Final[Mapping[WorkflowExecutionStatus, tuple[str, str]]] = {
 Row = list[str]
 
 
-class Difference(Value):
+class Mismatch(Value):
     """Something on which Temporal and a packet's log disagree.
 
     late: it has ended, but its link is open. missing: there is a link but no workflow. unlinked: a workflow names the
@@ -85,7 +85,7 @@ async def start(
         return client.get_workflow_handle(run)
 
 
-async def questions(client: Client, run: str) -> tuple[Question, ...]:
+async def questions(client: Client, run: str) -> tuple[WorkflowQuestion, ...]:
     """Return what the workflow waits for a person to say."""
     found: list[Any] = await client.get_workflow_handle(run).query(QUESTIONS, result_type=list)
     return tuple(found)
@@ -108,7 +108,7 @@ async def answer(
     asked = next((one for one in await questions(client, run) if one["subject"] == subject), None)
     if asked is None:
         raise RunBlocked(f"{run} does not wait for an answer to {subject}", code="needs_confirmation")
-    said: Answer = {"subject": subject, "answer": choice, "by": by, "note": note}
+    said: WorkflowAnswer = {"subject": subject, "answer": choice, "by": by, "note": note}
     if choice == "mark_done":
         said["value"] = value
     if sign is not None:
@@ -132,7 +132,7 @@ async def tell_gate(client: Client, repository: Repository, packet: str, gate: s
 # ---- history and log ---------------------------------------------------------------------------------------------
 
 
-async def differences(client: Client, repository: Repository, *, query: str = "") -> AsyncIterator[Difference]:
+async def differences(client: Client, repository: Repository, *, query: str = "") -> AsyncIterator[Mismatch]:
     """Yield everything on which Temporal and the logs of packets disagree. `query` limits the workflows examined."""
     known: set[tuple[str, str]] = set()
     for state in await asyncio.to_thread(lambda: list(linked_packets(repository))):
@@ -146,7 +146,7 @@ async def differences(client: Client, repository: Repository, *, query: str = ""
         # A packet without a log has no place for a link.
         linkable = packet and (execution.id, packet) not in known and state_here(repository, packet).history
         if linkable and await _began(client, execution.id):
-            yield Difference(
+            yield Mismatch(
                 execution.id,
                 packet,
                 "unlinked",
@@ -154,9 +154,7 @@ async def differences(client: Client, repository: Repository, *, query: str = ""
             )
 
 
-async def settle(
-    client: Client, repository: Repository, *, query: str = ""
-) -> tuple[list[Difference], list[Difference]]:
+async def settle(client: Client, repository: Repository, *, query: str = "") -> tuple[list[Mismatch], list[Mismatch]]:
     """Close the links of workflows that have ended. Return what was settled, and what is left for a person."""
     settled, left = [], []
     for one in [each async for each in differences(client, repository, query=query)]:
@@ -169,30 +167,30 @@ async def settle(
     return settled, left
 
 
-def _close(repository: Repository, store: str, one: Difference, ending: Ending) -> None:
+def _close(repository: Repository, store: str, one: Mismatch, ending: Ending) -> None:
     close(
         repository, acting(repository), one.packet, lambda run: (run.run, run.store) == (one.run, store), lambda: ending
     )
 
 
-async def _about(client: Client, state: PacketState, run: LinkedRun) -> AsyncIterator[Difference]:
+async def _about(client: Client, state: PacketState, run: LinkedRun) -> AsyncIterator[Mismatch]:
     ending = await _ending(client, run.run)
     if ending is None:
         if await _execution(client, run.run) is None:
-            yield Difference(
+            yield Mismatch(
                 run.run, state.packet, "missing", f"{run.run} is linked to {state.packet}, but does not exist"
             )
         return
     if run.closed is None:
         message = f"{run.run} is {ending.outcome}, but the link to it in the log of {state.packet} is still open"
-        yield Difference(run.run, state.packet, "late", message)
+        yield Mismatch(run.run, state.packet, "late", message)
     elif (said := run.closed.text("outcome")) != ending.outcome:
-        yield Difference(run.run, state.packet, "outcome", f"{run.run} is {ending.outcome}; the log says {said}")
+        yield Mismatch(run.run, state.packet, "outcome", f"{run.run} is {ending.outcome}; the log says {said}")
     elif (digest := run.closed.text("stream_sha256")) and digest != ending.digest:
         message = f"the effects of {run.run} did not end as the log of {state.packet} says"
-        yield Difference(run.run, state.packet, "effects", message)
+        yield Mismatch(run.run, state.packet, "effects", message)
     for step in twice(await effects_of(client, run.run)):
-        yield Difference(run.run, state.packet, "twice", f"{run.run}: {step} succeeded more than once")
+        yield Mismatch(run.run, state.packet, "twice", f"{run.run}: {step} succeeded more than once")
 
 
 async def _execution(client: Client, run: str) -> WorkflowExecution | None:

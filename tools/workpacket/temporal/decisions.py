@@ -50,7 +50,7 @@ Outcome = Literal["done", "not_done", "failed", "lost"]
 Choice = Literal["yes", "no", "mark_done", "retry", "compensate", "resume", "end"]
 
 
-class Answer(TypedDict, total=False):
+class WorkflowAnswer(TypedDict, total=False):
     """The value of the signal `workpacket.answer`. `subject` is that of the question. `value` goes with `mark_done`."""
 
     subject: str
@@ -61,7 +61,7 @@ class Answer(TypedDict, total=False):
     envelope: str
 
 
-class Question(TypedDict):
+class WorkflowQuestion(TypedDict):
     """What the query `workpacket.questions` returns for each open question."""
 
     subject: str
@@ -83,7 +83,7 @@ class Effect(NamedTuple):
     compensate: Callable[[], Awaitable[object]] | None = None
 
 
-class Ended(NamedTuple):
+class EndedCall(NamedTuple):
     """How one call of an effect ended."""
 
     outcome: Outcome
@@ -98,9 +98,9 @@ class Decisions:
 
     known: dict[str, dict[str, Any]] = field(default_factory=dict)
     outcomes: list[list[str]] = field(default_factory=list)
-    questions: dict[str, Question] = field(default_factory=dict)
+    questions: dict[str, WorkflowQuestion] = field(default_factory=dict)
     nonces: list[str] = field(default_factory=list)
-    _answers: dict[str, list[Answer]] = field(default_factory=dict)
+    _answers: dict[str, list[WorkflowAnswer]] = field(default_factory=dict)
     _gates: set[tuple[str, str]] = field(default_factory=set)
     _numbers: dict[str, int] = field(default_factory=dict)
 
@@ -117,16 +117,16 @@ class Decisions:
         workflow.set_query_handler(QUESTIONS, lambda: list(self.questions.values()))
 
     def _answered(self, answer: dict[str, Any]) -> None:
-        self._answers.setdefault(str(answer.get("subject", "")), []).append(cast("Answer", answer))
+        self._answers.setdefault(str(answer.get("subject", "")), []).append(cast("WorkflowAnswer", answer))
 
     def _gate_changed(self, said: dict[str, str]) -> None:
         self._gates.add((said.get("packet", ""), said.get("gate", "")))
 
     # ---- questions -----------------------------------------------------------------------------------------------
 
-    async def ask(self, subject: str, question: str, about: Json, choices: Sequence[Choice]) -> Answer:
+    async def ask(self, subject: str, question: str, about: Json, choices: Sequence[Choice]) -> WorkflowAnswer:
         """Return a person's answer. One that does not count is listed with the question, which stays open."""
-        asked: Question = {
+        asked: WorkflowQuestion = {
             "subject": subject, "question": question, "about": about, "choices": list(choices), "refused": [],
         }  # fmt: skip
         self.questions[subject] = asked
@@ -140,7 +140,7 @@ class Decisions:
                 return answer
             asked["refused"].append(refusal)
 
-    async def _refusal(self, asked: Question, answer: Answer) -> str:
+    async def _refusal(self, asked: WorkflowQuestion, answer: WorkflowAnswer) -> str:
         if answer.get("answer") not in asked["choices"]:
             return f"{answer.get('answer')!r} is not one of {', '.join(asked['choices'])}"
         judged = await own_activity(JUDGE, {
@@ -198,7 +198,7 @@ class Decisions:
                 assert ended.error is not None
                 raise ended.error
 
-    async def _call(self, effect: Effect, known: dict[str, Any]) -> Ended:
+    async def _call(self, effect: Effect, known: dict[str, Any]) -> EndedCall:
         known["calls"] += 1
         known["status"] = "unknown"
         ended = await _ended(effect.start(f"{EFFECT_ID}{effect.step}:{known['calls']}"))
@@ -267,15 +267,15 @@ def digest_of(outcomes: Sequence[Sequence[str]]) -> str:
     return address_of(jcs_bytes(rows))
 
 
-async def _ended(call: Awaitable[Any]) -> Ended:
+async def _ended(call: Awaitable[Any]) -> EndedCall:
     """Wait for an activity. If the workflow is cancelled in the meantime, the activity still ends first."""
     task = asyncio.ensure_future(call)
     cancelled = await _to_its_end(task)
     if task.cancelled():
-        return Ended("lost", cancelled=True)
+        return EndedCall("lost", cancelled=True)
     error = task.exception()
     if error is None:
-        return Ended("done", task.result(), cancelled=cancelled)
+        return EndedCall("done", task.result(), cancelled=cancelled)
     if not isinstance(error, ActivityError):
         raise error
     return read_failure(error)._replace(cancelled=cancelled)
@@ -304,21 +304,21 @@ async def uninterrupted(call: Awaitable[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def read_failure(error: ActivityError) -> Ended:
+def read_failure(error: ActivityError) -> EndedCall:
     """Return what the end of an activity says about an effect, with the error that the program would have raised."""
     cause = error.cause
     if isinstance(cause, TimedOut):
         # Nothing was started if no worker took it in time.
         never = cause.type == TimeoutType.SCHEDULE_TO_START
-        return Ended("not_done" if never else "lost", error=error)
+        return EndedCall("not_done" if never else "lost", error=error)
     if not isinstance(cause, ApplicationError):
-        return Ended("lost", error=error)
+        return EndedCall("lost", error=error)
     if _UNREGISTERED in cause.message:
-        return Ended("not_done", error=error)
+        return EndedCall("not_done", error=error)
     said = cause.details[0] if cause.details and isinstance(cause.details[0], dict) else {}
     own = failure_again(said) if "raised" in said else error
     certain = bool(said.get("definite")) or cause.type == "NotDone"
-    return Ended("not_done" if certain else "failed", error=own)
+    return EndedCall("not_done" if certain else "failed", error=own)
 
 
 async def own_activity(name: str, argument: dict[str, Any]) -> dict[str, Any]:

@@ -73,7 +73,7 @@ TIMEOUTS: Timeouts = {"longest": timedelta(hours=1), "silent": timedelta(seconds
 JOBS: dict[str, RunFunction] = {}  # the run functions that this worker can execute, by the name of their runs
 
 
-class Call(TypedDict):
+class ActivityCall(TypedDict):
     """What an activity is told: the function, by its name, and its arguments."""
 
     function: str
@@ -181,7 +181,7 @@ class TemporalRun:
             return None
         raise RunBlocked(f"step {key} was done with different arguments or in another version", code="step_changed")
 
-    async def _activity(self, call: Call, summary: str, *, once: str = "") -> dict[str, Any]:
+    async def _activity(self, call: ActivityCall, summary: str, *, once: str = "") -> dict[str, Any]:
         found: dict[str, Any] = await workflow.execute_activity(
             STEP, call, result_type=dict, start_to_close_timeout=TIMEOUTS["longest"],
             heartbeat_timeout=TIMEOUTS["silent"], retry_policy=_ONCE if once else _REPEATS, summary=summary,
@@ -399,7 +399,7 @@ class TemporalRun:
 
 def _call(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], what: str
-) -> tuple[Call, dict[str, str]]:
+) -> tuple[ActivityCall, dict[str, str]]:
     """Return what the activity is told, and the hash of each argument."""
     while isinstance(function, partial):
         args, kwargs, function = (*function.args, *args), {**function.keywords, **kwargs}, function.func
