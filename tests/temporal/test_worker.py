@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -171,6 +172,9 @@ def test_a_workflow_of_a_packet_is_linked_and_closed_with_its_stop_reason(
             endless = await begun(client, queue, "Endless", packet=NAME)
             while links(active)[-1] != (endless.id,):
                 await asyncio.sleep(0.05)
+            shown = await asyncio.to_thread(active.json, "show", NAME)
+            assert f"temporal workflow describe -w {endless.id}" in json.dumps(shown)
+            assert "is in a different store" not in (await asyncio.to_thread(active, "runtime", "doctor")).out
             await endless.cancel()
             await ended(endless)
             ends = [("completed", ""), ("stopped", "budget_exhausted"), ("cancelled", "")]

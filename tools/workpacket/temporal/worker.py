@@ -47,6 +47,7 @@ from workpacket.lifecycle.gates import CONSUMING
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import lane_of_token
 from workpacket.problem import WorkpacketError
+from workpacket.report.runs import TEMPORAL
 from workpacket.runtime.attempts.effects import Recovery
 from workpacket.runtime.errors import NotDone
 from workpacket.runtime.records.events import AnswerToJudge, AnswerVerifier
@@ -106,7 +107,7 @@ def effect(
 
 def store_name(namespace: str) -> str:
     """Return what a packet's log says in place of the store: Temporal and the namespace."""
-    return f"temporal:{namespace}"
+    return f"{TEMPORAL}{namespace}"
 
 
 # ---- activities --------------------------------------------------------------------------------------------------
