@@ -333,10 +333,14 @@ def end_stages(
     begun = tuple(unit for unit in batch.open_units if batch.stage(phase, unit).state == "begun")
     wanted = tuple(units) or begun
     if batch.cursor != phase or not wanted or not set(wanted) <= set(begun):
-        named = ", ".join(unit for unit in wanted if unit not in begun) or "nothing"
-        now = f"the batch is in {batch.cursor}" if batch.cursor else "all phases are done"
-        message = f"{desk.folder}: {phase}: {named} was not started; {now}, started: {', '.join(begun) or 'nothing'}"
-        raise WorkpacketError("batch_stage_not_begun", message)
+        missing = ", ".join(unit for unit in wanted if unit not in begun)
+        now = f"the batch is in the {batch.cursor} phase" if batch.cursor else "all phases are done"
+        now += f", where {', '.join(begun)} was started" if begun else ""
+        message = (
+            f"{desk.folder}: {phase}: {f'{missing} was not started' if missing else 'no stage was started'}; {now}"
+        )
+        hint = f"workpacket runtime batch begin {desk.folder}" if batch.cursor == phase else ""
+        raise WorkpacketError("batch_stage_not_begun", message, hint=hint)
     if stray := [task for task in tasks if task not in batch.tasks]:
         raise WorkpacketError("invalid_value", f"{', '.join(stray)}: not in batch {batch.label}")
     view = _view_with(desk.facts, batch.ended(phase, wanted, outcome, tasks))

@@ -385,3 +385,33 @@ class PackageChangedUnowned(WorkPackageRule):
         said = _OUTSIDE.search(document.source.text, log.start, log.end) if log is not None else None
         if said is not None:
             yield self.fault(said.span("said"), "the log reports a change outside owned_files")
+
+
+_RETURNED = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[-*] \d{4}-[^\r\n]{0,200}? [\u2013-] (?:lane=\w+ [\u2013-] )?"
+    r"(?P<said>moved to (?:planned|doing|in_progress))[ \t.]*(?=[\r\n]|\Z)"
+)
+
+
+class PackageReturnedSilently(WorkPackageRule):
+    """Return from a review without a reason
+
+    The next agent does not know what to change, and no one can check that it was changed.
+
+    Remedy: say what the review found, or where its report is.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        if not document.source.mentions(b"moved to planned", b"moved to doing", b"moved to in_progress"):
+            return
+        log = next((one for one in document.sections() if one.name == "activity_log"), None)
+        if log is None:
+            return
+        reviews = [match.start() for match in _BEGAN_REVIEW.finditer(document.source.text, log.start, log.end)]
+        for match in _RETURNED.finditer(document.source.text, log.start, log.end):
+            if any(at < match.start() for at in reviews) and "review_feedback" not in document.source.text:
+                yield self.fault(match.span("said"), "the package was returned from a review without a reason")
+                return

@@ -14,7 +14,7 @@ from workpacket.problem import Problem
 from workpacket.rules.anchors import anchors_of
 from workpacket.rules.packet import criteria_of
 from workpacket.rules.packet_reports import ReportRule, verdicts
-from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
+from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, first_lines
 from workpacket.rules.structured import PLACEHOLDER, says_something
 from workpacket.rules.text import places_of
 from workpacket.text.blocks import Field, read_fields, walk
@@ -351,16 +351,21 @@ class ReportIncomplete(ReportRule):
         said = verdicts(document) if not document.light else []
         if not said:
             return
-        last = said[-1]
-        start = _report_of(document, last)
-        text = document.source.text
-        wanted = [("when", _DAY), ("by whom", _JUDGE), ("at which commit", _COMMIT)]
-        if last["verdict"].upper() == "PASS" and not document.evidence_blocks:
-            wanted.append(("with which tests", _TESTED))
-        absent = [what for what, pattern in wanted if not pattern.search(text, start)]
-        if absent:
+        found: list[tuple[re.Match[str], list[str]]] = []
+        starts = [_report_of(document, one) for one in said]
+        for one, start, end in zip(said, starts, [*starts[1:], len(document.source.text)], strict=True):
+            wanted = [("when", _DAY), ("by whom", _JUDGE), ("at which commit", _COMMIT)]
+            if one["verdict"].upper() == "PASS" and not document.evidence_blocks:
+                wanted.append(("with which tests", _TESTED))
+            bounds = (start, max(end, document.source.line_span(_line(document, one))[1]))
+            absent = [what for what, pattern in wanted if not pattern.search(document.source.text, *bounds)]
+            found += [(one, absent)] if absent else []
+        if found:
+            last, absent = found[-1]
             listed = " or ".join(filter(None, [", ".join(absent[:-1]), absent[-1]]))
-            yield self.fault(last.span("line"), f"the report does not say {listed} the work was judged")
+            lines = [_line(document, one) for one, _ in found[:-1]]
+            more = f"; other reports are incomplete, too ({first_lines(lines)})" if lines else ""
+            yield self.fault(last.span("line"), f"the report does not say {listed} the work was judged{more}")
 
 
 def _report_of(document: Packet, verdict: re.Match[str]) -> int:
@@ -503,3 +508,41 @@ class EvidenceWithoutCodes(ReportRule):
         if found and "exit" not in document.source.text[placed.section.start : placed.section.end].lower():
             count = "none of the commands has" if len(found) > 1 else "the command does not have"
             yield self.fault(placed.section.title_span, f"{count} an exit code")
+
+
+_CRITERIA_TABLE = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))\|[ \t*]*(?:criteri(?:on|a)|requirement|done_means)[^|\r\n]*\|[^\r\n]*(?:\r\n|\n|\r)"
+    r"\|[ \t:|-]+(?:\r\n|\n|\r)"
+    r"(?P<rows>(?:\|[^\r\n]*(?:\r\n|\n|\r|\Z))+)"
+)
+
+
+class CriterionWithoutRow(ReportRule):
+    """Criterion that is missing from the table of evidence
+
+    The table has the other criteria, but apparently no one has looked at this one.
+
+    Remedy: add a row for the criterion, with its evidence.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        tables = list(_CRITERIA_TABLE.finditer(document.source.text)) if verdicts(document) else []
+        rows = [_quoted(row.split("|")[1]) for table in tables for row in table["rows"].splitlines() if "|" in row[1:]]
+        said = [(item, _quoted(item.text)) for item in criteria_of(document)]
+        absent = [item for item, text in said if text and not any(_akin(text, row) for row in rows)]
+        # A table with few of them is about something else.
+        if rows and absent and len(absent) * 2 <= len(said):
+            more = f", nor do {len(absent) - 1} more" if len(absent) > 1 else ""
+            yield self.fault(absent[0].span, f"this criterion has no row in the table of evidence{more}")
+
+
+def _akin(criterion: str, row: str) -> bool:
+    """Whether a row is about the criterion. A row may name only one of the things that a criterion lists."""
+    words = {word for word in row.split() if len(word) > _SHORT_WORD}
+    return _alike(criterion, row) or (bool(words) and 2 * len(words & set(criterion.split())) > len(words))
+
+
+_SHORT_WORD = 3

@@ -207,10 +207,22 @@ _CANNOT_FAIL = lazy_pattern(
 _VAGUE = lazy_pattern(
     r"(?i)\b(?:if|where|when|wherever|whenever|as far as) (?:possible|feasible|practical|appropriate)\b"
     r"|\bas appropriate\b|\band so (?:on|forth)\b|\betc\b\.?|\bbest[- ]effort\b|\buser[- ]friendly\b"
-    r"|\bintuitive(?:ly)?\b"
+    r"|\bintuitive(?:ly)?\b|\bat least the (?:major|main|key|most important|relevant)\b|\bor so\b"
 )
 _UNTESTABLE = (
-    *("possible", "feasible", "practical", "appropriate", "and so ", "etc", "effort", "friendly", "intuitive"),
+    *(
+        "at least the",
+        "or so",
+        "possible",
+        "feasible",
+        "practical",
+        "appropriate",
+        "and so ",
+        "etc",
+        "effort",
+        "friendly",
+        "intuitive",
+    ),
     *("gap", "failure", "deviation", "exception", "violation", "omission"),
 )
 

@@ -385,7 +385,7 @@ class PackageRequirementUnaddressed(WorkPackageRule):
         }
         silent = [text for text in listed if without_zeros[text.value] not in named]
         # A text that names few of them does not use the ids.
-        if silent and len(silent) * 2 < len(listed):
+        if silent and len(silent) * 2 <= len(listed):
             names = ", ".join(text.value for text in silent)
             yield self.fault(silent[0].span, f"the text of the package does not mention {names}")
 
