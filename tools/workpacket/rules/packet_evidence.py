@@ -14,7 +14,7 @@ from workpacket.problem import Problem
 from workpacket.rules.anchors import anchors_of
 from workpacket.rules.packet import criteria_of
 from workpacket.rules.packet_reports import ReportRule, verdicts
-from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, first_lines
+from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
 from workpacket.rules.structured import PLACEHOLDER, says_something
 from workpacket.rules.text import places_of
 from workpacket.text.blocks import Field, read_fields, walk
@@ -351,21 +351,15 @@ class ReportIncomplete(ReportRule):
         said = verdicts(document) if not document.light else []
         if not said:
             return
-        found: list[tuple[re.Match[str], list[str]]] = []
-        starts = [_report_of(document, one) for one in said]
-        for one, start, end in zip(said, starts, [*starts[1:], len(document.source.text)], strict=True):
-            wanted = [("when", _DAY), ("by whom", _JUDGE), ("at which commit", _COMMIT)]
-            if one["verdict"].upper() == "PASS" and not document.evidence_blocks:
-                wanted.append(("with which tests", _TESTED))
-            bounds = (start, max(end, document.source.line_span(_line(document, one))[1]))
-            absent = [what for what, pattern in wanted if not pattern.search(document.source.text, *bounds)]
-            found += [(one, absent)] if absent else []
-        if found:
-            last, absent = found[-1]
+        last = said[-1]
+        start = _report_of(document, last)
+        wanted = [("when", _DAY), ("by whom", _JUDGE), ("at which commit", _COMMIT)]
+        if last["verdict"].upper() == "PASS" and not document.evidence_blocks:
+            wanted.append(("with which tests", _TESTED))
+        absent = [what for what, pattern in wanted if not pattern.search(document.source.text, start)]
+        if absent:
             listed = " or ".join(filter(None, [", ".join(absent[:-1]), absent[-1]]))
-            lines = [_line(document, one) for one, _ in found[:-1]]
-            more = f"; other reports are incomplete, too ({first_lines(lines)})" if lines else ""
-            yield self.fault(last.span("line"), f"the report does not say {listed} the work was judged{more}")
+            yield self.fault(last.span("line"), f"the report does not say {listed} the work was judged")
 
 
 def _report_of(document: Packet, verdict: re.Match[str]) -> int:
