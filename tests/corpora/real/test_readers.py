@@ -100,8 +100,8 @@ def test_of_a_fresh_sample_the_causes_of_what_is_arguable_are_mended() -> None:
     assert Counter(row["verdict"] for row in rows) == {"true": 117, "arguable": 25, "false": 8}
     assert Counter(row["verdict"] for row in rows if row["now"] == "error") == {"true": 117, "arguable": 3}
     rows = defects("errors_fourth")  # drawn by another seed after their causes were mended
-    assert Counter(row["verdict"] for row in rows) == {"true": 72, "arguable": 5}
-    assert Counter(row["verdict"] for row in rows if row["now"] == "error") == {"true": 72, "arguable": 1}
+    assert Counter(row["verdict"] for row in rows) == {"true": 73, "arguable": 4}
+    assert Counter(row["verdict"] for row in rows if row["now"] == "error") == {"true": 73, "arguable": 1}
     # Sixty more, drawn after that. What is arguable are entries of archived work whose file was deleted.
     assert Counter(row["verdict"] for row in defects("errors_second")) == {"true": 57, "arguable": 3}
 

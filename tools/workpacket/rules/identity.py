@@ -121,8 +121,7 @@ class HintTextLeft(LeftOverRule):
         placed = document.placed_section("metadata")
         for field in placed.fields if placed is not None else ():
             listed = _LISTED.match(field.value)
-            # `HIGH (LOW | MEDIUM | HIGH)`; who claims the packet still chooses from `<unclaimed> (LOW | HIGH)`
-            if listed is not None and not field.value.startswith("<"):
+            if listed is not None:  # `HIGH (LOW | MEDIUM | HIGH)`
                 text = Text(field.value, *field.value_span)
                 yield self._left_over(document, field.key, text, listed.end("value"))
 
