@@ -375,6 +375,14 @@ def under_way(facts: BatchFacts) -> BatchUnderWay:
     return batch
 
 
+_IN_WORDS = {
+    "batch_task_twice": "listed twice",
+    "batch_dependency_unknown": "depends on an unknown task",
+    "batch_dependency_cycle": "circular dependency",
+    "batch_dependency_deadlock": "waiting for tasks that cannot be done",
+}
+
+
 def planned(scope: BatchScope) -> BatchPlan:
     """Return the next batch of the scope; if no batch is possible, raise WorkpacketError with the code of the
     problem."""
@@ -383,7 +391,7 @@ def planned(scope: BatchScope) -> BatchPlan:
         raise WorkpacketError("batch_dependency_undecided", f"dependencies.yaml: {pairs}")
     found = scope.next
     if found.problems:
-        message = "; ".join(f"{problem.code}: {' -> '.join(problem.tasks)}" for problem in found.problems)
+        message = "; ".join(f"{_IN_WORDS[problem.code]}: {' -> '.join(problem.tasks)}" for problem in found.problems)
         raise WorkpacketError(found.problems[0].code, message)
     return found
 

@@ -465,3 +465,49 @@ class EscapesGarbled(StructuredRule):
             lines = [*dict.fromkeys(document.source.line_and_column(match.start())[0] for match in found)]
             where = f", {len(found)} times ({first_lines(lines)})" if len(found) > 1 else ""
             yield self.fault(found[0].span(), f"{found[0][0]} is one garbled character{where}")
+
+
+class CommentUnclosed(MarkdownRule):
+    """Comment that is never closed
+
+    Everything after it is hidden in the rendered page, and not read: sections, fields and reports.
+
+    Remedy: write `-->` where the comment should end.
+    """
+
+    severity = "warning"
+
+    def check(self, document: StructuredDocument | FrontMatterDocument) -> Iterator[Problem]:
+        text = document.source.text
+        opened = text.rfind("<!--")
+        if opened < 0 or text.find("-->", opened) >= 0:
+            return
+        line = document.source.line_and_column(opened)[0]
+        for block in document.every_block:
+            if block.kind == "html" and block.line == line and not text[block.start : opened].strip():
+                message = f"never closed: everything up to line {block.end_line} is a comment"
+                yield self.fault((opened, opened + len("<!--")), message)
+
+
+class ItemEmpty(StructuredRule):
+    """List item without text
+
+    Something was forgotten here, such as a criterion or a path.
+
+    Remedy: write the item, or delete the mark.
+    """
+
+    kinds = ("stub", "packet")
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        if not _EMPTY_ITEM.search(document.source.text):
+            return
+        for one in (block for block in document.every_block if block.kind in LISTS and len(block.children) > 1):
+            empty = [item for item in one.children if not item.children]
+            if empty and len(empty) < len(one.children):
+                yield self.fault((empty[0].start, empty[0].start + 1), "this item is empty")
+
+
+_EMPTY_ITEM = lazy_pattern(r"(?m)(?:^|(?<=\r))[ \t]*(?:[-*+]|\d+[.)])[ \t]*(?=[\r\n]|\Z)")
