@@ -502,7 +502,11 @@ class ItemEmpty(StructuredRule):
     strict_severity = "warning"
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
-        if not _EMPTY_ITEM.search(document.source.text):
+        text = document.source.text
+        # Looking for the ends of such lines takes a fraction of the time.
+        line_ends = "\n\r" if "\r" in text else "\n"
+        ends = (at for mark in _BARE_MARKS for end in line_ends for at in places_of(f"{mark}{end}", text))
+        if not any(text[text.rfind("\n", 0, at) + 1 : at].isspace() or text[at - 1 : at] in {"\n", ""} for at in ends):
             return
         for one in (block for block in document.every_block if block.kind in LISTS and len(block.children) > 1):
             empty = [item for item in one.children if not item.children]
@@ -510,4 +514,4 @@ class ItemEmpty(StructuredRule):
                 yield self.fault((empty[0].start, empty[0].start + 1), "this item is empty")
 
 
-_EMPTY_ITEM = lazy_pattern(r"(?m)(?:^|(?<=\r))[ \t]*(?:[-*+]|\d+[.)])[ \t]*(?=[\r\n]|\Z)")
+_BARE_MARKS = ("-", "- ", "*", "* ")
