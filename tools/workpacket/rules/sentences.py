@@ -506,7 +506,7 @@ class ItemEmpty(StructuredRule):
         # Looking for the ends of such lines takes a fraction of the time.
         line_ends = "\n\r" if "\r" in text else "\n"
         ends = (at for mark in _BARE_MARKS for end in line_ends for at in places_of(f"{mark}{end}", text))
-        if not any(text[text.rfind("\n", 0, at) + 1 : at].isspace() or text[at - 1 : at] in {"\n", ""} for at in ends):
+        if not any(not text[max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1 : at].strip() for at in ends):
             return
         for one in (block for block in document.every_block if block.kind in LISTS and len(block.children) > 1):
             empty = [item for item in one.children if not item.children]
