@@ -404,10 +404,14 @@ def test_a_question_waits_for_its_answer_across_attempts(world: World) -> None:
         run.confirm("Deploy?", {"to": "production"})
     assert caught.value.code == "needs_confirmation"
     world.runtime.confirm("deploy@00000001", str(caught.value.details["subject"]), yes=True)
-    with world.runtime.run("deploy") as run:
-        run.confirm("Deploy?", {"to": "production"})
-        with pytest.raises(RunBlocked):
+
+    def deploys_twice() -> None:
+        with world.runtime.run("deploy") as run:
+            run.confirm("Deploy?", {"to": "production"})
             run.confirm("Deploy?", {"to": "another place"})
+
+    with pytest.raises(RunBlocked, match="another place"):
+        deploys_twice()
 
 
 def test_the_budget_of_steps_ends_the_run_and_can_be_raised(world: World) -> None:

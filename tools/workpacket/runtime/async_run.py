@@ -241,7 +241,9 @@ class AsyncRun(BaseRun):
             await self._check()
 
     async def confirm(self, question: str, about: Json = None) -> None:
-        """Continue only if a person says yes; if no one can be asked, the run stops here and can be resumed."""
+        """Continue only if a person says yes; if no one can be asked, the run stops here and can be resumed. While the
+        question is open, the run does not finish, whatever the program catches.
+        """
         await apart(self._session, self._session.confirm, question, about)
 
     async def accept_unknown(self, key: str) -> None:
