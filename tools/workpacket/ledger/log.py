@@ -34,7 +34,7 @@ from workpacket.model.event_types import (
     Shape,
 )
 from workpacket.model.events import Actor, ChangedFile, LogEvent, encode_event, event_id, event_of
-from workpacket.model.layout import LARGEST_EVENT, LOG_FOLDER
+from workpacket.model.layout import LARGEST_EVENT, LARGEST_USUAL_EVENT, LOG_FOLDER
 from workpacket.problem import Location, Problem
 from workpacket.text.schema import compile_acceptor
 from workpacket.text.schema_loading import Schema
@@ -211,14 +211,12 @@ _USUAL: Final = lazy_pattern(
     r'"tx":"([0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})","type":"([a-z_.]+)",'
     r'"v":([12])\}\n'
 )
-# In a longer file, someone could write text for which the pattern takes long.
-_LONGEST_USUAL = 16 * 1024
 
 
 def _usual_event(folder: str, data: bytes, identity: str) -> LogEvent | None:
     """Return the event if it is valid and in the usual form; None if only the general way can tell."""
     try:
-        found = _USUAL.fullmatch(data.decode("utf-8")) if len(data) <= _LONGEST_USUAL else None
+        found = _USUAL.fullmatch(data.decode("utf-8")) if len(data) <= LARGEST_USUAL_EVENT else None
         if found is None:
             return None
         actor, by, at, attest, clock, data_text, packet, parents, sig, subjects_text, tool, tx, kind, v = found.groups()

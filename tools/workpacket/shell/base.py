@@ -71,8 +71,7 @@ class BaseLine:
     name, which takes longer with every file next to it. `first_seen` gives for each file the first commit that had it,
     and `held_since` gives the commit since which it has never been missing or different, each with the commit's time.
     The two can differ: a branch that was rebased and fast-forwarded may have had a file for only two commits, under a
-    different policy. Without `contents`, which for events would take more memory than everything else, it knows only
-    these two.
+    different policy. Without `contents`, which for events take much memory, it knows only these two.
     """
 
     def __init__(self, repository: Repository, commit: str, paths: tuple[str, ...], *, contents: bool) -> None:
@@ -82,25 +81,20 @@ class BaseLine:
         self._places: dict[str, int] = {}
         # For each path, newest first: the number of newer commits after which it changed, and its value from then on.
         self._changed: dict[str, tuple[list[int], list[str]]] = {}
-        removed: set[str] = set()
-        since = ("", 0)
+        seen, since = set[str](), ("", 0)
         for found in each_change_before(repository, commit, *paths, options=FIRST_PARENTS):
             if isinstance(found, str):
                 identity, _, time = found.partition(" ")
-                since = identity, int(time)
-                self._places[identity] = len(self._places)
+                since, self._places[identity] = (identity, int(time)), len(self._places)
                 continue
-            path = found.path
-            if path not in self.held_since and path not in removed:
-                if found.blob:
-                    self.held_since[path] = since
-                else:
-                    removed.add(path)
+            if found.path not in seen and found.blob:
+                self.held_since[found.path] = since
+            seen.add(found.path)
             if found.letter == "A":
                 # The log runs backwards, so the last match is the first commit.
-                self.first_seen[path] = since
+                self.first_seen[found.path] = since
             if contents:
-                places, blobs = self._changed.setdefault(path, ([], []))
+                places, blobs = self._changed.setdefault(found.path, ([], []))
                 places.append(len(self._places) - 1)
                 blobs.append(found.blob)
 
