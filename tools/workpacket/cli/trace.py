@@ -36,7 +36,7 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.report.terminal import escape, without_surrogates
-from workpacket.rules.packet import is_inside
+from workpacket.rules.packet_evidence import is_inside
 from workpacket.shell.audit import AuditInput, gather_audit
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import here

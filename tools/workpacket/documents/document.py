@@ -309,7 +309,7 @@ KINDS: tuple[DocumentKind, ...] = (
         "task packet",
         "Packet",
         MARKDOWN,
-        (*_STRUCTURED, "anchors", "packet", "packet_reports", "scope_paths"),
+        (*_STRUCTURED, "anchors", "packet", "packet_reports", "packet_evidence", "scope_paths"),
     ),
     DocumentKind("task_board", "task board", "TaskBoard", REGISTER, (*_KEYED, "task_board")),
     DocumentKind("registry", "traceability registry", "TraceabilityRegistry", REGISTER, ("registers",)),

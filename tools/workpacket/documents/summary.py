@@ -46,6 +46,7 @@ class WorkSummary(DescribedWork):
 
     # The signature of a packet, and the refinement file that it names.
     signature: Mention
+    earlier_signatures: list[str]
     refinement: Mention
     # The specification that a stub names, and the versions that a packet names.
     spec_target: Mention
@@ -68,6 +69,9 @@ class PackageSummary(DescribedWork):
     mission: str
     subtasks: list[Mention]
     owned_files: list[Mention]
+    # Dependencies that only the text states: the package ('' for "none"), `command` or `sentence`, and the place.
+    unlisted: list[tuple[str, str, int, int]]
+    dependencies_line: int
 
 
 class EntrySummary(TypedDict):
