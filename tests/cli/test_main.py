@@ -310,7 +310,8 @@ class TestOutputThatGoesNowhere:
     def test_a_name_that_is_not_utf_8_does_not_sign_an_event(self, commands: Commands) -> None:
         git = "git init -q && git config user.name \"$(printf 'bad\\377')\""
         shown = run(commands, f"{git} && WORKPACKET adopt")
-        assert (shown.returncode, "the name of the actor, 'bad\\udcff', is not valid UTF-8" in shown.stderr) == (2, True)
+        said = "the name of the actor, 'bad\\udcff', is not valid UTF-8"
+        assert (shown.returncode, said in shown.stderr) == (2, True)
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
     def test_a_full_disk_is_no_defect_of_ours(self, commands: Commands) -> None:
