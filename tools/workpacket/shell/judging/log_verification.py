@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
+from workpacket.digests import sha256
 from workpacket.git.index import hidden_file
 from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository, commit_of
@@ -34,7 +33,7 @@ from workpacket.shell.actor import moment
 from workpacket.shell.base import judging_policy
 from workpacket.shell.governed_files import is_temporary, logged_packets, paths_below, read_logged
 from workpacket.shell.tree import read_bytes
-from workpacket.value import NOTHING, Value, replace
+from workpacket.value import NOTHING, NamedTuple, Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,11 +166,11 @@ class _Look:
 def digest_here(root: str, path: str) -> str | None:
     """Return the digest of a file in the work tree; None if it is missing or unreadable."""
     try:
-        return hashlib.sha256(read_bytes(root, path, LARGEST_FILE)).hexdigest()
+        return sha256(read_bytes(root, path, LARGEST_FILE)).hexdigest()
     except FileNotFoundError:
         # A sparse checkout leaves files out of the work tree that the commit nevertheless has.
         data = hidden_file(root, path)
-        return hashlib.sha256(data).hexdigest() if data is not None else None
+        return sha256(data).hexdigest() if data is not None else None
     except OSError:
         return None
 
