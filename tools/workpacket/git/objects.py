@@ -453,9 +453,14 @@ def add_trailers(repository: Repository, place: str, lines: Iterable[str]) -> No
     run_git(repository.root, "interpret-trailers", "--in-place", "--if-exists", "addIfDifferent", *named, "--", place)
 
 
-@lru_cache(maxsize=4)
 def first_parents(repository: Repository, commit: str) -> tuple[str, ...]:
-    """Return the first-parent history of `commit`, newest first."""
+    """Return the first-parent history of `commit`, newest first, as far as this clone has it."""
+    shallow = repository.common_dir / "shallow"
+    return _first_parents(repository, commit, shallow.read_bytes() if shallow.exists() else b"")
+
+
+@lru_cache(maxsize=16)
+def _first_parents(repository: Repository, commit: str, _shallow: bytes) -> tuple[str, ...]:
     return tuple(run_git(repository.root, "rev-list", "--first-parent", "--end-of-options", commit).text.split())
 
 
