@@ -108,8 +108,8 @@ def site(session: nox.Session) -> None:
 
 @nox.session
 def servers(session: nox.Session) -> None:
-    """All tests of the PostgreSQL store, with a server; the fast tests include only the contract of the store."""
-    run_tests(session, "tests/postgres", *session.posargs)
+    """All tests that need a server: of the PostgreSQL store, whose contract the fast tests include, and of Temporal."""
+    run_tests(session, *(session.posargs or ("tests/postgres", "tests/temporal")))
 
 
 @nox.session
@@ -121,6 +121,13 @@ def langgraph(session: nox.Session) -> None:
         session.skip("WORKPACKET_SUITES is not set")
     session.install("--editable", ".", *DEVELOPMENT, *OF_THE_SUITE)
     session.run("pytest", "tests/corpora/langgraph_suite", *session.posargs)
+
+
+@nox.session
+def pyright(session: nox.Session) -> None:
+    """Pyright infers for an author's program what mypy infers; `just types` checks the same file with mypy."""
+    session.install("--editable", ".", "pyright==1.1.414")
+    session.run("pyright", "--project", "tests/runtime/pyright.json", *session.posargs)
 
 
 @nox.session

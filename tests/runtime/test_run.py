@@ -496,6 +496,9 @@ def test_a_purged_result_blocks_and_can_be_done_again(world: World) -> None:
     with pytest.raises(Exception, match="erased"), world.runtime.run("import") as run:
         run.step("fetch", world.note, "rows")
     assert "payload.erased" in types(world, "import@00000001")
+    with world.runtime.run("import") as run:
+        assert run.using(changed="redo").step("fetch", world.note, "rows") == "rows"
+    assert world.calls == ["rows", "rows"]
 
 
 def test_planning_writes_nothing(world: World) -> None:

@@ -6,11 +6,11 @@ a passage or only says that there is none.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
+from workpacket.digests import sha256
 from workpacket.documents.document import Document, TextAt, read_once, value_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.layout import GOVERNANCE_FOLDER, SHARED_FOLDER, SPECIFICATIONS_FOLDER
@@ -127,7 +127,7 @@ class Passage(Value):
     @property
     def digest(self) -> str:
         """Return the digest that an anchor pins: the digest of the section's text, regardless of its line endings."""
-        return hashlib.sha256(self.text.encode("utf-8", "surrogateescape")).hexdigest()
+        return sha256(self.text.encode("utf-8", "surrogateescape")).hexdigest()
 
     @property
     def says(self) -> str:

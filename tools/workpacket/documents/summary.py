@@ -8,7 +8,8 @@ can be compared without being read again. A summary is plain JSON, because it is
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TypedDict
+
+from workpacket.value import TypedDict
 
 Place = tuple[int, int]
 # A word with its place: [text, line, column].

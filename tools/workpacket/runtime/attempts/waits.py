@@ -135,7 +135,11 @@ def send_signal(recorder: Recorder, signal: str, value: Json, key: str = "") -> 
     require_name(signal, "signal")
     state = recorder.state
     if state.status == "completed":
-        raise RunBlocked(f"{state.stream} is finished; it can receive no more signals", code="step_changed")
+        raise RunBlocked(
+            f"{state.stream} is finished; it can receive no more signals",
+            code="step_changed",
+            hint="send the signal to a run that is not finished: workpacket runtime runs list",
+        )
     require_not_moved(state)
     recorder.redactor.require_plain("the name of a signal", signal)
     form = kept(value)

@@ -245,7 +245,9 @@ class _Search(NamedTuple):
             elif key.endswith("hashes") and isinstance(item, Mapping):
                 cleaned, in_item = self._hashes(item)
             else:
-                cleaned, in_item = self.value(item, likely_secret(name) if self.places else "")
+                # `pass` alone is a word, but not beside the name of a user.
+                likely = "surely" if key == "pass" and not value.keys().isdisjoint(_USERS) else likely_secret(name)
+                cleaned, in_item = self.value(item, likely if self.places else "")
             clean_key, in_key = self.text(key)
             result[clean_key] = cleaned
             found += in_key + in_item
@@ -277,6 +279,7 @@ class _Search(NamedTuple):
 
 
 _COOKIE = "cookie: "
+_USERS = frozenset({"user", "username", "login"})
 _NAMES = ("name", "key", "header", "variable")
 
 

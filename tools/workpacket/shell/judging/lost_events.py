@@ -8,11 +8,11 @@ anywhere is what was lost.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
+from workpacket.digests import sha256
 from workpacket.git.objects import changes_before, list_tree, read_objects
 from workpacket.git.repository import Repository, head_commit, reference_tips
 from workpacket.git.run import run_git
@@ -30,6 +30,10 @@ _EVERY_SIDE = ("--full-history", "-m")
 _PATIENCE = 1800.0
 # Commits on one command line, whose length the system limits.
 _AT_ONCE = 500
+
+
+# Where git keeps what a command of its own replaced or is working on.
+_NOT_BRANCHES = ("refs/stash", "refs/original/", "refs/bisect/", "refs/rewritten/", "refs/worktree/")
 
 
 class LostEvent(Value):
@@ -104,7 +108,7 @@ def _is_whole(path: str, data: bytes) -> bool:
     written."""
     folder, _, name = path.rpartition("/")
     written_once = (is_event_name(name) or name.endswith(ENVELOPE_SUFFIX)) and ".." not in folder.split("/")
-    return written_once and name.startswith(hashlib.sha256(data).hexdigest())
+    return written_once and name.startswith(sha256(data).hexdigest())
 
 
 def _added(repository: Repository, commit: str, *options: str) -> Iterator[tuple[str, _Added]]:
@@ -130,7 +134,7 @@ def _dangling(repository: Repository) -> Iterator[tuple[str, _Added]]:
 
 def _on_branches(repository: Repository) -> frozenset[str]:
     """Return the write-once files at the tips of all branches and tags."""
-    tips = (commit for commit, name in reference_tips(repository).items() if name != "refs/stash")
+    tips = (commit for commit, name in reference_tips(repository).items() if not name.startswith(_NOT_BRANCHES))
     return frozenset(entry.path for tip in tips for entry in list_tree(repository, tip, *APPEND_ONLY_FOLDERS))
 
 
