@@ -453,9 +453,14 @@ def add_trailers(repository: Repository, place: str, lines: Iterable[str]) -> No
     run_git(repository.root, "interpret-trailers", "--in-place", "--if-exists", "addIfDifferent", *named, "--", place)
 
 
-@lru_cache(maxsize=4)
 def first_parents(repository: Repository, commit: str) -> tuple[str, ...]:
     """Return the first-parent history of `commit`, newest first."""
+    # A server may run while someone fetches the rest of the history.
+    return _first_parents(repository, commit, shallow=(repository.common_dir / "shallow").exists())
+
+
+@lru_cache(maxsize=4)
+def _first_parents(repository: Repository, commit: str, *, shallow: bool) -> tuple[str, ...]:  # noqa: ARG001
     return tuple(run_git(repository.root, "rev-list", "--first-parent", "--end-of-options", commit).text.split())
 
 
