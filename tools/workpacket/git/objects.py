@@ -454,13 +454,13 @@ def add_trailers(repository: Repository, place: str, lines: Iterable[str]) -> No
 
 
 def first_parents(repository: Repository, commit: str) -> tuple[str, ...]:
-    """Return the first-parent history of `commit`, newest first."""
-    # A server may run while someone fetches the rest of the history.
-    return _first_parents(repository, commit, shallow=(repository.common_dir / "shallow").exists())
+    """Return the first-parent history of `commit`, newest first, as far as this clone has it."""
+    shallow = repository.common_dir / "shallow"
+    return _first_parents(repository, commit, shallow.read_bytes() if shallow.exists() else b"")
 
 
-@lru_cache(maxsize=4)
-def _first_parents(repository: Repository, commit: str, *, shallow: bool) -> tuple[str, ...]:  # noqa: ARG001
+@lru_cache(maxsize=16)
+def _first_parents(repository: Repository, commit: str, _shallow: bytes) -> tuple[str, ...]:
     return tuple(run_git(repository.root, "rev-list", "--first-parent", "--end-of-options", commit).text.split())
 
 
