@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -47,7 +47,7 @@ from workpacket.problem import WorkpacketError
 from workpacket.report.live_page import Detail, Form, FormField, LiveCard, Site, Wanted, board_page, chosen
 from workpacket.report.runs import PacketRun, mark
 from workpacket.runtime.stores.place import store_path, store_url
-from workpacket.shell.watch import PAUSE, Watched
+from workpacket.shell.watch import SETTLED, SPACED, Watched
 
 # So many answers of commands are kept for each repository, and so long, because some depend on the time.
 _KEPT: Final = 300
@@ -120,10 +120,24 @@ class Served:
         self._looking = asyncio.Lock()
 
     async def watch(self) -> None:
-        """Watch for changes until cancelled."""
-        while True:
-            await self.look()
-            await asyncio.sleep(PAUSE)
+        """Watch for changes until cancelled: regularly, and at once when the system tells of one."""
+        told = asyncio.Event()
+        notices, loop = self._watched.notices, asyncio.get_running_loop()
+        if notices.descriptor >= 0:
+            loop.add_reader(notices.descriptor, lambda: told.set() if self._watched.hear() else None)
+        try:
+            while True:
+                await self.look()
+                await asyncio.sleep(SPACED)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._watched.pause):
+                        await told.wait()
+                        await asyncio.sleep(SETTLED)
+                told.clear()
+        finally:
+            if notices.descriptor >= 0:
+                loop.remove_reader(notices.descriptor)
+            notices.close()
 
     async def look(self) -> None:
         async with self._looking:
