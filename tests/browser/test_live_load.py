@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from audit.audited import STUCK, WORKED, build
 from live.serving import Browser, Server, served
-from workpacket.cli.live_readings import ACTS
+from workpacket.cli.live_actions import ACTS
 
 
 @pytest.fixture(scope="module")
