@@ -1,4 +1,4 @@
-"""A change of a repository is noticed, whoever made it and however: told by the system, or seen in the times of files."""
+"""A change in a repository is noticed: the system tells of it, or it is seen in the times of files."""
 
 from __future__ import annotations
 

@@ -228,16 +228,14 @@ def _form(action: str, act: Act, name: str, fields: Sequence[FormField] = ()) ->
 _POSITIONAL: Final = frozenset({"question", "id", "signal", "run", "job"})
 
 
-def faults(act: Act, given: Given, runs: Sequence[str]) -> Iterator[str]:
-    """Yield what is wrong with the fields of a form, before a command is run. `runs` are the existing ids."""
+def faults(act: Act, given: Given) -> Iterator[str]:
+    """Yield what is wrong with the fields of a form, before a command is run."""
     known = {field.name for field in act.fields} | ({"id"} if act.about != "store" else set())
     known |= {"question", "confirm"} if act is ACTS["answer"] else set()
     yield from (f"the form has no field {name!r}" for name in sorted(given.keys() - known))
     name = given.get("id", "")
     if act.about == "packet" and not is_packet_id(name):
         yield "the id is not a packet id"
-    if act.about == "run" and name not in runs:
-        yield "there is no such run"
     for field in act.fields:
         value = given.get(field.name, "")
         if field.required and not value.strip():

@@ -251,9 +251,9 @@ class Served:
         found = answer["findings"][:_FINDINGS]
         return found, [_excerpt(self.root, str(one.get("path", "")), int(one.get("line") or 0)) for one in found]
 
-    async def answer(self, *words: str) -> dict[str, Any]:
+    async def answer(self, *words: str, fresh: bool = False) -> dict[str, Any]:
         """Return the JSON answer of a read-only command."""
-        kept = self._answers.get(words)
+        kept = None if fresh else self._answers.get(words)
         if kept is None or kept[0] != self.version or time.monotonic() - kept[1] > _FRESH:
             version, at = self.version, time.monotonic()
             if len(self._answers) >= _KEPT:

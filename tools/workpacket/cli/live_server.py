@@ -387,7 +387,7 @@ class Live:
         site = self._site(request, served, "runs")
         if name.startswith(THREADS):
             return await self._thread(request, served, name)
-        if name not in await self._run_names(served):
+        if not await self._has_run(served, name):
             raise _Refusal(404, "there is no such run")
         shown = await served.answer("runtime", "runs", "show", "--values", f"--lines={_LINES}", "--", name)
         if not shown["ok"]:
@@ -406,9 +406,13 @@ class Live:
         content = run_content(site, {**tail["data"], "run": name, "state": "thread"}, {}, ())
         return _html(live_page.page(site, name, content))
 
-    async def _run_names(self, served: Served) -> list[str]:
-        runs = await served.answer("runtime", "runs", "list")
-        return [str(one["run"]) for one in runs["data"].get("runs", ())]
+    async def _has_run(self, served: Served, name: str) -> bool:
+        """Whether there is such a run; a new one may not have been noticed yet."""
+        for fresh in (False, True):
+            runs = await served.answer("runtime", "runs", "list", fresh=fresh)
+            if any(one["run"] == name for one in runs["data"].get("runs", ())):
+                return True
+        return False
 
     async def _audit(self, request: Request) -> Response:
         """Show the page that `audit --out` writes, with its own content security policy, which is stricter about
@@ -461,8 +465,8 @@ class Live:
             raise _Refusal(404, "action not found")
         if not self._write:
             raise _Refusal(403, "these pages are read-only; to allow actions: workpacket board serve --write")
-        runs = await self._run_names(served) if act.about == "run" else ()
-        fault = next(faults(act, given, runs), "")
+        known = act.about != "run" or await self._has_run(served, given.get("id", ""))
+        fault = "there is no such run" if not known else next(faults(act, given), "")
         if fault:
             raise _Refusal(400, fault)
         before, after = act.words(given)

@@ -311,16 +311,16 @@ def packet_trace(traced: Answer, forge: str) -> Iterator[str]:
     drawing = trace_graph(traced)
     if drawing:
         yield f'<div class="scroll" tabindex="0" role="region" aria-label="Trace graph">{drawing}</div>\n'
-    yield "<h3>Requirements</h3>\n"
+    yield "<h2>Requirements</h2>\n"
     yield from _anchors(rows_of(traced, "anchors"))
-    yield '<h3>Criteria and their evidence</h3>\n<ol class="criteria">\n'
+    yield '<h2>Criteria and their evidence</h2>\n<ol class="criteria">\n'
     for one in rows_of(traced, "criteria"):
         yield f"<li>{t(one.get('text', ''))}"
         yield from _evidence(rows_of(one, "evidence"), forge)
         yield "</li>\n"
     yield "</ol>\n"
     if commits := rows_of(traced, "commits"):
-        yield '<h3>Commits</h3>\n<ul class="plain">\n'
+        yield '<h2>Commits</h2>\n<ul class="plain">\n'
         for one in commits:
             where = "" if one.get("on_target") else ", not on the target branch" if one.get("known") else ", not here"
             yield f"<li>{_commit(str(one.get('id', '')), forge)} {t(one.get('title', ''), 200)} "

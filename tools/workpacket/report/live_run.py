@@ -342,7 +342,7 @@ def _bars(steps: Sequence[_Step]) -> Iterator[str]:
     height = _ROW * len(drawn)
     yield '<section aria-labelledby="bars-title"><h2 id="bars-title">Time line</h2>\n'
     told = f"{len(drawn)} steps in {(last - first) / _SECONDS:.1f} s; the list below has their times"
-    yield '<div class="scroll" tabindex="0" role="region" aria-label="Time line">'
+    yield '<div class="scroll" tabindex="0" role="region" aria-label="Time line, which scrolls">'
     yield f'<svg class="bars" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{told}">'
     for number, step in enumerate(drawn):
         left = _NAMED + (step.began - first) / span * (_WIDTH - _NAMED - 8)
