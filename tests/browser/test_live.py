@@ -315,7 +315,10 @@ def test_axe_finds_nothing(entered: Page, reading: Server, dark: bool, width: in
     for path in (*PAGES, "/0/audit"):
         entered.open(at(reading, path))
         entered.ask("document.querySelectorAll('main details').forEach(each => { each.open = true; })")
-        until(entered, "[...document.querySelectorAll('[data-load] > div')].every(each => !each.querySelector('a:only-child'))")
+        until(
+            entered,
+            "[...document.querySelectorAll('[data-load] > div')].every(each => !each.querySelector('a:only-child'))",
+        )
         entered.settle()
         entered.call("Runtime.evaluate", expression=script)
         found_here = "v => [v.id, v.nodes.map(n => n.html + ' ' + n.failureSummary)]"
@@ -346,7 +349,12 @@ def test_hostile_texts_do_nothing(page: Page, town: Audited) -> None:
         for path in (*PAGES, "/0/run/odd@00000001", f"/0/?q={HOSTILE.partition(' ')[0]}"):
             page.open(at(running, path))
             assert page.ask("window.harmed") is None
-            assert page.ask("document.querySelectorAll('main img, main script, main svg:not(.bars, .graph, .chart)').length") == 0
+            assert (
+                page.ask(
+                    "document.querySelectorAll('main img, main script, main svg:not(.bars, .graph, .chart)').length"
+                )
+                == 0
+            )
             assert "\u202e" not in page.ask("document.body.textContent")
             assert page.ask("document.body.textContent.length") < 300_000
         assert page.complaints == []

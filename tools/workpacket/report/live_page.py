@@ -279,7 +279,8 @@ def outcome(site: Site, said: str, answer: Mapping[str, object], packet: str) ->
     good = bool(answer.get("ok"))
     data = answer.get("data")
     data = data if isinstance(data, dict) else {}
-    title = "Done" if good else "Refused" if data.get("unmet") else "Failed"
+    refused = data.get("unmet") or answer.get("findings") or not data
+    title = "Done" if good else "Refused" if data.get("unmet") else "Failed" if refused else "More is needed"
     return page(site, title, _outcome(site, said, answer, data, packet, title, good=good), live=False)
 
 
@@ -298,6 +299,7 @@ def _outcome(
         data.get("unmet"), answer.get("findings"), data.get("notes")))  # fmt: skip
     yield from unmet_list(unmet or findings)
     yield from (f"<p>{t(note)}</p>\n" for note in notes)
+    yield from (f"<p>Question: {t(one.get('question', ''), 1000)}</p>\n" for one in rows_of(data, "questions"))
     following = data.get("next")
     yield f"<p>Next: {command(str(following))}</p>\n" if following else ""
     back = packet_link(site, packet) if packet else f'<a href="{site.at}/runs">runs</a>'
