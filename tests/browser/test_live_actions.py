@@ -78,7 +78,7 @@ CASES = {
     "note": Case(ON_WORKED, {"text": "The weather is good."}),
     "answer": Case("/0/run/ask@00000001", {"answer": "yes"}, prepare=ran),
     "cancel": Case("/0/run/import@00000001", {"reason": "enough"}, prepare=ran),
-    "fork": Case("/0/run/import@00000001", {"key": "again"}, prepare=ran),
+    "fork": Case("/0/run/import@00000001", {"once": "again"}, prepare=ran),
     "signal": Case("/0/run/order@00000001", {"value": '{"sum": 7}'}),
     "settle": Case("/0/runs", {}, prepare=ran),
     # It is in this store, so it is not lost.

@@ -99,10 +99,10 @@ def test_a_run_is_forked_from_one_of_its_checkpoints(browser: Browser, town: Aud
     page = browser.get("/0/run/import@00000001").text
     point = re.search(r'<option value="([0-9a-f]{16})">', page)
     assert point is not None
-    made = browser.act("fork", "/0/run/import@00000001", id="import@00000001", at=point[1], key="again")
+    made = browser.act("fork", "/0/run/import@00000001", id="import@00000001", at=point[1], once="again")
     assert "Done" in made.text
     assert "import@again" in runs_of(town.root)
-    again = browser.act("fork", "/0/run/import@00000001", id="import@00000001", at=point[1], key="again")
+    again = browser.act("fork", "/0/run/import@00000001", id="import@00000001", at=point[1], once="again")
     assert "already names a run" in again.text
 
 

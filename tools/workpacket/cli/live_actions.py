@@ -113,9 +113,9 @@ ACTS: Final[Mapping[str, Act]] = {
     ),
     "fork": Act(
         "Fork from a checkpoint", "Begins a new run: everything done before the checkpoint stays done.",
-        "runtime runs fork {id} --at CHECKPOINT --key KEY",
-        (FormField("at", "Checkpoint", required=True), FormField("key", "Key that names the new run", required=True)),
-        _one("runtime runs fork", "at", "key"), acting=False, about="run",
+        "runtime runs fork {id} --at CHECKPOINT --once KEY",
+        (FormField("at", "Checkpoint", required=True), FormField("once", "Key that names the new run", required=True)),
+        _one("runtime runs fork", "at", "once"), acting=False, about="run",
     ),
     "settle": Act(
         "Settle the log and the store", "Where a crash left a gap, records how the runs of packets ended.",
@@ -209,13 +209,9 @@ def store_forms(jobs: Sequence[Mapping[str, Any]]) -> Iterator[Form]:
 
 def waiting_forms(need: str, name: str, lane: str) -> list[Form]:
     """Return what the viewer can do at once about a packet that is waiting."""
-    actions = {"IN_REVIEW": "verdict", "BLOCKED": "unblock", "READY_FOR_DEV": "start"}
+    actions = {"IN_PROGRESS": "renew", "IN_REVIEW": "verdict", "BLOCKED": "unblock", "READY_FOR_DEV": "start"}
     action = "approve" if need == NEEDS_APPROVAL else actions.get(lane, "")
     return [_form(action, ACTS.get(action, APPROVE), name)] if action else []
-
-
-def lease_form(name: str) -> Form:
-    return _form("renew", ACTS["renew"], name)
 
 
 def _form(action: str, act: Act, name: str, fields: Sequence[FormField] = ()) -> Form:

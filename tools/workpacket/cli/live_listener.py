@@ -60,23 +60,29 @@ class Listener:
         self._live = Live(list(roots), self.port, write=write, actor=actor, name=name)
         self.address = f"http://localhost:{self.port}/?token={self._live.token()}"
         self.names = [each.name for each in self._live.served]
+        self._server: _Server | None = None
+        self._is_ending = False
 
     def __enter__(self) -> Listener:
+        # From now on a signal ends the server, even before uvicorn listens for signals. Uvicorn repeats the signal once
+        # it has ended; by then there is nothing left to end.
+        self._before = {number: signal.signal(number, self._end) for number in (signal.SIGINT, signal.SIGTERM)}
         return self
 
     def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
         for each in self._sockets:
             each.close()
 
     def serve(self) -> None:
         _allow_connections()
-        # uvicorn repeats the signal once it has ended; by then there is nothing left to end.
-        before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            asyncio.run(self._serve())
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        asyncio.run(self._serve())
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        self._is_ending = True
+        if self._server is not None:
+            self._server.handle_exit(number, frame)
 
     async def _serve(self) -> None:
         config = uvicorn.Config(
@@ -84,7 +90,8 @@ class Listener:
             log_level="critical", access_log=False, server_header=False,
             proxy_headers=False, timeout_keep_alive=5, limit_concurrency=_CONNECTIONS,
         )  # fmt: skip
-        server = _Server(config, self._live)
+        self._server = server = _Server(config, self._live)
+        server.should_exit = self._is_ending
         around = [asyncio.create_task(each.watch()) for each in self._live.served]
         around.append(asyncio.create_task(_end_silent(server)))
         try:

@@ -26,7 +26,7 @@ from urllib.parse import unquote
 
 from workpacket.approvals.policy import FIRST_OF, Trusted
 from workpacket.audit.overview import Point, board_history, lane_order
-from workpacket.cli.live_actions import NEEDS_APPROVAL, lease_form, waiting_forms
+from workpacket.cli.live_actions import NEEDS_APPROVAL, waiting_forms
 from workpacket.cli.main import main
 from workpacket.cli.open_store import open_runtime
 from workpacket.cli.overview import card_note, leases_ending, waiting_packets, with_runs
@@ -49,8 +49,8 @@ from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.plan import Moment
 from workpacket.problem import WorkpacketError
-from workpacket.report.live_overview import Asked, Commit, Conflict, Happened, Lease
-from workpacket.report.live_packet import Excerpt
+from workpacket.report.live_overview import EndingLease, Happened, LogCommit, PersonNeeded, UnmergedFile
+from workpacket.report.live_packet import Lines
 from workpacket.report.live_page import Detail, LiveCard, Site, Wanted, board_page, chosen
 from workpacket.report.runs import PacketRun, mark
 from workpacket.runtime.langgraph import THREADS
@@ -199,11 +199,11 @@ class Served:
 
         return await self.read(lanes)
 
-    async def needs(self, me: str) -> tuple[list[Asked], list[Lease], list[Conflict]]:
+    async def needs(self, me: str) -> tuple[list[PersonNeeded], list[EndingLease], list[UnmergedFile]]:
         """Return what is waiting for a person, and whether it is for someone other than `me`."""
         return await self.read(lambda: self._needs(me))
 
-    def _needs(self, me: str) -> tuple[list[Asked], list[Lease], list[Conflict]]:
+    def _needs(self, me: str) -> tuple[list[PersonNeeded], list[EndingLease], list[UnmergedFile]]:
         facts = self._now().facts
         titles = {name: packet.glance.title or "" for name, packet in facts.packets.items()}
         my_gates = gates_of_my_keys(self.repository, facts.moment)
@@ -214,18 +214,22 @@ class Served:
             if one.need == NEEDS_APPROVAL and my_gates is not None:
                 others = ACTIVATION_GATE not in my_gates
             forms = () if others else waiting_forms(one.need, one.id, lane)
-            waiting.append(Asked(one.id, titles[one.id], one.need, one.since, one.detail, others, forms))
+            waiting.append(PersonNeeded(one.id, titles[one.id], one.need, one.since, one.detail, others, forms))
         leases = []
         for name, holder, at in leases_ending(facts, _SOON):
             others = bool(me) and holder != me
-            leases.append(Lease(name, titles[name], holder, at, others, () if others else [lease_form(name)]))
+            leases.append(
+                EndingLease(
+                    name, titles[name], holder, at, others, () if others else waiting_forms("", name, "IN_PROGRESS")
+                )
+            )
         return waiting, leases, list(_conflicts(self.repository))
 
-    async def history(self) -> tuple[list[Happened], list[Point], Sequence[str], list[Commit]]:
+    async def history(self) -> tuple[list[Happened], list[Point], Sequence[str], list[LogCommit]]:
         """Return the latest events of all packets, the lanes over time, and the commits that changed the logs last."""
         return await self.read(self._history)
 
-    def _history(self) -> tuple[list[Happened], list[Point], Sequence[str], list[Commit]]:
+    def _history(self) -> tuple[list[Happened], list[Point], Sequence[str], list[LogCommit]]:
         board = self._now()
         packets = sorted(board.facts.packets.values(), key=lambda one: one.glance.last, reverse=True)[:_PACKETS]
         events = [
@@ -244,7 +248,7 @@ class Served:
         """Return the LangGraph threads of the store. One whose name begins with a packet's id belongs to it."""
         return await self.read(_threads)
 
-    async def found_in(self, paths: Sequence[str]) -> tuple[list[dict[str, Any]], list[Excerpt]]:
+    async def found_in(self, paths: Sequence[str]) -> tuple[list[dict[str, Any]], list[Lines]]:
         """Return what `check` finds in some files, and the lines around each finding."""
         existing = [path for path in paths if os.path.isfile(os.path.join(self.root, path))]
         answer = await self.answer("check", "--", *existing) if existing else {"findings": []}
@@ -356,20 +360,20 @@ def gates_of_my_keys(repository: Repository, moment: Moment) -> frozenset[str] |
 _MERGING: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 
 
-def _conflicts(repository: Repository) -> Iterator[Conflict]:
+def _conflicts(repository: Repository) -> Iterator[UnmergedFile]:
     if not any(os.path.exists(os.path.join(repository.git_dir, name)) for name in _MERGING):
         return
     answer = run_git(repository.root, "diff", "--name-only", "-z", "--diff-filter=U", check=False)
-    yield from (Conflict(path, "git could not merge it") for path in sorted(set(answer.text.split("\0")) - {""}))
+    yield from (UnmergedFile(path, "git could not merge it") for path in sorted(set(answer.text.split("\0")) - {""}))
 
 
-def _log_commits(repository: Repository) -> Iterator[Commit]:
+def _log_commits(repository: Repository) -> Iterator[LogCommit]:
     answer = run_git(
         repository.root, "log", "-n", "30", "-z", "--format=%H%x09%cI%x09%s", "--", LOG_FOLDER, check=False
     )
     for line in answer.text.split("\0"):
         if line.count("\t") >= 2:
-            yield Commit(*line.split("\t", 2))
+            yield LogCommit(*line.split("\t", 2))
 
 
 def _threads() -> list[dict[str, Any]]:
@@ -389,13 +393,13 @@ def _heads() -> str:
     return ""
 
 
-def _excerpt(root: str, path: str, line: int) -> Excerpt:
+def _excerpt(root: str, path: str, line: int) -> Lines:
     try:
         text = Path(root, path).read_text("utf-8", "replace") if path and line else ""
     except OSError:
         text = ""
     first = max(line - _AROUND, 1)
-    return Excerpt(first, text.splitlines()[first - 1 : line + _AROUND])
+    return Lines(first, text.splitlines()[first - 1 : line + _AROUND])
 
 
 # ---- commands, in this process -----------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ from workpacket.report import live_page
 from workpacket.report.live_overview import history_content, trace_content, waiting_content
 from workpacket.report.live_packet import PacketPage, packet_trace
 from workpacket.report.live_page import GROUPS, Site, Wanted
-from workpacket.report.live_run import Queue, run_content, runs_content
+from workpacket.report.live_run import QueuedJobs, run_content, runs_content
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.stores.place import store_url
 from workpacket.shell.audit import page_file, web_address
@@ -366,7 +366,8 @@ class Live:
         if asked or query.get("all"):
             command = ("trace", "impact", "--", asked) if about else ("trace", "--", *([asked] if asked else []))
             said = await self._traced(served, *command)
-            answer, problem = (said["data"], "") if said["ok"] else (None, _first_message(said))
+            answer = said["data"] if said["ok"] else None
+            problem = next((str(one["message"]) for one in said["findings"] if not said["ok"]), "")
         return _html(live_page.page(site, "Trace", trace_content(site, asked, about, answer, problem), live=False))
 
     async def _runs(self, request: Request) -> Response:
@@ -375,7 +376,7 @@ class Live:
         queue = None
         if store_url():
             jobs = await served.answer("runtime", "queue", "list")
-            queue = Queue(jobs["data"].get("jobs", ()), _problem(jobs))
+            queue = QueuedJobs(jobs["data"].get("jobs", ()), _problem(jobs))
         data = {**runs["data"], "threads": await served.threads() if runs["ok"] else []}
         site = self._site(request, served, "runs")
         forms = list(store_forms(queue.jobs if queue is not None else ()))
@@ -557,11 +558,6 @@ def _html(page: str, status: int = 200) -> Response:
 
 def _forge_of(served: Served) -> str:
     return web_address(served.repository.settings.get("remote.origin.url", ""))
-
-
-def _first_message(answer: Mapping[str, Any]) -> str:
-    findings = answer.get("findings") or [{"message": "the command failed"}]
-    return str(findings[0]["message"])
 
 
 def _problem(answer: Mapping[str, Any]) -> str:

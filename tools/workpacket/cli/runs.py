@@ -100,7 +100,7 @@ def moment_of_event(event: Event) -> TimelineEvent:
     return TimelineEvent(event.version, moment_of(event.recorded_at), sign, f"{event.type} {said}".rstrip() + again)
 
 
-def event_as_json(event: Event) -> Json:
+def event_as_json(event: Event, more: Mapping[str, Json] | None = None) -> Json:
     return {
         "version": event.version,
         "type": event.type,
@@ -109,6 +109,7 @@ def event_as_json(event: Event) -> Json:
         "actor": event.actor,
         "data": dict(event.values()),
         "hash": event.hash,
+        **(more or {}),
     }
 
 
@@ -198,7 +199,7 @@ def _show(arguments: Arguments, runtime: Runtime) -> int:
         "checkpoints": summary.checkpoints, "attention": summary.attention, "holder": summary.holder,
         "waits": waits_of(state) if state is not None else "", "in_flight": list(_in_flight(state)),
         "published": published,
-        "events": [{**event_as_json(event), **(_value_of(runtime, event) if values else {})} for event in events],
+        "events": [event_as_json(event, _value_of(runtime, event) if values else {}) for event in events],
     }  # fmt: skip
     return answer(arguments, text, data, then=f"workpacket resume {run} --plan" if summary.attention else "")
 
@@ -261,7 +262,7 @@ def _in_flight(state: RunState | None) -> list[str]:
 
 def _fork(arguments: Arguments, runtime: Runtime) -> int:
     """Begin a new run from a checkpoint of another."""
-    run, key = one_run(runtime, arguments), required(arguments, "key")
+    run, key = one_run(runtime, arguments), required(arguments, "once")
     try:
         forked = runtime.fork(run, required(arguments, "at"), key=key)
     except VersionConflict:
@@ -456,7 +457,7 @@ RUNS = Command(
     "runs",
     run,
     arguments="list [PREFIX] | show ID | tail ID | diff ID ID | export ID | import FILE | prune | verify [ID]"
-    " | fork ID --at CHECKPOINT --key KEY | settle | unlink ID",
+    " | fork ID --at CHECKPOINT --once KEY | settle | unlink ID",
     description="""
 A run is named by its id, or by an unambiguous prefix of it. `import` takes over an exported run; or, from a file of
 LangGraph's SqliteSaver or the URL of a PostgresSaver, threads, which also remain there. `prune` removes finished runs
@@ -470,7 +471,7 @@ why.""",
                choices=("live", "interrupted", "stopped", "cancelled", "completed", "moved")),
         Option("packet", "list: only runs of this work packet", value="WP_ID"),
         Option("at", "show: the run as of this checkpoint; fork: where the new run begins", value="CHECKPOINT"),
-        Option("key", "fork: the key that names the new run, as in NAME@KEY", value="KEY"),
+        Option("once", "fork: the key that names the new run, as in NAME@KEY; it is used once", value="KEY"),
         Option("values", "show: with --json, also the stored inputs and results, in which secrets are hidden"),
         Option("lines",
                f"show: how many events (default {SHOWN}; with --json, all); tail: how many to show first (default 10)",
@@ -492,7 +493,7 @@ why.""",
         "workpacket runtime runs list --state interrupted",
         "workpacket runtime runs show nightly@00000003",
         "workpacket runtime runs tail nightly@00000003 --follow",
-        "workpacket runtime runs fork nightly@00000003 --at 4c18dd9988217354 --key second-half",
+        "workpacket runtime runs fork nightly@00000003 --at 4c18dd9988217354 --once second-half",
         "workpacket runtime runs export nightly@00000003 --out nightly.jsonl",
         "workpacket runtime runs export nightly@00000003 --move --out nightly.jsonl",
         "workpacket runtime runs export nightly@00000003 --format cloudevents",

@@ -29,9 +29,9 @@ from workpacket.report.live_page import (
 # ---- what waits for a person -------------------------------------------------------------------------------------
 
 
-class Asked(NamedTuple):
-    """One thing that is waiting for a person. `by_me`: the viewer cannot do it, for having done what it is about;
-    `forms` are the actions that are possible at once.
+class PersonNeeded(NamedTuple):
+    """One thing that is waiting for a person. `others`: someone other than the viewer must do it; `forms` are the
+    actions that are possible at once.
     """
 
     id: str
@@ -43,7 +43,7 @@ class Asked(NamedTuple):
     forms: Sequence[Form] = ()
 
 
-class Lease(NamedTuple):
+class EndingLease(NamedTuple):
     id: str
     title: str
     holder: str
@@ -52,7 +52,7 @@ class Lease(NamedTuple):
     forms: Sequence[Form] = ()
 
 
-class Conflict(NamedTuple):
+class UnmergedFile(NamedTuple):
     """A file that git could not merge."""
 
     path: str
@@ -61,9 +61,9 @@ class Conflict(NamedTuple):
 
 def waiting_content(
     site: Site,
-    waiting: Sequence[Asked],
-    leases: Sequence[Lease],
-    conflicts: Sequence[Conflict],
+    waiting: Sequence[PersonNeeded],
+    leases: Sequence[EndingLease],
+    conflicts: Sequence[UnmergedFile],
     questions: Sequence[tuple[Answer, Sequence[Form]]],
     unknown: str,
 ) -> Iterator[str]:
@@ -94,7 +94,7 @@ def waiting_content(
 
 
 def _questions(site: Site, questions: Sequence[tuple[Answer, Sequence[Form]]]) -> Iterator[str]:
-    """Yield what runs ask; first what the program asks, then effects of which nobody knows whether they happened."""
+    """Yield what runs ask; first effects that may or may not have happened, then questions of programs."""
     for kind, title in (("outcome", "Effects with an unknown outcome"), ("", "Questions of runs")):
         asked = [(one, forms) for one, forms in questions if (one.get("kind") == "outcome") == bool(kind)]
         if not asked:
@@ -112,7 +112,7 @@ def _questions(site: Site, questions: Sequence[tuple[Answer, Sequence[Form]]]) -
         yield "</ul></section>\n"
 
 
-def _needs(site: Site, waiting: Sequence[Asked], *, others: bool) -> Iterator[str]:
+def _needs(site: Site, waiting: Sequence[PersonNeeded], *, others: bool) -> Iterator[str]:
     needs = dict.fromkeys(one.need for one in waiting)
     for number, need in enumerate(needs):
         name, title = f"need-{number}{'-others' if others else ''}", need.capitalize()
@@ -156,7 +156,7 @@ class Happened(NamedTuple):
     signed: bool
 
 
-class Commit(NamedTuple):
+class LogCommit(NamedTuple):
     """A commit that changed the logs: the board can be shown as of it."""
 
     id: str
@@ -165,7 +165,7 @@ class Commit(NamedTuple):
 
 
 def history_content(
-    site: Site, events: Sequence[Happened], points: Sequence[Point], order: Sequence[str], commits: Sequence[Commit]
+    site: Site, events: Sequence[Happened], points: Sequence[Point], order: Sequence[str], commits: Sequence[LogCommit]
 ) -> Iterator[str]:
     yield "<h1>History</h1>\n"
     chart = board_chart(points, order) if points else ""

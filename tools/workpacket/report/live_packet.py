@@ -37,7 +37,7 @@ _SAID: Final = ("holder", "to", "by", "verdict", "reason", "branch", "commit", "
 # ---- a packet ----------------------------------------------------------------------------------------------------
 
 
-class Excerpt(NamedTuple):
+class Lines(NamedTuple):
     """The lines of a file around a finding; `first` is the number of the first one."""
 
     first: int
@@ -54,7 +54,7 @@ class PacketPage(NamedTuple):
     history: Answer
     approvals: Answer
     found: Sequence[Answer]
-    excerpts: Sequence[Excerpt]
+    excerpts: Sequence[Lines]
     changes: Sequence[str]
     forge: str
 
@@ -206,7 +206,7 @@ def _lines(text: str) -> str:
     return "\n".join(t(line, 500) for line in text.splitlines()[-100:])
 
 
-def _excerpt(finding: Answer, excerpt: Excerpt) -> Iterator[str]:
+def _excerpt(finding: Answer, excerpt: Lines) -> Iterator[str]:
     if not excerpt.lines:
         return
     yield '<pre class="excerpt">'

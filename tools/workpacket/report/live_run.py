@@ -37,7 +37,7 @@ _SECONDS: Final = 1_000_000
 # ---- all runs ----------------------------------------------------------------------------------------------------
 
 
-class Queue(NamedTuple):
+class QueuedJobs(NamedTuple):
     """The jobs of a queue; `problem` is why they are not known."""
 
     jobs: Sequence[Answer] = ()
@@ -45,7 +45,7 @@ class Queue(NamedTuple):
 
 
 def runs_content(
-    site: Site, answer: Answer, queue: Queue | None, forms: Sequence[Form], now: datetime, problem: str
+    site: Site, answer: Answer, queue: QueuedJobs | None, forms: Sequence[Form], now: datetime, problem: str
 ) -> Iterator[str]:
     """Yield the table of runs, with the workers; `queue` is None if the store has none, and `problem` is why the runs
     are not known."""
@@ -71,16 +71,12 @@ def _summed(rows: Sequence[Answer], now: datetime) -> str:
     states = Counter(str(one.get("state", "")) for one in rows)
     told = [f"{count} {t(state)}" for state, count in states.most_common()]
     for minutes in (5, 60):
+        since = now.timestamp() - 60 * minutes
         ended = sum(
-            one.get("state") == "completed" and _age(str(one.get("since", "")), now) <= 60 * minutes for one in rows
+            one.get("state") == "completed" and (_seconds(str(one.get("since", ""))) or 0) >= since for one in rows
         )
         told.append(f"{ended} completed in the last {minutes} minutes ({ended / minutes:.2g} a minute)")
     return "; ".join(told)
-
-
-def _age(shown: str, now: datetime) -> float:
-    seconds = _seconds(shown)
-    return float("inf") if seconds is None else now.timestamp() - seconds
 
 
 def _table(site: Site, rows: Sequence[Answer]) -> Iterator[str]:
@@ -109,7 +105,7 @@ def _workers(rows: Sequence[Answer]) -> Iterator[str]:
         yield "</ul></section>\n"
 
 
-def _queue(site: Site, queue: Queue) -> Iterator[str]:
+def _queue(site: Site, queue: QueuedJobs) -> Iterator[str]:
     yield '<section aria-labelledby="queue"><h2 id="queue">Queue</h2>\n'
     states = Counter(str(job.get("state", "")) for job in queue.jobs)
     told = ", ".join(f"{count} {t(state)}" for state, count in states.most_common())
