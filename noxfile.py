@@ -124,6 +124,13 @@ def langgraph(session: nox.Session) -> None:
 
 
 @nox.session
+def pyright(session: nox.Session) -> None:
+    """Pyright infers for an author's program what mypy infers; `just types` checks the same file with mypy."""
+    session.install("--editable", ".", "pyright==1.1.414")
+    session.run("pyright", "--project", "tests/runtime/pyright.json", *session.posargs)
+
+
+@nox.session
 def gov(session: nox.Session) -> None:
     """Check our own governance documents."""
     install(session)

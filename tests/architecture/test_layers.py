@@ -19,6 +19,7 @@ WRONG_ARROWS = (
     ("problem", "model"),
     ("value", "model"),
     ("lazy_pattern", "model"),
+    ("digests", "model"),
     ("model", "text"),
     ("model", "git"),
     ("text", "documents"),

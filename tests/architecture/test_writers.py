@@ -14,6 +14,7 @@ WRITERS = {
     "cli/trace.py": "the report of an audit, into the file that was named",
     "cli/failure.py": "the log of an internal error, in the temporary folder",
     "harness.py": "runs commands of this program",
+    "lazy_pattern.py": "the compiled forms of patterns, next to the compiled modules",
     "cli/issues.py": "runs the program of a forge, which prints an issue",
     "cli/live_readings.py": "runs the audit, which writes its page into a temporary folder",
     "cli/main.py": "the null device, when nobody reads the output any more",

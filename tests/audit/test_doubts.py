@@ -13,7 +13,7 @@ from lifecycle.governed import Quiet, govern
 from lifecycle.landings import in_flight, name_of
 from workpacket.ledger.log import NewLogEvent
 from workpacket.model.canonical import Json
-from workpacket.rules.packet import ran_nothing
+from workpacket.rules.packet_evidence import ran_nothing
 from workpacket.shell.audit import web_address
 
 REFINEMENT = f".GOV/refinements/{WORKED}.md"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -497,3 +498,45 @@ def test_a_named_file_is_checked_outside_of_any_repository(
     shown = commands("check", "stub.md", "--kind", "stub", "--profile", "strict")
     assert (shown.status, "date_only" in shown.out) == (1, True)
     assert commands("check").status == 6
+
+
+def test_a_cache_in_another_folder_serves_another_clone(
+    commands: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when CI restores it: other times, other inodes, another place; only the bytes are the same."""
+    commands.write(STUB_PATH, OLD)
+    kept = tmp_path / "kept"
+    first = commands("check", "--cache-dir", str(kept))
+    clone = tmp_path / "clone"
+    shutil.copytree(commands.root, clone)
+    shutil.rmtree(clone / ".git" / "workpacket", ignore_errors=True)
+    moved = tmp_path / "moved"
+    shutil.copytree(kept, moved)
+    monkeypatch.chdir(clone)
+    monkeypatch.setattr("workpacket.shell.checking.examine_bytes", None)  # fails if anything is examined
+
+    again = commands("check", "--cache-dir", str(moved))
+    monkeypatch.setenv("WORKPACKET_CACHE_DIR", str(moved))
+
+    assert (first.status, first.out) == (again.status, again.out)
+    assert commands("check").out == again.out
+    assert "date_only" in again.out
+    assert [path.suffix for path in kept.iterdir()] == [".sqlite"]
+    assert not (clone / ".git" / "workpacket").exists()
+
+
+@pytest.mark.parametrize("other", [["--no-cache"], ["--base", "HEAD"], ["--stdin-filename", STUB_PATH]])
+def test_a_folder_for_the_cache_is_refused_where_none_is_used(commands: Commands, other: list[str]) -> None:
+    shown = commands("check", "--cache-dir", "kept", *other)
+
+    assert (shown.status, f"{other[0]}, which uses no cache" in shown.err) == (2, True)
+    assert not (commands.root / "kept").exists()
+
+
+def test_a_base_is_judged_without_the_cache_that_the_environment_names(
+    commands: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKPACKET_CACHE_DIR", str(tmp_path / "kept"))
+    commands("check", "--base", "HEAD")
+
+    assert not (tmp_path / "kept").exists()

@@ -10,7 +10,7 @@ TESTS = ROOT / "tests"
 NOT_YET = {
     "board_entry_not_moved", "commit_unknown",
     "enrichment_needed", "fork_lane_unknown", "just_parameter_pasted",
-    "lane_unknown", "packet_missing", "payload_erased",
+    "lane_unknown", "packet_missing",
     "refinement_unfillable", "storage_failed",
     "target_branch_unknown", "verification_not_run", "writer_conflict",
 }  # fmt: skip

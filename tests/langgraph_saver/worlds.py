@@ -77,18 +77,12 @@ def values(saver: WorkpacketSaver, config: RunnableConfig) -> Mapping[str, Any]:
 
 def stored_bytes(store: Store) -> bytes:
     """Everything the store would give away: each event, and each payload that is not erased."""
-    from workpacket.runtime.errors import PayloadErased
-    from workpacket.runtime.langgraph.parcels import _opened
+    from workpacket.runtime.langgraph.thread import said_in_thread
 
     found: list[bytes] = []
     for head in store.heads():
-        for event in store.read(head.stream):
-            found.append(repr(event).encode("utf-8"))
-            try:
-                payload = store.payload(event)
-            except PayloadErased:
-                continue
-            found.append(repr(_opened(payload)).encode("utf-8") if payload is not None else b"")
+        for event, said in said_in_thread(store, head.stream):
+            found += [repr(event).encode("utf-8"), said or b""]
     return b"\n".join(found)
 
 

@@ -90,8 +90,8 @@ EQUIVALENT = (
     Equivalent(
         "approvals/keys.py",
         "PublicKey.fingerprint",
-        "return 'SHA256:' + encode_base64(hashlib.sha256(self.blob).digest()).rstrip('=')",
-        "return 'SHA256:' + encode_base64(hashlib.sha256(self.blob).digest()).rstrip('=x')",
+        "return 'SHA256:' + encode_base64(sha256(self.blob).digest()).rstrip('=')",
+        "return 'SHA256:' + encode_base64(sha256(self.blob).digest()).rstrip('=x')",
         "the last letter of 32 bytes in base64 stands for four bits, and x is none of the sixteen",
     ),
     Equivalent(

@@ -152,7 +152,7 @@ PACKETS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     "nothing": ([], []),
     "status quoted in a report": (
         [("## EVIDENCE_MAPPING", "## VALIDATION_REPORTS\nStatus: FAIL\n- **Status:** Done\nVerdict: PASS \u2705\n")],
-        ["54:1 warning verdict_contradicts"],
+        ["54:1 warning verdict_contradicts", "54:1 info report_incomplete"],
     ),
     "status glued to its key": ([("**Status:** Ready", "**Status:**Ready")], []),
     "status with a mark": ([("Ready for Dev", "\u2705 Done")], ["12:15 warning packet_status_old_form"]),
@@ -201,7 +201,7 @@ PACKETS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     ),
     "commit with the hint of the template": (
         [("456789\n- REQUESTOR", "456789 (git merge-base main HEAD)\n- REQUESTOR")],
-        ["8:59 error hint_text_left"],
+        ["8:59 warning remark_after_commit"],
     ),
     "commit still to be filled in": (
         [("0123456789012345678901234567890123456789", "<pending>")],
@@ -306,7 +306,7 @@ def test_a_rule_that_was_not_run_is_named_even_where_its_obstacle_is_switched_of
     ("unit", "code"),
     [
         (b"\xe9a", "not_utf8"),
-        ("\u202ea".encode(), "bidi_control"),
+        ("\u202ea\n".encode(), "bidi_control"),
         (b"/home/ada ", "home_path"),
         (b"<<<<<<<\n", "conflict_marker"),
     ],

@@ -156,9 +156,9 @@ def _rows(name: str) -> Iterator[list[str]]:
             yield line.split("\t")
 
 
-def secret_values() -> list[SecretValue]:
+def secret_values(name: str = "secrets.tsv") -> list[SecretValue]:
     made, values = _Maker(20261119), []
-    for kind, form, template in _rows("secrets.tsv"):
+    for kind, form, template in _rows(name):
         for _ in range(OF_EACH_KIND):
             text = made.filled(template)
             parts = [part for found in re.findall("⟦(.*?)⟧", text, re.DOTALL) for part in _lines(found)]
@@ -179,12 +179,12 @@ def _lines(secret: str) -> list[str]:
     return [line for line in re.split(r"\n|\\+n|%0A| ", secret) if line]
 
 
-def harmless_values() -> list[Any]:
-    """Two thousand different values; a template without placeholders gives one."""
-    made, rows = _Maker(6114), list(_rows("harmless.tsv"))
+def harmless_values(name: str = "harmless.tsv", count: int = HARMLESS) -> list[Any]:
+    """So many different values; a template without placeholders gives one."""
+    made, rows = _Maker(6114), list(_rows(name))
     found: dict[str, Any] = {}
-    while len(found) < HARMLESS:
+    while len(found) < count:
         for form, template in rows:
             text = made.filled(template)
             found[text] = json.loads(text) if form == "json" else text
-    return list(found.values())[:HARMLESS]
+    return list(found.values())[:count]

@@ -821,7 +821,8 @@ def test_what_a_finished_run_only_announced_is_not_announced_for_something_else(
     def acts(amount: int) -> Callable[[Run], Any]:
         return lambda run: caught_refusal(lambda: pay(world, run, amount, confirm=True))
 
-    assert finished_twice(world, acts(100)) == ["needs_confirmation"] * 3
+    world.ask = lambda _, __: False
+    assert finished_twice(world, acts(100)) == ["confirmation_denied"] * 3
     before = world.store.head("mail@done")
     with world.runtime.run("mail", key="done") as run:
         assert acts(200)(run) == "step_changed"

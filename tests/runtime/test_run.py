@@ -404,10 +404,14 @@ def test_a_question_waits_for_its_answer_across_attempts(world: World) -> None:
         run.confirm("Deploy?", {"to": "production"})
     assert caught.value.code == "needs_confirmation"
     world.runtime.confirm("deploy@00000001", str(caught.value.details["subject"]), yes=True)
-    with world.runtime.run("deploy") as run:
-        run.confirm("Deploy?", {"to": "production"})
-        with pytest.raises(RunBlocked):
+
+    def deploys_twice() -> None:
+        with world.runtime.run("deploy") as run:
+            run.confirm("Deploy?", {"to": "production"})
             run.confirm("Deploy?", {"to": "another place"})
+
+    with pytest.raises(RunBlocked, match="another place"):
+        deploys_twice()
 
 
 def test_the_budget_of_steps_ends_the_run_and_can_be_raised(world: World) -> None:
@@ -492,6 +496,9 @@ def test_a_purged_result_blocks_and_can_be_done_again(world: World) -> None:
     with pytest.raises(Exception, match="erased"), world.runtime.run("import") as run:
         run.step("fetch", world.note, "rows")
     assert "payload.erased" in types(world, "import@00000001")
+    with world.runtime.run("import") as run:
+        assert run.using(changed="redo").step("fetch", world.note, "rows") == "rows"
+    assert world.calls == ["rows", "rows"]
 
 
 def test_planning_writes_nothing(world: World) -> None:

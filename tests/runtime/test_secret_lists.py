@@ -63,3 +63,29 @@ def test_a_secret_is_found_under_its_name_in_a_mapping_and_in_a_text(name: str) 
     secret = "Zebra-" + "7319!x2"
     assert secret not in texts_in(cleaned(Redactor(), {"a": [{name: secret}]}))
     assert secret not in Redactor().clean_text(f"{name}={secret}\n")
+
+
+def test_secrets_that_were_written_without_the_patterns_are_hidden() -> None:
+    missed = [
+        one.kind
+        for one in secret_values("secrets_held_out.tsv")
+        if any(secret in texts_in(cleaned(redactor_for(one), one.value)) for secret in one.secrets)
+    ]
+    assert missed == []
+
+
+def test_harmless_values_that_were_written_without_the_patterns_stay() -> None:
+    redactor = Redactor()
+    values = harmless_values("harmless_held_out.tsv", 300)
+    assert [value for value in values if cleaned(redactor, value) != value] == []
+
+
+@pytest.mark.parametrize("value", [
+    "git config set user.name Ann12345678", "zip -P archive1.zip folder", "snmp-server community public RO",
+    "assertEqual('key', 'value12345')", "('session', '2026-10-04T10:00')", "docker login -p 5000:5000 host",
+    "redis-cli -h cache -p 6379 -n 2", "-auth none:12345678", "psk31 is a radio mode", "Digest of news, response=none",
+    "jdbc:oracle:thin:@//db:1521/ORCL", "openssl x509 -passin file:pw1.txt", {"pass": "render-pass-01"},
+    {"pass": True, "user": "ann"}, {"verifier": "gov-check-2"},
+])  # fmt: skip
+def test_what_only_resembles_a_command_with_a_password_stays(value: Any) -> None:
+    assert cleaned(Redactor(), value) == value

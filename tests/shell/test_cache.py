@@ -232,3 +232,19 @@ def test_what_was_found_in_bytes_that_no_file_holds_is_forgotten_once_there_is_t
     assert len(opened.recall("examined", [f"{held} path", f"{gone} path"])) == 2
     opened.forget_unused(most=1)
     assert list(opened.recall("examined", [f"{held} path", f"{gone} path"])) == [f"{held} path"]
+
+
+def test_the_files_of_two_work_trees_are_known_at_the_same_time(tmp_path: Path) -> None:
+    trees = {name: Cache(str(tmp_path), "version", tree=name) for name in ("", "one", "one\x02two")}
+    for name, opened in trees.items():
+        opened.keep("file", [(f"path{number}", f"{name}{number}") for number in range(cache.MANY + 1)])
+        opened.keep("examined", [("digest", "findings")])
+    for keys in (["path3"], [f"path{number}" for number in range(cache.MANY + 1)]):
+        for name, opened in trees.items():
+            found = opened.recall("file", keys)
+            assert found == {key: key.replace("path", name) for key in keys}
+            assert opened.recall("examined", ["digest"]) == {"digest": "findings"}
+    assert sorted(trees["one"].of_all_trees("file")) == sorted(trees[""].of_all_trees("file"))
+    assert len([*trees["one"].of_all_trees("file")]) == len(trees) * (cache.MANY + 1)
+    for opened in trees.values():
+        opened.close()

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import random
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from ledger.stories import Story
+from workpacket.ledger.log import Log, read_log
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.problem import WorkpacketError
 from workpacket.shell import cache as cache_module
@@ -22,6 +25,7 @@ from workpacket.shell.governed_files import LOG_STATE, find_governed
 from workpacket.shell.kept_logs import glances
 
 AT_REST_NS = 20_000_000
+Elsewhere = Mapping[str, Mapping[str, str]]
 _KINDS = ("noted", "claimed", "released", "blocked", "amended", "run.linked", "waived", "submitted", "abandoned")
 
 
@@ -30,6 +34,7 @@ class Tree:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.folder, self.name = root / ".git", ""
         self.stories: dict[str, Story] = {}
         self.chance = random.Random(5)
         for number in range(6):
@@ -53,8 +58,19 @@ class Tree:
     def recomputed(self) -> object:
         return self._said(NO_CACHE)
 
+    def linked(self, name: str) -> Tree:
+        """Return a work tree with the same files and the same cache."""
+        other = Tree(self.root.with_name(name))
+        shutil.rmtree(other.root)
+        shutil.copytree(self.root, other.root)
+        other.stories = {name: Story.__new__(Story) for name in self.stories}
+        for packet, story in self.stories.items():
+            vars(other.stories[packet]).update(copy.deepcopy(vars(story)))
+        other.folder, other.name = self.folder, name
+        return other
+
     def cached(self) -> object:
-        cache = Cache(str(self.root / ".git"), "test")
+        cache = Cache(str(self.folder), "test", tree=self.name)
         try:
             return self._said(cache)
         finally:
@@ -145,9 +161,9 @@ def test_only_the_packets_that_changed_are_read_again(tree: Tree, monkeypatch: p
     read: list[str] = []
     computed = kept_logs._computed
 
-    def counted(root: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    def counted(root: str, names: Sequence[str], elsewhere: Elsewhere) -> Iterator[tuple[str, str, str]]:
         read.extend(names)
-        return computed(root, names)
+        return computed(root, names, elsewhere)
 
     monkeypatch.setattr(kept_logs, "_computed", counted)
     tree.rest()
@@ -159,6 +175,54 @@ def test_only_the_packets_that_changed_are_read_again(tree: Tree, monkeypatch: p
     tree.write("WP-1-P3-v1")
     tree.cached()
     assert read[6:] == ["WP-1-P3-v1"]
+
+
+@pytest.fixture
+def folded(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The packets whose logs were decoded, in this process."""
+    found: list[str] = []
+
+    def noted(name: str, files: Mapping[str, bytes]) -> Log:
+        found.append(name)
+        return read_log(name, files)
+
+    monkeypatch.setattr(kept_logs, "MANY", 0)
+    monkeypatch.setattr(kept_logs, "read_log", noted)
+    return found
+
+
+@pytest.mark.share(5)
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__.strip("_"))
+def test_work_trees_share_what_is_known(tree: Tree, folded: list[str], change: Callable[[Tree], None]) -> None:
+    tree.rest()
+    tree.cached()
+    known = len(folded)
+    other = tree.linked("other")
+    other.rest()
+
+    found = other.cached()
+    assert len(folded) == known
+    assert found == tree.cached() == tree.recomputed()
+    for _ in range(3):
+        change(other)
+        assert other.cached() == other.recomputed()
+        tree.chance.choice(CHANGES)(tree)
+        other.rest()
+        assert tree.cached() == tree.recomputed()
+        assert other.cached() == other.recomputed()
+
+
+def test_a_log_that_was_changed_in_place_is_not_taken_for_the_one_it_was(tree: Tree, folded: list[str]) -> None:
+    tree.rest()
+    tree.cached()
+    other = tree.linked("other")
+    path = other.any_file()
+    path.write_bytes(path.read_bytes().replace(b"WP-1", b"WP-2"))
+    other.rest()
+    folded.clear()
+
+    assert other.cached() == other.recomputed()
+    assert folded[0] == path.parent.name
 
 
 _TWO_LOOKS = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -18,6 +19,8 @@ from referencing.jsonschema import DRAFT7
 
 from draft07 import twin
 from text.schema_strategies import mutations
+from workpacket import __version__
+from workpacket.shell import package_files
 from workpacket.text.formats import FORMATS
 from workpacket.text.schema import SchemaSet, compile_acceptor
 from workpacket.text.schema_loading import DIALECT, Loader, Schema
@@ -183,3 +186,20 @@ def assert_quick(pattern: str, text: str) -> None:
     begin = time.process_time()
     re.search(pattern, text)
     assert time.process_time() - begin < 1, pattern
+
+
+def test_the_digest_of_the_package_depends_only_on_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = Path(package_files.__file__).parents[1]
+    before = package_files.package_digest()
+    for name in ("one", "two"):
+        shutil.copytree(here, tmp_path / name / "workpacket", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(FOLDER, tmp_path / name / "workpacket" / "schemas")
+    (tmp_path / "two/workpacket/value.py").write_text("# another\n")
+    found = []
+    for name in ("one", "two"):
+        monkeypatch.setattr(package_files, "__file__", str(tmp_path / name / "workpacket/shell/package_files.py"))
+        found.append(package_files.package_digest())
+
+    assert before.startswith(__version__)
+    assert found[0] != found[1]
+    assert package_files.package_digest() == found[1]

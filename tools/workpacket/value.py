@@ -8,6 +8,9 @@
 Type checkers and readers see a frozen data class. It uses inheritance instead of `dataclasses.dataclass`, which
 generates and compiles six functions for every class: that takes 0.3 ms per class and 5 ms for the import, and a
 lifecycle command needs a hundred such classes before it can begin.
+
+For the same reason, `NamedTuple` and `TypedDict` are here for modules that short commands import. Type checkers take
+them for those of `typing`, which need four times as long for a class.
 """
 
 from __future__ import annotations
@@ -18,13 +21,32 @@ from types import MappingProxyType
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any, ClassVar, Final, TypeVar, dataclass_transform
+    from typing import Any, ClassVar, Final, NamedTuple, TypedDict, TypeVar, dataclass_transform
 
     V = TypeVar("V", bound="Value")
 else:
     # Importing typing takes 3 ms, and at run time nothing here uses this decorator.
     def dataclass_transform(**_):
         return lambda cls: cls
+
+    TypedDict = dict  # its fields are checked where they are written, and JSON Schemas check what is read
+
+    class _Named(type):
+        def __new__(cls, name, bases, namespace):
+            if not bases:
+                return super().__new__(cls, name, bases, namespace)
+            from collections import namedtuple  # few commands that repeat an earlier output need it
+
+            fields = [*namespace.get("__annotations__", ())]
+            defaults = [namespace[field] for field in fields if field in namespace]
+            made = namedtuple(name, fields, defaults=defaults, module=namespace["__module__"])
+            for key, value in namespace.items():
+                if key not in {*fields, "__module__", "__qualname__", "__annotations__"}:
+                    setattr(made, key, value)
+            return made
+
+    class NamedTuple(metaclass=_Named):
+        pass
 
 
 # The default of a field that is a mapping.
@@ -100,3 +122,6 @@ def replace(value: V, **changes: Any) -> V:
 def _values(value: Any) -> tuple[Any, ...]:
     fields = value.__dict__
     return tuple([fields[name] for name in value._fields])
+
+
+__all__ = ["NOTHING", "NamedTuple", "TypedDict", "Value", "replace"]

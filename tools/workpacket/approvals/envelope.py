@@ -14,7 +14,6 @@ which includes the payload's type; `sig` is the SSHSIG blob, whose base64 is the
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -34,6 +33,7 @@ from workpacket.approvals.fields import (
     write_instant,
 )
 from workpacket.approvals.sshsig import SshSignature, check_signature, read_signature
+from workpacket.digests import sha256
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import Json, NotCanonical, canonical_bytes
 from workpacket.model.layout import envelope_name
@@ -56,8 +56,8 @@ PACKET = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _DECISION = lazy_pattern("|".join(DECISIONS))
 _NONCE = lazy_pattern(r"[0-9a-f]{32}")
 _TEXT = lazy_pattern(r"[^\x00-\x1f\x7f-\x9f]{1,240}")
-_CONSTANT = re.compile(re.escape(STATEMENT_TYPE))
-_PREDICATE = re.compile("|".join(map(re.escape, PREDICATE_TYPES.values())))
+_CONSTANT = lazy_pattern(re.escape(STATEMENT_TYPE))
+_PREDICATE = lazy_pattern("|".join(map(re.escape, PREDICATE_TYPES.values())))
 _EARLIEST, _LATEST = (instant.replace(tzinfo=UTC) for instant in (datetime.min, datetime.max))
 
 
@@ -284,7 +284,7 @@ def write_envelope(payload: bytes, key_id: str, signature: bytes) -> tuple[str, 
         }
     )
     data = content + b"\n"
-    return envelope_name(hashlib.sha256(data).hexdigest()), data
+    return envelope_name(sha256(data).hexdigest()), data
 
 
 def read_envelope(name: str, data: bytes) -> Envelope | Problem:
@@ -296,7 +296,7 @@ def read_envelope(name: str, data: bytes) -> Envelope | Problem:
 
 
 def _read(name: str, data: bytes) -> Envelope:
-    digest = hashlib.sha256(data).hexdigest()
+    digest = sha256(data).hexdigest()
     # The name is how events and revocations refer to it.
     if name != envelope_name(digest):
         raise WorkpacketError("envelope_renamed", f"the content or the file name was changed: the digest is {digest}")

@@ -11,7 +11,6 @@ so everything before them is parsed once.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
@@ -29,6 +28,7 @@ from workpacket.approvals.sshsig import (
     read_signature,
     unarmor,
 )
+from workpacket.digests import sha256, sha512
 from workpacket.ledger.verify import Vouching
 from workpacket.model.events import LogEvent
 from workpacket.problem import Problem
@@ -39,8 +39,8 @@ State: TypeAlias = Literal["proven", "unsigned", "refused"]
 _PROOF: Final = 64
 _WRAPPING: Final = b"SSHSIG" + string(EVENT_NAMESPACE.encode()) + string(b"")
 _HASHES: Final[Mapping[str, Callable[[bytes], bytes]]] = {
-    "sha256": lambda data: hashlib.sha256(data).digest(),
-    "sha512": lambda data: hashlib.sha512(data).digest(),
+    "sha256": lambda data: sha256(data).digest(),
+    "sha512": lambda data: sha512(data).digest(),
 }
 
 # The role that an actor needs for an event of this type; for other types, any role suffices.

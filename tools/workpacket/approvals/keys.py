@@ -10,11 +10,11 @@ scheme that the signature uses; most signatures are Ed25519.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import TypeAlias
 
 from workpacket.approvals.fields import Reader, WireFault, decode_base64, encode_base64
+from workpacket.digests import sha256
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import WorkpacketError
 from workpacket.value import Value
@@ -75,7 +75,7 @@ class PublicKey(Value):
     @property
     def fingerprint(self) -> str:
         """Return the fingerprint, as printed by `ssh-keygen -l`."""
-        return "SHA256:" + encode_base64(hashlib.sha256(self.blob).digest()).rstrip("=")
+        return "SHA256:" + encode_base64(sha256(self.blob).digest()).rstrip("=")
 
     @property
     def in_hardware(self) -> bool:

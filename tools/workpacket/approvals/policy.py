@@ -41,7 +41,6 @@ The record only grows, and every output lists its entries as `policy_reanchored`
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -61,6 +60,7 @@ from workpacket.approvals.fields import (
     load_json,
     read_instant,
 )
+from workpacket.digests import sha256
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.layout import POLICY_PATH, REANCHORED_PATH, REVOKED_PATH, SIGNERS_PATH
@@ -265,7 +265,7 @@ def read_policy_files(files: PolicyFiles, revoked_keys_now: bytes | None = None)
     now = read_revoked_keys(revoked_keys_now or b"", REVOKED_PATH)
     match policy, signers, then, now:
         case Policy() as policy, Signers() as signers, frozenset() as then, frozenset() as now:
-            return Trusted(policy, signers, then | now, hashlib.sha256(files.policy).hexdigest())
+            return Trusted(policy, signers, then | now, sha256(files.policy).hexdigest())
         case parts:
             refused = (part for part in parts if isinstance(part, tuple))
             return tuple(dict.fromkeys(refusal for part in refused for refusal in part))

@@ -18,7 +18,6 @@ which is dangerous in this file. Keys too weak to approve may be listed, because
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -35,6 +34,7 @@ from workpacket.approvals.keys import (
     read_key_fields,
     rsa_holds,
 )
+from workpacket.digests import sha256, sha512
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem, WorkpacketError
 from workpacket.value import Value, replace
@@ -52,7 +52,7 @@ WEBAUTHN = "webauthn-sk-ecdsa-sha2-nistp256@openssh.com"
 
 MAGIC = b"SSHSIG"
 VERSION = 1
-_HASHES = {"sha256": hashlib.sha256, "sha512": hashlib.sha512}
+_HASHES = {"sha256": sha256, "sha512": sha512}
 # Without `ssh-rsa`, which signs with SHA-1.
 _RSA_HASHES = {"rsa-sha2-256": "sha256", "rsa-sha2-512": "sha512"}
 _TOUCHED = 0x01
@@ -237,10 +237,10 @@ def _signed_bytes(signature: SshSignature, wrapped: bytes) -> bytes:
         return wrapped
     return b"".join(
         (
-            hashlib.sha256(signature.key.application.encode()).digest(),
+            sha256(signature.key.application.encode()).digest(),
             signature.fido.flags.to_bytes(1, "big"),
             signature.fido.counter.to_bytes(4, "big"),
-            hashlib.sha256(wrapped if signature.page is None else signature.page.client_data).digest(),
+            sha256(wrapped if signature.page is None else signature.page.client_data).digest(),
         )
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from workpacket.audit.tracing import (
     uncovered,
     unfinished,
 )
+from workpacket.digests import sha256
 from workpacket.documents.document import stem_of
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import ACTIVATING, lease_held
@@ -443,7 +443,7 @@ def audit(facts: AuditFacts, governed: Facts, reasons: Mapping[str, Reason]) -> 
 def log_root(facts: AuditFacts) -> str:
     """Return one digest over the heads of all logs."""
     heads: dict[str, Json] = {name: list(packet.log.heads) for name, packet in facts.packets.items()}
-    return hashlib.sha256(canonical_bytes(heads)).hexdigest()
+    return sha256(canonical_bytes(heads)).hexdigest()
 
 
 def _matters(facts: AuditFacts, found: Sequence[Problem], reasons: Mapping[str, Reason]) -> list[AuditFinding]:

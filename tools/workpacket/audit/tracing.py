@@ -45,7 +45,7 @@ from workpacket.model.lanes import lane_of_token
 from workpacket.model.reason_tables.integrity import AUDIT_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.rules.anchors import folded
-from workpacket.rules.packet import EvidenceExitCodeMissing, EvidenceRanNothing, ran_nothing
+from workpacket.rules.packet_evidence import EvidenceExitCodeMissing, EvidenceRanNothing, ran_nothing
 from workpacket.rules.refinement import anchor_problem, contains_excerpt, contains_token, window_of
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value

@@ -39,7 +39,7 @@ def run(arguments: Arguments) -> int:
     workspace = open_workspace(named=bool(arguments.words) or arguments.flag("stdin-filename"))
     # With --base, a change is judged, and its author may have written to the cache too.
     cached = not (arguments.flag("no-cache") or arguments.value("base"))
-    cache = workspace.open_cache() if cached else NO_CACHE
+    cache = workspace.open_cache(arguments.value("cache-dir")) if cached else NO_CACHE
     try:
         if arguments.flag("stdin-filename"):
             from workpacket.cli.checking import check_and_render_text
@@ -67,6 +67,11 @@ def _refuse_contradictions(arguments: Arguments) -> None:
         also = [*(f"--{name}" for name in none if arguments.flag(name)), *arguments.words]
         if also:
             message = f"--stdin-filename cannot be combined with {also[0]}"
+            raise usage(arguments.command, "conflicting_options", message)
+    if arguments.flag("cache-dir"):
+        beside = [f"--{name}" for name in ("no-cache", "base", "stdin-filename") if arguments.flag(name)]
+        if beside:
+            message = f"--cache-dir cannot be combined with {beside[0]}, which uses no cache"
             raise usage(arguments.command, "conflicting_options", message)
     least, failing = arguments.value("min-severity", "info"), arguments.value("fail-on", "error")
     if SEVERITIES.index(least) < SEVERITIES.index(failing):
@@ -231,6 +236,7 @@ recorded. With `--base`, what a change adds to the baseline needs the approval t
         Option("stdin-filename", "check standard input as if it were this file", value="PATH"),
         Option("kind", "the document kind of the given files: a schema name", value="KIND"),
         Option("no-cache", "do not use the cache"),
+        Option("cache-dir", "keep the cache in this folder, for example to restore it in CI", value="DIR"),
     ),
     examples=(
         "workpacket check",

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from fnmatch import fnmatchcase
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from workpacket.cli.check import SEVERITIES, kind_given
 from workpacket.cli.options import Arguments, usage
@@ -30,7 +30,7 @@ from workpacket.shell.configuration import read_settings
 from workpacket.shell.transactions import left_between_files
 from workpacket.shell.tree import Found, find_documents, read_bytes
 from workpacket.text.source import Source
-from workpacket.value import replace
+from workpacket.value import NamedTuple, replace
 
 Files = Sequence[Found]
 Choose = Callable[[], Files]

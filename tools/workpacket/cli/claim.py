@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.packet_command import (
@@ -36,9 +36,9 @@ from workpacket.git.repository import (
     Repository,
     add_branch,
     add_worktree,
-    commit_of,
+    branch_here,
     head_commit,
-    local_branches,
+    local_branch,
     main_remote,
     switch_branch,
     without_remote,
@@ -60,8 +60,7 @@ from workpacket.shell.governed_files import GovernedFiles, packet_called
 from workpacket.shell.governing.execution import ACTIVATION, carry_out, facts_before, gather, here
 from workpacket.shell.held import look
 from workpacket.shell.transactions.transaction import complete_unfinished
-from workpacket.shell.work_done import branch_here
-from workpacket.value import replace
+from workpacket.value import NamedTuple, replace
 
 if TYPE_CHECKING:
     from workpacket.runtime.stores.contract import Store  # the runtime is imported only if a policy needs it
@@ -87,7 +86,7 @@ def _run_prepare(arguments: Arguments) -> int:
     start = facts.packets[base_packet].state.assignment.branch if base_packet else facts.target_branch
     base_commit = _start(repository, start)
     worktree = arguments.value("worktree")
-    known_branch = local_branches(repository).get(branch)
+    known_branch = local_branch(repository, branch)
     if worktree and not list_tree(repository, known_branch or base_commit, facts.packets[name].packet_path):
         where = f"{branch} is" if known_branch else f"{branch} would begin"
         return refuse(arguments, name, (_uncommitted(arguments, facts.packets[name], f"{where} at a commit", start),))
@@ -126,7 +125,7 @@ def _uncommitted(arguments: Arguments, packet: PacketFacts, where: str, start: s
 
 def _start(repository: Repository, branch: str) -> str:
     """Return the commit from which the branch starts."""
-    commit = commit_of(repository, branch) if branch in local_branches(repository) else head_commit(repository)
+    commit = local_branch(repository, branch) or head_commit(repository)
     if commit is None:
         raise WorkpacketError(
             "unknown_revision", "there is no commit to start from yet", hint="commit something first: git commit"
@@ -203,7 +202,7 @@ def _run_start(arguments: Arguments) -> int:
     unmet = unmet or _not_committed(repository, name, branch, actor)
     if unmet:
         return refuse(arguments, name, unmet)
-    before, tip = branch_here(repository), local_branches(repository).get(branch, "")
+    before, tip = branch_here(repository), local_branch(repository, branch) or ""
     if before != branch:
         switch_branch(repository, branch, "" if tip else head_commit(repository) or "")
 
@@ -336,13 +335,14 @@ class _Team(NamedTuple):
 
 def claim_for_all(arguments: Arguments, decide: Decide) -> int:
     """Make or renew a claim while no other clone can make one."""
-    # Checked before any request to a server.
-    look(here(), head=False).require_visible()
-    policy = read_base_policy(here()).lifecycle
+    repository = here()
+    # Checked before any request to a server, and before objects that a partial clone lacks are read.
+    look(repository, head=False).require_visible()
+    policy = read_base_policy(repository).lifecycle
     team = _team(policy)
     if team is None:
         with _decided_by_remote(arguments, decide, policy) as decided:
-            return packet_command(arguments, decided)
+            return packet_command(arguments, decided, repository=repository)
     if team.store is None:
         return packet_command(arguments, _noting(decide, "unseen", _unseen(team.why)))
     try:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from workpacket.runtime.attempts.starter import orphans_of
 from workpacket.runtime.commit_checkpoint import SIDECARS
 from workpacket.runtime.errors import LogDamaged, PayloadErased, RedactionFailed, RuntimeFault
 from workpacket.runtime.holders import SystemClock
-from workpacket.runtime.langgraph import THREADS
+from workpacket.runtime.langgraph import THREADS, said_in
 from workpacket.runtime.records.events import KINDS, Event
 from workpacket.runtime.records.jcs import SEALED, value_of
 from workpacket.runtime.records.redaction import Redactor, clean_data
@@ -192,11 +193,7 @@ def _secrets(store: Store) -> list[str]:
     found: list[str] = []
     for head in store.heads():
         try:
-            for event in store.read(head.stream):
-                try:
-                    payload = store.payload(event)
-                except PayloadErased:
-                    continue
+            for event, payload in _stored(store, head.stream):
                 if _names_hold_secret(redactor, event) or (
                     payload is not None and _holds_secret(redactor, event, payload)
                 ):
@@ -204,6 +201,16 @@ def _secrets(store: Store) -> list[str]:
         except LogDamaged:
             continue  # the check of the store has already reported it
     return found
+
+
+def _stored(store: Store, stream: str) -> Iterator[tuple[Event, bytes | None]]:
+    """Yield the events of a stream with what each one adds, except those whose payload was erased."""
+    if stream.startswith(THREADS):
+        yield from said_in(store, stream)
+        return
+    for event in store.read(stream):
+        with suppress(PayloadErased):
+            yield event, store.payload(event)
 
 
 def _names_hold_secret(redactor: Redactor, event: Event) -> bool:
@@ -220,9 +227,7 @@ def _names_hold_secret(redactor: Redactor, event: Event) -> bool:
 
 def _holds_secret(redactor: Redactor, event: Event, payload: bytes) -> bool:
     if event.stream.startswith(THREADS):
-        from workpacket.runtime.langgraph import said_in
-
-        text = said_in(payload).decode("utf-8", "surrogateescape")
+        text = payload.decode("utf-8", "surrogateescape")
         return redactor.clean_text(text) != text
     if payload.startswith(SEALED):
         return False

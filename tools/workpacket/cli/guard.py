@@ -308,10 +308,10 @@ def _judge(root: str, name: str) -> Judge:
 
 def _rules(repository: Repository) -> GuardRules:
     """Return the rules of a repository; they are cached until a document, the log or a branch changes."""
-    from workpacket.shell.cache import Cache, CachedOutput, RestsOn
-    from workpacket.shell.package_files import package_fingerprint
+    from workpacket.cli.workspace import open_cache
+    from workpacket.shell.cache import CachedOutput, RestsOn
 
-    cache = Cache(str(repository.common_dir), package_fingerprint())
+    cache = open_cache(str(repository.git_dir), str(repository.common_dir))
     try:
         cached = CachedOutput(cache, str(repository.root), (), ("guard",))
         known = cached.recall()

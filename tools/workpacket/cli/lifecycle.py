@@ -7,7 +7,6 @@ Also the open role checkpoints of a packet, for commands after which no role sho
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -25,6 +24,7 @@ from workpacket.cli.packet_command import (
     words_of,
 )
 from workpacket.git.repository import Repository
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.model.ids import InvalidId, WorkPacketId
@@ -32,7 +32,7 @@ from workpacket.model.wording import typed_as
 from workpacket.shell.governing.execution import carry_out, has_landed, here
 from workpacket.value import Value, replace
 
-_DAY = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\Z")
+_DAY = lazy_pattern(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\Z")
 _LONGEST_NOTE: Final = 4000
 
 _FOLDER = "docs/progress"

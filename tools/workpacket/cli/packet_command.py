@@ -148,11 +148,13 @@ def packet_command(
     words: int = 1,
     questions: Sequence[Question] = (),
     hands_over: Sequence[str] = (),
+    repository: Repository | None = None,
 ) -> int:
     """Run a command on the first packet; `also` are other packets whose facts it needs. `questions` are the questions
-    that its gate asks about approvals; `hands_over` has the same meaning as in `conclude`.
+    that its gate asks about approvals; `hands_over` has the same meaning as in `conclude`. A caller that has already
+    asked git about the repository passes it on.
     """
-    repository = here()
+    repository = repository or here()
     name = named_packet(arguments, repository, words)
     actor = actor_of(arguments, repository)
     command, branch = arguments.command.name, current_branch(repository) or ""

@@ -13,7 +13,7 @@ from workpacket.cli.options import Arguments
 from workpacket.cli.packet_command import actor_of, named_packet, packet_of
 from workpacket.cli.workspace import Output, progress_bar
 from workpacket.documents.places import PLACES
-from workpacket.git.repository import Repository, local_branches, main_remote
+from workpacket.git.repository import Repository, local_branch, main_remote
 from workpacket.git.run import run_git
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import ends_unjudged, settles_by_landing
@@ -139,7 +139,7 @@ def unseen_landings(repository: Repository, facts: Facts) -> frozenset[str]:
         return frozenset()
     from workpacket.shell.judging.landed_work import landed
 
-    tip = local_branches(repository).get(facts.target_here, "")
+    tip = local_branch(repository, facts.target_here) or ""
     return landed(repository, tip, {name: facts.packets[name].log for name in names}, facts.policy)
 
 

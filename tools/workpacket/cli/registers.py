@@ -17,7 +17,7 @@ from workpacket.cli.packet_command import ACTING, actor_of, conclude, refuse
 from workpacket.cli.read_only import NOBODY, open_for_reading, show_json
 from workpacket.git.merging import Sides, find_sides, merge_texts, merged_files
 from workpacket.git.objects import read_objects, status
-from workpacket.git.repository import Repository, operation_in_progress
+from workpacket.git.repository import Repository, branch_here, operation_in_progress
 from workpacket.ledger.log import read_log
 from workpacket.lifecycle.board_sync import (
     KEEPING_BOTH,
@@ -48,7 +48,6 @@ from workpacket.shell.base import lifecycle_of, read_base_policy
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import Carried, carry_out, gather, here
 from workpacket.shell.tree import read_bytes
-from workpacket.shell.work_done import branch_here
 from workpacket.text.source import REGISTER, Source
 from workpacket.value import Value, replace
 

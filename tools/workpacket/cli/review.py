@@ -28,7 +28,7 @@ from workpacket.cli.packet_command import (
 )
 from workpacket.cli.read_only import show_json
 from workpacket.git.objects import status
-from workpacket.git.repository import Repository, list_worktrees, switch_branch, without_remote
+from workpacket.git.repository import Repository, branch_here, list_worktrees, switch_branch, without_remote
 from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import VERDICT_GATE, ends_unjudged, report_term
@@ -42,7 +42,7 @@ from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.problem import WorkpacketError
 from workpacket.shell.governing.contract_proofs import asked_of
 from workpacket.shell.governing.execution import carry_out, facts_before, gather, here, verdict_question
-from workpacket.shell.work_done import branch_here, proof_base, relative_place, submission_doubt, work_done
+from workpacket.shell.work_done import proof_base, relative_place, submission_doubt, work_done
 from workpacket.value import replace
 
 TYPE_CHECKING = False

@@ -18,7 +18,7 @@ from workpacket.cli.views import compares_work_tree
 from workpacket.cli.workspace import Output
 from workpacket.documents.spec_pointer import specification_places
 from workpacket.git.objects import list_tree, read_objects
-from workpacket.git.repository import Repository, commit_of, has_references, main_remote
+from workpacket.git.repository import Repository, branch_here, commit_of, has_references, main_remote
 from workpacket.ledger.fold import PacketState, fold
 from workpacket.ledger.log import Log, read_log
 from workpacket.lifecycle.authorship import CLAIMED, lease_claimed, lease_events
@@ -43,7 +43,7 @@ from workpacket.report.terminal import escape, unmet_lines
 from workpacket.shell.base import NOBODY_YET, settings_folder
 from workpacket.shell.cache import Cache
 from workpacket.shell.governing.execution import ACTIVATION, unseen_moves, verdict_question
-from workpacket.shell.work_done import branch_here, work_done
+from workpacket.shell.work_done import work_done
 from workpacket.value import replace
 
 TYPE_CHECKING = False

@@ -22,6 +22,7 @@ from workpacket.cli.read_only import all_facts, open_for_reading, show_json
 from workpacket.cli.workspace import GarbageCollectionOff, open_workspace, progress_bar
 from workpacket.documents.spec_pointer import passages_named
 from workpacket.git.objects import is_in_index
+from workpacket.git.repository import branch_here
 from workpacket.ledger.log import each_event_decoded_once
 from workpacket.lifecycle.authorship import FIELDS, UNDECLARED, Declared, trailers
 from workpacket.lifecycle.facts import Facts, PacketFacts
@@ -36,12 +37,11 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.report.terminal import escape, without_surrogates
-from workpacket.rules.packet import is_inside
+from workpacket.rules.packet_evidence import is_inside
 from workpacket.shell.audit import AuditInput, gather_audit
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import here
 from workpacket.shell.governing.proof_process import kept_output
-from workpacket.shell.work_done import branch_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

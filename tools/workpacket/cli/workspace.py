@@ -48,10 +48,9 @@ class Workspace:
         self.common_dir = common_dir
         self.here = here
 
-    def open_cache(self) -> Cache:
-        from workpacket.shell.package_files import package_fingerprint
-
-        return Cache(self.common_dir, package_fingerprint())
+    def open_cache(self, folder: str = "") -> Cache:
+        """Open the cache, in this folder or the one that WORKPACKET_CACHE_DIR names, if any."""
+        return open_cache(self.git_dir, self.common_dir, folder and os.path.join(self.here, folder))
 
     @property
     def is_partial(self) -> bool:
@@ -122,6 +121,16 @@ def _governed_folder(here: str) -> str | None:
             return None
         folder = parent
     return folder
+
+
+def open_cache(git_dir: str | None, common_dir: str | None, folder: str = "") -> Cache:
+    from workpacket.shell.package_files import package_digest, package_fingerprint
+
+    tree = os.path.basename(git_dir) if git_dir is not None and git_dir != common_dir else ""
+    folder = folder or os.environ.get("WORKPACKET_CACHE_DIR", "")
+    if folder:
+        return Cache(folder, package_digest(), (), tree=tree)
+    return Cache(common_dir, package_fingerprint(), tree=tree)
 
 
 def write_new(target: str, data: bytes) -> None:

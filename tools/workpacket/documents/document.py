@@ -16,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from importlib import import_module
-from typing import ClassVar, Literal, NamedTuple, TypeVar, cast, overload
+from typing import ClassVar, Literal, TypeVar, cast, overload
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.problem import Problem
 from workpacket.text.blocks import normal_key
 from workpacket.text.source import DATA, MARKDOWN, REGISTER, Limits, Node, Source, TextRun
-from workpacket.value import Value
+from workpacket.value import NamedTuple, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -309,7 +309,7 @@ KINDS: tuple[DocumentKind, ...] = (
         "task packet",
         "Packet",
         MARKDOWN,
-        (*_STRUCTURED, "anchors", "packet", "packet_reports", "scope_paths"),
+        (*_STRUCTURED, "anchors", "packet", "packet_reports", "packet_evidence", "scope_paths"),
     ),
     DocumentKind("task_board", "task board", "TaskBoard", REGISTER, (*_KEYED, "task_board")),
     DocumentKind("registry", "traceability registry", "TraceabilityRegistry", REGISTER, ("registers",)),

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 
 from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, TextAt, fields, heading_key, value_of
 from workpacket.documents.structured import PlacedSection, StructuredDocument, fields_of_section
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from workpacket.documents.summary import AnchorSummary, Place, RefinementSummary
 
 _FENCE_LINE = lazy_pattern(r"(?:^|(?<=\r)) *(`{3,}|~{3,})[^\r\n]*", re.MULTILINE)
+_NEXT_ANCHOR = lazy_pattern(r"(?:^|(?<=\r))#{2,5} ANCHOR\b", re.MULTILINE)
 _NOT_PASSED = lazy_pattern(r"\[ *\]|(?:\[[xX]\] *)?(?:FAIL|NO)\b", re.IGNORECASE)
 _PROPOSED = lazy_pattern(r"(?:^|(?<=\r))[ \t]*[-*+][ \t]+[*_`]*PROPOSED_SPEC_ENRICHMENT\b", re.MULTILINE)
 _ANY_LEVEL = (1, 2, 3, 4, 5, 6)
@@ -246,10 +248,18 @@ def anchor_node(source: Source, section: Section) -> Node:
 
 
 def _fence_after(source: Source, section: Section, field: Field) -> str:
-    """Return the content of the first fence below a field, in the same section."""
+    """Return the content of the first fence below a field, in the same section. A list item ends at text at column 0,
+    and cuts its fence short; then the excerpt is what people read: the lines between the two marks.
+    """
     inside = [*field.fences, *section.blocks]
     later = (block for block in inside if block.kind == "fence" and block.start > field.key_span[0])
-    return next((fence.text(source.text) for fence in later), "")
+    whole = next((fence.text(source.text) for fence in later), "") if not field.fences else ""
+    # A heading at column 0, quoted in the excerpt, ends the section, too.
+    later_anchor = _NEXT_ANCHOR.search(source.text, field.key_span[1]) if not whole else None
+    limit = later_anchor.start() if later_anchor is not None else len(source.text)
+    marks = list(islice(_FENCE_LINE.finditer(source.text, field.key_span[1], limit), 2)) if not whole else []
+    alike = len(marks) > 1 and marks[0][1] == marks[1][1]
+    return source.text[marks[0].end() : marks[1].start()].strip("\r\n") if alike else whole
 
 
 UNSIGNED = "<pending>"

@@ -26,7 +26,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, zip_longest
-from typing import ClassVar, Literal, NamedTuple, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 from workpacket.documents.document import Document, Text, heading_key
 from workpacket.lazy_pattern import lazy_pattern
@@ -34,6 +34,7 @@ from workpacket.model.lanes import BUILT_IN, Lane, LaneTable
 from workpacket.problem import Edit
 from workpacket.text.blocks import row_cells
 from workpacket.text.source import Node, Source
+from workpacket.value import NamedTuple
 
 _FENCE = lazy_pattern(r" {0,3}(?P<marks>`{3,}|~{3,})(?P<info>[^\r\n]*)")
 _COMMENT_START = "<!--"

@@ -15,7 +15,6 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
 
 from workpacket.documents.document import Text, stem_of, value_of
 from workpacket.documents.register_table import RegisterDocument, Row, Table, plain, read_tables, rows_of
@@ -26,6 +25,7 @@ from workpacket.model.ids import WorkPacketId, find_ids
 from workpacket.model.lanes import BUILT_IN, LaneSection, LaneTable
 from workpacket.problem import Edit
 from workpacket.text.source import Node, Source, apply_edits
+from workpacket.value import NamedTuple
 
 _KEYS = (
     ("base_wp_id", "base_wp", "base_id", "base"),

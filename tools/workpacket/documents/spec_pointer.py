@@ -6,11 +6,11 @@ a passage or only says that there is none.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
+from workpacket.digests import sha256
 from workpacket.documents.document import Document, TextAt, read_once, value_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.layout import GOVERNANCE_FOLDER, SHARED_FOLDER, SPECIFICATIONS_FOLDER
@@ -77,6 +77,23 @@ def candidates(name: str) -> tuple[str, ...]:
     return (name,) if "/" in name else (name, *(f"{folder}/{name}" for folder in _FOLDERS))
 
 
+_VERSION_AT_END = lazy_pattern(r"(?<=[_-])v(?P<number>\d{1,6}(?:\.\d{1,6})*)\.md\Z")
+
+
+def later_version(pointer: Source, name: str) -> str:
+    """Return the file that the pointer names, if it is a later version of the specification `name`; otherwise ''."""
+    current = value_of(read_once(SpecPointer, pointer).target).rpartition("/")[2]
+    own = name.rpartition("/")[2]
+    said, pinned = _VERSION_AT_END.search(current), _VERSION_AT_END.search(own)
+    if said is None or pinned is None or current[: said.start()] != own[: pinned.start()]:
+        return ""
+    return current if _numbers(said["number"]) > _numbers(pinned["number"]) else ""
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
+
+
 def specification_places(pointer: Source | None) -> tuple[str, ...]:
     """Return the paths in the pointer that could be the specification; none if there is no pointer."""
     target = read_once(SpecPointer, pointer).target if pointer is not None else None
@@ -110,7 +127,7 @@ class Passage(Value):
     @property
     def digest(self) -> str:
         """Return the digest that an anchor pins: the digest of the section's text, regardless of its line endings."""
-        return hashlib.sha256(self.text.encode("utf-8", "surrogateescape")).hexdigest()
+        return sha256(self.text.encode("utf-8", "surrogateescape")).hexdigest()
 
     @property
     def says(self) -> str:

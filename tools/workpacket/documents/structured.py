@@ -320,6 +320,7 @@ class WorkDocument(StructuredDocument):
             "risk": value_of(self.risk_text()),
             "depends": self.mentions(self.dependency_texts(), own_id),
             "signature": self.mention(self.user_signature),
+            "earlier_signatures": self._earlier_signatures(),
             "refinement": self.mention(self.refinement_file),
             "spec_versions": [self.mention(text) for text in self.spec_texts()],
             "anchors": [self.mention(text) for text in self.anchor_texts()],
@@ -330,6 +331,12 @@ class WorkDocument(StructuredDocument):
             "unproven": self.unproven,
         }
         return summary
+
+    def _earlier_signatures(self) -> list[str]:
+        """Return the signatures that a later one replaced, as in `USER_SIGNATURE_PREVIOUS: ann010120261200 (scope)`."""
+        placed = self.placed_section("metadata") if "USER_SIGNATURE_" in self.source.text else None
+        fields = placed.fields if placed is not None else ()
+        return [field.value.split()[0] for field in fields if field.name.startswith("user_signature_") and field.value]
 
     def _evidence_summary(self, block: EvidenceBlock) -> EvidenceSummary:
         return {

@@ -8,7 +8,8 @@ can be compared without being read again. A summary is plain JSON, because it is
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TypedDict
+
+from workpacket.value import TypedDict
 
 Place = tuple[int, int]
 # A word with its place: [text, line, column].
@@ -46,6 +47,7 @@ class WorkSummary(DescribedWork):
 
     # The signature of a packet, and the refinement file that it names.
     signature: Mention
+    earlier_signatures: list[str]
     refinement: Mention
     # The specification that a stub names, and the versions that a packet names.
     spec_target: Mention
@@ -68,6 +70,9 @@ class PackageSummary(DescribedWork):
     mission: str
     subtasks: list[Mention]
     owned_files: list[Mention]
+    # Dependencies that only the text states: the package ('' for "none"), `command` or `sentence`, and the place.
+    unlisted: list[tuple[str, str, int, int]]
+    dependencies_line: int
 
 
 class EntrySummary(TypedDict):

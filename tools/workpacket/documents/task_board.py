@@ -22,7 +22,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import NamedTuple
 
 from workpacket.documents.document import Document, Text, heading_key
 from workpacket.documents.register_table import SourceLine, one_line_comments, visible_lines
@@ -33,6 +32,7 @@ from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneSection, LaneTabl
 from workpacket.text.blocks import heading_words
 from workpacket.text.formats import date
 from workpacket.text.source import Node, Source
+from workpacket.value import NamedTuple
 
 Span = tuple[int, int]
 

@@ -29,9 +29,11 @@ _GAP = r"[\s*_`>]{0,40}"
 _SPACE = r"[\s*_`>]{1,40}"
 _SUBJECT = rf"(?:(?:this|the) (?:WP|work package)|it|(?P<own>WP[0-9]{{2,9}})){_SPACE}"
 _VERB = rf"depends{_SPACE}(?:only{_SPACE})?(?:up)?on\b|dependenc(?:y|ies)\b(?={_GAP}:)"
+# A subtask that must wait makes its package wait.
+_AFTER = rf"(?:T[0-9]{{3}}{_SPACE})?must{_SPACE}(?:run|start|begin|land){_SPACE}after\b"
 _BEGIN = rf"\A|(?<=[.;:!?(,\u2014\u2013])|\n(?={_GAP}[-*+>])"
 _SENTENCE = lazy_pattern(
-    rf"(?:{_BEGIN})[\s*_`>()+-]{{0,40}}(?:{_SUBJECT})?(?:{_VERB}){_GAP}:?{_GAP}(?:its{_SPACE}predecessors?{_SPACE})?",
+    rf"(?:{_BEGIN})[\s*_`>()+-]{{0,40}}(?:(?:{_SUBJECT})?(?:{_VERB})|{_AFTER}){_GAP}:?{_GAP}(?:its{_SPACE}predecessors?{_SPACE})?",
     re.IGNORECASE,
 )
 _ONE = lazy_pattern(rf"(?P<first>{_ID})(?: ?[-\u2013\u2014]{{1,2}} ?(?P<last>WP[0-9]{{2,9}}))?(?![\w-]{{0,80}}\w)")
@@ -133,8 +135,10 @@ OLDER_LANES = {"doing": "in_progress"}
 _FILE_ID = lazy_pattern(r"WP[0-9]+(?![0-9])")
 _SHORT_ID = lazy_pattern(r"WP[0-9]{2,}\Z")
 _SCOPED_ID = lazy_pattern(r"(?P<mission>.+)--WP[0-9]{2,}\Z")
-_SUBTASK = lazy_pattern(r"T[0-9]{3,}[a-z]?(?![A-Za-z0-9])")
-_SUBTASK_HEADING = lazy_pattern(r"(?:(?:sub)?task\s+)?(?P<id>T[0-9]{3,}[a-z]?)(?![A-Za-z0-9])", re.IGNORECASE)
+_SUBTASK = lazy_pattern(r"T[0-9]{3,}[a-z]?(?:-[a-z]{1,8}(?![\w-]))?(?![A-Za-z0-9])")
+_SUBTASK_HEADING = lazy_pattern(
+    r"(?:(?:sub)?task\s+)?(?P<id>T[0-9]{3,}[a-z]?(?:-[a-z]{1,8}(?![\w-]))?)(?![A-Za-z0-9])", re.IGNORECASE
+)
 # How a line about a subtask begins, before its id: a heading, a list item or a paragraph.
 _BEFORE_SUBTASK = lazy_pattern(r"(?i)[ \t]{0,8}[>#*+_`\[\]x0-9. \t-]{0,16}(?:(?:sub)?task\s+)?")
 _WIDEST_BEFORE_SUBTASK = 80
@@ -265,8 +269,25 @@ class WorkPackage(FrontMatterDocument):
             "depends": [(scoped(text.value, self.mission), *self.place(text)) for text in self.dependencies],
             "subtasks": [self.mention(text) for text in self.subtask_ids],
             "owned_files": [self.mention(text) for text in self.owned_files],
+            "unlisted": self._unlisted(),
+            "dependencies_line": self.source.line_and_column(self._key_of("dependencies"))[0],
         }
         return summary
+
+    def _key_of(self, name: str) -> int:
+        return (self.root.keys or {}).get(name, (0, 0))[0] if self.root is not None else 0
+
+    def _unlisted(self) -> list[tuple[str, str, int, int]]:
+        """Return what the text states about dependencies beyond the front matter; each package once."""
+        if self.root is None:
+            return []
+        listed = {text.value.rpartition("--")[2] for text in self.dependencies}
+        found: dict[str, tuple[str, str, int, int]] = {}
+        for stated in self.stated:
+            name = stated.id.rpartition("--")[2]
+            if name not in listed and name != self.own_id and (name or listed):
+                found.setdefault(name, (name, stated.way, *self.source.line_and_column(stated.start)))
+        return list(found.values())
 
 
 def scoped(name: str, mission: str) -> str:

@@ -305,11 +305,11 @@ def read_go(text: str) -> TestReport:
     return TestReport("go", tests, (Obstacle("", whole),) if "FAIL" in whole or not tests else ())
 
 
-_CARGO_TEST: Final = re.compile(
+_CARGO_TEST: Final = lazy_pattern(
     r"^test (?P<name>.+?)(?: - should panic)? \.\.\. (?P<how>ok|FAILED|ignored)", re.MULTILINE
 )
-_CARGO_PASSED: Final = re.compile(r"^test result: \w+\. (\d+) passed", re.MULTILINE)
-_CARGO_FILE: Final = re.compile(r"^\s+Running (?:unittests )?(?P<path>\S+) \(", re.MULTILINE)
+_CARGO_PASSED: Final = lazy_pattern(r"^test result: \w+\. (\d+) passed", re.MULTILINE)
+_CARGO_FILE: Final = lazy_pattern(r"^\s+Running (?:unittests )?(?P<path>\S+) \(", re.MULTILINE)
 _CARGO_STATUS: Final[Mapping[str, Status]] = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
 
 

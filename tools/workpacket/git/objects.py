@@ -9,18 +9,19 @@ contains its changes, after a rebase, squash or cherry-pick.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
+from workpacket.digests import sha1, sha256
 from workpacket.git.repository import FULL_ID, Repository, commit_of, merge_base
 from workpacket.git.run import FETCH_ALL, run_git
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import WorkpacketError
-from workpacket.value import NOTHING, Value
+from workpacket.value import NOTHING, NamedTuple, Value
 
 # Hooks of the user run inside `git commit`: linters, tests.
 _HOOKS_SECONDS = 1800.0
@@ -129,8 +130,8 @@ def blob_id(data: bytes, like: str) -> str:
     """Return the id that git would give a file with these bytes, using the same hash algorithm as the id `like`."""
     header = b"blob %d\0" % len(data)
     if len(like) == 64:
-        return hashlib.sha256(header + data).hexdigest()
-    return hashlib.sha1(header + data, usedforsecurity=False).hexdigest()
+        return sha256(header + data).hexdigest()
+    return sha1(header + data).hexdigest()
 
 
 class Commit(NamedTuple):
@@ -425,6 +426,12 @@ def add_trailers(repository: Repository, place: str, lines: Iterable[str]) -> No
     """Add these trailers to a commit message file, unless it already has them."""
     named = [word for line in lines for word in ("--trailer", line)]
     run_git(repository.root, "interpret-trailers", "--in-place", "--if-exists", "addIfDifferent", *named, "--", place)
+
+
+@lru_cache(maxsize=4)
+def first_parents(repository: Repository, commit: str) -> tuple[str, ...]:
+    """Return the first-parent history of `commit`, newest first."""
+    return tuple(run_git(repository.root, "rev-list", "--first-parent", "--end-of-options", commit).text.split())
 
 
 def line_times(repository: Repository, commit: str) -> Iterator[tuple[str, int]]:

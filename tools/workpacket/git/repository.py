@@ -9,7 +9,6 @@ also left to git: the rules are in several files and in the user's settings.
 from __future__ import annotations
 
 import os
-import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -18,6 +17,7 @@ from typing import Final
 
 from workpacket.git.discovery import locate
 from workpacket.git.run import Answer, git_failure, history_shallow, run_git
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import WorkpacketError
 from workpacket.value import Value
 
@@ -39,7 +39,7 @@ def operation_in_progress(repository: Repository) -> str:
 
 
 # The full id of an object, which never refers to anything else.
-FULL_ID: Final = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
+FULL_ID: Final = lazy_pattern(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 
 _SETTINGS = r"^(init\.defaultbranch|user\.name|remote\..*\.fetch|branch\..*\.(remote|merge))$"
 
@@ -87,7 +87,7 @@ def find_repository(start: Path, environ: Mapping[str, str] = os.environ) -> Rep
 
 _SYMBOLIC: Final = "ref: "
 # References with their own file system, in which only plain words can lead to another folder.
-_NAME: Final = re.compile(r"HEAD|refs(?:/(?!\.)[^\x00-\x20\x7f~^:?*\[\\/]+)+\Z")
+_NAME: Final = lazy_pattern(r"HEAD|refs(?:/(?!\.)[^\x00-\x20\x7f~^:?*\[\\/]+)+\Z")
 # The same limit as git's.
 _DEPTH: Final = 5
 
@@ -206,6 +206,11 @@ def current_branch(repository: Repository) -> str | None:
     return target.removeprefix("refs/heads/") or None
 
 
+def branch_here(repository: Repository) -> str:
+    """Return the checked-out branch, or '' for a detached HEAD."""
+    return current_branch(repository) or ""
+
+
 def branch_names(repository: Repository) -> list[str]:
     """Return the short names of all branches, including remote ones."""
     listed = run_git(repository.root, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/remotes")
@@ -244,7 +249,7 @@ def landing_of(repository: Repository, tip: str, commit: str) -> str | None:
 
 # What the main branch is usually called, where neither a remote nor the settings say it.
 _USUAL_NAMES: Final = ("main", "master", "trunk", "develop")
-_OF_REMOTE: Final = re.compile(r" refs/remotes/([^/\n]+)/")
+_OF_REMOTE: Final = lazy_pattern(r" refs/remotes/([^/\n]+)/")
 
 
 def default_branch(repository: Repository) -> Branch | None:
@@ -366,6 +371,12 @@ def local_branches(repository: Repository) -> dict[str, str]:
     return {name: commit for commit, name in rows}
 
 
+def local_branch(repository: Repository, name: str) -> str | None:
+    """Return the commit of a local branch; None if there is no such branch."""
+    ref = f"refs/heads/{name}"
+    return commit_at(repository, ref) if _readable(repository, ref) else local_branches(repository).get(name)
+
+
 def remote_branches(repository: Repository) -> list[Branch]:
     """Return the branches of the main remote, as of the last fetch."""
     remote = main_remote(repository)
@@ -387,7 +398,7 @@ def require_branch_name(repository: Repository, name: str) -> None:
 def add_branch(repository: Repository, name: str, start: str) -> None:
     """Create a branch at commit `start`. It is an error if the branch exists; an existing branch is never moved."""
     require_branch_name(repository, name)
-    if name in local_branches(repository):
+    if local_branch(repository, name) is not None:
         raise WorkpacketError("branch_exists", f"branch {name} already exists")
     # Without `--no-track`, a setting of the user may make the new branch follow the one that it starts from.
     run_git(repository.root, "branch", "--no-track", "--end-of-options", name, start)

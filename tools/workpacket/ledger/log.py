@@ -14,13 +14,13 @@ decoded within a second.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final, TypeAlias
 
+from workpacket.digests import sha256
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import (
@@ -173,7 +173,7 @@ def decode_event(
     # Before it is hashed and parsed: anyone can put a file of any size there.
     if len(data) > LARGEST_EVENT:
         return fault("event_too_large", path, f"{len(data):,} bytes; the limit for an event is {LARGEST_EVENT:,}")
-    identity = hashlib.sha256(data).hexdigest()
+    identity = sha256(data).hexdigest()
     if f"{identity}.json" != name:
         return _not_what_was_written(path, data, identity, names)
     # The id is the digest of the bytes, so this event was decoded from the same bytes.
@@ -219,7 +219,7 @@ def _not_what_was_written(path: str, data: bytes, identity: str, names: Containe
     # The content is intact, but the file with its name contains something else.
     if f"{identity}.json" in names:
         return fault("event_names_swapped", path, f"it has the content of {identity}.json")
-    unconverted = hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
+    unconverted = sha256(data.replace(b"\r\n", b"\n")).hexdigest()
     if path.endswith(f"/{unconverted}.json"):
         return fault("event_line_ends", path, "LF was changed to CRLF; otherwise the event is unchanged")
     return fault("event_edited", path, f"its SHA-256 is {identity}, not the one in the file name")

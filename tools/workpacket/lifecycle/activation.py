@@ -7,10 +7,10 @@ exists; 6 it contains the scope and acceptance of the stub; 7 the board has its 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
+from workpacket.digests import sha256
 from workpacket.documents.document import heading_key
 from workpacket.documents.structured import body_of
 from workpacket.lazy_pattern import lazy_pattern
@@ -556,4 +556,4 @@ def presented_block(refinement: Refinement) -> str:
 
 
 def block_digest(refinement: Refinement) -> str:
-    return hashlib.sha256(presented_block(refinement).encode("utf-8", "surrogateescape")).hexdigest()
+    return sha256(presented_block(refinement).encode("utf-8", "surrogateescape")).hexdigest()

@@ -7,12 +7,12 @@ field can escape the digest: no nested list, no second paragraph, no comment.
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
+from workpacket.digests import sha256
 from workpacket.documents.document import SectionSpec
 from workpacket.documents.structured import PlacedSection, StructuredDocument
 from workpacket.lazy_pattern import lazy_pattern
@@ -102,7 +102,7 @@ class Contract(Value):
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(self.encode()).hexdigest()
+        return sha256(self.encode()).hexdigest()
 
 
 def _pinned_json(pinned: Pinned | None) -> Json:
@@ -167,7 +167,7 @@ def _light(packet: Packet, parts: _Parts) -> Contract:
         out_of_scope=_set(_listed_paths(parts, "out_of_scope")),
         risk=parts.prose("scope", "risk_tier"),
         dependencies=_dependencies(packet),
-        refinement=Pinned(packet.path, hashlib.sha256(refined).hexdigest()) if refined else None,
+        refinement=Pinned(packet.path, sha256(refined).hexdigest()) if refined else None,
         spec=Pinned(anchor.path, anchor.sha256) if anchor is not None else None,
         evidence=evidence,
         form=LIGHT_FORM,
@@ -442,7 +442,7 @@ def _refinement(refinement: Refinement | None) -> Pinned | None:
     unsigned = refinement.unsigned()
     if unsigned is None:
         raise ContractUnreadable("a USER field of the refinement appears twice")
-    return Pinned(refinement.path, hashlib.sha256(unsigned).hexdigest())
+    return Pinned(refinement.path, sha256(unsigned).hexdigest())
 
 
 def _specification(refinement: Refinement | None) -> Pinned | None:

@@ -17,13 +17,13 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import date, datetime
 from typing import Final, Literal
 
 from workpacket.approvals.fields import CLOCK_SKEW
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.scope import outside, pattern_of
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from workpacket.approvals.facts import Verdict
     from workpacket.lifecycle.glance import Glance
 
-_STANDING: Final = re.compile(r"Standing until (\d{4}-\d{2}-\d{2})\b")
+_STANDING: Final = lazy_pattern(r"Standing until (\d{4}-\d{2}-\d{2})\b")
 
 
 def standing_until(scope: Iterable[str]) -> date | None:

@@ -36,12 +36,12 @@ an error has no effect, and no packet can move until it is fixed, so that a typo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, Literal
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, SATISFYING, WAY, AddedLane, LaneTable, section_key, words_of
 from workpacket.text.source import Node, Source
 from workpacket.value import NOTHING, Value
@@ -63,8 +63,8 @@ _LOCALE: Final = "LC_"
 LONGEST: Final = 24 * 60 * 60
 MOST_OUTPUT: Final = 1024 * 1024 * 1024
 
-TOKEN: Final = re.compile(r"[A-Z]+(?:_[A-Z]+)*\Z")
-TITLE: Final = re.compile(r"[A-Za-z]+(?:[ -][A-Za-z]+)*\Z")
+TOKEN: Final = lazy_pattern(r"[A-Z]+(?:_[A-Z]+)*\Z")
+TITLE: Final = lazy_pattern(r"[A-Za-z]+(?:[ -][A-Za-z]+)*\Z")
 LONGEST_NAME: Final = 40
 # The lanes in order, and the pairs between which a lane can be added.
 _STEPS: Final = tuple(pairwise(WAY))
@@ -196,7 +196,7 @@ class PacketsPolicy(Value):
 
 
 _BOARD: Final[Mapping[str, BoardCommit]] = {"branch": "branch", "base": "base", "never": "never"}
-_PHASE: Final = re.compile(r"(?:[0-9]+|[A-Z][A-Z0-9]*)\Z")
+_PHASE: Final = lazy_pattern(r"(?:[0-9]+|[A-Z][A-Z0-9]*)\Z")
 
 
 def packets_policy(root: Node | None) -> PacketsPolicy:
@@ -305,9 +305,9 @@ class LifecyclePolicy(Value):
 
 
 _TEXTS: Final = {
-    **dict.fromkeys(("target_branch", "branch_pattern", "claim_store"), re.compile(r"(?s).+")),
-    "claims": re.compile("local|remote"),
-    "claim_ref": re.compile(r"refs/[A-Za-z0-9._/-]+/\{id\}"),
+    **dict.fromkeys(("target_branch", "branch_pattern", "claim_store"), lazy_pattern(r"(?s).+")),
+    "claims": lazy_pattern("local|remote"),
+    "claim_ref": lazy_pattern(r"refs/[A-Za-z0-9._/-]+/\{id\}"),
 }
 _NO_KEYS: Final = frozenset(
     {"origins", "lane_faults", "evidence", "coverage", "packets", "judged", "webhook", "actor_tables"}

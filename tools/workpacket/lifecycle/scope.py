@@ -16,12 +16,12 @@ import re
 import shlex
 import unicodedata
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from workpacket.model.lanes import NEAR, NOT_NOW, OPEN
 from workpacket.model.layout import APPEND_ONLY_FOLDERS, GOVERNANCE_FOLDER
 from workpacket.problem import Problem
-from workpacket.value import Value
+from workpacket.value import NamedTuple, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

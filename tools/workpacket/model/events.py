@@ -8,12 +8,12 @@ lists.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
 from sys import intern
 from typing import Any, Literal, TypeAlias
 
+from workpacket.digests import sha256
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.event_types import LANE_MOVES, VERSION
 from workpacket.model.layout import LOG_FOLDER
@@ -130,7 +130,7 @@ def encode_event(value: Mapping[str, Json]) -> bytes:
 
 
 def event_id(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+    return sha256(data).hexdigest()
 
 
 def event_of(value: Mapping[str, Any], identity: str) -> LogEvent:

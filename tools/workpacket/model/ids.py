@@ -179,8 +179,8 @@ def _parts(text: str) -> _Parts | None:
 
 def is_packet_id(text: str) -> bool:
     """Whether the whole string is the id of a work packet. Fast, because it is used on ten thousand names."""
-    parts = _parts(text)
-    return parts is not None and not parts[4]
+    match = _PACKET.match(text) if len(text) <= MAX_LENGTH else None
+    return match is not None and not (_is_device(match[1]) or _is_device(match[2]))
 
 
 def leading_id(value: str) -> str:

@@ -347,9 +347,9 @@ class LaneTable(Value):
         """Return a short string that identifies the table; '' for the built-in lanes."""
         if not self.added:
             return ""
-        import hashlib
+        from workpacket.digests import sha256
 
-        return hashlib.sha256(repr(self.added).encode()).hexdigest()[:16]
+        return sha256(repr(self.added).encode()).hexdigest()[:16]
 
     def __hash__(self) -> int:
         # Called for every row of a registry, to find the earlier result for the table.

@@ -85,9 +85,9 @@ class Plan(Value):
 
 
 def digest(data: bytes) -> str:
-    import hashlib  # cached answers need a moment, but no digest
+    from workpacket.digests import sha256  # cached answers need a moment, but no digest
 
-    return hashlib.sha256(data).hexdigest()
+    return sha256(data).hexdigest()
 
 
 def log_seen(packet: str, events: Iterable[LogEvent]) -> FolderSeen:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from workpacket.model import exits
 from workpacket.model.reasons import SEVERITIES, Reason
 from workpacket.problem import Problem, Severity
+from workpacket.value import NamedTuple
 
 SourceLine = Callable[[str, int], "str | None"]
 

@@ -21,10 +21,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Literal
 from unicodedata import category, east_asian_width
 
 from workpacket.problem import Problem, WorkpacketError, by_remedy
+from workpacket.value import NamedTuple
 
 # Cc, Cs, Zl, Zp, Cf, Default_Ignorable_Code_Point and the noncharacters of Unicode 17, as ranges: the `unicodedata` of
 # an older Python does not know all of them, and importing it slows start-up. A test compares the two.

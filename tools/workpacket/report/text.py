@@ -19,14 +19,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from workpacket.model.reasons import SEVERITIES, Reason
 from workpacket.model.wording import counted
 from workpacket.problem import Problem, Severity
 from workpacket.report.outcome import CheckOutcome, SourceLine, by_file, by_gravity
 from workpacket.report.terminal import PLAIN, Style, character_widths, escape, hidden, text_width, visible, wrap
-from workpacket.value import Value
+from workpacket.value import NamedTuple, Value
 
 TAB = 4
 CUT = "..."

@@ -246,7 +246,9 @@ class RefinementOtherVersion(RepositoryRule):
     Remedy: look up the passages in the refinement's version, and correct SPEC_BASELINE and SPEC_ANCHOR.
     """
 
+    # An enrichment makes the next version, after the packet's baseline was recorded.
     severity = "warning"
+    strict_severity = "warning"
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for packet in repository.work.packets.values():
@@ -325,7 +327,8 @@ class GateContradicts(RepositoryRule):
                 if packet is None:
                     continue
                 said = packet.summary["signature"][0]
-                if what == "signature" and not legacy_signature(said) and value and value != said:
+                known = (said, *packet.summary["earlier_signatures"])
+                if what == "signature" and not legacy_signature(said) and value and value not in known:
                     message = f"the log has the signature {value}, but {packet.path} has {said}"
                     yield self.finding(path, (line, column), message)
                 lanes = packet.summary["lanes"]

@@ -56,20 +56,50 @@ class AnchorOtherVersion(StructuredRule):
         yield from self._to_open(document, pinned)
         if not isinstance(document, WorkDocument) or len({version for _, version in pinned}) != 1:
             return
-        for name, text in _anchors(document):
+        for name, text in anchors_of(document):
             bare = _BARE_VERSION.search(text.value) if ".md" not in text.value else None
             if bare is not None and bare[1].casefold() != pinned[0][1]:
                 yield self.fault(text.span, f"{name} is in {bare[1]}, but {pinned[0][1]} is pinned")
 
     def _to_open(self, document: StructuredDocument, pinned: list[tuple[str, str]]) -> Iterator[Problem]:
-        """Of the files to open, report the first one that is a different version of the specification."""
+        """Of the files to open, report the first that is another version, unless the pinned one is there, too."""
         placed = document.placed_section("bootstrap")
         versions = dict(pinned)
         span = (placed.section.start, placed.section.end) if placed is not None and versions else (0, 0)
-        for match in _VERSION_TO_OPEN.finditer(document.source.text, *span):
+        named = list(_VERSION_TO_OPEN.finditer(document.source.text, *span))
+        opened = {(match["stem"].casefold(), match["version"].casefold()) for match in named}
+        for match in named:
             wanted = versions.get(match["stem"].casefold())
-            if wanted is not None and match["version"].casefold() != wanted:
+            # A reader who opens both versions compares them.
+            both = (match["stem"].casefold(), wanted) in opened
+            if wanted is not None and match["version"].casefold() != wanted and not both:
                 yield self.fault(match.span(), f"this is {match['version']}, but {match['stem']}{wanted} is pinned")
+                return
+
+
+class AnchorVersionsDiffer(WorkRule):
+    """Stub that refers to two versions of the specification
+
+    The version was raised in some lines only, so it is unknown in which one the sections were looked up.
+
+    Remedy: look up the sections in the current version, and write that version everywhere.
+    """
+
+    kinds = ("stub",)
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkDocument) -> Iterator[Problem]:
+        pointer = document.text_at("metadata", "roadmap_pointer")
+        said = [("ROADMAP_POINTER", pointer)] if pointer is not None else []
+        first: dict[str, tuple[str, str]] = {}
+        for name, text in [*said, *anchors_of(document)]:
+            named = _VERSION_TO_OPEN.match(text.value[:_LONG_PATH].lstrip("`")) if ".md" in text.value else None
+            if named is None:
+                continue
+            earlier = first.setdefault(named["stem"].casefold(), (named["version"], name))
+            if earlier[0].casefold() != named["version"].casefold():
+                yield self.fault(text.span, f"{name} is in {named['version']}, but {earlier[1]} is in {earlier[0]}")
                 return
 
 
@@ -147,7 +177,7 @@ class AnchorVague(WorkRule):
     strict_severity = "warning"  # words without a number may be the heading itself
 
     def check(self, document: WorkDocument) -> Iterator[Problem]:
-        for name, text in _anchors(document):
+        for name, text in anchors_of(document):
             place = _FILE_NAME.sub("", text.value)  # its digits are those of a version
             vague = not _ANY_PLACE.search(place) and not PLACEHOLDER.match(text.value)
             if vague and says_something(text.value) and not text.value.casefold().startswith("none"):
@@ -165,7 +195,7 @@ class AnchorNamesRoadmap(WorkRule):
     severity = "warning"
 
     def check(self, document: WorkDocument) -> Iterator[Problem]:
-        anchors = [(name, text, _SECTION_NUMBER.findall(text.value)) for name, text in _anchors(document)]
+        anchors = [(name, text, _SECTION_NUMBER.findall(text.value)) for name, text in anchors_of(document)]
         outside = list(_outside_of_main_body(self, document, anchors))
         yield from outside
         starts = {one.start for one in outside}
@@ -182,7 +212,10 @@ class AnchorNamesRoadmap(WorkRule):
             # ROADMAP_POINTER names the requirement itself where the specification has no roadmap with phases.
             pointer = lowered.startswith("roadmap_pointer", at) and "phase" not in lowered[at:end]
             if line not in own and not pointer and not _NO_ROADMAP.search(document.source.text, start, end):
-                plans.update((number, line) for number in _SECTION_NUMBER.findall(document.source.text, at, end))
+                # The arrow of a ROADMAP_POINTER leads from the place in the roadmap to what is planned there.
+                arrow = document.source.text.find("->", at, end)
+                stop = arrow if arrow >= 0 and lowered.startswith("roadmap_pointer", at) else end
+                plans.update((number, line) for number in _SECTION_NUMBER.findall(document.source.text, at, stop))
             at = lowered.find("roadmap", at + 1 if pointer else max(end, at + 1))
         for name, text, numbers in anchors:
             if _DELIVERY.search(text.value):
@@ -236,7 +269,7 @@ _NO_ROADMAP = lazy_pattern(r"(?i)not (?:just )?(?:the )?roadmap")
 _SECTION_NUMBER = lazy_pattern(r"(?:\u00a7 ?|(?<=[\s(]))(\d+(?:\.\d+){1,6})(?![\w.]*\.md)(?=[\s,;)\]]|\Z)")
 
 
-def _anchors(document: WorkDocument) -> Iterator[tuple[str, Text]]:
+def anchors_of(document: WorkDocument) -> Iterator[tuple[str, Text]]:
     """Yield the anchors of a stub or packet, wherever older documents put them."""
     for placed in document.placed:
         for field in placed.fields:

@@ -172,6 +172,27 @@ class DeferredIssueMapping(CheckpointRule):
             yield self.fault(issue.span, message, hint=hint, edits=edits, fix_title="put it in quotes")
 
 
+_RESOLVED = lazy_pattern(r"(?i)\b(?:RESOLVED|FIXED|DONE) in (?:batch|commit|[0-9a-f]{7})|:[ \t]*(?:RESOLVED|FIXED)\b")
+
+
+class DeferredIssueResolved(CheckpointRule):
+    """Resolved issue that is still deferred
+
+    The next batches carry it on, and someone resolves it again.
+
+    Remedy: delete it from `deferred_issues`.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: BatchCheckpoint) -> Iterator[Problem]:
+        for issue in document.deferred_issues:
+            said = _RESOLVED.search(document.source.text, issue.start, issue.end)
+            if said is not None:
+                yield self.fault(said.span(), f"this issue is still deferred, but says {said[0].strip(': ')!r}")
+
+
 SEVERITIES = ("critical", "high", "medium", "low", "info", "blocker", "major", "minor", "trivial", "nit")
 
 

@@ -81,31 +81,8 @@ def is_hollow(document: StructuredDocument, field: Field) -> bool:
     return not any(PLACEHOLDER.fullmatch(item.text) for item in walk_items(field.children))
 
 
-class HintTextLeft(StructuredRule):
-    """Template hint left after a value
-
-    The hint is read as part of the value.
-
-    Remedy: `workpacket check --fix` removes the hint; `--unsafe-fixes` also removes other words.
-    """
-
-    fix = "safe"
-
-    def check(self, document: StructuredDocument) -> Iterator[Problem]:
-        for name, text in id_fields(document):
-            written, end = leading_word(text.value)
-            if is_hint(text.value[end:]) and WorkPacketId.try_parse(written) is not None:
-                yield self._left_over(document, name, text, end)
-        commit = document.text_at("metadata", "merge_base_sha")
-        behind = _BEHIND_COMMIT.match(commit.value) if commit is not None else None
-        if commit is not None and behind is not None and is_hint(behind["rest"]):
-            yield self._left_over(document, "MERGE_BASE_SHA", commit, behind.start("rest"))
-        placed = document.placed_section("metadata")
-        for field in placed.fields if placed is not None else ():
-            listed = _LISTED.match(field.value)
-            if listed is not None:  # `HIGH (LOW | MEDIUM | HIGH)`
-                text = Text(field.value, *field.value_span)
-                yield self._left_over(document, field.key, text, listed.end("value"))
+class LeftOverRule(StructuredRule):
+    """A rule about what follows a value in its field."""
 
     def _left_over(self, document: StructuredDocument, name: str, text: Text, end: int) -> Problem:
         rest = text.value[end:].strip()
@@ -124,6 +101,48 @@ class HintTextLeft(StructuredRule):
             fix_title=f"delete {rest!r}",
             safe=of_template,
         )
+
+
+class HintTextLeft(LeftOverRule):
+    """Template hint left after a value
+
+    The hint is read as part of the value.
+
+    Remedy: `workpacket check --fix` removes the hint; `--unsafe-fixes` also removes other words.
+    """
+
+    fix = "safe"
+
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        for name, text in id_fields(document):
+            written, end = leading_word(text.value)
+            if is_hint(text.value[end:]) and WorkPacketId.try_parse(written) is not None:
+                yield self._left_over(document, name, text, end)
+        placed = document.placed_section("metadata")
+        for field in placed.fields if placed is not None else ():
+            listed = _LISTED.match(field.value)
+            if listed is not None:  # `HIGH (LOW | MEDIUM | HIGH)`
+                text = Text(field.value, *field.value_span)
+                yield self._left_over(document, field.key, text, listed.end("value"))
+
+
+class RemarkAfterCommit(LeftOverRule):
+    """Remark after the commit in MERGE_BASE_SHA
+
+    A script that compares the whole value with a commit finds that they differ.
+
+    Remedy: `workpacket check --fix` removes the template's words; `--unsafe-fixes` also removes other words.
+    """
+
+    severity = "warning"
+    strict_severity = "warning"
+    fix = "safe"
+
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        commit = document.text_at("metadata", "merge_base_sha")
+        behind = _BEHIND_COMMIT.match(commit.value) if commit is not None else None
+        if commit is not None and behind is not None and is_hint(behind["rest"]):
+            yield self._left_over(document, "MERGE_BASE_SHA", commit, behind.start("rest"))
 
 
 def is_hint(rest: str) -> bool:
@@ -286,12 +305,16 @@ class ItemRepeated(WorkRule):
             for one in {block.start: block for block in lists}.values():
                 # Below captions, equal items belong to different captions; a caption may repeat, too.
                 items = [item for item in read_items(document.source, [one]) if len(item.block.children) == 1]
-                for item, earlier in repeated(
-                    items, lambda item: " ".join(item.text.strip("`*_ .;").casefold().split())
-                ):
+                for item, earlier in repeated(items, lambda item: _same_item(item.text)):
                     line = document.source.line_and_column(earlier.span[0])[0]
                     if says_something(item.text):
                         yield self.fault(item.span, f"this item is already on line {line}")
+
+
+def _same_item(text: str) -> str:
+    """Return what two items have in common if they are the same. Two paths may differ only in case: `justfile`."""
+    words = text.strip("`*_ .;").split()
+    return " ".join(words if len(words) == 1 else [word.casefold() for word in words])
 
 
 _WITHOUT_REPETITION = frozenset({"done_means", "acceptance_criteria", "in_scope", "in_scope_paths", "out_of_scope"})

@@ -102,6 +102,9 @@ class DateImplausible(DatedRule):
                 yield self.fault(text.span, f"{name} is in the year {int(year)}")
 
 
+_MIDNIGHT = "T00:00:00"
+
+
 class DateBackwards(DocumentRule[Document]):
     """Date earlier than the one before it
 
@@ -131,7 +134,10 @@ class DateBackwards(DocumentRule[Document]):
     def _is_before(self, later: str, earlier: str) -> bool:
         """Whether a date is before one listed earlier in every time zone; times in the same zone are compared."""
         if not date_time(later) and not date_time(earlier) and later[-1:] == earlier[-1:] == "Z":
-            return later[:19] < earlier[:19]
+            # Midnight stands for a day without a time.
+            return (
+                later[:10] < earlier[:10] if _MIDNIGHT in (later[10:19], earlier[10:19]) else later[:19] < earlier[:19]
+            )
         return (day_of.fromisoformat(earlier[:10]) - day_of.fromisoformat(later[:10])).days > 1
 
 

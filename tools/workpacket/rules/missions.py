@@ -15,7 +15,7 @@ from workpacket.documents.work_package import mission_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule, repeated
+from workpacket.rules.rule import RepositoryRule, first_lines, repeated
 
 _NUMBER = lazy_pattern(r"WP([0-9]{1,9})\Z")
 _FEW = 2
@@ -51,12 +51,12 @@ class Mission:
     def independent(self, first: int, second: int) -> bool:
         """Whether neither of two packages depends on the other. That is unknown if a file in between is missing."""
         names = self.packages[first].summary["id"], self.packages[second].summary["id"]
-        needs = self._needs(names[0]), self._needs(names[1])
+        needs = self.needs(names[0]), self.needs(names[1])
         if needs[0] is None or needs[1] is None or names[0] == names[1]:
             return False
         return names[0] not in needs[1] and names[1] not in needs[0]
 
-    def _needs(self, name: str) -> frozenset[str] | None:
+    def needs(self, name: str) -> frozenset[str] | None:
         """Return all direct and indirect dependencies of a package; None if a file in between is missing."""
         if name not in self._needed:
             found: set[str] = set()
@@ -113,6 +113,43 @@ class PackageDependencyUnknown(RepositoryRule):
                 yield self.finding(
                     package.path, mention[1:], f"this package depends on {name}, which is not in the mission"
                 )
+
+
+class PackageDependencyContradiction(RepositoryRule):
+    """Dependencies in the text differ from the front matter
+
+    Tools follow the front matter, but people follow the text, so work may start too early.
+
+    Remedy: fix the front matter, and make the text agree.
+    """
+
+    severity = "warning"
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        for mission in missions(repository):
+            for package in mission.packages:
+                if package.summary["unlisted"]:
+                    yield from self._of_one(mission, package)
+
+    def _of_one(self, mission: Mission, package: WorkPackageFile) -> Iterator[Problem]:
+        listed = ", ".join(sorted({mention[0].rpartition("--")[2] for mention in package.summary["depends"]}))
+        line = package.summary["dependencies_line"]
+        implied = {name.rpartition("--")[2] for name in mission.needs(package.summary["id"]) or ()}
+        # A command names the branch to start from, which is that of a direct dependency.
+        named = [one for one in package.summary["unlisted"] if one[0] not in implied or one[1] == "command"]
+        for _, _, *place in (stated for stated in named if not stated[0]):
+            message = f"the text says that there are no dependencies, but the front matter lists {listed}"
+            hint = f"delete them from `dependencies` (line {line}), or fix the text"
+            yield self.finding(package.path, place, message, hint=hint)
+        named = [stated for stated in named if stated[0]]
+        if named:
+            ids = ", ".join(name for name, *_ in named)
+            verb = "the command builds on" if named[0][1] == "command" else "the text depends on"
+            lines = [*dict.fromkeys(at for _, _, at, _ in named)]
+            where = f" ({first_lines(lines)})" if len(lines) > 1 else ""
+            message = f"{verb} {ids}{where}, but the front matter lists {listed or 'no dependencies'}"
+            hint = f"add {ids} to `dependencies` (line {line}), or fix the text"
+            yield self.finding(package.path, named[0][2:], message, hint=hint)
 
 
 class PackageFileMissing(RepositoryRule):

@@ -80,11 +80,15 @@ class PackageDoneUnticked(WorkPackageRule):
 # What the activity log says about the package: it was accepted, or went back to work.
 _MOVED = lazy_pattern(
     r"(?im)(?:^|(?<=\r))[-*] \d{4}-[^\r\n]{0,300}?(?:(?P<passed>\blane=(?:done|approved)\b|\breview passed\b"
-    r"|\bmoved to (?:done|approved)\b|\bdone override\b)|\blane=[a-z_]+|\bchanges requested\b"
+    r"|\bmoved to (?:done|approved)\b|\bdone override\b|[\u2013-] (?:arbiter )?approved?\b(?! plan| spec))"
+    r"|\blane=[a-z_]+|\bchanges requested\b"
     r"|\bstarted (?:implementation|review)\b)"
 )
 _ACTIVITY_LOG = lazy_pattern("(?i)activity log")
-_PASSED = (b"lane=done", b"lane=approved", b"review passed", b"moved to done", b"moved to approved", b"done override")
+_PASSED = (
+    *(b"lane=done", b"lane=approved", b"review passed", b"moved to done", b"moved to approved", b"done override"),
+    *("\u2013 approve".encode(), b"- approve"),
+)
 
 
 def _last_acceptance(document: WorkPackage) -> re.Match[str] | None:
@@ -304,3 +308,80 @@ class PackageLogGap(WorkPackageRule):
 
 def _line_of(document: WorkPackage, match: re.Match[str]) -> int:
     return document.source.line_and_column(match.start())[0]
+
+
+_BEGAN_REVIEW = lazy_pattern(r"(?im)(?:^|(?<=\r))[-*] \d{4}-[^\r\n]{0,200}?(?P<said>\bstarted review\b)")
+_DATED = lazy_pattern(r"(?m)(?:^|(?<=\r))[-*] \d{4}-\d{2}-\d{2}")
+
+
+class PackageReviewOpen(WorkPackageRule):
+    """Activity log that ends when a review begins
+
+    The log does not say whether the work was accepted.
+
+    Remedy: finish the review, or add an entry with its result.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        if not document.source.mentions(b"started review"):
+            return
+        log = next((one for one in document.sections() if one.name == "activity_log"), None)
+        lane = document.lane
+        entries = list(_DATED.finditer(document.source.text, log.start, log.end)) if log is not None else []
+        last = _BEGAN_REVIEW.match(document.source.text, entries[-1].start()) if entries else None
+        if last is not None and (lane is None or lane.value not in {"for_review", "in_review"}):
+            yield self.fault(last.span("said"), "the log ends with this, and does not say how the review went")
+
+
+class PackageHistoryBehind(WorkPackageRule):
+    """History in the front matter that lacks what the activity log says
+
+    Tools that read the front matter assume that no one has begun the package.
+
+    Remedy: add the later entries to the history.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        entries = document.items_at("history")
+        log = next((one for one in document.sections() if one.name == "activity_log"), None)
+        # Only a history of lanes says where the package is.
+        if log is None or len(entries) != 1 or entries[0].get("lane") is None:
+            return
+        found = _STEP.finditer(document.source.text, log.start, log.end)
+        steps = [step for step in found if step["begun"] or step["passed"]]
+        if steps:
+            line = document.source.line_and_column(steps[0].start())[0]
+            more = f" and {len(steps) - 1} more" if len(steps) > 1 else ""
+            yield self.fault(entries[0].span, f"the history ends here, but the log has the entry on line {line}{more}")
+
+
+_OUTSIDE = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[-*] \d{4}-[^\r\n]*?(?P<said>(?<!\bno )(?<!\bzero )(?<!\bany )"
+    r"\bout[- ]of[- ]map (?:edits?|changes?|fix(?:es)?|files?)|\b(?:justified|documented|necessary) out[- ]of[- ]map\b)"
+)
+
+
+class PackageChangedUnowned(WorkPackageRule):
+    """Activity log that reports a change to files of other packages
+
+    Other packages may have changed the file at the same time, because only owned files are compared.
+
+    Remedy: add the file to `owned_files`, or record who agreed to the change.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        if not document.source.mentions(b"out-of-map", b"out of map"):
+            return
+        log = next((one for one in document.sections() if one.name == "activity_log"), None)
+        said = _OUTSIDE.search(document.source.text, log.start, log.end) if log is not None else None
+        if said is not None:
+            yield self.fault(said.span("said"), "the log reports a change outside owned_files")

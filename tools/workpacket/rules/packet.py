@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from typing import Final, cast
+from collections.abc import Iterator
+from typing import Final
 
 from workpacket.documents.packet import Packet, scope_pieces
 from workpacket.documents.structured import body_of, items_of_section, walk_items
-from workpacket.documents.summary import EvidenceSummary, WorkSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids
 from workpacket.problem import Problem
 from workpacket.rules.identity import is_hollow
 from workpacket.rules.keys_and_dates import is_near
-from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
+from workpacket.rules.rule import DocumentRule
 from workpacket.rules.structured import PLACEHOLDER, elsewhere, says_something
-from workpacket.text.blocks import Field, Item, Section, read_fields, walk
+from workpacket.text.blocks import Field, Item, Section, read_fields
 from workpacket.text.formats import legacy_signature
-from workpacket.text.source import PATH_LENGTH
 
-_EVIDENCE_PLACE = lazy_pattern(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d+)?`?")
-# How templates say what to write.
-_EVIDENCE_FORM = "path/to/file:line"
 _TODO = lazy_pattern(r"\bTODO\b")
 # Several quoted paths in one entry, and nothing else: words between them may reverse what they mean.
 _ONLY_PATHS = lazy_pattern(r"`[^`\s]+`(?:(?:\s*[,;]\s*|\s+)`[^`\s]+`)+")
 _SIGNATURES = frozenset({"signature", "user_signature_locked"})
 _ONE_VALUE = frozenset({"risk_tier", "user_signature", "merge_base_sha"})
-_SOME_FAILED = lazy_pattern(r"(?i)(?<![0-9.])[1-9][0-9]* (?:tests? )?(?:failed|failing|failures)\b")
-_FAILED = lazy_pattern(r"-?0*[1-9][0-9]*")
 
 PacketRule = DocumentRule[Packet]
 
@@ -331,70 +323,6 @@ class RefinementOfAnother(PacketRule):
                 yield self.fault(span, f"the refinement is for {name}, but this is {document.own_id}")
 
 
-class EvidencePlaceMissing(PacketRule):
-    """Evidence without a place
-
-    Neither a reviewer nor a tool can verify the evidence.
-
-    Remedy: write `EVIDENCE: path/to/file:line`.
-    """
-
-    severity = "warning"
-
-    def check(self, document: Packet) -> Iterator[Problem]:
-        fields = list(_evidence_fields(document))
-        for field in fields:
-            shown = field.value.strip("`") == _EVIDENCE_FORM
-            if field.name == "evidence" and not field.owned and not shown and not _EVIDENCE_PLACE.search(field.value):
-                yield self.fault(field.key_span, "the evidence does not give a `path:line`")
-        stated = [field for field in fields if field.name in {"requirement", "evidence"}]
-        stated = sorted({field.key_span: field for field in stated}.values(), key=lambda field: field.key_span)
-        names = [field.name for field in stated]
-        for field, following in zip(stated, [*names[1:], "requirement"], strict=False):
-            if field.name == following == "requirement" and "evidence" in names and not PLACEHOLDER.match(field.value):
-                yield self.fault(field.key_span, f"no evidence is given for {field.value.strip('`')[:60]!r}")
-
-
-class CriterionUnmapped(PacketRule):
-    """Finished work with a criterion that the evidence does not mention
-
-    The evidence quotes the other criteria, but apparently no one has looked at this one.
-
-    Remedy: add its REQUIREMENT and EVIDENCE to EVIDENCE_MAPPING, or correct the quotation.
-    """
-
-    severity = "warning"
-
-    def check(self, document: Packet) -> Iterator[Problem]:
-        lanes = document.lanes.named(document.status.value) if document.status is not None else ()
-        done = bool(lanes) and all(lane.satisfies for lane in lanes)
-        if not done or "REQUIREMENT" not in document.source.text:
-            return
-        criteria = {_quoted(item.text): item for item in criteria_of(document)}
-        mapped = {_quoted(field.value): field for field in _evidence_fields(document) if field.name == "requirement"}
-        if criteria.keys().isdisjoint(mapped):
-            return  # the requirements are told in other words
-        for said, item in criteria.items():
-            if said not in mapped and says_something(item.text):
-                yield self.fault(item.span, "EVIDENCE_MAPPING quotes other criteria, but not this one")
-        for said, field in mapped.items():
-            if said and said not in criteria and says_something(field.value):
-                yield self.fault(field.key_span, "EVIDENCE_MAPPING quotes a requirement that is not a criterion")
-
-
-def _quoted(text: str) -> str:
-    return " ".join(text.strip("`\"'* .").casefold().split())
-
-
-def _evidence_fields(document: Packet) -> Iterator[Field]:
-    """Yield the fields of EVIDENCE_MAPPING: those in lists at any depth, and those on separate lines."""
-    placed = document.placed_section("evidence_mapping")
-    for section in placed.section.walk() if placed is not None else ():
-        lists = [block for block in walk(section.blocks) if block.kind.endswith("_list")]
-        paragraphs = [block for block in section.blocks if block.kind == "paragraph"]
-        yield from read_fields(document.source, [*paragraphs, *lists])
-
-
 class TodoField(PacketRule):
     """Unfilled field that is not in the template
 
@@ -413,177 +341,3 @@ class TodoField(PacketRule):
                 if match and placed.spec.field(field.name) is None:
                     span = (field.value_span[0], field.value_span[0] + match.end())
                     yield self.fault(span, f"{field.key} is not filled in")
-
-
-_NOTHING = lazy_pattern(
-    r"\bcollected 0 items\b|\bno tests ran\b|\bno tests (?:were )?(?:found|to run|executed)\b|\bno test files\b"
-    r"|\bran 0 tests\b|\brunning 0 tests\b|(?<![0-9.])0 (?:tests )?(?:passed|passing|selected)\b|\btests:? +0 total\b"
-    r"|(?<![0-9.])0 tests? (?:ran|run|executed|found|collected)\b|\bno tests collected\b",
-    re.IGNORECASE,
-)
-_SOMETHING = lazy_pattern(
-    r"(?<![0-9.])[1-9][0-9]* (?:tests? )?(?:passed|passing|failed|failing)\b|\bran [1-9][0-9]* tests?\b"
-    r"|\brunning [1-9][0-9]* tests?\b|^ok\b[ \t]+(?!.*\[no test)|^--- (?:PASS|FAIL)",
-    re.IGNORECASE | re.MULTILINE,
-)
-
-
-def ran_nothing(log: str) -> str:
-    """Return the words in a log that say that no test was run; '' if there are none, or if some tests were run."""
-    match = _NOTHING.search(log)
-    return match[0] if match is not None and not _SOMETHING.search(log) else ""
-
-
-class EvidenceExitCodeMissing(DocumentRule[Packet]):
-    """Evidence without the exit code of its command
-
-    A command proves something only if its exit code is 0.
-
-    Remedy: write the command's exit code after EXIT_CODE.
-    """
-
-    severity = "warning"
-
-    def check(self, document: Packet) -> Iterator[Problem]:
-        for block in document.evidence_blocks:
-            if block.value("COMMAND") and not re.fullmatch(r"-?[0-9]+", block.value("EXIT_CODE")):
-                place = block.fields.get("EXIT_CODE") or block.fields["COMMAND"]
-                yield self.fault(place.span, "EXIT_CODE contains no exit code")
-
-
-class EvidenceFailed(DocumentRule[Packet]):
-    """Failed command as evidence of validated work
-
-    The work was accepted although its own evidence shows a failure.
-
-    Remedy: run the command again and record the result, or explain in the report why the failure is expected.
-    """
-
-    severity = "info"
-    strict_severity = "warning"
-
-    def check(self, document: Packet) -> Iterator[Problem]:
-        lanes = document.lanes.named(document.status.value) if document.status is not None else ()
-        if not lanes or not all(lane.satisfies for lane in lanes):
-            return
-        last = {block.value("COMMAND"): block for block in document.evidence_blocks}
-        for block in last.values():
-            code = block.fields.get("EXIT_CODE")
-            if code is not None and _FAILED.fullmatch(code.value):
-                message = f"the packet is {lanes[0].token}, but the command ended with exit code {code.value}"
-                yield self.fault(code.span, message)
-                continue
-            proof, failed = block.fields.get("PROOF_LINES"), _SOME_FAILED.search(block.proof)
-            if proof is not None and failed is not None:
-                yield self.fault(proof.span, f"the packet is {lanes[0].token}, but the log shows {failed[0]!r}")
-
-
-class EvidenceRule(ReferenceRule):
-    """A rule about the logs listed as evidence."""
-
-    kinds = ("packet",)
-
-    def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
-        for evidence in logs_of(summary):
-            yield evidence["log"][0], True
-
-
-class EvidenceLogMissing(EvidenceRule):
-    """Missing evidence log
-
-    The command's output can no longer be read.
-
-    Remedy: commit the log, or correct LOG_PATH.
-    """
-
-    severity = "info"
-    strict_severity = "warning"
-
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
-        for evidence in cast("WorkSummary", summary)["evidence"]:
-            log, *place = evidence["log"]
-            if log and not is_inside(log):
-                yield self.finding(path, place, f"log {log[:PATH_LENGTH]!r} is not a file in the repository")
-            elif log and files[log].source is None:
-                yield self.finding(path, place, f"log {log} not found")
-
-
-class EvidenceLogDiffers(EvidenceRule):
-    """Changed evidence log
-
-    LOG_SHA256 does not match: the log was edited, or the command was run again without updating the record.
-
-    Remedy: restore the log from git, or run the command again and record the result.
-    """
-
-    family = "integrity"
-
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
-        for evidence in logs_of(summary):
-            source = files[evidence["log"][0]].source
-            said = evidence["sha256"][0].lower()
-            if source is not None and said and said != source.digest:
-                message = f"{evidence['log'][0]} has the digest {source.digest[:12]}..., not {said[:12]}..."
-                yield self.finding(path, evidence["sha256"][1:], message)
-
-
-_COUNTED = lazy_pattern(r"(?i)(?<![0-9.])[0-9]+ (?:tests? )?(?:passed|passing|failed|failing|skipped)\b")
-
-
-class EvidenceProofAbsent(EvidenceRule):
-    """Quoted result that is not in its log
-
-    The log is the recorded one, so the quotation was changed, or comes from a different run.
-
-    Remedy: quote the log, or run the command again and record the result.
-    """
-
-    severity = "warning"
-
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
-        for evidence in logs_of(summary):
-            source = files[evidence["log"][0]].source
-            if source is None or (evidence["sha256"][0].lower() or source.digest) != source.digest:
-                continue
-            log = " ".join(source.text.split()).casefold()
-            absent = [said for said in _COUNTED.findall(evidence["proof"]) if said.casefold() not in log]
-            if absent and _COUNTED.search(source.text):
-                yield self.finding(path, evidence["proof_place"], f"{evidence['log'][0]} does not say {absent[0]!r}")
-
-
-class EvidenceRanNothing(EvidenceRule):
-    """Evidence from a test run without tests
-
-    Many test runners exit with 0 if a filter matches nothing, so the run proves nothing.
-
-    Remedy: fix the filter, and run the tests again.
-    """
-
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
-        for evidence in cast("WorkSummary", summary)["evidence"]:
-            source = files[evidence["log"][0]].source if is_inside(evidence["log"][0]) else None
-            place = evidence["proof_place"] if ran_nothing(evidence["proof"]) else evidence["place"]
-            for text in (evidence["proof"], source.text if source is not None else ""):
-                if nothing := ran_nothing(text):
-                    yield self.finding(path, place, f"the log says {nothing!r}")
-                    break
-            else:
-                if evidence["command"] and _is_trivial(evidence["command"]):
-                    yield self.finding(path, evidence["place"], f"{evidence['command']!r} proves nothing")
-
-
-def _is_trivial(command: str) -> bool:
-    """Whether a command exits with 0 regardless of the work."""
-    words = command.split()
-    return bool(words) and (words[0] in {"true", ":"} or words[:2] == ["exit", "0"])
-
-
-def is_inside(path: str) -> bool:
-    """Whether this could be the path of a file in this repository."""
-    outside = not path or path.startswith("/") or ".." in path.split("/")
-    return not outside and len(path) <= PATH_LENGTH and path.isprintable()
-
-
-def logs_of(summary: Mapping[str, object]) -> list[EvidenceSummary]:
-    """Return the evidence whose log can be looked up."""
-    return [evidence for evidence in cast("WorkSummary", summary)["evidence"] if is_inside(evidence["log"][0])]

@@ -35,13 +35,13 @@ def _stated_verdicts(document: Packet) -> tuple[re.Match[str], ...]:
     if not document.source.mentions(b"verdict"):
         return ()
     others = (*document.unknown, *document.sections_at((1,)))
-    reports = [*_reports(document), *(section for section in others if _REPORT.search(section.title))]
+    reports = [*reports_of(document), *(section for section in others if _REPORT.search(section.title))]
     matches = (_VERDICT.finditer(document.source.text, part.start, part.end) for part in reports)
     found = {match.start(): match for part in matches for match in part}
     return tuple(found[start] for start in sorted(found))
 
 
-def _reports(document: Packet) -> list[Section]:
+def reports_of(document: Packet) -> list[Section]:
     return [placed.section for placed in document.placed if placed.spec.key == "validation_reports"]
 
 
@@ -89,6 +89,7 @@ class PacketStatusOldForm(ReportRule):
     """
 
     severity = "warning"
+    strict_severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Problem]:
         status = document.status
@@ -145,7 +146,7 @@ class VerdictUnknown(ReportRule):
     severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Problem]:
-        reports = _reports(document)
+        reports = reports_of(document)
         for match in (match for match in _stated_verdicts(document) if match["other"]):
             inside = any(part.start <= match.start() < part.end for part in reports)
             if inside and not _NO_VERDICT_YET.match(match["other"]):
@@ -178,7 +179,7 @@ class ReportContradicts(ReportRule):
 
     def check(self, document: Packet) -> Iterator[Problem]:
         own = WorkPacketId.try_parse(document.own_id)
-        reports = _reports(document)
+        reports = reports_of(document)
         named_in = own is not None and document.source.mentions(b"task packet")
         spans = ((part.start, part.end) for part in reports if named_in)
         for match in (one for span in spans for one in _REPORTED_ON.finditer(document.source.text, *span)):
@@ -483,7 +484,7 @@ class StatusRepeated(ReportRule):
         metadata = document.placed_section("metadata")
         if metadata is None or not own or document.source.text.lower().count("status") < 2:
             return
-        reports = _reports(document)
+        reports = reports_of(document)
         quoted = {id(inner) for report in reports for inner in report.walk()}  # reports quote the status they found
         later = (section for section in document.outline.walk() if section.start > metadata.section.end)
         blocks = [block for section in later if id(section) not in quoted for block in section.blocks]

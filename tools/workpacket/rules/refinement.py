@@ -13,7 +13,7 @@ from typing import ClassVar, cast
 
 from workpacket.documents.document import Text
 from workpacket.documents.refinement import APPROVAL_WORDS, COVERAGE_POINTS, Refinement
-from workpacket.documents.spec_pointer import candidates, names_passage
+from workpacket.documents.spec_pointer import candidates, later_version, names_passage
 from workpacket.documents.summary import AnchorSummary, Place, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.layout import SPEC_POINTER
@@ -49,8 +49,7 @@ class SpecificationRule(ReferenceRule):
     kinds: ClassVar[tuple[str, ...]] = ("refinement",)
 
     def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
-        for candidate in candidates(_summary(summary)["spec"]):
-            yield candidate, True
+        yield from ((candidate, True) for candidate in candidates(_summary(summary)["spec"]))
 
 
 class SpecificationMissing(SpecificationRule):
@@ -65,41 +64,43 @@ class SpecificationMissing(SpecificationRule):
     severity = "warning"
 
     def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
-        yield SPEC_POINTER, False
-        for candidate in candidates(_named(summary)[0]):
-            yield candidate, True
+        yield SPEC_POINTER, True
+        yield from ((candidate, True) for candidate in candidates(_named(summary)[0]))
 
     def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         name, place = _named(summary)
         found = [candidate for candidate in candidates(name) if files.exists(candidate)]
         if name and not found and (candidates(name) or "spec" in summary):
-            if files.exists(SPEC_POINTER):
+            if files.exists(SPEC_POINTER) and not _replaced_by(summary, files):
                 yield self.finding(path, place, f"specification {name} not found")
         elif name and found and all(files[candidate].source is None for candidate in found):
-            message = f"the specification {name} is not a readable file; links are not followed"
-            yield self.finding(path, place, message)
+            yield self.finding(path, place, f"the specification {name} is not a readable file; links are not followed")
+
+
+def _replaced_by(summary: Mapping[str, object], files: Files) -> str:
+    """Return the version that the pointer names instead of the one that an approved refinement pins."""
+    pointer = files[SPEC_POINTER].source if summary.get("approved") else None
+    return later_version(pointer, _named(summary)[0]) if pointer is not None else ""
 
 
 class SpecificationElsewhere(SpecificationRule):
-    """Specification not found in a repository that contains none
+    """Specification not found in a repository that contains none, or only a later version
 
-    The specification is kept elsewhere, or was never added, so the anchors cannot be checked.
+    It is kept elsewhere, or was replaced after the refinement was approved, so the anchors cannot be checked.
 
-    Remedy: add SPEC_CURRENT.md and the specification that it names.
+    Remedy: add SPEC_CURRENT.md and the version of the specification that the refinement names.
     """
 
     severity = "info"
     strict_severity = "warning"
-
-    def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
-        yield SPEC_POINTER, False
-        yield from super().wants(summary)
+    wants = SpecificationMissing.wants
 
     def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         name, place = _named(summary)
-        if name and not files.exists(SPEC_POINTER) and not any(map(files.exists, candidates(name))):
-            message = f"specification {name} not found, and the repository has no {SPEC_POINTER}"
-            yield self.finding(path, place, message)
+        later, there = _replaced_by(summary, files), any(map(files.exists, candidates(name)))
+        why = f"; {SPEC_POINTER} names {later}" if later else f", and the repository has no {SPEC_POINTER}"
+        if name and not there and (later or not files.exists(SPEC_POINTER)):
+            yield self.finding(path, place, f"specification {name} not found{why}")
 
 
 def _named(summary: Mapping[str, object]) -> tuple[str, Place]:
@@ -432,7 +433,9 @@ class AmbiguityUnstated(RefinementRule):
 
     def check(self, document: Refinement) -> Iterator[Problem]:
         found = document.ambiguity_found
-        gaps = document.placed_section("gaps_identified")
+        gaps, covers = document.placed_section("gaps_identified"), document.placed_section("clearly_covers")
+        if found is None and covers is not None and _word(document.review_status) == "APPROVED":
+            yield self.fault(covers.section.title_span, "AMBIGUITY_FOUND is missing, but the refinement is approved")
         if found is None or _word(found) != "NO":
             return
         line = document.source.line_and_column(found.start)[0]

@@ -134,7 +134,7 @@ class AuditSignatureMalformed(AuditRule):
     def check(self, document: SignatureAudit) -> Iterator[Problem]:
         for row in document.rows:
             token = row.signature
-            problem = legacy_signature(token.value) if token is not None else ""
+            problem = (legacy_signature(token.value) or _no_year(token)) if token is not None else ""
             if token is not None and problem:
                 hint = "a token is a lower-case name followed by DDMMYYYYHHMM"
                 yield self.fault(token.span, f"{token.value!r} {problem}", hint=hint)
@@ -192,13 +192,19 @@ class AuditDateContradicts(AuditRule):
             day = _DAY.search(when.value) if when is not None else None
             if when is not None and when.value and day is None and not _ANY_DAY.search(when.value):
                 yield self.fault(when.span, f"the row has {when.value!r} instead of a date")
-            if token is None or when is None or day is None or legacy_signature(token.value):
+            if token is None or when is None or day is None or legacy_signature(token.value) or _no_year(token):
                 continue
             signed = f"{_moment(token):012}"
             made = f"{signed[:4]}-{signed[4:6]}-{signed[6:8]}"
             # A difference of one day is a matter of time zones, and tokens of the same minute are moved to the next.
             if text_date(day[0]) or abs((date.fromisoformat(day[0]) - date.fromisoformat(made)).days) > 1:
                 yield self.fault(when.span, f"the row is dated {day[0]}, but the token is dated {made}")
+
+
+def _no_year(token: Text) -> str:
+    """Return what is wrong with the year of a well-formed token: DDMMYYHHMMSS reads as the year 2504."""
+    year = token.value[-8:-4]
+    return "" if year[:2] in {"19", "20"} else f"has the year {year}"
 
 
 def _moment(token: Text) -> int:
@@ -397,6 +403,10 @@ class GateIdMalformed(GateRule):
 
     Remedy: correct the id.
     """
+
+    # Some gates are about the protocol itself.
+    severity = "warning"
+    strict_severity = "warning"
 
     def check(self, document: GateDocument) -> Iterator[Problem]:
         seen: set[str] = set()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import cast
 
-from workpacket.documents.document import without_quotes
+from workpacket.documents.document import value_of, without_quotes
 from workpacket.documents.role_progress import KEYS, PHASES, STATUSES, RoleProgress, closing_of, is_open
 from workpacket.documents.structured import items_of_section
 from workpacket.documents.summary import RoleSummary
@@ -80,9 +80,11 @@ class RoleFileUnread(RoleRule):
 
     def check(self, document: RoleProgress) -> Iterator[Problem]:
         if document.note == "other" and not document.faults:
-            why = (
-                "it does not have the fields of a checkpoint" if document.has_front_matter else "it has no front matter"
-            )
+            why = "it has no front matter"
+            if document.has_front_matter:
+                why = f"it lacks {', '.join(key for key in KEYS if document.at(key) is None)}"
+                status = value_of(document.status)
+                why += f", and its status is {status!r}" if status and status not in STATUSES else ""
             yield self.fault((0, 0), f"not read as a checkpoint: {why}")
 
 
@@ -232,6 +234,83 @@ class RoleWorkLeft(RoleRule):
             if left:
                 count = f"{len(left)} items" if len(left) > 1 else "one item"
                 yield self.fault(section.title_span, f"the status is {status.value}, but {count} remain")
+
+
+_AMOUNT = lazy_pattern(
+    r"(?i)[$\u20ac\u00a3] ?\d+(?:[.,]\d|\d)|~ ?\d"
+    r"|\d[\d.,]*[ \t]*(?:k\b|m\b|USD|EUR|tokens?|agents?|spawns?|turns?|calls?|messages?)"
+    r"|\b(?:tokens?|cost|spend|total)\b[^\r\n|]{0,30}[:|][^\r\n|\d]{0,12}\d"
+)
+
+
+class CostSummaryEmpty(RoleRule):
+    """Cost summary without an amount
+
+    It contains neither tokens nor money nor a count of agents or turns, so costs cannot be compared.
+
+    Remedy: add what was used, or write that it was not measured.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: RoleProgress) -> Iterator[Problem]:
+        if document.note != "cost_summary" or not document.has_front_matter:
+            return
+        text = document.source.text
+        if not _AMOUNT.search(text, document.body) and "not measured" not in text:
+            title = next((section for section in document.sections() if section.level), None)
+            yield self.fault(title.title_span if title is not None else (0, 0), "no amount of tokens, money or time")
+
+
+_ROUND = lazy_pattern(
+    r"(?m)(?:^|(?<=\r))[ \t]*(?:[-*+]|\d+\.|\|)[^\r\n]*?"
+    r"\b(?:(?P<rejected>REJECTED|Rejected)|(?P<approved>APPROVED|Approved))\b"
+)
+
+
+class RejectionLeft(RoleRule):
+    """Finished work whose last review rejected it
+
+    The corrections were never reviewed, or the approval was not recorded.
+
+    Remedy: add the review that approved the work, or reopen it.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: RoleProgress) -> Iterator[Problem]:
+        text = document.source.text
+        finished = document.note in {"summary", "cost_summary"} or value_of(document.status) == "complete"
+        if not finished or not document.source.mentions(b"rejected"):
+            return
+        rounds = list(_ROUND.finditer(text, document.body))
+        if rounds and rounds[-1]["rejected"] and "approve" not in text[rounds[-1].end() :].casefold():
+            yield self.fault(rounds[-1].span("rejected"), "the last review rejected the work, and none approved it")
+
+
+_ALL_MET = lazy_pattern(
+    r"(?i)\ball (?P<count>\d{1,2}|three|four|five|six|seven|eight|nine|ten) (?P<what>(?:success|acceptance) criteria)"
+    r"[^\r\n.]{0,20}\b(?:verified|met|passe?d?|satisfied|confirmed)\b"
+)
+
+
+class CriteriaUnlisted(RoleRule):
+    """Claim that all criteria are met, without naming any
+
+    A reader can check neither which criteria there were nor how they were verified.
+
+    Remedy: list the criteria, each with what proves it.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: RoleProgress) -> Iterator[Problem]:
+        said = _ALL_MET.search(document.source.text, document.body) if document.source.mentions(b"criteria") else None
+        if said is not None and not any("criteria" in section.name for section in document.sections()):
+            yield self.fault(said.span(), f"{said[0]!r}, but none of them is named")
 
 
 class RoleZombie(RepositoryRule):

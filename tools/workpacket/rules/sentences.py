@@ -401,3 +401,55 @@ class LockedPacketChanged(StructuredRule):
         later = said and next((one for one in document.outline.walk() if one.level and one.start > said.end()), None)
         if said and later:
             yield self.fault(said.span(), f"this says that there are no edits, but line {later.line} begins a section")
+
+
+class ApprovedNotCovered(StructuredRule):
+    """Approval of a refinement whose verdict is FAIL
+
+    The signature approves work that, by the same document, the specification does not cover yet.
+
+    Remedy: add the enrichment to the specification, refine the packet against the new version, and have it approved.
+    """
+
+    kinds = ("refinement",)
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        status = document.text_at("metadata", "user_review_status")
+        verdict = document.text_at("clearly_covers", "clearly_covers_verdict")
+        said = verdict.value.strip("`* ").upper() if verdict is not None else ""
+        enrichment = document.text_at("enrichment", "enrichment_needed")
+        if enrichment is not None and enrichment.value.strip("`* ").upper().startswith("NO"):
+            return  # `verdict_contradiction` reports that
+        if status is not None and verdict is not None and said.startswith("FAIL"):
+            line = document.source.line_and_column(verdict.start)[0]
+            if status.value.strip("`* ").upper().startswith("APPROVED"):
+                yield self.fault(status.span, f"approved, but CLEARLY_COVERS_VERDICT is FAIL (line {line})")
+
+
+# The escapes of what UTF-8 becomes in an older code page: `\\u00C2\\u00A7` for a paragraph sign.
+_GARBLED_ESCAPE = lazy_pattern(r"(?i)\\{1,2}u00(?:c[23]|e2)\\{1,2}u(?:00[89ab][0-9a-f]|20[0-9a-f]{2}|01[5-9][0-9a-f])")
+
+
+class EscapesGarbled(StructuredRule):
+    """Escapes of garbled characters in an excerpt
+
+    The text was read in the wrong encoding before it was escaped, so it quotes other characters than the specification.
+
+    Remedy: read the specification as UTF-8, and quote the passage again.
+    """
+
+    kinds = ("refinement",)
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        text = document.source.text
+        if "\\u00" not in text:
+            return
+        found = list(_GARBLED_ESCAPE.finditer(text))
+        if found:
+            lines = [*dict.fromkeys(document.source.line_and_column(match.start())[0] for match in found)]
+            where = f", {len(found)} times ({first_lines(lines)})" if len(found) > 1 else ""
+            yield self.fault(found[0].span(), f"{found[0][0]} is one garbled character{where}")

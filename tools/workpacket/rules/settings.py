@@ -14,9 +14,9 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from hashlib import sha256
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
+from workpacket.digests import sha256
 from workpacket.model.layout import BASELINE_PATH, POLICY_PATH
 from workpacket.model.reasons import Reason
 from workpacket.problem import Location, Problem
@@ -24,7 +24,7 @@ from workpacket.rules.rule import LogRule, rules_across
 from workpacket.text.json_strict import load_json
 from workpacket.text.schema import SchemaSet
 from workpacket.text.source import BASELINE, Node, Source
-from workpacket.value import NOTHING, Value
+from workpacket.value import NOTHING, NamedTuple, Value
 
 Profile = Literal["adopt", "strict"]
 Level = Literal["error", "warning", "info", "off"]

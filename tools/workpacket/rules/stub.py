@@ -250,8 +250,11 @@ class ChecklistLength(StubRule):
     def check(self, document: Stub) -> Iterator[Problem]:
         placed = document.placed_section("activation_checklist")
         count = len(checklist(document))
-        if placed is not None and not document.is_older and count != CHECKLIST_LENGTH:
-            absent = _absent_steps(document) if count < CHECKLIST_LENGTH else []
+        absent = _absent_steps(document) if count != CHECKLIST_LENGTH else []
+        said = {item.text.casefold() for item in checklist(document)}
+        # A repository may ask for more steps, but not for the same one twice.
+        extended = count > CHECKLIST_LENGTH and not absent and len(said) == count
+        if placed is not None and not document.is_older and count != CHECKLIST_LENGTH and not extended:
             without = f"; missing: {', '.join(absent)}" if absent else ""
             message = f"the checklist has {count} items instead of {CHECKLIST_LENGTH}{without}"
             yield self.fault(placed.section.title_span, message)
@@ -338,6 +341,11 @@ _DEPENDS = lazy_pattern(
 )
 
 
+_NO_DEPENDENCY = lazy_pattern(
+    r"(?i)[*_`(]*(?:none|n/?a\b|nothing|no |todo|tbd|<|coordinates? with|related to|see |depends|blocks)"
+)
+
+
 class DependencyUnnamed(StubRule):
     """Dependencies of a stub that name no packet
 
@@ -354,7 +362,9 @@ class DependencyUnnamed(StubRule):
         if placed is None:
             return
         texts = [text for text in document.dependency_texts() if says_something(text.value)]
-        told = [text for text in texts if _DEPENDS.match(text.value)]
+        told = [text for text in texts if _DEPENDS.match(text.value)] or [
+            text for text in texts if not _NO_DEPENDENCY.match(text.value)
+        ]
         if told and not any(find_ids(text.value) for text in texts):
             yield self.fault(told[0].span, "no dependency names a packet")
 

@@ -218,6 +218,8 @@ class ControlCharacter(TextRule):
                 continue
             alike.setdefault(match[0], []).append(match)
         for characters, found in alike.items():
+            if _WITHOUT_WIDTH.issuperset(characters):
+                continue
             names = ", ".join(f"U+{ord(character):04X}" for character in characters[:4])
             message = f"control character {names}{_repeated(document, found)}"
             yield self.fault(found[0].span(), message, hint=_what_was_meant(found[0]))
@@ -261,6 +263,31 @@ def _what_was_meant(match: re.Match[str]) -> str:
     return f"{why.format(meant)}: write {word}"
 
 
+class InvisibleCharacter(TextRule):
+    """Invisible character in a sentence
+
+    A search for the word on the screen does not find it. Copied text often contains such characters.
+
+    Remedy: delete the character.
+    """
+
+    severity = "warning"
+    strict_severity = "warning"
+
+    def check(self, document: Document) -> Iterator[Problem]:
+        if _WITHOUT_WIDTH.isdisjoint(document.source.unusual) or said_already(document, "yaml_character"):
+            return
+        garbled = [match.span() for match in mojibake(document.source)]
+        alike: dict[str, list[re.Match[str]]] = {}
+        for match in _CONTROLS.finditer(document.source.text):
+            inside = any(start <= match.start() < end for start, end in garbled)
+            if _WITHOUT_WIDTH.issuperset(match[0]) and not inside and not _is_in_a_name(document, match):
+                alike.setdefault(match[0][0], []).append(match)
+        for character, found in alike.items():
+            message = f"invisible character U+{ord(character):04X}{_repeated(document, found)}"
+            yield self.fault(found[0].span(), message, hint="delete it")
+
+
 class BidiControl(TextRule):
     """Character that changes the text direction
 
@@ -272,11 +299,21 @@ class BidiControl(TextRule):
     def check(self, document: Document) -> Iterator[Problem]:
         if _BIDI_CHARACTERS.isdisjoint(document.source.unusual):
             return
+        on_line: dict[int, list[re.Match[str]]] = {}
         for match in _BIDI.finditer(document.source.text):
-            names = ", ".join(f"U+{ord(character):04X}" for character in match.group()[:4])
-            escaped = "".join(f"\\u{ord(character):04x}" for character in match.group()[:4])
-            hint = f"write {escaped} if the text is about the character; otherwise delete it"
-            yield self.fault(match.span(), f"direction control {names}", hint=hint)
+            on_line.setdefault(document.source.line_and_column(match.start())[0], []).append(match)
+        for found in on_line.values():
+            characters = [*dict.fromkeys("".join(match[0] for match in found))][:_FEW_CHARACTERS]
+            names = ", ".join(f"U+{ord(character):04X}" for character in characters)
+            escaped = " ".join(f"\\u{ord(character):04x}" for character in characters)
+            which = (
+                "the characters; otherwise delete them" if len(characters) > 1 else "the character; otherwise delete it"
+            )
+            hint = f"write {escaped} if the text is about {which}"
+            yield self.fault(found[0].span(), f"direction control {names}", hint=hint)
+
+
+_FEW_CHARACTERS = 4
 
 
 class ConflictMarker(TextRule):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from workpacket.documents.document import without_quotes
-from workpacket.documents.work_package import OLDER_LANES, Stated, WorkPackage
+from workpacket.documents.work_package import OLDER_LANES, WorkPackage
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId
 from workpacket.problem import Problem
@@ -177,41 +177,6 @@ class PackageTargetContradicts(WorkPackageRule):
                 return
 
 
-class PackageDependencyContradiction(WorkPackageRule):
-    """Dependencies in the text differ from the front matter
-
-    Tools follow the front matter, but people follow the text, so work may start too early.
-
-    Remedy: fix the front matter, and make the text agree.
-    """
-
-    severity = "warning"
-
-    def check(self, document: WorkPackage) -> Iterator[Problem]:
-        if document.root is None:
-            return
-        listed = sorted({dependency.value.rpartition("--")[2] for dependency in document.dependencies})
-        line = document.source.line_and_column((document.root.keys or {}).get("dependencies", (0, 0))[0])[0]
-        named: dict[str, Stated] = {}
-        for stated in document.stated:
-            name = stated.id.rpartition("--")[2]
-            if name not in listed and name != document.own_id and (name or listed):
-                named.setdefault(name, stated)
-        none = named.pop("", None)
-        if none is not None:
-            message = f"the text says that there are no dependencies, but the front matter lists {', '.join(listed)}"
-            hint = f"delete them from `dependencies` (line {line}), or fix the text"
-            yield self.fault((none.start, none.end), message, hint=hint)
-        if named:
-            first, ids = next(iter(named.values())), ", ".join(named)
-            verb = "the command builds on" if first.way == "command" else "the text depends on"
-            lines = [*dict.fromkeys(document.source.line_and_column(one.start)[0] for one in named.values())]
-            where = f" ({first_lines(lines)})" if len(lines) > 1 else ""
-            message = f"{verb} {ids}{where}, but the front matter lists {', '.join(listed) or 'no dependencies'}"
-            hint = f"add {ids} to `dependencies` (line {line}), or fix the text"
-            yield self.fault((first.start, first.end), message, hint=hint)
-
-
 class PackageSubtaskUndescribed(WorkPackageRule):
     """Subtask that the text does not describe
 
@@ -340,11 +305,25 @@ class PackageRequirementUnlisted(WorkPackageRule):
                 yield self.fault((start, start + len(match["id"])), f"{match['id']} is not in requirement_refs")
 
 
-_FILES_LINE = lazy_pattern(r"\*\*Files?\*\*: (?P<said>[^\r\n]+)")
+_FILES_LINE = lazy_pattern(r"(?:- )?(?:\*\*)?Files?(?:\*\*)?: (?P<said>[^\r\n]+)")
 _FILE = lazy_pattern(r"`(?P<path>[\w.-]+/[\w./-]+\.\w+)`")
 _MOST_FILES = 200
 # The characters of a path that matches only itself.
 _PLAIN_PATH = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-")
+
+
+class _Owned:
+    """The files that a package owns."""
+
+    def __init__(self, document: WorkPackage) -> None:
+        self.paths = [text.value.removeprefix("./").rstrip("/") for text in document.owned_files]
+        self._folders = tuple(f"{pattern.removesuffix('/**').removesuffix('/*')}/" for pattern in self.paths)
+        self._patterns = [pattern for pattern in self.paths if not _PLAIN_PATH.issuperset(pattern)]
+
+    def has(self, path: str) -> bool:
+        plain = path.removeprefix("./").rstrip("/")
+        matched = any(fnmatchcase(plain, pattern) for pattern in self._patterns)
+        return plain in self.paths or f"{plain}/".startswith(self._folders) or matched
 
 
 class PackageFileUnowned(WorkPackageRule):
@@ -359,10 +338,10 @@ class PackageFileUnowned(WorkPackageRule):
     strict_severity = "warning"
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
-        owned = [text.value.removeprefix("./").rstrip("/") for text in document.owned_files]
-        folders = tuple(f"{pattern.removesuffix('/**').removesuffix('/*')}/" for pattern in owned)
-        patterns = [pattern for pattern in owned if not _PLAIN_PATH.issuperset(pattern)]
-        places = places_of("**File", document.source.text, document.body) if owned else ()
+        owned = _Owned(document)
+        text = document.source.text
+        marks = ("**File", "- File") if owned.paths else ()
+        places = sorted(at for mark in marks for at in places_of(mark, text, document.body))
         lines = [line for at in places if (line := _FILES_LINE.match(document.source.text, at)) is not None]
         starts = [text.start for text in document.subtask_headings] if lines else []
         # A subtask may read some files that it names; one that names only files of others changes them.
@@ -371,8 +350,7 @@ class PackageFileUnowned(WorkPackageRule):
         for line in lines[:_MOST_FILES]:
             subtask = bisect_right(starts, line.start())
             for match in _FILE.finditer(document.source.text, *line.span("said")):
-                path = match["path"]
-                if path in owned or path.startswith(folders) or any(fnmatchcase(path, pattern) for pattern in patterns):
+                if owned.has(match["path"]):
                     inside.add(subtask)
                 else:
                     outside.setdefault(subtask, []).append(match)
@@ -465,3 +443,46 @@ class PackageFieldAbsent(WorkPackageRule):
         ):
             if known and match["name"] not in known:
                 yield self.fault(match.span("name"), f"the front matter has no field {match['name']}")
+
+
+class PackageIntentUnowned(WorkPackageRule):
+    """File to be created that the package does not own
+
+    Another package may create the same file, because only owned files are compared.
+
+    Remedy: add the file to `owned_files`.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        owned = _Owned(document)
+        absent = [text for text in document.texts_at("create_intent") if owned.paths and not owned.has(text.value)]
+        if absent:
+            more = f", nor {len(absent) - 1} more" if len(absent) > 1 else ""
+            yield self.fault(absent[0].span, f"owned_files does not contain {absent[0].value}{more}")
+
+
+class PackageWithoutDone(WorkPackageRule):
+    """Work package that does not say when it is done
+
+    It has neither a definition of done nor criteria nor a checkbox, so anyone may call it finished.
+
+    Remedy: add a section "Definition of Done" with one checkbox for each thing that must be true.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        sections = list(document.sections())
+        if len(sections) < _FEW_SECTIONS or "- [ ]" in document.source.text or "- [x]" in document.source.text.lower():
+            return
+        if not any(word in section.name for section in sections for word in _SAYS_WHEN_DONE):
+            title = next((section for section in sections if section.level == 1), sections[0])
+            yield self.fault(title.title_span, "nothing says when this package is done")
+
+
+_FEW_SECTIONS = 3
+_SAYS_WHEN_DONE = ("done", "accept", "criteria", "exit", "complete", "deliverable")

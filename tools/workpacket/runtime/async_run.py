@@ -56,11 +56,11 @@ class AsyncRun(BaseRun):
     @overload
     def step(
         self, name: str, function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
-    ) -> Coroutine[Any, Any, T]: ...
+    ) -> Coroutine[None, None, T]: ...
     @overload
     def step(
         self, function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
-    ) -> Coroutine[Any, Any, T]: ...
+    ) -> Coroutine[None, None, T]: ...
     def step(self, first: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Run the step once: a later attempt returns the stored result without calling the function."""
         return self._perform(self._call(first, args, kwargs))
@@ -129,11 +129,11 @@ class AsyncRun(BaseRun):
     @overload
     def child(
         self, name: str, job: Callable[Concatenate[AsyncRun, P], Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
-    ) -> Coroutine[Any, Any, T]: ...
+    ) -> Coroutine[None, None, T]: ...
     @overload
     def child(
         self, job: Callable[Concatenate[AsyncRun, P], Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
-    ) -> Coroutine[Any, Any, T]: ...
+    ) -> Coroutine[None, None, T]: ...
     def child(self, first: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Run a child run once; see `Run.child`. To run several concurrently, await them with `asyncio.gather`."""
         return self._perform(self._child(first, args, kwargs))
@@ -241,7 +241,9 @@ class AsyncRun(BaseRun):
             await self._check()
 
     async def confirm(self, question: str, about: Json = None) -> None:
-        """Continue only if a person says yes; if no one can be asked, the run stops here and can be resumed."""
+        """Continue only if a person says yes; if no one can be asked, the run stops here and can be resumed. While the
+        question is open, the run does not finish, whatever the program catches.
+        """
         await apart(self._session, self._session.confirm, question, about)
 
     async def accept_unknown(self, key: str) -> None:

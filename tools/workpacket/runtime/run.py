@@ -382,7 +382,9 @@ class Run(BaseRun):
             self._session.boundary.check_now()
 
     def confirm(self, question: str, about: Json = None) -> None:
-        """Continue only if a person says yes; if no one can be asked, the run stops here and can be resumed."""
+        """Continue only if a person says yes; if no one can be asked, the run stops here and can be resumed. While the
+        question is open, the run does not finish, whatever the program catches.
+        """
         self._session.confirm(question, about)
 
     def accept_unknown(self, key: str) -> None:

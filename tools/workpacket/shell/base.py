@@ -8,7 +8,6 @@ git.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
@@ -18,9 +17,11 @@ from pathlib import Path
 
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import Pin, judge_base, read_pin
+from workpacket.digests import sha256
 from workpacket.git.objects import (
     FIRST_PARENTS,
     changes_before,
+    first_parents,
     line_times,
     list_tree,
     missing_object,
@@ -304,13 +305,11 @@ def _commit_with_id(repository: Repository, identity: str) -> str:
     return commit_of(repository, identity)
 
 
-@lru_cache(maxsize=_MANY)
 def root_commit(repository: Repository, commit: str) -> str:
     """Return the first commit in the first-parent history: merging an unrelated history does not change a repository's
     identity.
     """
-    answer = run_git(repository.root, "rev-list", "--first-parent", "--max-parents=0", "--end-of-options", commit)
-    return answer.text.strip()
+    return first_parents(repository, commit)[-1]
 
 
 @lru_cache(maxsize=_MANY)
@@ -430,7 +429,9 @@ def known_to(repository: Repository, commit: str, asked: Iterable[str]) -> froze
     wanted = frozenset(asked)
     if len(wanted) > _FEW:
         return wanted & _history(repository, commit)
-    return frozenset(each for each in wanted if each == commit or _is_ancestor(repository, each, commit))
+    # Nearly always, it is one of the commits that were the base before.
+    line = frozenset(first_parents(repository, commit))
+    return frozenset(each for each in wanted if each in line or _is_ancestor(repository, each, commit))
 
 
 @lru_cache(maxsize=_MANY)
@@ -511,8 +512,8 @@ def keep(path: Path, data: bytes) -> bool:
 def policy_digest(files: PolicyFiles) -> str:
     """Return one digest for all policy files."""
     parts = ((POLICY_PATH, files.policy), (SIGNERS_PATH, files.allowed_signers), (REVOKED_PATH, files.revoked_keys))
-    value: dict[str, Json] = {path: hashlib.sha256(data).hexdigest() for path, data in parts if data is not None}
-    return hashlib.sha256(canonical_bytes(value)).hexdigest()
+    value: dict[str, Json] = {path: sha256(data).hexdigest() for path, data in parts if data is not None}
+    return sha256(canonical_bytes(value)).hexdigest()
 
 
 def _read(path: Path) -> Pin | Problem | None:

@@ -10,7 +10,7 @@ version of the tool has its own cache.
     examined   digest of the bytes, lanes, path             findings and summary
     output     folder, command, terminal, deciding commits  the output, and the state of its dependencies
     folder     packet                                       the names in the folder of its log, and their state
-    glance     packet                                       what lists say about it, and the state of its log
+    glance     packet                                       what lists say about it, the state and digest of its log
     sound      digest of a verdict's dependencies           nothing
     proven     packet                                       the policy and heads that signatures were verified for
     claim      digest of an envelope                        what the envelope claims to be about
@@ -18,7 +18,11 @@ version of the tool has its own cache.
     words      folder, a number                             the words of some packets, and the state of their files
 
 The cache is in the git common directory, so all work trees share it and `git clean` leaves it alone; it may be deleted
-at any time. Anyone with write access there can forge its contents, so `check --base`, `check --no-cache` and
+at any time. `--cache-dir` and WORKPACKET_CACHE_DIR name another folder, which CI may restore. The state of the files in
+a linked work tree (`file`, `folder`, `glance`) is stored under a key with the name of that work tree; where a state is
+unknown, the files are read, and what depends only on their content is found again.
+
+Anyone with write access to the cache can forge its contents, so `check --base`, `check --no-cache` and
 `approvals verify` do not open it, and no gate uses it: the claims of envelopes and the decisions about merged work are
 in the user's home directory. A cache that is damaged, cannot be opened or remains locked counts as empty.
 """
@@ -35,7 +39,7 @@ from workpacket.shell.tree import Found, look_at
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from types import ModuleType
     from typing import Any, Literal
 
@@ -50,10 +54,16 @@ RACY_NS = 2_100_000_000
 # Seconds to wait for another process that writes; after that, computing a result again is better.
 PATIENCE = 2.0
 
+# The work trees whose files the cache knows at the same time.
+TREES = 8
+
 # From this number on, reading all rows of a kind is faster than single look-ups.
 MANY = 200
 
 _PLACE = ("workpacket", "cache")
+# Kinds whose values contain the state of files in one work tree. In a key, this separates its name from the rest.
+_OF_A_TREE = frozenset({"file", "folder", "glance"})
+_OF = "\x01"
 _TABLE = """
 CREATE TABLE IF NOT EXISTS kept(
     kind TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY(kind, key)) WITHOUT ROWID;
@@ -93,10 +103,11 @@ class RestsOn:
 
 
 class Cache:
-    """One open cache. Without a folder, nothing is stored."""
+    """One open cache. Without a folder, nothing is stored. `tree` is the name of a linked work tree."""
 
-    def __init__(self, folder: str | None, fingerprint: str, place: Sequence[str] = _PLACE) -> None:
+    def __init__(self, folder: str | None, fingerprint: str, place: Sequence[str] = _PLACE, *, tree: str = "") -> None:
         self._connection = _open(os.path.join(folder, *place), fingerprint) if folder is not None else None
+        self._tree = f"{tree}{_OF}" if tree else ""
         self._logs: LogState | None = None
 
     @property
@@ -117,12 +128,19 @@ class Cache:
 
     def recall(self, kind: Kind, keys: Collection[str]) -> dict[str, str]:
         """Return the values of the known keys."""
+        start = self._tree if kind in _OF_A_TREE else ""
         if len(keys) > MANY:
             wanted = frozenset(keys)
-            rows = self._all("SELECT key, value FROM kept WHERE kind = ?", (kind,))
+            query = "SELECT substr(key, ?), value FROM kept WHERE kind = ? AND substr(key, 1, ?) = ?"
+            rows = self._all(query, (len(start) + 1, kind, len(start), start))
             return {key: value for key, value in rows if key in wanted}
         query = "SELECT value FROM kept WHERE kind = ? AND key = ?"
-        return {key: value for key in keys for (value,) in self._all(query, (kind, key))}
+        return {key: value for key in keys for (value,) in self._all(query, (kind, start + key))}
+
+    def of_all_trees(self, kind: Kind) -> Iterator[tuple[str, str]]:
+        """Yield each row of a kind, whatever work tree it belongs to."""
+        for key, value in self._all("SELECT key, value FROM kept WHERE kind = ?", (kind,)):
+            yield key.rpartition(_OF)[2], value
 
     def recall_below(self, kind: Kind, start: str) -> dict[str, str]:
         """Return all keys with this prefix, with their values, as they were at one moment."""
@@ -131,7 +149,8 @@ class Cache:
 
     def keep(self, kind: Kind, rows: Iterable[tuple[str, str]]) -> None:
         """Store rows of (key, value)."""
-        self._write("INSERT OR REPLACE INTO kept VALUES(?, ?, ?)", [(kind, key, value) for key, value in rows])
+        start = self._tree if kind in _OF_A_TREE else ""
+        self._write("INSERT OR REPLACE INTO kept VALUES(?, ?, ?)", [(kind, start + key, value) for key, value in rows])
 
     def make_room(self, kind: Kind, most: int) -> None:
         """Delete all entries of this kind once there are more than `most`: entries are recomputed when needed."""
@@ -153,7 +172,7 @@ class Cache:
         rows = self._all("SELECT count(*) FROM kept WHERE kind = ?", (kind,))
         return int(rows[0][0]) if rows else 0
 
-    def _all(self, query: str, values: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    def _all(self, query: str, values: tuple[str | int, ...]) -> list[tuple[Any, ...]]:
         if self._connection is None:
             return []
         try:
@@ -391,7 +410,7 @@ class LogState:
             if below is not None and self.is_at_rest(name):
                 learned.append((name, f"{stamp}\n{below}"))
         cache.keep("folder", learned)
-        cache.make_room("folder", 2 * len(listed) + 10_000)
+        cache.make_room("folder", TREES * len(listed) + 10_000)
         self.newest = max((state.newest for state in self.folders.values()), default=0)
         self.stamp = _shortened("\n".join(f"{state.stamp} {name}" for name, state in self.folders.items()))
 

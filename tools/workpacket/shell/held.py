@@ -152,7 +152,9 @@ class Held(Value):
         """Return the missing governed files, and how to restore them, on one line; '' if none is missing."""
         paths = [path for path, _ in islice(self.index.below(f"{GOVERNANCE_FOLDER}/"), _MANY + 1)]
         try:
-            absent = self._absent(paths) if len(paths) <= _MANY else []
+            # Asking for each path takes a quarter of the time that listing every folder does.
+            listed = sorted({*paths, *self.removed}) if len(paths) <= _MANY else ()
+            absent = [path for path in listed if not self._is_here(path)]
         except WorkpacketError as error:
             return f"incomplete work tree: {error.path}: {error.message}; {error.hint}"
         if not absent:

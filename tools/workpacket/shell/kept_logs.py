@@ -2,7 +2,8 @@
 
 Reading the logs of ten thousand packets takes seconds. What is cached is a function of the log (`lifecycle.glance`), so
 it is the same whether it was cached or not; the state of the folder says whether the cached value still applies
-(`shell.cache.LogState`). If many values are missing, they are computed in two processes.
+(`shell.cache.LogState`). Where that state is unknown, as in a new work tree, the files are read, and the digest of the
+log says so. If many values are missing, they are computed in two processes.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from workpacket.ledger.fold import fold
 from workpacket.ledger.log import Log, read_log
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.glance import Glance, glance_at, load_glance
+from workpacket.model.events import event_id
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import WAITING
-from workpacket.shell.cache import MANY, Cache
+from workpacket.shell.cache import MANY, TREES, Cache
 from workpacket.shell.governed_files import GovernedFiles
 from workpacket.text.source import Source
+from workpacket.value import NOTHING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,22 +170,33 @@ def glances(governed: GovernedFiles, cache: Cache) -> dict[str, Glance]:
     """Return the glance of each packet that has a log."""
     names = sorted(governed.logs)
     if not cache.is_open:
-        return _loaded(_computed(governed.root, names))
+        return _loaded((name, text) for name, _, text in _computed(governed.root, names))
     state = cache.logs(governed.root)
     known: dict[str, str] = {}
     for name, value in cache.recall("glance", names).items():
         stamp, _, text = value.partition("\n")
-        if name in state.folders and stamp and stamp == state.folders[name].stamp:
+        if name in state.folders and stamp and stamp.partition(" ")[0] == state.folders[name].stamp:
             known[name] = text
+    missing = [name for name in names if name not in known]
     learned: list[tuple[str, str]] = []
-    for name, text in _computed(governed.root, [name for name in names if name not in known]):
+    for name, digest, text in _computed(governed.root, missing, _elsewhere(cache, missing)):
         known[name] = text
         # A folder that has just changed may change again within the same tick of the clock, with the same stamp.
         if state.is_at_rest(name):
-            learned.append((name, f"{state.folders[name].stamp}\n{text}"))
+            learned.append((name, f"{state.folders[name].stamp} {digest}\n{text}"))
     cache.keep("glance", learned)
-    cache.make_room("glance", 2 * len(names) + 10_000)
+    cache.make_room("glance", TREES * len(names) + 10_000)
     return _loaded(known.items())
+
+
+def _elsewhere(cache: Cache, names: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return the glances of these packets in all work trees, by packet and by the digest of its log."""
+    found: dict[str, dict[str, str]] = {}
+    if len(names) > MANY:  # fewer logs are read sooner
+        for name, value in cache.of_all_trees("glance"):
+            state, _, text = value.partition("\n")
+            found.setdefault(name, {})[state.partition(" ")[2]] = text
+    return found
 
 
 def _loaded(texts: Iterable[tuple[str, str]]) -> dict[str, Glance]:
@@ -191,8 +205,12 @@ def _loaded(texts: Iterable[tuple[str, str]]) -> dict[str, Glance]:
     return dict(zip(rows, map(load_glance, json.loads(f"[{','.join(rows.values())}]")), strict=True)) if rows else {}
 
 
-def _computed(root: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    batches = [names[start : start + _BATCH] for start in range(0, len(names), _BATCH)]
+def _computed(
+    root: str, names: Sequence[str], elsewhere: Mapping[str, Mapping[str, str]] = NOTHING
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the glance of each packet, with the digest of its log."""
+    asked = [(name, elsewhere.get(name, NOTHING)) for name in names]
+    batches = [asked[start : start + _BATCH] for start in range(0, len(names), _BATCH)]
     ask = partial(_batch, root)
     if len(names) < _WORTH_A_PROCESS or (os.cpu_count() or 1) < _PROCESSES:
         for batch in batches:
@@ -205,9 +223,22 @@ def _computed(root: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield from rows
 
 
-def _batch(root: str, names: Sequence[str]) -> list[tuple[str, str]]:
+def _batch(root: str, asked: Iterable[tuple[str, Mapping[str, str]]]) -> list[tuple[str, str, str]]:
     governed = GovernedFiles(root)
-    # Another process has not listed the folders; it needs only these.
-    governed.logs = frozenset(names)
-    logs = ((name, governed.log(name)) for name in names)
-    return [(name, glance_at(log, fold(log)).dump()) for name, log in logs]
+    found: list[tuple[str, str, str]] = []
+    for name, elsewhere in asked:
+        files = dict(governed.events(name))
+        digest = _digest_of(name, files)
+        text = elsewhere.get(digest) if digest else None
+        if text is None:
+            log = read_log(name, files)
+            text = glance_at(log, fold(log)).dump()
+        found.append((name, digest, text))
+    return found
+
+
+def _digest_of(name: str, files: Mapping[str, bytes]) -> str:
+    """Return a digest of the log; '' if a file's name is not the digest of its bytes, as the name of an event is."""
+    if any(event_id(data) != file.removesuffix(".json") for file, data in files.items()):
+        return ""
+    return event_id("\n".join((name, *sorted(files))).encode("utf-8", "surrogateescape"))

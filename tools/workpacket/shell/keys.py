@@ -13,9 +13,7 @@ exists.
 from __future__ import annotations
 
 import os
-import shutil
 import stat
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal
@@ -45,6 +43,8 @@ def find_ssh_keygen() -> str:
 
     The program receives the person's passphrase and, with an event key, the right to sign.
     """
+    import shutil  # most commands sign nothing
+
     tool = shutil.which("ssh-keygen")
     if tool is None:
         raise WorkpacketError(
@@ -345,6 +345,8 @@ def _begins_as_private_key(path: str) -> bool:
 
 
 def _try_agent(tool: str, patience: float) -> Iterator[Trial]:
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="workpacket-") as folder:
         # Alone in its folder, the public key can be matched only by the agent, not by a private key next to it.
         path = os.path.join(folder, "key.pub")
@@ -357,6 +359,8 @@ def _try_agent(tool: str, patience: float) -> Iterator[Trial]:
 
 
 def _agent_lines() -> list[str]:
+    import shutil
+
     tool = shutil.which("ssh-add")
     if tool is None:
         return []

@@ -31,12 +31,25 @@ def package_fingerprint() -> str:
         return f"{__version__}-{status.st_mtime_ns}-{status.st_ino}"
     count = size = newest = 0
     for searched in (package, folder):
-        for name, status in _files(searched):
-            if name.endswith((".py", ".json")):
-                count += 1
-                size += status.st_size
-                newest = max(newest, status.st_mtime_ns)
+        for _, status in _files(searched):
+            count += 1
+            size += status.st_size
+            newest = max(newest, status.st_mtime_ns)
     return f"{__version__}-{count}-{size}-{newest}"
+
+
+def package_digest() -> str:
+    """Return an identity of the package that is the same on every machine: a digest of all source and schema files. It
+    takes longer than the fingerprint.
+    """
+    from workpacket.digests import sha256
+
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    digests: list[str] = []
+    for path in sorted(path for searched in (package, schema_folder()) for path, _ in _files(searched)):
+        with open(path, "rb") as stream:
+            digests.append(f"{sha256(stream.read()).hexdigest()} {os.path.basename(path)}")
+    return f"{__version__}-{sha256(chr(10).join(digests).encode()).hexdigest()[:16]}"
 
 
 def schema_folder() -> str:
@@ -47,6 +60,7 @@ def schema_folder() -> str:
 
 
 def _files(folder: str) -> list[tuple[str, os.stat_result]]:
+    """Return the paths and states of all source and schema files below a folder."""
     found: list[tuple[str, os.stat_result]] = []
     waiting = [folder]
     while waiting:
@@ -56,8 +70,8 @@ def _files(folder: str) -> list[tuple[str, os.stat_result]]:
                 if entry.is_dir(follow_symlinks=False):
                     if entry.name != "__pycache__":
                         waiting.append(entry.path)
-                else:
-                    found.append((entry.name, entry.stat()))
+                elif entry.name.endswith((".py", ".json")):
+                    found.append((entry.path, entry.stat()))
     return found
 
 

@@ -4,14 +4,23 @@ belongs to.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
+from workpacket.digests import sha256
 from workpacket.git.merging import differences
 from workpacket.git.objects import changed_paths, list_tree, patch_id, read_file_at, status
-from workpacket.git.repository import Repository, commit_of, head_commit, is_ancestor, merge_base, resolved, tip_of
+from workpacket.git.repository import (
+    Repository,
+    branch_here,
+    commit_of,
+    head_commit,
+    is_ancestor,
+    merge_base,
+    resolved,
+    tip_of,
+)
 from workpacket.git.run import run_git
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.coverage import is_governance
@@ -41,7 +50,7 @@ def described(repository: Repository, base: str, commit: str, changed: Iterable[
     rows = differences(repository, base, commit)
     own = sorted(path for path in set(changed) & rows.keys() if not is_governance(path))
     told = "".join(f"{rows[path].old}\0{rows[path].new}\0{path}\0" for path in own)
-    return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()
+    return sha256(told.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def is_described(repository: Repository, event: LogEvent, commit: str) -> bool | None:
@@ -99,7 +108,7 @@ def reports_at(repository: Repository, packet: PacketFacts, head: str) -> Iterat
     for event in packet.state.verdicts:
         report = report_of(event)
         data = read_file_at(repository, head, report.path) if report is not None else None
-        if report is not None and data is not None and hashlib.sha256(data).hexdigest() == report.sha256:
+        if report is not None and data is not None and sha256(data).hexdigest() == report.sha256:
             yield report.path
 
 
@@ -174,13 +183,6 @@ def proof_base(repository: Repository, commit: str, target: str) -> str:
     """
     there = tip_of(repository, target)
     return (merge_base(repository, commit, there) or "") if there and commit else ""
-
-
-def branch_here(repository: Repository) -> str:
-    """Return the checked-out branch, or '' for a detached HEAD."""
-    from workpacket.git.repository import current_branch
-
-    return current_branch(repository) or ""
 
 
 def relative_place(repository: Repository, path: str) -> str:

@@ -25,13 +25,18 @@ _COMMENT = lazy_pattern(r"//|/\*|#")
 
 # What people write for a value, the hint for it, and its code; the first match counts.
 _MISTAKES: tuple[tuple[re.Pattern[str], str, str, str], ...] = (
-    (re.compile(r"[-+]?(?:NaN|Infinity|inf)\b"), "json_not_a_number", "JSON does not have NaN or infinity", "use null"),
-    (re.compile(r"'"), "json_syntax", "JSON does not allow single quotes", "use double quotes"),
-    (re.compile(r"[-+.0-9]"), "json_syntax", "invalid JSON number", "write 0.5, 1.0, 10 or 1e10"),
-    (re.compile(r"True\b|False\b|None\b|TRUE\b|FALSE\b|NULL\b"), "json_syntax", "use true, false or null", ""),
-    (re.compile(r"\w"), "json_syntax", "text without quotes", "put it in double quotes"),
-    (re.compile(r"[,:]"), "json_syntax", "a value is missing before this", ""),
-    (re.compile(r"[]}]"), "json_syntax", "expected a value, found a closing bracket", "remove the comma before it"),
+    (
+        lazy_pattern(r"[-+]?(?:NaN|Infinity|inf)\b"),
+        "json_not_a_number",
+        "JSON does not have NaN or infinity",
+        "use null",
+    ),
+    (lazy_pattern(r"'"), "json_syntax", "JSON does not allow single quotes", "use double quotes"),
+    (lazy_pattern(r"[-+.0-9]"), "json_syntax", "invalid JSON number", "write 0.5, 1.0, 10 or 1e10"),
+    (lazy_pattern(r"True\b|False\b|None\b|TRUE\b|FALSE\b|NULL\b"), "json_syntax", "use true, false or null", ""),
+    (lazy_pattern(r"\w"), "json_syntax", "text without quotes", "put it in double quotes"),
+    (lazy_pattern(r"[,:]"), "json_syntax", "a value is missing before this", ""),
+    (lazy_pattern(r"[]}]"), "json_syntax", "expected a value, found a closing bracket", "remove the comma before it"),
 )
 
 
@@ -132,12 +137,12 @@ _STRING = r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f
 _NUMBER = r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+"
 _VALUE = rf"{_BLANK}({_STRING}|{_NUMBER}|true|false|null|[\[{{])"
 
-_A_VALUE: Final = re.compile(_VALUE)
-_A_MEMBER: Final = re.compile(rf"{_BLANK}({_STRING}){_BLANK}:{_VALUE}")
-_NEXT: Final = re.compile(rf"{_BLANK}([,\]}}])")
-_CLOSES: Final = re.compile(rf"{_BLANK}([\]}}])")
-_END: Final = re.compile(rf"{_BLANK}\Z")
-_ESCAPE: Final = re.compile(r'\\(?:(["\\/bfnrt])|u([0-9a-fA-F]{4}))')
+_A_VALUE: Final = lazy_pattern(_VALUE)
+_A_MEMBER: Final = lazy_pattern(rf"{_BLANK}({_STRING}){_BLANK}:{_VALUE}")
+_NEXT: Final = lazy_pattern(rf"{_BLANK}([,\]}}])")
+_CLOSES: Final = lazy_pattern(rf"{_BLANK}([\]}}])")
+_END: Final = lazy_pattern(rf"{_BLANK}\Z")
+_ESCAPE: Final = lazy_pattern(r'\\(?:(["\\/bfnrt])|u([0-9a-fA-F]{4}))')
 
 _SHORT_ESCAPES: Final = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _WORDS: Final[dict[str, bool | None]] = {"true": True, "false": False, "null": None}

@@ -25,6 +25,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.text.formats import FORMATS, FormatCheck
 from workpacket.text.schema_loading import Loader, Read, Schema, UnusableSchema, is_annotation
@@ -175,8 +176,8 @@ def text_test(schema: Mapping[str, Any]) -> Test:
         complaint = _format(schema["format"])
         tests.append(lambda value: not complaint(value))
     if "pattern" in schema:
-        search = re.compile(schema["pattern"]).search
-        tests.append(lambda value: search(value) is not None)
+        pattern = lazy_pattern(schema["pattern"])
+        tests.append(lambda value: pattern.search(value) is not None)
     return every(tests)
 
 
@@ -349,7 +350,7 @@ def _holds(schema: Schema) -> Test:
 
 def _each_field(schema: Mapping[str, Any]) -> Test:
     tables = {name: _table(field) for name, field in schema.get("properties", {}).items()}
-    patterns = [(re.compile(name).search, _table(field)) for name, field in schema.get("patternProperties", {}).items()]
+    patterns = [(lazy_pattern(name), _table(field)) for name, field in schema.get("patternProperties", {}).items()]
     rest = _table(schema.get("additionalProperties", True))
 
     def named(value: dict[str, Plain]) -> bool:
@@ -361,7 +362,7 @@ def _each_field(schema: Mapping[str, Any]) -> Test:
 
     def matched(value: dict[str, Plain]) -> bool:
         for name, field in value.items():
-            asked = [table for search, table in patterns if search(name)]
+            asked = [table for pattern, table in patterns if pattern.search(name)]
             if name in tables:
                 asked.append(tables[name])
             if not all(_passes(table, field) for table in asked or (rest,)):

@@ -61,7 +61,7 @@ def translate(pattern: str) -> str:
     """Return the Python pattern for `re.search` with the meaning that `pattern` has in ECMA-262."""
     translated = "".join(_pieces(pattern))
     try:
-        re.compile(translated)
+        _ = lazy_pattern(translated).pattern
     except re.error as error:
         raise UnusablePattern(f"the pattern {pattern!r} cannot be parsed: {error.msg}") from None
     return translated

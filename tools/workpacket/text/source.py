@@ -18,11 +18,11 @@ made from a `TextRun`: characters that are adjacent in the source.
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from workpacket.digests import sha1, sha256
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.layout import LARGEST_BASELINE, LARGEST_DATA, LARGEST_MARKDOWN, LARGEST_REGISTER
 from workpacket.problem import Edit, Fix, Location, Problem
@@ -94,7 +94,7 @@ class Source:
     def from_bytes(cls, path: str, data: bytes) -> Source:
         bom = data.startswith(_BOM_BYTES)
         source = cls(path, (data[3:] if bom else data).decode("utf-8", "surrogateescape"), bom=bom)
-        source._digest = hashlib.sha256(data).hexdigest()
+        source._digest = sha256(data).hexdigest()
         return source
 
     def encode(self) -> bytes:
@@ -104,13 +104,13 @@ class Source:
     def digest(self) -> str:
         """Return the SHA-256 of the raw bytes, in hexadecimal."""
         if not self._digest:
-            self._digest = hashlib.sha256(self.encode()).hexdigest()
+            self._digest = sha256(self.encode()).hexdigest()
         return self._digest
 
     @property
     def sha1(self) -> str:
         """Return the SHA-1 of the raw bytes. Older documents pin specifications by this digest; it is never trusted."""
-        return hashlib.sha1(self.encode(), usedforsecurity=False).hexdigest()
+        return sha1(self.encode()).hexdigest()
 
     @property
     def unusual(self) -> frozenset[str]:

@@ -214,6 +214,8 @@ def load_toml(source: Source, limits: Limits = DATA) -> Loaded:
     fault = next(iter(unreadable(source.text, 0, limits)), None) or _too_deep(source.text, limits)
     if fault is not None:
         return Loaded(None, (fault,))
+    if not source.text:  # importing `tomllib` would take longer than the rest of a short command
+        return Loaded(Node({}, 0, 0, {}), ())
     try:
         # Files that may be larger than our documents are not cached.
         plain = plain_toml(source.text) if limits is DATA else _parsed(source.text)

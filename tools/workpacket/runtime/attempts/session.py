@@ -204,9 +204,10 @@ class Session:
             self.recorder.record(RecordDraft("calls.interleaved", {"scope": scope.path}))
 
     def finish(self, call: Call[Any], value: Any) -> None:
-        """Store the result of a step. A child run is not finished before its program has repeated every call recorded
-        in it.
+        """Store the result of a step, unless a question that was asked in it is open. A child run is not finished
+        before its program has repeated every call recorded in it.
         """
+        self.questions.require_answered(f"{call.key}/", call.key)
         if call.child and not self.replay_only:
             scope = self.scope()
             self._require_asked(scope, self.unasked(scope))
@@ -323,7 +324,8 @@ class Session:
         """Continue only after a person has agreed to exactly this; the answer is remembered."""
         scope = self.scope()
         place = self.questions.place(scope, question)
-        self.questions.put(Asking(question, "program", place, about, about, child=scope.of_run.path))
+        child = scope.of_run.path
+        self.questions.put(Asking(question, "program", place, about, about, child=child, within=scope.path))
 
     def accept_unknown(self, key: str) -> None:
         """Accept that the outcome of an effect remains unknown. The effect is identified by its key, or by its step."""
@@ -347,7 +349,8 @@ class Session:
         shown = shown_arguments(plan.args, plan.kwargs)
         question = f"{plan.name}: {plan.target}"
         child = self.scope().of_run.path
-        self.questions.put(Asking(question, "effect", plan.step, binding, shown, plan.name, plan.target, child))
+        within = self.scope().path
+        self.questions.put(Asking(question, "effect", plan.step, binding, shown, plan.name, plan.target, child, within))
 
     def allowed(self, plan: EffectPlan, *, confirm: bool) -> EffectPlan:
         """Return the effect after asking for any required consent: because of `confirm`, or again because the inputs
@@ -417,7 +420,8 @@ class Session:
     def _write_end(self, error: BaseException | None) -> None:
         if error is None:
             self._tell_cut_short()
-            self._require_known_outcomes()
+            self._or_stop(self._require_known_outcomes)
+            self._or_stop(lambda: self.questions.require_answered("", self.recorder.stream))
             if not self.allow_unasked:
                 self._require_asked(self.root, self.unasked(self.root), finishing=True)
             done: dict[str, Json] = {"steps": len(self.state.steps), "effects": len(self.state.effects)}
@@ -444,15 +448,11 @@ class Session:
         unknown = sorted(f"{e.step}: {e.target}" for e in self.state.unknown_effects if e.kind != "read")
         if not unknown:
             return
-        blocked = RunBlocked(
+        raise RunBlocked(
             f"{self.recorder.stream} is not finished: it is unknown whether {', '.join(unknown)} happened",
             code="effect_outcome_unknown",
             hint=f"workpacket resume {self.recorder.stream}",
         )
-        stop: dict[str, Json] = {"code": blocked.code, "error": described(blocked), "in_flight": []}
-        self.recorder.record(RecordDraft("run.stopped", stop))
-        self._tell_end()
-        raise blocked
 
     # ---- a program that changed ----------------------------------------------------------------------------------
 
@@ -513,11 +513,18 @@ class Session:
             f"continue even though the program no longer asks for {', '.join(missing)}, which has already been done?"
         )
         about: list[Json] = list(missing)
+        place, path = f"{scope.path}unasked", scope.path
+        asking = Asking(question, "program", place, about, None, child=path, within=path)
+        if finishing:
+            self._or_stop(lambda: self.questions.put(asking))
+        else:
+            self.questions.put(asking)
+
+    def _or_stop(self, check: Callable[[], None]) -> None:
+        """Check whether the run may finish; if not, it is stopped."""
         try:
-            self.questions.put(Asking(question, "program", f"{scope.path}unasked", about, None, child=scope.path))
+            check()
         except RunBlocked as blocked:
-            if not finishing:
-                raise
             stop: dict[str, Json] = {"code": blocked.code, "error": described(blocked), "in_flight": []}
             self.recorder.record(RecordDraft("run.stopped", stop))
             self._tell_end()

@@ -395,7 +395,9 @@ class RunStarter:
             return LeaseHeld(f"{shown_holder(details)} has been working on {stream}{since}", details=facts)
         title = title_of(decision.code)
         message = f"{stream} cannot continue: {title[:1].lower()}{title[1:]}{f': {details}' if details else ''}"
-        asks = decision.action == "CONFIRM" or decision.code == "effect_outcome_unknown"
+        # A yes alone does not make a limit larger: the next step would meet it again.
+        asks = decision.action == "CONFIRM" and decision.code not in {"max_ticks", "timeout"}
+        asks = asks or decision.code == "effect_outcome_unknown"
         return RunBlocked(
             message, code=decision.code, details=facts, hint=f"workpacket resume {stream}" if asks else ""
         )

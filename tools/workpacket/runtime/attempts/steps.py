@@ -20,7 +20,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from workpacket.model.canonical import Json, NotCanonical
 from workpacket.runtime.attempts.recorder import Boundary, FinishedSteps, RecordDraft, Recorder, asked_for
-from workpacket.runtime.errors import RunBlocked, RuntimeFault
+from workpacket.runtime.errors import PayloadErased, RunBlocked, RuntimeFault
 from workpacket.runtime.records.events import current
 from workpacket.runtime.records.failures import failure_again, failure_data
 from workpacket.runtime.records.jcs import (
@@ -40,6 +40,7 @@ from workpacket.runtime.resume.observe import changed_keys
 from workpacket.value import Value
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 LONGEST_NAME = 200
 NO_HASHES: Mapping[str, str] = {}
@@ -196,14 +197,14 @@ class Failed(NamedTuple):
     error: BaseException
 
 
-class Call(NamedTuple, Generic[T]):
+class Call(NamedTuple, Generic[T_co]):
     """A step as called by the code. Its key is fixed when the step is created, not when it runs. `Steps.begin` sets the
     fields that have a default before the step is run.
     """
 
     key: str
     scope: Scope
-    function: Callable[..., T]
+    function: Callable[..., T_co]
     args: tuple[object, ...]
     kwargs: Mapping[str, object]
     options: Options
@@ -232,8 +233,9 @@ class Steps:
         hashes, opaque = argument_hashes(args, kwargs)
         record = asked_for(self.recorder.state.steps, key)
         if record is not None and self._still_holds(record, hashes, options):
-            stored = self.recorder.store.payload(record.event) if record.stored is None else record.stored
-            return Stored(decoded(stored, options.codec))
+            with suppress(*((PayloadErased,) if options.changed == "redo" else ())):
+                stored = self.recorder.store.payload(record.event) if record.stored is None else record.stored
+                return Stored(decoded(stored, options.codec))
         if record is not None and isinstance(self.recorder.state.steps, FinishedSteps):
             self.recorder.state.steps.load()  # it is done again, and so asks for the steps in it
         if self.replaying:

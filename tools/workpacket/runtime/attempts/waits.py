@@ -135,7 +135,11 @@ def send_signal(recorder: Recorder, signal: str, value: Json, key: str = "") -> 
     require_name(signal, "signal")
     state = recorder.state
     if state.status == "completed":
-        raise RunBlocked(f"{state.stream} is finished; it can receive no more signals", code="step_changed")
+        raise RunBlocked(
+            f"{state.stream} is finished; it can receive no more signals",
+            code="step_changed",
+            hint="send the signal to a run that is not finished: workpacket runtime runs list",
+        )
     require_not_moved(state)
     recorder.redactor.require_plain("the name of a signal", signal)
     form = kept(value)
@@ -148,7 +152,9 @@ Ask = Callable[[str, str], bool | None]
 
 
 class Asking(NamedTuple):
-    """A question, and what a person must see. `binding` is what the answer covers in addition to the question."""
+    """A question, and what a person must see. `binding` is what the answer covers in addition to the question; `within`
+    is the path of the step in which it is asked.
+    """
 
     question: str
     kind: str
@@ -158,6 +164,7 @@ class Asking(NamedTuple):
     name: str = ""
     target: str = ""
     child: str = ""
+    within: str = ""
 
 
 @dataclass(slots=True)
@@ -167,6 +174,7 @@ class Questions:
     ask: Ask | None = None
     replaying: bool = False  # the run is finished: no one is asked any more
     _times: dict[tuple[str, str], int] = field(default_factory=dict)
+    _unanswered: dict[str, tuple[str, RunBlocked]] = field(default_factory=dict)  # in this attempt: where, by subject
 
     def place(self, scope: Scope, question: str) -> str:
         """Return the place in the program at which a question is asked; it is the same in every attempt that takes the
@@ -184,9 +192,28 @@ class Questions:
         answer = self.recorder.state.confirmations.get(subject)
         if answer is None:
             self._store(asking, subject)
-            answer = self._answered_at_hand(asking, subject)
+            try:
+                answer = self._answered_at_hand(asking, subject)
+            except RunBlocked as blocked:
+                if not self.replaying:
+                    self._unanswered[subject] = asking.within, blocked
+                raise
+        self._unanswered.pop(subject, None)
         if answer != "yes":
             raise self._denied(asking, subject)
+
+    def require_answered(self, within: str, what: str) -> None:
+        """Refuse to finish a run, or a step or child run with this path, whose program went on although a question had
+        no answer: a later attempt would not ask again.
+        """
+        for path, blocked in self._unanswered.values():
+            if path.startswith(within):
+                raise RunBlocked(
+                    f"{what} is not finished: {blocked.message}",
+                    code=blocked.code,
+                    hint=blocked.hint,
+                    details=blocked.details,
+                )
 
     def _denied(self, asking: Asking, subject: str) -> RunBlocked:
         state = self.recorder.state

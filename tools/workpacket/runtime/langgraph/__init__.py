@@ -5,15 +5,17 @@ LangGraph is imported only when the name is used; if it is missing, the error sa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from workpacket.runtime.catalog import RESERVED
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.records.jcs import SEALED
 
 if TYPE_CHECKING:
     from workpacket.runtime.langgraph.saver import WorkpacketSaver
+    from workpacket.runtime.records.events import Event
+    from workpacket.runtime.stores.contract import Store
 
 
 __all__ = ["THREADS", "WorkpacketSaver"]
@@ -39,10 +41,11 @@ def require_langgraph() -> None:
         )
 
 
-def said_in(payload: bytes) -> bytes:
-    """Return the bytes that this payload adds: all of them, or only the new ones in a patch."""
-    if find_spec("ormsgpack") is None or payload.startswith(SEALED):
-        return b""
-    from workpacket.runtime.langgraph.parcels import brought
+def said_in(store: Store, stream: str) -> Iterator[tuple[Event, bytes | None]]:
+    """Yield the events of a thread with what each one adds: everything, or only the new parts if it is a patch. Events
+    whose payload was erased are left out; nothing is said of one that is encrypted.
+    """
+    if find_spec("ormsgpack") is not None:
+        from workpacket.runtime.langgraph.thread import said_in_thread
 
-    return brought(payload)
+        yield from said_in_thread(store, stream)

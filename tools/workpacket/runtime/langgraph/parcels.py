@@ -11,6 +11,9 @@ A patch is a list: bytes are new, and a pair of numbers refers to a piece of the
 pass that looks for the remaining text first where it should be, then a few bytes further on (a count that grew, a time,
 an id), and only then anywhere, through an index of the pieces. A patch can always be made: anything that is not found
 is new.
+
+Short texts are not searched: a short part that changed is new as a whole. The patch is deflated with the beginnings of
+the earlier contents as its dictionary, which finds the rest in less time.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ SMALL = 16 * 1024  # this much of each source is indexed at once; all of it only
 REST = 8 * 1024
 MOST = 4096  # pieces in one patch: text more fragmented than that counts as new
 SHORT, PATIENCE = 4096, 16  # this many shorter pieces suggest that the texts are misaligned
+BRIEF, SCRAP = 2048, 256  # a shorter part, or the shorter remainder of a part, is looked for only where it should be
 
 
 def patch_of(sources: Sequence[bytes], new: bytes, likely: Sequence[tuple[int, int]] = ()) -> list[Operation]:
@@ -88,6 +92,10 @@ class _Comparison:
             at, expected, short, patience = begin, likely, 0, PATIENCE
             while at + PIECE <= end and count < MOST:
                 count += 1
+                if end - at <= (BRIEF if at == begin else SCRAP):
+                    if self.new[at:end] == self.old[expected : expected + end - at]:
+                        yield at, expected, end - at
+                    break
                 place = self._near(at, expected, end) or self._far(at, end)
                 if place is None:
                     break
@@ -177,7 +185,11 @@ def common(old: bytes, start: int, new: bytes, at: int, end: int) -> int:
 Typed = tuple[str, bytes]
 WORTH_IT = 0.75  # a patch larger than this share of the whole is not used
 SMALLEST_TO_DEFLATE = 128
-_PLAIN, _DEFLATED = b"p", b"z"
+_PLAIN, _DEFLATED, _REFERRING = b"p", b"z", b"d"
+# A small window needs little memory, and most of the time of deflating a short text is the time of preparing memory.
+_WINDOW, _EFFORT, _MEMORY = -13, 1, 6
+_FILLS = 1 << 13  # bytes in that window
+_HEAD, _REST = 4096, 2048  # so much of the first source, and of all others, is in the dictionary
 
 
 class CheckpointParts(NamedTuple):
@@ -254,23 +266,43 @@ def packed(content: bytes, sources: Sequence[bytes], nonce: str, likely: Sequenc
     `likely`."""
     patch = patch_of(sources, content, likely) if sources else [content]
     new = sum(len(operation) if isinstance(operation, bytes) else 8 for operation in patch)
-    is_patch = bool(sources) and new <= WORTH_IT * len(content)
-    return Packed(_closed([nonce, _flat(patch) if is_patch else content]), is_patch)
+    is_patch = bool(sources) and (new <= _HEAD or new <= WORTH_IT * len(content))
+    body = ormsgpack.packb(_flat(patch) if is_patch else content)
+    if not SMALLEST_TO_DEFLATE <= len(body) <= _FILLS:
+        return Packed(_closed([nonce, ormsgpack.unpackb(body)]), is_patch)
+    deflating = zlib.compressobj(
+        _EFFORT, zlib.DEFLATED, _WINDOW, _MEMORY, zlib.Z_DEFAULT_STRATEGY, _dictionary(sources if is_patch else ())
+    )
+    deflated = deflating.compress(body) + deflating.flush()
+    return Packed(_REFERRING + ormsgpack.packb([nonce, deflated]), is_patch)
+
+
+def _dictionary(sources: Sequence[bytes]) -> bytes:
+    return b"".join(sources[1:])[:_REST] + sources[0][:_HEAD] if sources else b""
 
 
 def unpacked(payload: bytes, sources: Sequence[bytes]) -> bytes:
-    _, content = _opened(payload)
+    content = _body(payload, sources)
     return content if isinstance(content, bytes) else patched(sources, _operations(content))
+
+
+def _body(payload: bytes, sources: Sequence[bytes]) -> bytes | Sequence[Any]:
+    """Return the content, or the patch that makes it from the sources."""
+    content = _opened(payload)[1]
+    if payload[:1] == _REFERRING:
+        content = ormsgpack.unpackb(zlib.decompressobj(_WINDOW, _dictionary(sources)).decompress(content))
+    return cast("bytes | Sequence[Any]", content)
 
 
 def renamed(payload: bytes, nonce: str) -> bytes:
     """Return the same payload for another record."""
-    return _closed([nonce, _opened(payload)[1]])
-
-
-def brought(payload: bytes) -> bytes:
-    """Return the new pieces that the payload adds to its sources."""
     content = _opened(payload)[1]
+    return _REFERRING + ormsgpack.packb([nonce, content]) if payload[:1] == _REFERRING else _closed([nonce, content])
+
+
+def brought(payload: bytes, sources: Sequence[bytes]) -> bytes:
+    """Return the new pieces that the payload adds to its sources."""
+    content = _body(payload, sources)
     return content if isinstance(content, bytes) else b"\0".join(one for one in content if isinstance(one, bytes))
 
 
@@ -281,6 +313,7 @@ def _closed(body: Sequence[Any]) -> bytes:
 
 
 def _opened(payload: bytes) -> Sequence[Any]:
+    """Return the nonce, and the content or patch; or the nonce, and what was deflated with a dictionary."""
     plain = zlib.decompress(payload[1:]) if payload[:1] == _DEFLATED else payload[1:]
     return cast("Sequence[Any]", ormsgpack.unpackb(plain))
 

@@ -182,6 +182,10 @@ class AsyncCalls(BaseCheckpointSaver[Any], ABC):
 
 BY_NAME = "[redacted:name]"
 SEARCHED = frozenset({"null", "msgpack", "bytes", "bytearray"})
+SHORT = 1024  # bytes that are searched sooner than compared
+NAMING = frozenset({"v", "id", "ts", "channel_versions", "versions_seen", "updated_channels", "pending_sends"})
+HEADER = 3  # bytes before the first item of a long list
+APART = b"\n\0\n"  # neither a word nor a number goes on across this
 
 
 class StateCleaner(NamedTuple):
@@ -220,20 +224,49 @@ class StateCleaner(NamedTuple):
             hint="do not use a serializer that pickles or encrypts; encrypt the disk instead",
         )
 
+    def are_plain(self, *values: tuple[Typed, Typed | None]) -> bool:
+        """Whether no secret can be in any of these serialized values, each given with the part that was stored before.
+
+        They are searched as one text, because much of the time of a search does not depend on the length.
+        """
+        if any(kind not in SEARCHED for (kind, _), _ in values):
+            return False
+        parts = [part for (_, content), known in values for part in self._new_parts(content, known)]
+        try:
+            return not self._is_secret(APART.join(parts))
+        except Exception:  # searched one by one, it is told which of them cannot be searched
+            return False
+
+    def has_plain_names(self, structure: Mapping[str, Any]) -> bool:
+        """Whether a checkpoint without its values consists of numbers, and of names and ids without secrets."""
+        if structure.keys() - NAMING or structure.get("pending_sends"):
+            return False
+        versions, seen = structure["channel_versions"], structure["versions_seen"]
+        names = {structure["id"], structure["ts"]}.union(
+            versions, seen, *seen.values(), structure.get("updated_channels") or ()
+        )
+        for one in (versions, *seen.values()):
+            names.update(version for version in one.values() if type(version) is not int)
+        return all(isinstance(name, str) for name in names) and self.redactor.are_plain(names)
+
     def _is_secret(self, part: bytes) -> bool:
         """Whether a part may contain a secret. Mapping keys count only once the value is taken apart."""
         return self.redactor.may_hold_secret(part.decode("utf-8", "surrogateescape"))
 
     def _new_parts(self, content: bytes, known: Typed | None) -> Iterator[bytes]:
         """Yield the parts that are not in `known`, and the positions where pieces of it join, with enough context for
-        the longest secret.
+        the longest secret. A short value is one part.
         """
-        if known is None:
+        if known is None or len(content) <= SHORT:
             yield bytes(content)
             return
-        reach, end, at = self.redactor.longest, 0, 0
-        begin = 0
-        for operation in patch_of([known[1]], bytes(content)):
+        reach, begin, end, at = self.redactor.reach(known[1]), 0, 0, 0
+        stays = len(known[1])
+        if HEADER < stays <= len(content) and content[HEADER:stays] == known[1][HEADER:]:  # a list that grew at its end
+            yield content[: HEADER + reach]
+            yield content[max(0, stays - reach) :]
+            return
+        for operation in [*patch_of([known[1]], bytes(content)), b""]:
             length, new = (len(operation), True) if isinstance(operation, bytes) else (operation[1], False)
             around = max(0, at - reach), at + (length if new else 0) + reach
             if around[0] > end:
@@ -241,7 +274,6 @@ class StateCleaner(NamedTuple):
                 begin = around[0]
             end, at = max(end, around[1]), at + length
         yield content[begin:end]
-        yield content[max(0, at - reach) :]
 
     def name(self, text: str) -> str:
         """Return the stored name of a thread, namespace, checkpoint or task: the name itself, or its hash if it

@@ -55,11 +55,13 @@ from workpacket.runtime.langgraph.thread import (
     STRIDE,
     WRITES,
     CheckpointPlace,
+    NewRecord,
     OlderId,
     PayloadRecord,
     Saved,
     Thread,
     ThreadHistory,
+    WaitingWrites,
     run_mark,
     thread_of,
 )
@@ -177,6 +179,8 @@ def _copy(source: Thread, record: PayloadRecord, place_of: dict[int, int]) -> Ne
     return source.pen.new(record.event.type, data, renamed(plain_payload(payload), source.pen.nonce()))
 
 
+GATHERING = 0.001  # seconds: less than a disk needs to make a record durable
+WHOLE = 512  # writes of this many bytes are stored in full
 DEEPEST = 4096  # the number of patches until a checkpoint is stored in full again, once they have grown to its size
 
 
@@ -276,85 +280,140 @@ class WorkpacketSaver(ReadingSaver):
             for name, value in known.items()
             if name in old and name not in new_versions and old[name] == versions.get(name)
         }
-        for name, value in checkpoint["channel_values"].items():
-            if name not in channels:
-                channels[name] = self._state(name, value, known.get(name))
-        structure = {name: value for name, value in checkpoint.items() if name != "channel_values"}
-        return checkpoint_bytes(
-            CheckpointParts(self._typed(structure), self._typed(self.cleaner.metadata(metadata)), channels)
-        )
+        dumped = self.serde.dumps_typed
+        changed = {name: dumped(value) for name, value in checkpoint["channel_values"].items() if name not in channels}
+        rest = {name: value for name, value in checkpoint.items() if name != "channel_values"}
+        cleaned = self.cleaner.metadata(metadata)
+        structure, described = dumped(rest), dumped(cleaned)
+        asked = [(value, known.get(name)) for name, value in changed.items()]
+        if not self.cleaner.has_plain_names(rest):
+            asked.append((structure, None))
+        # The checkpoints of a run differ in the number of their step.
+        apart_from_step = dumped({**cleaned, "step": 0})
+        if apart_from_step != thread.described:
+            asked.append((described, None))
+        if self.cleaner.are_plain(*asked):
+            thread.described = apart_from_step
+        else:
+            structure, described = self.cleaner.typed(structure), self.cleaner.typed(described)
+            changed = {name: self._state(name, value, known.get(name)) for name, value in changed.items()}
+        return checkpoint_bytes(CheckpointParts(structure, described, channels | changed))
 
-    def _typed(self, value: Any) -> Typed:
-        return self.cleaner.typed(self.serde.dumps_typed(value))
-
-    def _state(self, channel: str, value: Any, known: Typed | None = None) -> Typed:
-        return self.cleaner.state(f"the channel {channel!r}", self.serde.dumps_typed(value), known)
+    def _state(self, channel: str, value: Typed, known: Typed | None = None) -> Typed:
+        return self.cleaner.state(f"the channel {channel!r}", value, known)
 
     def _store(self, thread: Thread, data: dict[str, Any], content: bytes, base: Saved | None) -> None:
         """Append the checkpoint as a patch against its parent or, periodically, as a patch against an older checkpoint,
-        or in full."""
+        or in full. Writes that wait to be stored are appended with it.
+        """
         history = thread.history
-        sources = [] if base is None else _sources(history, base, len(content))
-        texts = [self.pen.contents.of(history.records, source) for source in sources]
+        waiting = [*thread.waiting]
+        writes = self._records_of(thread, waiting)
+        sources = [] if base is None else self._sources(history, base, len(content))
+        if base is not None and sources and sources[0][0] == base.record.origin:
+            numbered = enumerate(writes, start=history.version + 1)
+            sources += [(number, one.content) for number, one in numbered if one.place == base.record.place]
+        texts = [text for _, text in sources]
         likely = likely_places(texts[0], content) if texts else ()
         payload, is_patch = packed(content, texts, self.pen.nonce(), likely)
         if is_patch and base is not None:
-            others = [source.origin for source in sources[1:]]
-            data |= {"base": sources[0].origin, "with": others}
+            data |= {"base": sources[0][0], "with": [origin for origin, _ in sources[1:]]}
             data |= {"depth": base.depth + 1, "grown": base.grown + len(payload)}
-        self._append(thread, CHECKPOINT, data, payload, content, expected=history.version)
+        made = NewRecord(CHECKPOINT, CheckpointPlace(data["ns"], data["id"]), data, payload, content)
+        self._append(thread, *writes, made, expected=history.version)
+        thread.settled(waiting)
+
+    def _sources(self, history: ThreadHistory, base: Saved, size: int) -> builtins.list[tuple[int, bytes]]:
+        """Return the stored records against which the next checkpoint is a patch, by origin; none if the patches have
+        grown large compared with the whole.
+        """
+        depth = base.depth + 1
+        if depth >= DEEPEST and base.grown >= size:
+            return []
+        if depth % STRIDE == 0 and base.anchor in history.records:
+            found = [history.records[base.anchor]]
+        else:
+            found = [base.record, *history.writes.get(base.record.place, {}).values()]
+        return [(record.origin, self.pen.contents.of(history.records, record)) for record in found]
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
+        dumped = [(channel, self.serde.dumps_typed(value)) for channel, value in writes]
+        if not self.cleaner.are_plain(*((value, None) for _, value in dumped)):
+            dumped = [(channel, self._state(channel, value)) for channel, value in dumped]
         news = [
-            Write(WRITES_IDX_MAP.get(channel, number), channel, self._state(channel, value))
-            for number, (channel, value) in enumerate(writes)
+            Write(WRITES_IDX_MAP.get(channel, number), channel, (value[0], bytes(value[1])))
+            for number, (channel, value) in enumerate(dumped)
         ]
-        self.put_numbered(config, news, task_id, task_path)
+        self.put_numbered(config, news, task_id, task_path, seconds=GATHERING)
 
-    def put_numbered(self, config: RunnableConfig, news: Sequence[Write], task_id: str, task_path: str) -> None:
-        """Store writes whose values are already serialized and searched."""
+    def put_numbered(
+        self, config: RunnableConfig, news: Sequence[Write], task_id: str, task_path: str, *, seconds: float = 0
+    ) -> None:
+        """Store writes whose values are already serialized and searched. They may wait this long for a checkpoint or
+        other writes, to be stored in one append with them; the call returns when they are durable.
+        """
         thread_id, namespace, wanted = named(config)
         place = CheckpointPlace(self.cleaner.name(namespace), self.cleaner.name(str(wanted)))
-        task = self.cleaner.name(task_id)
+        mine = WaitingWrites(place, self.cleaner.name(task_id), self.cleaner.redactor.clean_text(task_path), news)
         thread = self.thread(thread_id)
-        with thread.lock:
-            history = thread.catch_up()
-            if place in history.gone:
-                raise VersionConflict(
-                    f"{thread.stream}: checkpoint {place.id} was deleted", code="thread_moved",
-                    details={"stream": thread.stream, "checkpoint": place.id},
-                )  # fmt: skip
-            known: dict[int, Write] = {}
-            for record in history.writes.get(place, {}).values():
-                if record.event.values()["task"] == task:
-                    stored = task_writes(self.pen.contents.of(history.records, record)).writes
-                    known |= {write.number: write for write in stored if write.number < 0 or write.number not in known}
-            added = [w for w in news if w.number not in known or (w.number < 0 and w != known[w.number])]
-            if not added:
-                return
-            content = writes_bytes(self.cleaner.redactor.clean_text(task_path), added)
-            saved = history.saved.get(place)
-            texts = [] if saved is None else [self.pen.contents.of(history.records, saved.record)]
-            payload, is_patch = packed(content, texts, self.pen.nonce())
-            data = _placed(place) | {"task": task}
-            if is_patch and saved is not None:
-                data["base"] = saved.record.origin
-            self._append(thread, WRITES, data, payload, content)
+        with thread.lock, thread.gathering(mine, seconds):
+            if not mine.settled:
+                thread.catch_up()
+                waiting = [*thread.waiting]
+                records = self._records_of(thread, waiting)
+                if records:
+                    self._append(thread, *records)
+                thread.settled(waiting)
+        if mine.refusal is not None:
+            raise mine.refusal
 
-    def _append(
-        self,
-        thread: Thread,
-        type_: str,
-        data: dict[str, Any],
-        payload: bytes,
-        content: bytes,
-        expected: int | None = None,
-    ) -> None:
-        kept = {name: value for name, value in data.items() if value not in (None, "", [], 0)}
-        (event,) = thread.append(self.pen.new(type_, kept, payload), expected=expected)
-        self.pen.contents.remember(thread.history.records[event.version], content)
+    def _records_of(self, thread: Thread, waiting: Sequence[WaitingWrites]) -> builtins.list[NewRecord]:
+        """Return the records that store these writes. Writes that are already stored need none."""
+        history, records = thread.history, list[NewRecord]()
+        for one in waiting:
+            if one.place in history.gone:
+                one.refusal = VersionConflict(
+                    f"{thread.stream}: checkpoint {one.place.id} was deleted", code="thread_moved",
+                    details={"stream": thread.stream, "checkpoint": one.place.id},
+                )  # fmt: skip
+                continue
+            contents = [
+                self.pen.contents.of(history.records, record)
+                for record in history.writes.get(one.place, {}).values()
+                if record.event.values()["task"] == one.task
+            ]
+            contents += [made.content for made in records if (made.place, made.data["task"]) == (one.place, one.task)]
+            known: dict[int, Write] = {}
+            for content in contents:
+                stored = task_writes(content).writes
+                known |= {write.number: write for write in stored if write.number < 0 or write.number not in known}
+            added = [w for w in one.news if w.number not in known or (w.number < 0 and w != known[w.number])]
+            if added:
+                records.append(self._record_of(history, one, writes_bytes(one.path, added)))
+        return records
+
+    def _record_of(self, history: ThreadHistory, writes: WaitingWrites, content: bytes) -> NewRecord:
+        """Return the record of a task's writes. Long writes are often copies from the checkpoint, and are stored as a
+        patch against it.
+        """
+        saved = history.saved.get(writes.place) if len(content) > WHOLE else None
+        texts = [] if saved is None else [self.pen.contents.of(history.records, saved.record)]
+        payload, is_patch = packed(content, texts, self.pen.nonce())
+        data = _placed(writes.place) | {"task": writes.task}
+        if is_patch and saved is not None:
+            data["base"] = saved.record.origin
+        return NewRecord(WRITES, writes.place, data, payload, content)
+
+    def _append(self, thread: Thread, *records: NewRecord, expected: int | None = None) -> None:
+        news = []
+        for record in records:
+            kept = {name: value for name, value in record.data.items() if value not in (None, "", [], 0)}
+            news.append(self.pen.new(record.type, kept, record.payload))
+        stored = thread.append(*news, expected=expected)
+        for record, event in zip(records, stored, strict=True):
+            self.pen.contents.remember(thread.history.records[event.version], record.content)
 
     # ---- removing and copying ------------------------------------------------------------------------------------
 
@@ -386,18 +445,6 @@ class WorkpacketSaver(ReadingSaver):
         first, second = sorted((source, target), key=lambda thread: thread.stream)
         with first.lock, second.lock:
             copied(source, target)
-
-
-def _sources(history: ThreadHistory, base: Saved, size: int) -> builtins.list[PayloadRecord]:
-    """Return the records against which the next checkpoint is a patch; none if the patches have grown large compared
-    with the whole.
-    """
-    depth = base.depth + 1
-    if depth >= DEEPEST and base.grown >= size:
-        return []
-    if depth % STRIDE == 0 and base.anchor in history.records:
-        return [history.records[base.anchor]]
-    return [base.record, *history.writes.get(base.record.place, {}).values()]
 
 
 def _placed(place: CheckpointPlace) -> dict[str, Any]:

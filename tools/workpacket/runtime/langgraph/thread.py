@@ -25,17 +25,19 @@ import hashlib
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 from urllib.parse import quote, unquote
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.errors import LogDamaged, RunBlocked, VersionConflict
+from workpacket.runtime.errors import LogDamaged, PayloadErased, RunBlocked, VersionConflict
 from workpacket.runtime.holders import Clock, Ids
 from workpacket.runtime.langgraph import THREADS
-from workpacket.runtime.langgraph.parcels import unpacked
+from workpacket.runtime.langgraph.parcels import Typed, Write, brought, unpacked
 from workpacket.runtime.records.events import KINDS as KINDS_OF_RUNS
 from workpacket.runtime.records.events import Event, NewEvent, RecordKind, current
+from workpacket.runtime.records.jcs import SEALED
 from workpacket.runtime.records.redaction import Redactor, clean_record, plain_payload, sealed_payload
 from workpacket.runtime.stores.contract import Append, ErasesAtOnce, Store
 
@@ -45,10 +47,19 @@ MOVED = "run.handed_over"
 KINDS: Mapping[str, RecordKind] = {
     kind.type: kind
     for kind in (
+        # Since schema version 2, a payload may be deflated with its sources as the dictionary.
         RecordKind(
-            CHECKPOINT, dict.fromkeys(("ns", "id", "parent", "base", "with", "depth", "grown", "run", "of"), "public")
+            CHECKPOINT,
+            dict.fromkeys(("ns", "id", "parent", "base", "with", "depth", "grown", "run", "of"), "public"),
+            schema_version=2,
+            upcasters={1: dict},
         ),
-        RecordKind(WRITES, dict.fromkeys(("ns", "id", "task", "base", "of"), "public")),
+        RecordKind(
+            WRITES,
+            dict.fromkeys(("ns", "id", "task", "base", "of"), "public"),
+            schema_version=2,
+            upcasters={1: dict},
+        ),
         RecordKind(DELETED, {"checkpoints": "public", "records": "public", "reason": "public", "by": "scan"}),
         RecordKind(ERASED, {"deleted": "public"}),
         KINDS_OF_RUNS[MOVED],
@@ -330,6 +341,21 @@ class ThreadContents:
             return self._known.get(key)
 
 
+def said_in_thread(store: Store, stream: str) -> Iterator[tuple[Event, bytes | None]]:
+    """Yield the events of a thread with what each payload adds to the records before it; see `said_in`."""
+    history, contents = ThreadHistory(), ThreadContents(store)
+    for event in store.read(stream):
+        history.apply(event)
+        said = None
+        with suppress(PayloadErased):
+            payload = store.payload(event)
+            if payload is not None and not payload.startswith(SEALED):
+                sources = _record(event, current(event, KINDS)).sources
+                known = [history.records[origin] for origin in sources if origin in history.records]
+                said = brought(payload, [contents.of(history.records, one) for one in known])
+            yield event, said
+
+
 @dataclass(slots=True)
 class Pen:
     """What all threads of a saver share when writing."""
@@ -352,11 +378,35 @@ class Pen:
         return NewEvent(type_, clean_record(kind, data, self.redactor), kind.schema_version, payload)
 
 
+class NewRecord(NamedTuple):
+    """A record to append. `content` is what its payload unpacks to."""
+
+    type: str
+    place: CheckpointPlace
+    data: dict[str, Any]
+    payload: bytes
+    content: bytes
+
+
+@dataclass(slots=True, eq=False)
+class WaitingWrites:
+    """The writes of a task that a caller waits for. `settled` says that they are durable or refused."""
+
+    place: CheckpointPlace
+    task: str
+    path: str
+    news: Sequence[Write]
+    settled: bool = False
+    refusal: VersionConflict | None = None
+
+
 @dataclass(slots=True)
 class Thread:
     stream: str
     pen: Pen
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    lock: threading.Condition = field(default_factory=threading.Condition)  # notified when writes are settled
+    waiting: list[WaitingWrites] = field(default_factory=list)
+    described: Typed | None = None  # metadata, apart from the step, that was found to be without secrets
     history: ThreadHistory = field(default_factory=ThreadHistory)
     writer: str = ""
     seq: int = 0
@@ -396,6 +446,28 @@ class Thread:
             self._require_here()  # it was moved just before this record, which no one will read
         self._apply(stored)
         return stored
+
+    @contextmanager
+    def gathering(self, mine: WaitingWrites, seconds: float) -> Iterator[None]:
+        """Let these writes wait for another writer of this process, who may store them with its own records.
+
+        LangGraph stores the writes of tasks beside the checkpoint that follows them; together they need one sync
+        instead of two. Writes that were not stored when the time is over, or could not be, are the caller's again.
+        """
+        self.waiting.append(mine)
+        try:
+            if seconds:
+                self.lock.wait_for(lambda: mine.settled, seconds)
+            yield
+        finally:
+            if not mine.settled:
+                self.waiting.remove(mine)
+
+    def settled(self, writes: Sequence[WaitingWrites]) -> None:
+        for one in writes:
+            one.settled = True
+            self.waiting.remove(one)
+        self.lock.notify_all()
 
     def _require_here(self) -> None:
         if self.history.moved_to:

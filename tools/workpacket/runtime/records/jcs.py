@@ -452,11 +452,13 @@ def unsealed(payload: bytes) -> bytes:
     parts = json.loads(payload)
     key, wanted = payload_key(), parts["sealed_with"]
     if key is None:
-        raise PayloadSealed(f"the payload is encrypted with key {wanted}, which is not set", hint=_HOW)
+        raise PayloadSealed(
+            f"the payload is encrypted with key {wanted}, which is not set", hint=f"set {VARIABLE}=KEY to key {wanted}"
+        )
     if key_id(key) != wanted:
         raise PayloadSealed(
             f"the payload is encrypted with key {wanted}, but {VARIABLE} contains key {key_id(key)}",
-            hint=f"set {VARIABLE} to key {wanted}",
+            hint=f"set {VARIABLE}=KEY to key {wanted}",
         )
     try:
         return AESGCM(key).decrypt(base64.b64decode(parts["nonce"]), base64.b64decode(parts["text"]), _BOUND)

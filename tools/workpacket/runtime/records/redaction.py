@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 from urllib.parse import quote, urlsplit
@@ -41,9 +41,13 @@ SHORTEST_VALUE = 8  # a shorter environment value would occur everywhere by chan
 _SHORTEST_MIXED = 6  # of letters and digits, it would not
 BY_ENVIRONMENT = "[redacted:environment]"
 BY_NAME = "[redacted:name]"
-# A private key, its escapes included, is no longer than this.
+# A private key, its escapes included, is no longer than this. Nor are a token of three parts and a header with cookies.
 _REACH = 4096
+_LONG = (b"PRIVATE", b"eyJ", b"ookie")
+# Whatever else is a secret is recognized by fewer characters, and is searched for whenever the text grows.
+_USUAL_REACH = 512
 _SHORTEST_NUMBER = 1000
+_REMEMBERED, _LONGEST_NAME = 1000, 200  # how many short texts without secrets are known, because names come again
 
 # Nearly every form has this many characters of this alphabet in a row; ordinary text rarely does.
 _RUN = 16
@@ -80,6 +84,7 @@ class Redactor:
     values: tuple[str, ...] = ()
     policy: Policy = "hide"  # what happens to a value that contains a secret and that the program receives again
     _prefixes: Prefixes | None = field(default=None, init=False, repr=False)
+    _plain: set[str] = field(default_factory=set, init=False, repr=False, compare=False)  # short texts, as names are
     _values: tuple[str, ...] = field(init=False, repr=False)  # and how they are written inside JSON or a URL
 
     def __post_init__(self) -> None:
@@ -133,10 +138,26 @@ class Redactor:
         """Return the length that is sufficient to recognize any secret by its beginning."""
         return max([_REACH, *(len(value.encode("utf-8", "surrogatepass")) for value in self.values)])
 
+    def reach(self, stored: bytes) -> int:
+        """Return how much of a stored text without secrets is searched again with the text that now follows it."""
+        if any(sign in stored for sign in _LONG):
+            return self.longest
+        return max([_USUAL_REACH, *(len(value.encode("utf-8", "surrogatepass")) for value in self.values)])
+
     def clean_text(self, text: str) -> str:
         """Return a non-JSON text without its secrets."""
+        if text in self._plain:
+            return text
         search = self._search(text)
-        return text if search is None else search.text(text)[0]
+        cleaned = text if search is None else search.text(text)[0]
+        if cleaned == text and len(text) <= _LONGEST_NAME:
+            if len(self._plain) >= _REMEMBERED:
+                self._plain.clear()
+            self._plain.add(text)
+        return cleaned
+
+    def are_plain(self, texts: Set[str]) -> bool:
+        return all(self.clean_text(text) == text for text in texts - self._plain)
 
     def clean_named(self, name: str, value: Json) -> Json:
         """Return the value without secrets, given the name under which it is kept."""
@@ -152,7 +173,7 @@ class Redactor:
     def require_plain(self, what: str, *texts: str) -> None:
         """Refuse a secret in a string that can be neither redacted nor encrypted, because it identifies something."""
         for text in texts:
-            if self._search(text) is not None and self.clean_text(text) != text:
+            if self.clean_text(text) != text:
                 raise RedactionFailed(
                     f"{what} contains text that looks like a secret: {self.clean_text(text)!r}",
                     hint="choose a name without the secret, and pass the secret as an argument",
@@ -224,7 +245,9 @@ class _Search(NamedTuple):
             elif key.endswith("hashes") and isinstance(item, Mapping):
                 cleaned, in_item = self._hashes(item)
             else:
-                cleaned, in_item = self.value(item, likely_secret(name) if self.places else "")
+                # `pass` alone is a word, but not beside the name of a user.
+                likely = "surely" if key == "pass" and not value.keys().isdisjoint(_USERS) else likely_secret(name)
+                cleaned, in_item = self.value(item, likely if self.places else "")
             clean_key, in_key = self.text(key)
             result[clean_key] = cleaned
             found += in_key + in_item
@@ -256,6 +279,7 @@ class _Search(NamedTuple):
 
 
 _COOKIE = "cookie: "
+_USERS = frozenset({"user", "username", "login"})
 _NAMES = ("name", "key", "header", "variable")
 
 

@@ -298,13 +298,15 @@ Likely = Literal["", "perhaps", "surely"]
 
 # A name marks a secret if one of its words is one of these, or ends in one ("PGPASSWORD", "authtoken").
 _SURE_WORDS = ("password", "passwords", "passwd", "passphrase", "passwort", "apikey", "apikeys", "privatekey",
-               "privatekeys", "secretkey", "accesskey", "clientsecret", "pgpass", "dbpass")  # fmt: skip
+               "privatekeys", "secretkey", "accesskey", "clientsecret", "pgpass", "dbpass", "bindpw",
+               "rootpw")  # fmt: skip
 _LIKELY_WORDS = ("secret", "secrets", "token", "credential", "credentials", "authorization")
 _SURE_WHOLE = frozenset({"pwd", "pass", "cvv", "cvc"})
-_WHOLE_WORDS = frozenset({"pat", "jwt", "cookie", "otp"})
+_WHOLE_WORDS = frozenset({"pat", "jwt", "cookie", "otp", "psk"})
 # The kinds of keys that are secret; a `primary_key` or `sort_key` is not.
 _SECRET_KEYS = frozenset({"api", "private", "secret", "access", "signing", "encryption", "session", "master", "account",
-                          "shared", "auth", "deploy", "license", "storage", "hmac", "jwt"})  # fmt: skip
+                          "shared", "auth", "deploy", "license", "storage", "hmac", "jwt", "fernet", "app",
+                          "unseal"})  # fmt: skip
 _SURE_KEYS = frozenset({"api", "private", "secret", "access", "account", "encryption", "signing"})
 # "tokens" are units of a model, unless one of these words qualifies them.
 _TOKENS_OF = frozenset({"access", "api", "auth", "bearer", "bot", "id", "refresh", "secret", "session", "user"})
@@ -354,6 +356,7 @@ def _of_word(words: list[str], place: int) -> Likely:
     if word.endswith(_SURE_WORDS) or (word == "secret" and before == "client"):
         return "surely"
     whole = word in _WHOLE_WORDS and not (len(words) == 1 and word == "pat")
+    whole = whole or (before, word) == ("code", "verifier")
     return "perhaps" if whole or word.endswith(_LIKELY_WORDS) else ""
 
 
@@ -377,7 +380,7 @@ _CODE = lazy_pattern(
     r"|!.*|=.*"
 )
 _DATE = lazy_pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].*)?")
-_SHORTEST, _SHORTEST_TOKEN, _SENTENCE = 3, 8, 2
+_SHORTEST, _SHORTEST_TOKEN, _SHORTEST_DRAWN, _SENTENCE = 3, 8, 10, 2
 
 
 def is_secret_value(value: str, likely: Likely) -> bool:
@@ -400,7 +403,9 @@ def _looks_secret(text: str, at_least: int) -> bool:
     letters = sum(character.isalpha() for character in text)
     digits = sum(character.isdigit() for character in text)
     signs = any(character in "!#?+~^@%&*$" for character in text)
-    return letters > 0 and (digits > 0 or signs or (len(text) > 2 * _SHORTEST_TOKEN and not text.isupper()))
+    # Letters whose case changes too often for words are drawn at random.
+    drawn = len(text) >= _SHORTEST_DRAWN and not text.islower() and not text.isupper()
+    return letters > 0 and (digits > 0 or signs or drawn or (len(text) > 2 * _SHORTEST_TOKEN and not text.isupper()))
 
 
 def _is_written_secret(value: str, likely: Likely, quoted: bool) -> bool:
@@ -445,6 +450,24 @@ _COMMAND = lazy_pattern(
     r"(?P<begin>(?<!\w)(?:curl\b[^\n]{0,200}?\s(?:-u|--user)[= ]\s*[\"']?[\w.@-]{1,60}:|sshpass\s+-p\s*[\"']?"
     r"|mysql\w*\b[^\n]{0,200}?\s-p))(?P<bare>[^\s\"']{3,})"
 )
+# The options of these programs that take a password, and what a device is configured with.
+_OPTION = lazy_pattern(
+    r"(?P<begin>(?<!\w)(?:(?:docker|podman|helm|oras|skopeo)\s+(?:registry\s+)?login\b[^\n]{0,200}?\s-p[= ]\s*"
+    r"|redis-cli\b[^\n]{0,200}?\s-a\s+|(?:un)?zip\b[^\n]{0,200}?\s-P\s*|ssh-keygen\b[^\n]{0,200}?\s-N\s+"
+    r"|vault\s+operator\s+unseal\s+|-auth\s+[\w.@-]{1,60}:|snmp-server\s+community\s+|(?:radius|tacacs)-server\s+key\s+"
+    r"|(?:bindpw|psk)\s+|-pass(?:in|out)?\s+pass:)[\"']?)"
+    r"(?P<bare>(?!-|[\w./-]*\.[a-z]{2,5}(?:\s|\Z))[^\s\"']{4,512})"
+)
+# A variable that a command or call is given with its value: `aws configure set NAME VALUE`, `putenv("NAME", "VALUE")`.
+_SET = lazy_pattern(
+    r"(?P<begin>(?<!\w)(?:set|setx|setenv)\s+(?P<name>[A-Za-z_][\w.-]{2,60})\s+(?P<open>[\"']?))(?P<bare>[^\s\"']{8,512})"
+)
+_CALL = lazy_pattern(
+    r"(?P<begin>\(\s{0,3}(?P<mark>[\"'])(?P<name>[A-Za-z_][\w-]{1,60})(?P=mark)\s{0,3},\s{0,3}(?P<open>[\"']))"
+    r"(?P<bare>[^\"'\n]{8,512})(?=(?P=open))"
+)
+_DIGEST = lazy_pattern(r"(?i)(?P<begin>(?<!\w)digest\s[^\n]{0,400}?\bresponse=\\*[\"']?)(?P<bare>[0-9a-f]{32,64})")
+_ORACLE = lazy_pattern(r"(?i)(?P<begin>jdbc:oracle:\w{2,8}:[\w.$#-]{1,60}/)(?P<bare>[^\s/@\"']{3,})(?=@)")
 _NETRC = lazy_pattern(r"(?P<begin>(?<!\w)login\s+\S+\s+password\s+)(?P<bare>\S{3,})")
 _PGPASS = lazy_pattern(
     r"(?P<begin>(?<![\w:/.-])[\w.*-]{1,80}:(?:[0-9]{4,5}|\*):[A-Za-z_*][\w-]{0,60}:[A-Za-z_*][\w-]{0,60}:)(?P<bare>[^\s:]{4,})"
@@ -483,6 +506,19 @@ def _is_basic(match: re.Match[str]) -> bool:
     return ":" in said and said.isprintable()
 
 
+_OPTIONS_OF = (
+    "login",
+    "pass:",
+    "redis-cli",
+    "zip ",
+    "ssh-keygen",
+    "unseal",
+    "-auth",
+    "community",
+    "-server key",
+    "bindpw",
+    "psk",
+)
 # What to hide, when to look for it (one of these texts must occur, in lower case), the pattern, and the judgement.
 PLACES: tuple[tuple[str, tuple[str, ...], re.Pattern[str], Judge], ...] = (
     ("url-password", ("://",), _IN_URL, _is_password),
@@ -494,13 +530,19 @@ PLACES: tuple[tuple[str, tuple[str, ...], re.Pattern[str], Judge], ...] = (
     ("assigned-secret", ("login",), _NETRC, _is_password),
     ("assigned-secret", (":",), _PGPASS, _is_random),
     ("assigned-secret", ("curl", "sshpass", "mysql"), _COMMAND, _is_password),
+    ("assigned-secret", _OPTIONS_OF, _OPTION, _is_random),
+    ("assigned-secret", ("set",), _SET, _by_name),
+    ("assigned-secret", ("(",), _CALL, _by_name),
+    ("digest-response", ("digest",), _DIGEST, _is_password),
+    ("url-password", ("oracle:",), _ORACLE, _is_password),
     ("assigned-secret", ("=", ":", "%3"), _ASSIGNMENT, _by_name),
     ("assigned-secret", ("-",), _FLAG, _by_name),
     ("assigned-secret", ("</",), _ELEMENT, _by_name),
 )
 # Without one of these, no text has a secret that is recognized by its place. In lower case.
 _SIGNS = ("pass", "pwd", "secret", "token", "credential", "key", "auth", "cookie", "jwt", "otp", "cvv", "cvc", "_pat",
-          "bearer", "basic", "login", "curl", "@", "sig", ":*:", ":5432:")  # fmt: skip
+          "bearer", "basic", "login", "curl", "@", "sig", ":*:", ":5432:", "psk", "bindpw", "verifier", "unseal",
+          "community", "redis-cli", "zip -p")  # fmt: skip
 
 
 def may_have_places(text: str) -> bool:

@@ -6,14 +6,13 @@ passed on unopened; the layers below report what is wrong with it.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from workpacket import __version__
 from workpacket.approvals.envelope import EnvelopeFile
 from workpacket.approvals.policy import POLICY_GATE
+from workpacket.digests import sha256
 from workpacket.git.objects import blob_id, read_blobs
 from workpacket.git.repository import Repository
 from workpacket.lazy_pattern import lazy_pattern
@@ -22,6 +21,7 @@ from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER, TEMPORARY_P
 from workpacket.problem import WorkpacketError
 from workpacket.shell.base import Base, settings_folder, tree_at
 from workpacket.shell.transactions.storage import Tree, changing_nothing, platform_storage
+from workpacket.value import NamedTuple
 
 # The subject of the gate `policy` has no id.
 POLICY_MATTER = "policy"
@@ -152,7 +152,7 @@ def _claims_in(files: Iterable[EnvelopeFile]) -> Iterator[tuple[str, EnvelopeCla
     """Yield what can be cached about these files; nothing for a file whose bytes do not match its name."""
     for file in files:
         digest = file.name.partition(".")[0]
-        if hashlib.sha256(file.data).hexdigest() == digest:
+        if sha256(file.data).hexdigest() == digest:
             said = file.claim
             if said is None:
                 yield digest, EnvelopeClaim(_NOTHING, _NOTHING, _NOTHING)

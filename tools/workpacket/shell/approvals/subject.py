@@ -15,12 +15,12 @@ judged.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 
 from workpacket.approvals.envelope import Spec, Subject
 from workpacket.approvals.policy import POLICY_GATE
+from workpacket.digests import sha256
 from workpacket.documents.document import read_once
 from workpacket.documents.packet import Packet, is_light
 from workpacket.documents.refinement import Refinement
@@ -75,7 +75,7 @@ class ApprovalSubject(Value):
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
-        return tuple(sorted(Subject(path, hashlib.sha256(data).hexdigest()) for path, data in self.files))
+        return tuple(sorted(Subject(path, sha256(data).hexdigest()) for path, data in self.files))
 
 
 def matter_of(read: Reader, tree: Tree, packet: str, gate: str) -> ApprovalSubject:
@@ -117,7 +117,7 @@ def spec_in_force(read: Committed, matter: ApprovalSubject) -> Spec | None:
     for path in places:
         if path in found:
             anchored = f"{path}: {matter.anchor}" if matter.anchor else path
-            return Spec(_text(anchored), hashlib.sha256(found[path]).hexdigest())
+            return Spec(_text(anchored), sha256(found[path]).hexdigest())
     return None
 
 
@@ -152,7 +152,7 @@ def _text(text: str) -> str:
     line = _NOT_TEXT.sub("?", " ".join(text.split()))
     if len(line) <= _LONGEST_TEXT:
         return line
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{line[:150]} (sha256 {digest})"
 
 

@@ -4,7 +4,6 @@ them. Both the log's statements and git's authors are claims; together they are 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
@@ -15,6 +14,7 @@ from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.approvals.facts import LegacyUse, PacketLog
 from workpacket.approvals.fields import read_instant
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Policy, policy_from_toml
+from workpacket.digests import sha256
 from workpacket.documents.document import stem_of
 from workpacket.git.objects import changes_before, read_blobs
 from workpacket.git.repository import Repository, head_commit
@@ -58,7 +58,7 @@ def policy_states(repository: Repository, commit: str) -> dict[tuple[Subject, ..
 def _state(repository: Repository, commit: str) -> tuple[Subject, ...]:
     entries = tree_at(repository, commit, POLICY_FOLDER)
     contents = read_blobs(repository, entries.values())
-    digests = {path: hashlib.sha256(contents[identity]).hexdigest() for path, identity in entries.items()}
+    digests = {path: sha256(contents[identity]).hexdigest() for path, identity in entries.items()}
     return tuple(sorted(Subject(path, digest) for path, digest in digests.items()))
 
 

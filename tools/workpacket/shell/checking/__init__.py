@@ -11,9 +11,9 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from hashlib import sha256
-from typing import NamedTuple, cast
+from typing import cast
 
+from workpacket.digests import sha256
 from workpacket.documents.document import kind_named, read_document
 from workpacket.documents.summary import WorkSummary
 from workpacket.model.lanes import BUILT_IN, LaneTable
@@ -37,7 +37,7 @@ from workpacket.shell.tree import (
     refusal,
 )
 from workpacket.text.source import Source
-from workpacket.value import Value, replace
+from workpacket.value import NamedTuple, Value, replace
 
 
 def dump_findings(findings: Iterable[Problem]) -> str:

@@ -23,7 +23,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.model.canonical import Json
 from workpacket.problem import WorkpacketError
-from workpacket.rules.packet import ran_nothing
+from workpacket.rules.packet_evidence import ran_nothing
 from workpacket.shell.governing.proof_process import Account, Ended, end_of, keep_output, proof_words, run_limited
 from workpacket.shell.work_done import is_own, same_work
 from workpacket.value import Value

@@ -27,7 +27,7 @@ from workpacket.git.repository import (
     find_repository,
     head_commit,
     is_ancestor,
-    local_branches,
+    local_branch,
     remote_branches,
     without_remote,
 )
@@ -146,7 +146,7 @@ def _with_landings(
     if not waiting:
         return packets
     # A branch that has just begun has the line of the target branch.
-    at = local_branches(repository).get(without_remote(repository, policy.target_branch))
+    at = local_branch(repository, without_remote(repository, policy.target_branch))
     if not _is_on(repository, policy) and (at is None or at != head_commit(repository)):
         return packets
     from workpacket.shell.judging.landed_work import landed
@@ -327,8 +327,8 @@ def _moves_on_branches(repository: Repository, facts: Facts, packet: PacketFacts
     if not own or packet.log.is_renamed:
         return
     named = facts.policy.branch_of(name)
-    commits = local_branches(repository)
-    local = [Branch(f"refs/heads/{named}", commits[named])] if named in commits else []
+    commit = local_branch(repository, named)
+    local = [Branch(f"refs/heads/{named}", commit)] if commit is not None else []
     branches = [*local, *remote_branches(repository)]
     trees = object_names(repository, (f"{branch.commit}:{folder}" for branch in branches))
     # Many branches have the same log, and most have no more than this one.

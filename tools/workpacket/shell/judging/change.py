@@ -4,13 +4,13 @@ a submission: the commit, its changes, and where its evidence was obtained.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
 from workpacket.approvals.event_signatures import EventSignatures
+from workpacket.digests import sha256
 from workpacket.documents.packet import Packet
 from workpacket.documents.policy import PolicyDocument
 from workpacket.documents.spec_pointer import specification_places
@@ -178,7 +178,7 @@ def submitted_versions(repository: Repository, packet: PacketFacts, path: str) -
     found = list(read_blobs(repository, blobs).values())
     with suppress(OSError):
         found.append(read_bytes(str(repository.root), path, MARKDOWN.size))
-    return {hashlib.sha256(data).hexdigest(): data for data in found}
+    return {sha256(data).hexdigest(): data for data in found}
 
 
 def around(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cached_property
 from typing import Final
 
+from workpacket.digests import sha256
 from workpacket.documents.document import read_once
 from workpacket.documents.packet import Packet
 from workpacket.documents.spec_pointer import specification_places
@@ -362,7 +362,7 @@ class _Coverage:
             if not _may_be_report(path) or not there.new.startswith(_FILE) or (there.old and path not in before):
                 continue
             contents = read_objects(self.repository, (_id(there.new),)).values()
-            yield from (path for data in contents if hashlib.sha256(data).hexdigest() in named[path])
+            yield from (path for data in contents if sha256(data).hexdigest() in named[path])
 
     def _shipped(self, differing: Mapping[str, Difference]) -> Iterator[str]:
         """Yield files in the governance folder that are, byte for byte, what `init` writes or once wrote."""
@@ -375,7 +375,7 @@ class _Coverage:
         contents = read_objects(self.repository, filter(None, own.values()))
         for path, identity in own.items():
             data = contents.get(identity)
-            if data is not None and hashlib.sha256(data).hexdigest() in shipped.get(path, ()):
+            if data is not None and sha256(data).hexdigest() in shipped.get(path, ()):
                 yield path
 
     def _outside(self, differences: Mapping[str, Difference]) -> dict[str, Difference]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
+from workpacket.digests import sha256
 from workpacket.git.index import hidden_file
 from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository, commit_of
@@ -111,11 +111,11 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
 def digest_here(root: str, path: str) -> str | None:
     """Return the digest of a file in the work tree; None if it is missing or unreadable."""
     try:
-        return hashlib.sha256(read_bytes(root, path, LARGEST_FILE)).hexdigest()
+        return sha256(read_bytes(root, path, LARGEST_FILE)).hexdigest()
     except FileNotFoundError:
         # A sparse checkout leaves files out of the work tree that the commit nevertheless has.
         data = hidden_file(root, path)
-        return hashlib.sha256(data).hexdigest() if data is not None else None
+        return sha256(data).hexdigest() if data is not None else None
     except OSError:
         return None
 

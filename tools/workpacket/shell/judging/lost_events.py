@@ -8,11 +8,11 @@ anywhere is what was lost.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
+from workpacket.digests import sha256
 from workpacket.git.objects import changes_before, list_tree, read_objects
 from workpacket.git.repository import Repository, head_commit, reference_tips
 from workpacket.git.run import run_git
@@ -104,7 +104,7 @@ def _is_whole(path: str, data: bytes) -> bool:
     written."""
     folder, _, name = path.rpartition("/")
     written_once = (is_event_name(name) or name.endswith(ENVELOPE_SUFFIX)) and ".." not in folder.split("/")
-    return written_once and name.startswith(hashlib.sha256(data).hexdigest())
+    return written_once and name.startswith(sha256(data).hexdigest())
 
 
 def _added(repository: Repository, commit: str, *options: str) -> Iterator[tuple[str, _Added]]:

@@ -14,7 +14,6 @@ decided about stays, so that no revert brings back a contract or work that a per
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from workpacket.approvals.envelope import EnvelopeFile
+from workpacket.digests import sha256
 from workpacket.git.index import ATTRIBUTES, attributes_of
 from workpacket.git.merging import TrialMerges, trial_merges
 from workpacket.git.objects import (
@@ -261,7 +261,7 @@ class HeadDigests:
 
     def __call__(self, path: str) -> str | None:
         data = committed_file(self._repository, self._head, path) if self._head is not None else None
-        return hashlib.sha256(data).hexdigest() if data is not None else None
+        return sha256(data).hexdigest() if data is not None else None
 
 
 # A command line has room for this many paths; beyond that, all events are read.

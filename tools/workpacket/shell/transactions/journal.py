@@ -12,15 +12,15 @@ everything that follows, so a journal is trusted in full or not at all.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from workpacket.digests import sha256
 from workpacket.git.repository import Repository
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.layout import TEMPORARY_PREFIX
 from workpacket.problem import WorkpacketError
@@ -31,7 +31,7 @@ from workpacket.value import Value
 Stage: TypeAlias = Literal["draft", "intent", "back"]
 _STAGES: Final[dict[str, Stage]] = {"draft": "draft", "intent": "intent", "back": "back"}
 # Other names in the folder, such as copies that someone made, are left alone.
-_NAME: Final = re.compile(r"([0-9a-f-]{36})\.(draft|intent|back)")
+_NAME: Final = lazy_pattern(r"([0-9a-f-]{36})\.(draft|intent|back)")
 # Part of what the digest is compared with, so a journal of a later format is refused as damaged and not misread.
 _MAGIC: Final = b"workpacket-journal 1 "
 
@@ -136,12 +136,12 @@ def encode(record: Record) -> bytes:
     # The bytes before are included, because git may never have seen them: undoing needs nothing else.
     blobs = b"".join(blob for e in record.entries for blob in (e.old, e.new) if blob is not None)
     body = canonical_bytes(header) + b"\n" + blobs
-    return _MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+    return _MAGIC + sha256(body).hexdigest().encode() + b"\n" + body
 
 
 def decode(data: bytes, tx: str) -> Record:
     first, _, body = data.partition(b"\n")
-    if first != _MAGIC + hashlib.sha256(body).hexdigest().encode():
+    if first != _MAGIC + sha256(body).hexdigest().encode():
         raise JournalDamaged(tx)
     line, _, blobs = body.partition(b"\n")
     header = json.loads(line)
@@ -168,7 +168,7 @@ def damaged(tx: str, stage: Stage) -> WorkpacketError:
 
 
 def _described(blob: bytes | None) -> Json:
-    return None if blob is None else {"size": len(blob), "sha256": hashlib.sha256(blob).hexdigest()}
+    return None if blob is None else {"size": len(blob), "sha256": sha256(blob).hexdigest()}
 
 
 def _blob(blobs: bytes, position: int, described: dict[str, Any] | None) -> tuple[bytes | None, int]:
