@@ -108,8 +108,8 @@ def site(session: nox.Session) -> None:
 
 @nox.session
 def servers(session: nox.Session) -> None:
-    """All tests of the PostgreSQL store, with a server; the fast tests include only the contract of the store."""
-    run_tests(session, "tests/postgres", *session.posargs)
+    """All tests that need a server: of the PostgreSQL store, whose contract the fast tests include, and of Temporal."""
+    run_tests(session, *(session.posargs or ("tests/postgres", "tests/temporal")))
 
 
 @nox.session

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench import approvals, governance, many_events, postgres_rows, runtime_bench
+from bench import approvals, governance, many_events, postgres_rows, runtime_bench, temporal_bench
 from bench.rows import Row, within_a_process
 from bench.trial import WAYS
 from bench.trial_peers import PLAYS
@@ -19,4 +19,4 @@ def all_rows() -> list[Row]:
     ]
     call = Row("mcp-call", within_a_process("bench.mcp_call"), "30 CPU", repeats=3, must=True)
     ours = [*governance.rows(), *many_events.rows(), *approvals.rows(), call, *trials]
-    return [*ours, *runtime_bench.rows(), *postgres_rows.rows()]
+    return [*ours, *runtime_bench.rows(), *postgres_rows.rows(), *temporal_bench.rows()]

@@ -40,7 +40,7 @@ def rows() -> Iterator[Row]:
 
 def _ours(name: str, *arguments: str) -> Callable[[Side], Sampler]:
     def prepare(side: Side) -> Sampler:
-        server = _server(side)
+        server = server_of(side)
         numbers = count()
 
         def sample() -> Figures:
@@ -57,13 +57,13 @@ def _ours(name: str, *arguments: str) -> Callable[[Side], Sampler]:
 
 def _peer(environment: Peer, program: str) -> Callable[[Side], Sampler]:
     def prepare(side: Side) -> Sampler:
-        server = _server(side)
+        server = server_of(side)
         return lambda: figures_of(environment, program, server.url())
 
     return prepare
 
 
-def _server(side: Side) -> Server:
+def server_of(side: Side) -> Server:
     """Start the server that the tests use, with everything durable."""
     sys.path.append(str(ROOT / "tests"))
     from postgres.server import Server, programs

@@ -36,6 +36,7 @@ BUILT_IN_ONLY = {
     "documents/role_progress.py": "lane_of_token",
     "lifecycle/gates.py": "lane_of_token",
     "lifecycle/starter_documents.py": "lanes_named",
+    "temporal/worker.py": "lane_of_token",
 }
 CONSTANTS = {"LANES", "SECTIONS", "lane_of_token", "lanes_named"}
 

@@ -53,6 +53,7 @@ OTHER_SIZES = {
     "shell/governing/contract_proofs.py": "the report of a test runner",
     "shell/governing/proof_process.py": "a piece of the output of a proof",
     "shell/one_shot_page.py": "the answer of a browser",
+    "temporal/payloads.py": "a value sent to Temporal",
 }
 
 

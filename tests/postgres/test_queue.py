@@ -14,9 +14,10 @@ import pytest
 
 from workpacket.runtime import Run, Runtime
 from workpacket.runtime.catalog import following
-from workpacket.runtime.errors import RunBlocked
+from workpacket.runtime.errors import NewerSchema, RunBlocked
 from workpacket.runtime.queue import Offer, Queue, Worker
 from workpacket.runtime.stores.postgres.access import PostgresAccess, address_of_url
+from workpacket.runtime.stores.postgres.migrations import MIGRATIONS, migrate
 from workpacket.runtime.stores.postgres.reader import News
 from workpacket.runtime.stores.postgres.store import PostgresStore
 from workpacket.runtime.testing import Writer
@@ -168,6 +169,18 @@ def test_what_only_a_person_can_help_is_dead_at_once(store: PostgresStore, queue
     Worker(Runtime(store), queue, {"ask": ask}).work(until_empty=True)
 
     assert [(job.state, job.reason) for job in queue.jobs()] == [("dead", "needs_confirmation")]
+
+
+def test_a_worker_that_is_too_old_for_the_tables_ends_and_buries_no_job(schema_url: str) -> None:
+    store = PostgresStore(schema_url)
+    queue = Queue(store)
+    for number in range(3):
+        queue.offer(Offer("job", key=str(number), max_tries=1))
+    migrate(store.access, (*MIGRATIONS, ("ALTER FUNCTION {s}.append_1 RENAME TO append_2",)))
+    with pytest.raises(NewerSchema):
+        Worker(Runtime(store), queue, {"job": lambda run: run.step("work", dict)}).work(until_empty=True)
+    assert [(job.state, job.tries) for job in queue.jobs()] == [("waiting", 0)] * 3
+    store.close()
 
 
 def test_a_worker_that_is_interrupted_hands_the_job_over(store: PostgresStore, queue: Queue) -> None:

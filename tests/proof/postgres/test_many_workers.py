@@ -14,19 +14,23 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from postgres.proxy import Proxy
 from postgres.server import Server, free_port, programs
+from proof.postgres.worker_program import NEXT
 from proof.share import bounded
 from workpacket.runtime.queue import Offer, Queue
-from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.events import Event, NewEvent
+from workpacket.runtime.stores.contract import Append
+from workpacket.runtime.stores.postgres.migrations import MIGRATIONS, migrate
 from workpacket.runtime.stores.postgres.store import PostgresStore
 
 SECONDS = 8 if bounded() else 600
+EVENTS = 20_000 if bounded() else 1_000_000
 WORKERS = 4
 BACKLOG = 60
 PROGRAM = Path(__file__).with_name("worker_program.py")
@@ -37,6 +41,7 @@ class Crew:
 
     def __init__(self, url: str, folder: Path) -> None:
         self.command = [sys.executable, str(PROGRAM), url]
+        self.version: list[str] = []  # "next" once the schema was upgraded
         self.folder = folder
         self.started = 0
         self.workers = [self.begin() for _ in range(WORKERS)]
@@ -45,7 +50,8 @@ class Crew:
         self.started += 1
         notes = self.folder / f"acknowledged-{self.started}"
         with open(self.folder / "errors", "ab") as errors:  # noqa: PTH123  # a plain file for another process
-            return subprocess.Popen([*self.command, str(notes), str(lease), "0.08", str(self.started)], stderr=errors)
+            words = [*self.command, str(notes), str(lease), "0.08", str(self.started), *self.version]
+            return subprocess.Popen(words, stderr=errors)
 
     def kill(self, number: int) -> None:
         self.workers[number].send_signal(signal.SIGKILL)
@@ -98,6 +104,57 @@ def server() -> Iterator[Server]:
 
 @pytest.mark.parametrize("seed", [1])
 def test_no_history_is_wrong_whatever_dies(server: Server, tmp_path: Path, seed: int) -> None:
+    require_sound_histories(server, tmp_path, seed, half_way=lambda _: None)
+
+
+def test_no_history_is_wrong_while_the_schema_is_upgraded(server: Server, tmp_path: Path) -> None:
+    """Old workers go on until they are refused; those that replace them are of the next version."""
+    old = PostgresStore(server.url())
+    fill(old)
+    taken: list[float] = []
+
+    def upgrade(crew: Crew) -> None:
+        crew.version = ["next"]
+        began = time.monotonic()
+        assert migrate(old.access, (*MIGRATIONS, NEXT)) == 1
+        taken.append(time.monotonic() - began)
+
+    require_sound_histories(server, tmp_path, seed=2, half_way=upgrade)
+    (count,) = old.access.one("SELECT count(*) FROM {s}.events WHERE origin IS NOT NULL")
+    print(f"migrated with {EVENTS} other events in {taken[0]:.1f} s; {count} events afterwards")
+    assert count > EVENTS
+    refused = (tmp_path / "errors").read_text("utf-8", "replace")
+    assert "NewerSchema" in refused, "no old worker was still there, so nothing was shown"
+    old.close()
+
+
+def fill(store: PostgresStore) -> None:
+    """Events of other runs, which a migration has to read and change."""
+    batch = 1000
+    for first in range(0, EVENTS, batch):
+        news = tuple(NewEvent("step.completed", "{}") for _ in range(batch))
+        store.append(Append("many@1", news, "many", first + 1, "proof", 1, 1))
+
+
+def disturb(server: Server, proxy: Proxy, crew: Crew, chance: random.Random) -> None:
+    what = chance.random()
+    if what < 0.2:
+        crew.kill(chance.randrange(WORKERS))
+    elif what < 0.6:
+        crew.suspend(chance.randrange(WORKERS), 0.08)
+    elif what < 0.65:
+        server.stop()
+        server.start()
+    elif what < 0.8:
+        proxy.cut()
+    elif what < 0.9:
+        proxy.lose_answer("SELECT 1")
+    else:
+        crew.tell_to_end(chance.randrange(WORKERS))
+    crew.replace_the_dead()
+
+
+def require_sound_histories(server: Server, tmp_path: Path, seed: int, half_way: Callable[[Crew], None]) -> None:
     chance = random.Random(seed)
     store = PostgresStore(server.url(), patience=20.0)
     queue = Queue(store)
@@ -105,26 +162,15 @@ def test_no_history_is_wrong_whatever_dies(server: Server, tmp_path: Path, seed:
     crew = Crew(server.url(port=proxy.port), tmp_path)
     offered: list[str] = []
     try:
-        until = time.monotonic() + SECONDS
+        until, half = time.monotonic() + SECONDS, time.monotonic() + SECONDS / 2
         while time.monotonic() < until:
+            if time.monotonic() > half:
+                half_way(crew)
+                half = until
             if len(queue.jobs()) < BACKLOG:  # a busy machine is not buried in what nobody can do in time
                 offered += [queue.offer(Offer("job", key=f"{len(offered) + n:06}", max_tries=1000)) for n in range(3)]
             time.sleep(chance.uniform(0.05, 0.3))
-            what = chance.random()
-            if what < 0.2:
-                crew.kill(chance.randrange(WORKERS))
-            elif what < 0.6:
-                crew.suspend(chance.randrange(WORKERS), 0.08)
-            elif what < 0.65:
-                server.stop()
-                server.start()
-            elif what < 0.8:
-                proxy.cut()
-            elif what < 0.9:
-                proxy.lose_answer("SELECT 1")
-            else:
-                crew.tell_to_end(chance.randrange(WORKERS))
-            crew.replace_the_dead()
+            disturb(server, proxy, crew, chance)
         crew.end()
         acts = proxy.lost, crew.started
         crew.workers = [crew.begin(lease=5.0) for _ in range(WORKERS)]

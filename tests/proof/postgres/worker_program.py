@@ -1,6 +1,7 @@
 """A worker of the proof: every event that was acknowledged to it is noted in a file before it goes on.
 
-`worker_program.py URL ACKNOWLEDGED LEASE_SECONDS PAUSE SEED`
+`worker_program.py URL ACKNOWLEDGED LEASE_SECONDS PAUSE SEED [next]`, where `next` is a program of the next version,
+whose appends have other names and whose schema has one more migration.
 """
 
 from __future__ import annotations
@@ -14,7 +15,20 @@ import time
 from workpacket.runtime import Run, Runtime, Settings
 from workpacket.runtime.queue import Queue, Worker
 from workpacket.runtime.stores.contract import Append, Appended, ClaimedJob
+from workpacket.runtime.stores.postgres import migrations
+from workpacket.runtime.stores.postgres import store as appends
 from workpacket.runtime.stores.postgres.store import PostgresStore
+
+# What a migration may have to do: it reads and changes every event, and renames what appends are called by.
+NEXT = (
+    """CREATE TABLE {s}.writers(project integer NOT NULL, writer text COLLATE "C" NOT NULL, stream bigint NOT NULL,
+        version bigint NOT NULL, PRIMARY KEY (project, writer))""",
+    """INSERT INTO {s}.writers SELECT project, writer, stream, version FROM {s}.events WHERE writer_seq = 1""",
+    "ALTER TABLE {s}.events ADD COLUMN origin text NOT NULL DEFAULT pg_current_xact_id()::text",
+    "CREATE INDEX event_origin ON {s}.events(project, origin)",
+    "ALTER FUNCTION {s}.append_1 RENAME TO append_2",
+    "ALTER FUNCTION {s}.append_last_1 RENAME TO append_last_2",
+)
 
 
 class NotingStore(PostgresStore):
@@ -58,5 +72,15 @@ def main(url: str, acknowledged: str, lease_seconds: float, pause: float, seed: 
         time.sleep(0.05)
 
 
+def become_next() -> None:
+    """Be a program of the next version, in this process."""
+    migrations.MIGRATIONS = (*migrations.MIGRATIONS, NEXT)
+    migrations.SCHEMA_VERSION = len(migrations.MIGRATIONS)
+    appends._APPEND = appends._APPEND.replace("append_1(", "append_2(")
+    appends._APPEND_LAST = appends._APPEND_LAST.replace("append_last_1(", "append_last_2(")
+
+
 if __name__ == "__main__":
+    if sys.argv[6:] == ["next"]:
+        become_next()
     main(sys.argv[1], sys.argv[2], float(sys.argv[3]), float(sys.argv[4]), int(sys.argv[5]))

@@ -22,16 +22,25 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from inspect import iscoroutinefunction
+from typing import Any, NamedTuple
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.session import BorrowedLease, stop_code
+from workpacket.runtime.attempts.starter import RunRequest
 from workpacket.runtime.catalog import stream_name
-from workpacket.runtime.errors import HandedOver, LeaseLost, RunCancelled, RuntimeFault, RunWaiting, StoreUnavailable
+from workpacket.runtime.errors import (
+    HandedOver,
+    LeaseLost,
+    NewerSchema,
+    RunCancelled,
+    RuntimeFault,
+    RunWaiting,
+    StoreUnavailable,
+)
 from workpacket.runtime.holders import random_id, this_process
 from workpacket.runtime.records.failures import described, reason_of
 from workpacket.runtime.records.jcs import stored_text
-from workpacket.runtime.run import Run
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import (
     Append,
@@ -188,7 +197,7 @@ class Keeper:
                 continue  # the store was busy; there are two more tries before the lease ends
 
 
-Task = Callable[[Run], object]
+Task = Callable[..., Any]  # a function of a run, or an async function of a run and its inputs
 
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 300.0
@@ -288,12 +297,15 @@ class Worker:
         )
         self._finished = False
         try:
-            with self.runtime.run_lent(lent, job.name, packet=job.packet, key=job.key, inputs=job.inputs) as run:
-                task(run)
+            self._execute(task, lent, job)
         except HandedOver:
             self.queue.give_back(job, reason="handed_over", tried=False)
         except LeaseLost:
             return False  # another worker has the job by now
+        except NewerSchema as fault:
+            # This worker is too old, and would bury every job: it ends, and the job waits for a newer one.
+            self.queue.give_back(job, reason=fault.code, tried=False)
+            raise
         except RunWaiting as waiting:
             self.queue.give_back(job, delay=self._until(waiting.until), reason=waiting.code, tried=False)
         except RunCancelled as cancelled:
@@ -308,6 +320,21 @@ class Worker:
                 self.queue.finish(job)
             return True
         return False
+
+    def _execute(self, task: Task, lent: BorrowedLease, job: Job) -> None:
+        """Execute the job's run. An async task is a run function, which also receives the inputs as arguments."""
+        request: RunRequest = {"packet": job.packet, "key": job.key, "inputs": job.inputs}
+        if iscoroutinefunction(task):
+            import asyncio  # only where a task needs it
+
+            asyncio.run(self._await(task, lent, job.name, request))
+            return
+        with self.runtime.run_lent(lent, job.name, **request) as run:
+            task(run)
+
+    async def _await(self, task: Task, lent: BorrowedLease, name: str, request: RunRequest) -> None:
+        async with self.runtime.async_run_lent(lent, name, **request) as run:
+            await task(run, **(request.get("inputs") or {}))
 
     def _until(self, instant: int | None) -> float:
         """Return how long to put a waiting run aside. The queue is not notified of signals, so it checks again."""

@@ -83,9 +83,13 @@ class Runtime:
 
     def async_run(self, name: str, **request: Unpack[RunRequest]) -> AsyncRun:
         """Return the run for async code: `async with rt.async_run(...) as run`."""
+        return self.async_run_lent(None, name, **request)
+
+    def async_run_lent(self, lent: BorrowedLease | None, name: str, **request: Unpack[RunRequest]) -> AsyncRun:
+        """Like `async_run`, under a lease that the caller holds and releases."""
         from workpacket.runtime.async_run import AsyncRun  # import asyncio only when it is used
 
-        opening, wanted = self._opening(), wanted_run(name, request, self._workdir)
+        opening, wanted = replace(self._opening(), lent=lent), wanted_run(name, request, self._workdir)
         return AsyncRun(lambda: opening.open(wanted))
 
     def resume(self, run_id: str) -> Run:
