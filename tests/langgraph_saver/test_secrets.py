@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
@@ -179,3 +180,30 @@ def test_what_can_not_be_searched_is_not_stored(store: Store) -> None:
     with pytest.raises(RuntimeFault, match="cannot be searched for secrets"):
         put(saver, thread("t"), {"text": "x"})
     assert store.heads() == ()
+
+
+ELSEWHERE: dict[str, Any] = {
+    "the step": ({"step": TOKEN}, {}),
+    "what is beside the step": ({"step": 2, "note": f"has {TOKEN}"}, {}),
+    "the parents": ({"step": 2, "parents": {"": TOKEN}}, {}),
+    "a channel": ({"step": 2}, {"channel_versions": {"text": 1, TOKEN: 2}}),
+    "a version": ({"step": 2}, {"channel_versions": {"text": TOKEN}}),
+    "a node": ({"step": 2}, {"versions_seen": {TOKEN: {"text": 1}}}),
+    "what a node has seen": ({"step": 2}, {"versions_seen": {"node": {TOKEN: 1}}}),
+    "what was updated": ({"step": 2}, {"updated_channels": [TOKEN]}),
+    "a part that LangGraph does not know": ({"step": 2}, {"pending_sends": [TOKEN]}),
+}
+
+
+@pytest.mark.parametrize("place", ELSEWHERE)
+def test_what_differs_from_the_checkpoint_before_is_searched(store: Store, place: str) -> None:
+    """What was found harmless before is not searched again; what came since is."""
+    saver = on(store)
+    metadata, rest = ELSEWHERE[place]
+    stored = put(saver, thread("t"), {"text": "x"}, {"step": 1})
+    for described, more in (({"step": 2}, {}), (metadata, rest)):
+        plain = {"channel_values": {"text": "x"}, "channel_versions": {"text": 1}}
+        checkpoint: Any = {**empty_checkpoint(), **plain, **more}
+        said: Any = {"source": "loop", **described}
+        stored = saver.put(stored, checkpoint, said, {})
+    assert TOKEN.encode() not in stored_bytes(store)

@@ -289,8 +289,9 @@ class WorkpacketSaver(ReadingSaver):
         if not self.cleaner.has_plain_names(rest):
             asked.append((structure, None))
         # The checkpoints of a run differ in the number of their step.
-        apart_from_step = dumped({**cleaned, "step": 0})
-        if apart_from_step != thread.described:
+        numbered = type(metadata.get("step")) is int
+        apart_from_step = dumped({**cleaned, "step": 0}) if numbered else None
+        if apart_from_step is None or apart_from_step != thread.described:
             asked.append((described, None))
         if self.cleaner.are_plain(*asked):
             thread.described = apart_from_step
