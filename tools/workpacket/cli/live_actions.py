@@ -140,6 +140,8 @@ APPROVE: Final = Act(
 _ANSWERS: Final = ("yes", "no", "retry", "mark-done", "compensate")
 _RENEWS: Final = "IN_PROGRESS"
 NEEDS_APPROVAL: Final = "needs an approval"
+LEASE_ENDS: Final = "lease ends"
+_AT_ONCE: Final = {NEEDS_APPROVAL: "approve", LEASE_ENDS: "renew"}
 _MOST_CHECKPOINTS: Final = 20
 
 
@@ -207,10 +209,10 @@ def store_forms(jobs: Sequence[Mapping[str, Any]]) -> Iterator[Form]:
     yield _form("unlink", ACTS["unlink"], "")
 
 
-def waiting_forms(need: str, name: str, lane: str) -> list[Form]:
+def waiting_forms(need: str, name: str, lane: str, lanes: LaneTable) -> list[Form]:
     """Return what the viewer can do at once about a packet that is waiting."""
-    actions = {"IN_PROGRESS": "renew", "IN_REVIEW": "verdict", "BLOCKED": "unblock", "READY_FOR_DEV": "start"}
-    action = "approve" if need == NEEDS_APPROVAL else actions.get(lane, "")
+    moves = {row.command for row in leaving(lane, lanes)}
+    action = _AT_ONCE.get(need) or next((one for one in ("verdict", "unblock") if one in moves), "")
     return [_form(action, ACTS.get(action, APPROVE), name)] if action else []
 
 

@@ -26,7 +26,7 @@ from urllib.parse import unquote
 
 from workpacket.approvals.policy import FIRST_OF, Trusted
 from workpacket.audit.overview import Point, board_history, lane_order
-from workpacket.cli.live_actions import NEEDS_APPROVAL, waiting_forms
+from workpacket.cli.live_actions import LEASE_ENDS, NEEDS_APPROVAL, waiting_forms
 from workpacket.cli.main import main
 from workpacket.cli.open_store import open_runtime
 from workpacket.cli.overview import card_note, leases_ending, waiting_packets, with_runs
@@ -213,14 +213,19 @@ class Served:
             others = bool(me) and one.by == me
             if one.need == NEEDS_APPROVAL and my_gates is not None:
                 others = ACTIVATION_GATE not in my_gates
-            forms = () if others else waiting_forms(one.need, one.id, lane)
+            forms = () if others else waiting_forms(one.need, one.id, lane, facts.policy.lanes)
             waiting.append(PersonNeeded(one.id, titles[one.id], one.need, one.since, one.detail, others, forms))
         leases = []
         for name, holder, at in leases_ending(facts, _SOON):
             others = bool(me) and holder != me
             leases.append(
                 EndingLease(
-                    name, titles[name], holder, at, others, () if others else waiting_forms("", name, "IN_PROGRESS")
+                    name,
+                    titles[name],
+                    holder,
+                    at,
+                    others,
+                    () if others else waiting_forms(LEASE_ENDS, name, "", facts.policy.lanes),
                 )
             )
         return waiting, leases, list(_conflicts(self.repository))
