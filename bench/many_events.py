@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import cycle, islice
 from pathlib import Path
 
-from bench.governance import forget, wait_until_at_rest
+from bench.governance import PYTHON, forget, wait_until_at_rest
 from bench.governed_trees import commit, git, history, next_of, write_refinement
 from bench.rows import Row, Sampler, command, program
 from bench.sides import Side
@@ -39,25 +39,25 @@ def rows() -> Iterator[Row]:
     """Measure every command that reads logs, in both trees: ten thousand packets of twenty events, and few of many."""
     many, few = "10000x20", "20x1000"
     yield from _looks(many, {"check": 25_000, "next": 4000}, warm={"check": 300, "next": 500})
-    yield from _looks(
-        many, {"board show": 0, "status": 0, "list": 0}, warm=dict.fromkeys(("board show", "status"), 500)
-    )
+    others = dict.fromkeys(("board show", "status", "list"), 4000)
+    yield from _looks(many, others, warm=dict.fromkeys(others, 500))
     for words, target in (("check --base main", 30_000), ("audit --out ../audit.html", 12_000)):
-        yield Row(_name(words, many), command(*words.split(), within=_tree(many)), f"{target}", repeats=1)
-        yield Row(f"{_name(words, many)}-memory", command(*words.split(), within=_tree(many)), "400 MB", repeats=1)
+        judged = command(*words.split(), within=_tree(many))
+        yield Row(_name(words, many), judged, f"{target}", PYTHON, repeats=1)
+        yield Row(f"{_name(words, many)}-memory", judged, "400 MB", PYTHON, repeats=1)
     for shape in (few, many):
         for verb in ("show", "why"):
-            yield Row(f"{verb}-{shape}", _of_one_packet(shape, verb), "150" if shape == few else "")
-        yield Row(f"claim-{shape}", _claimed(shape), "150" if shape == few else "")
+            yield Row(f"{verb}-{shape}", _of_one_packet(shape, verb), "150" if shape == few else "300", PYTHON)
+        yield Row(f"claim-{shape}", _claimed(shape), "150" if shape == few else "300", PYTHON)
 
 
 def _looks(shape: str, cold: Mapping[str, int], *, warm: Mapping[str, int]) -> Iterator[Row]:
     for words, target in cold.items():
         uncached = command(*words.split(), within=_tree(shape), before=forget)
-        yield Row(f"{_name(words, shape)}-cold", uncached, f"{target or ''}", repeats=1)
-        yield Row(f"{_name(words, shape)}-cold-memory", uncached, "400 MB", repeats=1)
+        yield Row(f"{_name(words, shape)}-cold", uncached, f"{target}", PYTHON, repeats=1)
+        yield Row(f"{_name(words, shape)}-cold-memory", uncached, "400 MB", PYTHON, repeats=1)
         cached = command(*words.split(), within=_tree(shape))
-        yield Row(f"{_name(words, shape)}-warm", cached, f"{warm.get(words, '')}", repeats=3)
+        yield Row(f"{_name(words, shape)}-warm", cached, f"{warm[words]}", PYTHON, repeats=3)
 
 
 def _name(words: str, shape: str) -> str:

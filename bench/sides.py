@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -49,13 +50,19 @@ class Side:
         self._make_environment(sources)
 
     def _make_environment(self, sources: Path) -> None:
-        """Make an environment with the dependencies of the running one, and the package as in an editable install."""
+        """Make an environment with the dependencies of the running one, and the package as a wheel installs it."""
         folder = self.scratch / "environment"
         venv.create(folder, symlinks=True)
         version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-        lines = [sources / "tools", sysconfig.get_path("purelib"), ROOT]
-        paths = "".join(f"{line}\n" for line in lines)
-        (folder / "lib" / version / "site-packages" / "side.pth").write_text(paths, encoding="utf-8")
+        packages = folder / "lib" / version / "site-packages"
+        paths = "".join(f"{line}\n" for line in (sysconfig.get_path("purelib"), ROOT))
+        (packages / "side.pth").write_text(paths, encoding="utf-8")
+        unneeded = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(sources / "tools" / "workpacket", packages / "workpacket", ignore=unneeded)
+        if (sources / "schemas").is_dir():
+            shutil.copytree(sources / "schemas", packages / "workpacket" / "schemas")
+        compiled = [self.python, "-m", "compileall", "-q", str(packages / "workpacket")]
+        subprocess.run(compiled, check=True, capture_output=True)
         project = tomllib.loads((sources / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         module, _, function = project["scripts"]["workpacket"].partition(":")
         launcher = Path(self.workpacket)

@@ -23,7 +23,6 @@ from workpacket.approvals.policy import policy_from_toml
 from workpacket.approvals.sshsig import EVENT_NAMESPACE, NAMESPACE, read_signature
 from workpacket.model.event_types import DATA
 from workpacket.model.events import Actor, LogEvent, encode_event, event_id, event_of
-from workpacket.value import replace
 
 KEY, OTHER = shared_key("ssh-ed25519", "ann"), shared_key("ssh-ed25519", "coder")
 ACTORS = Actors(
@@ -392,7 +391,7 @@ def test_a_key_is_read_once_however_many_events_it_signed(monkeypatch: pytest.Mo
 def test_the_key_that_a_signature_names_is_known_without_any_policy() -> None:
     assert signing_key(signed()) == KEY.fingerprint
     for text in ("", "*", base64.b64encode(b"SSHSIG").decode()):
-        assert signing_key(replace(signed(), sig=text)) == ""
+        assert signing_key(signed()._replace(sig=text)) == ""
 
 
 # Types of events that an actor with any role may sign.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 import pytest
 from bench import quick
 from bench.catalogue import all_rows
@@ -31,7 +33,9 @@ def test_the_rows_that_others_refer_to_are_there() -> None:
 
 
 def test_a_glob_chooses_several_rows_in_the_order_of_the_table() -> None:
-    assert names("audit-*", "python") == ["python", "audit-1000", "audit-10000x20", "audit-10000x20-memory"]
+    assert names("audit-*", "python") == [
+        "python", "audit-1000", "audit-10000", "audit-10000-memory", "audit-10000x20", "audit-10000x20-memory"
+    ]  # fmt: skip
 
 
 def test_a_name_that_no_row_has_is_an_error_even_beside_one_that_is_there() -> None:
@@ -43,6 +47,20 @@ def test_every_floor_is_a_row_that_comes_before_its_multiples() -> None:
     order = [row.name for row in all_rows()]
     for row in all_rows():
         assert not row.floor or order.index(row.floor) < order.index(row.name), row.name
+
+
+# Curves that a person looks at, and rows of a server that compare themselves with inserts (docs/scale.md).
+WITHOUT_TARGET = {"eight-writers", "latest-checkpoint", "open-100000-steps", "resume", "store-growth"}
+# Rows that measure their own floor in turns, or count tokens or the server's time.
+WITHOUT_FLOOR = ("step", "effect", "list-*-runs", "replay-*", "mcp-call", "trial-*")
+
+
+def test_every_row_of_ours_has_a_target_and_a_floor() -> None:
+    ours = [row for row in all_rows() if row.kind == "ours" and not row.name.startswith("postgres-")]
+
+    assert {row.name for row in ours if not row.target} == WITHOUT_TARGET
+    alone = {row.name for row in ours if not row.floor} - WITHOUT_TARGET
+    assert {name for name in alone if not any(fnmatchcase(name, each) for each in WITHOUT_FLOOR)} == set()
 
 
 def test_a_row_is_measured_together_with_its_floor() -> None:
@@ -70,3 +88,9 @@ def test_a_target_is_met_by_time_memory_or_in_relation_to_the_floor(target: str,
     row = type(WORK)("work", WORK.prepare, target, PYTHON)
 
     assert Measured(row, [{"wall_ms": 20.0, "cpu_ms": 10.0, "peak_mb": 30.0}], floor=floor).verdict == verdict
+
+
+def test_a_row_that_takes_turns_with_its_floor_is_judged_by_that() -> None:
+    row = type(WORK)("step", WORK.prepare, "1.5x")
+
+    assert [Measured(row, [{"times_floor": times}]).verdict for times in (1.5, 1.6)] == ["met", "missed"]

@@ -292,6 +292,27 @@ class TestOutputThatGoesNowhere:
         assert shown.returncode == 2
         assert "the value of --as is not valid UTF-8" in shown.stderr
 
+    @pytest.mark.parametrize(
+        ("line", "said"),
+        [
+            ("WORKPACKET new \"$(printf 'bad\\377')\" --what x --why x", "'bad\\udcff' is not valid UTF-8"),
+            ("WORKPACKET packet note WP-1-A-v1 \"$(printf 'bad\\377')\"", "'bad\\udcff' is not valid UTF-8"),
+            ("WORKPACKET show \"$(printf 'bad\\377')\"", "'bad\\udcff' is not valid UTF-8"),
+            ("WORKPACKET check \"$(printf 'bad\\377')\"", "does not exist"),
+        ],
+    )
+    def test_a_word_that_is_not_utf_8_is_refused_unless_it_is_a_path(
+        self, commands: Commands, line: str, said: str
+    ) -> None:
+        shown = run(commands, line)
+        assert (shown.returncode, said in shown.stderr) == (2, True)
+
+    def test_a_name_that_is_not_utf_8_does_not_sign_an_event(self, commands: Commands) -> None:
+        git = "git init -q && git config user.name \"$(printf 'bad\\377')\""
+        shown = run(commands, f"{git} && WORKPACKET adopt")
+        said = "the name of the actor, 'bad\\udcff', is not valid UTF-8"
+        assert (shown.returncode, said in shown.stderr) == (2, True)
+
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
     def test_a_full_disk_is_no_defect_of_ours(self, commands: Commands) -> None:
         commands.write(STUB_PATH, STUB)

@@ -22,7 +22,7 @@ from workpacket.model.events import encode_event, event_id
 from workpacket.problem import WorkpacketError
 from workpacket.shell.approvals import event_approvals
 from workpacket.shell.base import read_base_policy
-from workpacket.shell.governed_files import find_governed
+from workpacket.shell.governed_files import LogsOnDemand, find_governed
 from workpacket.shell.judging import change
 from workpacket.shell.judging.change import SKEW, ahead, judge
 from workpacket.value import replace
@@ -53,7 +53,8 @@ def around(governed: Governed, *stories: Story, name: str = NAME) -> Around:
     repository = find_repository(governed.root)
     logs = {story.packet: story.log() for story in stories}
     policy = replace(read_base_policy(repository, "HEAD").lifecycle, satisfied_by=("VALIDATED",))
-    return change.around(repository, "HEAD", find_governed(str(governed.root)), logs, name, policy)
+    found = find_governed(str(governed.root))
+    return change.around(repository, "HEAD", found, LogsOnDemand(found, logs), name, policy)
 
 
 def codes(governed: Governed, base: str = "HEAD", **how: bool) -> list[str]:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+import remembered
 from ledger.stories import ALL_TYPES, PACKET, Story, data_of, rewritten
+from workpacket.ledger import log
 from workpacket.ledger.log import EventWriter, Format, NewLogEvent, decode_event, is_event_name, next_event
-from workpacket.model.canonical import Json
+from workpacket.model.canonical import Json, NotCanonical
 from workpacket.model.event_types import DATA
 from workpacket.model.events import Actor, ChangedFile, LogEvent, encode_event, event_id
 from workpacket.model.layout import LARGEST_EVENT
@@ -340,3 +344,80 @@ def test_an_event_speaks_of_its_data() -> None:
     assert spoken.texts("reason") == ()
     assert spoken.text("moves") is None
     assert event_id(encode_event(json.loads(spoken.encode()))) == spoken.id
+
+
+# Bytes to put into an event anywhere: what could make the pattern for usual events accept more than the schema does.
+PIECES = (
+    b'"', b"\\", b",", b"]", b"}", b"{", b"[", b" ", b"\n", b"0", b"9" * 16, b"-1", b"1.0", b"null", b"\xc3\xbc",
+    b"\xff", b"\x7f", b'"a":1,', b'"sig":"AAAA",', b"\\u0041", b'"subjects":[],', b"=", b"Z", b"A" * 5000,
+)  # fmt: skip
+
+
+def mutilated(data: bytes, chance: random.Random) -> bytes:
+    start, end = sorted(chance.choices(range(len(data) + 1), k=2))
+    match chance.randrange(4):
+        case 0:
+            return data[:start] + chance.choice(PIECES) + data[start:]
+        case 1:
+            return data[:start] + chance.choice(PIECES) + data[start + 1 :]
+        case 2:
+            return data[:start] + data[end:] if chance.random() < 0.5 else data[:start] + data[start + 1 :]
+        case _:
+            return data[:start] + data[start:end] + data[start:end] + data[end:]
+
+
+def versions(kind: str, chance: random.Random) -> Iterator[bytes]:
+    """An event as it is written, signed, with other fields, and mutilated in many ways."""
+    story = Story()
+    story.add("created")
+    data = story.add(kind).encode() if kind not in ("created", "adopted") else Story().add(kind).encode()
+    yield data
+    value = json.loads(data)
+    others: list[dict[str, Json]] = [
+        {"sig": "U1NIU0lH"}, {"v": 1}, {"v": 1, "sig": "U1NIU0lH"}, {"at": "2026-02-30T00:00:00Z"}, {"clock": 2**53},
+        {"at": "2026-01-31T23:59:59Z"}, {"tool": "a\tb"}, {"tool": 'say "a"'}, {"tool": "x" * 201}, {"clock": 0},
+        {"parents": ["b" * 64, "a" * 64]}, {"attest": ["a" * 64, "a" * 64]}, {"packet": "WP-2-Other-v1"},
+        {"subjects": [{"path": "a/b.md", "prev": None, "sha256": "a" * 64}]}, {"type": "noted"}, {"type": "checkpoint"},
+        {"subjects": [{"path": "../b.md", "prev": None, "sha256": "a" * 64}]}, {"data": {**value["data"], "more": 1}},
+        {"attest": [f"{number:064x}" for number in range(51)]}, {"data": {**value["data"], "dependencies": ["b", "a"]}},
+    ]  # fmt: skip
+    for changes in others:
+        with suppress(NotCanonical):
+            yield encode_event({**value, **changes})
+    for text in (b'"subjects":[ ]', b'"subjects":[[]]', b'"subjects":[null]'):
+        yield data.replace(b'"subjects":[]', text)
+    for _ in range(150):
+        yield mutilated(data, chance)
+        yield mutilated(encode_event({**value, "sig": "U1NIU0lH"}), chance)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ALL_TYPES if kind != "checkpoint"])
+def test_an_event_in_the_usual_form_is_read_as_in_the_general_way(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = [
+        (f"{hashlib.sha256(data).hexdigest()}.json", data)
+        for data in versions(kind, random.Random(ALL_TYPES.index(kind)))
+    ]
+    usual = sum(log._usual_event(FOLDER, data, name[:64]) is not None for name, data in told)
+    found = [remembered.really_decode(FOLDER, name, data) for name, data in told]
+    monkeypatch.setattr(log, "_usual_event", lambda *_: None)
+    assert found == [remembered.really_decode(FOLDER, name, data) for name, data in told]
+    assert usual > 2
+    assert {type(one) for one in found} == {LogEvent, Problem}
+
+
+def test_a_long_event_is_read_in_the_general_way_because_the_pattern_could_take_long() -> None:
+    text = '},"packet":"a","parents":[],"subjects":[' * 5000
+    _, data = rewritten(event(), data={"text": text}, type="noted")
+    assert log._usual_event(FOLDER, data, "a" * 64) is None
+
+
+def test_no_more_events_are_remembered_than_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log, "_MOST_ACCEPTED", 2)
+    story = Story()
+    told = [story.add("created"), story.add("activated"), story.add("claimed")]
+    with log.each_event_decoded_once():
+        again = [
+            [remembered.really_decode(FOLDER, f"{each.id}.json", each.encode()) for each in told] for _ in range(2)
+        ]
+    assert [one is other for one, other in zip(*again, strict=True)] == [True, True, False]
+    assert again[0] == again[1] == told

@@ -30,7 +30,6 @@ from workpacket.shell.approvals.uses import FirstAuthors, parties_of
 from workpacket.shell.judging import log_verification
 from workpacket.shell.keys import find_key, key_path, make_event_key, signers_line
 from workpacket.text.toml_strict import plain_toml
-from workpacket.value import replace
 
 pytestmark = pytest.mark.share(4)
 
@@ -596,7 +595,7 @@ def test_the_author_is_who_signed_the_draft_and_the_operator_is_behind_the_coder
         "coder": {"coder"},
         "operator": {"ann", "alice@example.org"},
     }
-    drafted = [replace(event, actor=Actor("coder", "agent")) for event in log.events if event.type == "created"]
+    drafted = [event._replace(actor=Actor("coder", "agent")) for event in log.events if event.type == "created"]
     unproven = parties_of(authors, join_events(NAME, drafted), matter, rules, actors)
     assert unproven["author"] == {"coder", "Alice <alice@example.org>"}
     assert parties_of(authors, log, matter, rules, Actors())["author"] == {"ann", "Alice <alice@example.org>"}

@@ -112,7 +112,7 @@ def test_what_failed_or_does_not_apply_is_named(signed: Signed) -> None:
     signed.submitted()
     state = signed.governed.state(NAME)
     history = [
-        replace(event, data={**event.data, "evidence": ROWS}) if event.type == "submitted" else event
+        event._replace(data={**event.data, "evidence": ROWS}) if event.type == "submitted" else event
         for event in state.history
     ]
     source = VerifiedSource("greeter", "urn:x", "main", "0" * 64, "urn:y", "1", "2026-03-01T08:00:00Z")
@@ -253,7 +253,7 @@ def test_only_what_a_signature_opened_counts_as_approved_or_judged(signed: Signe
     signed.submitted()
     state = signed.governed.state(NAME)
     assert AttestedPacket(state).properties == (APPROVED, PROVED)
-    unsigned = tuple(replace(event, attest=()) for event in state.history)
+    unsigned = tuple(event._replace(attest=()) for event in state.history)
     assert AttestedPacket(replace(state, history=unsigned)).properties == (PROVED,)
     claimed = tuple(event for event in state.history if event.type != "submitted")
     assert AttestedPacket(replace(state, history=claimed)).properties == (APPROVED,)
@@ -292,7 +292,7 @@ def test_an_approval_of_no_contract_approves_none() -> None:
     story.tell("claimed", "submitted")
     state = fold(story.log())
     older = (
-        replace(event, data={key: said for key, said in event.data.items() if key != "contract"})
+        event._replace(data={key: said for key, said in event.data.items() if key != "contract"})
         for event in state.history
     )
     packet = AttestedPacket(replace(state, history=tuple(older)))

@@ -389,7 +389,7 @@ def test_an_activation_names_the_refinement_that_is_here_and_a_contract() -> Non
 def without(event: LogEvent, key: str) -> LogEvent:
     """The event without one of its fields."""
     data = {name: value for name, value in event.data.items() if name != key}
-    return replace(event, data=data)
+    return event._replace(data=data)
 
 
 def test_every_point_of_the_refinement_is_passed_or_waived() -> None:
@@ -577,7 +577,7 @@ KNOWN = {
 
 def signed(event: LogEvent, key: SoftKey) -> LogEvent:
     blob = key.sign(event.signed_bytes(), namespace=EVENT_NAMESPACE)
-    return replace(event, sig=base64.b64encode(blob).decode())
+    return event._replace(sig=base64.b64encode(blob).decode())
 
 
 def written(log: Log, known: Sequence[LogEvent] = (), *, present: bool = True) -> list[tuple[str, str, str]]:

@@ -119,3 +119,20 @@ def test_only_an_empty_folder_is_removed(tree: Tree, tmp_path: Path) -> None:
     assert not (tmp_path / "a").exists()
     with pytest.raises(FileNotFoundError):
         tree.remove_folder_if_empty(("a",))
+
+
+def test_few_folders_stay_open_however_many_are_read(tree: Tree, tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    for number in range(300):
+        (tmp_path / "log" / str(number)).mkdir()
+        (tmp_path / "log" / str(number) / "x").write_text(str(number))
+    written = tree.folder(("log", "7"))
+    before = len(list(Path("/dev/fd").iterdir()))
+    for number in range(300):
+        assert tree.names(f"log/{number}") == {"x"}
+        found = tree.read(f"log/{number}/x")
+        assert found is not None
+        assert found.data == str(number).encode()
+    assert len(list(Path("/dev/fd").iterdir())) - before < 100
+    # A folder that the caller may write to is not closed.
+    assert list(tree.storage.names(written)) == ["x"]

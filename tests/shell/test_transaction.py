@@ -16,7 +16,7 @@ from workpacket.model.events import LogEvent
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest, log_seen
 from workpacket.problem import WorkpacketError
 from workpacket.shell.transactions import recovery, transaction
-from workpacket.shell.transactions.journal import Record
+from workpacket.shell.transactions.journal import Entry, Record, open_workspace
 from workpacket.shell.transactions.recovery import recover, unfinished
 from workpacket.shell.transactions.storage import Folder, PosixStorage, Tree
 from workpacket.shell.transactions.transaction import writing
@@ -418,3 +418,20 @@ def test_a_plan_names_each_file_once_and_leaves_the_log_to_events() -> None:
         plan(edit(".GOV/log/WP-1-X/a.json", b"x", None))
     with pytest.raises(ValueError, match="belongs to transaction"):
         Plan("claim", "another", events=(Story().add("created"),))
+
+
+def test_temporary_files_of_a_command_that_changed_nothing_are_named_and_removed(repository: Repository) -> None:
+    with open_workspace(repository, PosixStorage()) as folders:
+        entries = (Entry(BOARD, b"board 1\n", b"board 2\n", 0o644),)
+        record = Record(TX, "claim", entries, ())
+        folders.journal.prepare()
+        folders.journal.write_draft(record)
+        recovery.stage(folders.work_tree, record)
+    place = f".GOV/{record.temporary(0)}"
+    assert [(left.path, left.command) for left in recovery.temporaries(repository)] == [(place, "claim")]
+    assert read(repository, place) == b"board 2\n"
+    with writing(repository, "claim"):
+        assert recovery.temporaries(repository) == []  # they may be those of the command that is writing
+    assert recovery.tidy(repository) == ()
+    assert recovery.temporaries(repository) == []
+    assert read(repository, BOARD) == b"board 1\n"

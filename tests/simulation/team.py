@@ -729,6 +729,11 @@ class Team:
                 raise Fault(f"stuck: a fork of {name_of(part)} that no lane settles")
             person.commit("Settled")
             return True
+        if "change_uncovered" in codes and self.lane_at(f"wp/{name_of(part)}") in {"ABANDONED", "SUPERSEDED"}:
+            # The way out that the message names for work that nobody continues.
+            for path in person.git("diff", "--name-only", "origin/main", "--", "src").split():
+                person.git("rm", "--quiet", "--force", path, check=False)
+                person.git("checkout", "--quiet", "origin/main", "--", path, check=False)
         if "move_beside_base" in codes:
             person.git("restore", "--source=origin/main", "--staged", "--worktree", f".GOV/log/{name_of(part)}")
             self.forked.discard(name_of(part))

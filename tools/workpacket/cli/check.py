@@ -25,7 +25,7 @@ from workpacket.model import exits
 from workpacket.problem import WorkpacketError
 from workpacket.shell.approvals import commits_decide
 from workpacket.shell.cache import NO_CACHE, Cache, RestsOn
-from workpacket.shell.transactions import left_between_files
+from workpacket.shell.transactions import left_before_writing, left_between_files
 from workpacket.shell.tree import Found, find_documents, named_document
 
 FORMATS = ("text", "json", "sarif", "junit", "github")
@@ -117,7 +117,8 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
 
     if any(map(arguments.flag, ("baseline", "prune", "new-since"))):
         return show_fresh(compute())
-    if arguments.value("base") or left_between_files(workspace.git_dir) or workspace.is_partial:
+    left = left_between_files(workspace.git_dir) or left_before_writing(workspace.git_dir)
+    if arguments.value("base") or left or workspace.is_partial:
         # The commit that a revision names, the writes left by an interrupted command, and the files that git leaves out
         # of the work tree are looked up every time.
         return show_fresh(compute())

@@ -27,7 +27,7 @@ from workpacket.shell.approvals import approvals_here
 from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.checking import Checked, check, check_text
 from workpacket.shell.configuration import read_settings
-from workpacket.shell.transactions import left_between_files
+from workpacket.shell.transactions import left_before_writing, left_between_files
 from workpacket.shell.tree import Found, find_documents, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import NamedTuple, replace
@@ -277,21 +277,32 @@ def approval_findings(arguments: Arguments, workspace: Workspace, cache: Cache, 
 
 def _left_between_files(workspace: Workspace) -> list[Problem]:
     """Report interrupted commands: their unfinished writes may be the cause of other findings."""
-    if not left_between_files(workspace.git_dir):
+    if not (left_between_files(workspace.git_dir) or left_before_writing(workspace.git_dir)):
         return []
     from pathlib import Path
 
     from workpacket.git.repository import find_repository
-    from workpacket.shell.transactions.recovery import unfinished
+    from workpacket.shell.transactions.recovery import temporaries, unfinished
 
-    return [
+    repository = find_repository(Path(workspace.root))
+    left_over = [
+        Problem(
+            "tree_entry_foreign",
+            f"{left.command} was interrupted before it changed anything, and left this file",
+            Location(left.path),
+            "workpacket log recover --write",
+            severity="warning",
+        )
+        for left in temporaries(repository)
+    ]
+    return left_over + [
         Problem(
             "transaction_unfinished",
             f"{left.command} was interrupted while writing: {', '.join(left.paths)}",
             Location(left.paths[0]),
             catalogue()["transaction_unfinished"].remedy,
         )
-        for left in unfinished(find_repository(Path(workspace.root)))
+        for left in unfinished(repository)
     ]
 
 

@@ -29,7 +29,7 @@ from workpacket.shell.judging.log_checkpoints import Judge, make_checkpoint
 from workpacket.shell.judging.log_verification import Verified, verify_log
 from workpacket.shell.judging.lost_events import bring_back, lost_events
 from workpacket.shell.keys import find_key
-from workpacket.shell.transactions.recovery import recover, unfinished
+from workpacket.shell.transactions.recovery import recover, temporaries, tidy, unfinished
 
 # Faults that a new checkpoint repairs, because it covers the previous ones.
 _SETTLED_BY_IT = {
@@ -220,7 +220,9 @@ def _recover_events(arguments: Arguments, repository: Repository) -> int:
     lost = lost_events(repository, arguments.words)
     for name in {*arguments.words} - {each.path.split("/")[2] for each in lost}:
         packet_called(str(repository.root), name)  # an unknown id is an error
+    left = temporaries(repository)
     write = arguments.flag("write") and bool(lost)
+    finished = tidy(repository) if arguments.flag("write") else ()
     if write:
         from workpacket.shell.actor import moment
 
@@ -228,8 +230,19 @@ def _recover_events(arguments: Arguments, repository: Repository) -> int:
     if arguments.flag("json"):
         rows: list[Json] = [{"path": each.path, "where": each.where, "reason": each.why} for each in lost]
         return show_json(arguments, {"unfinished": [], "lost": rows, "written": write})
+    for ended in finished:
+        print(f"{escape(ended.command)} ({ended.tx}) was {'finished' if ended.way == 'new' else 'undone'}")
+    done = "; removed" if arguments.flag("write") else ""
+    for one in left:
+        print(f"{escape(one.path)}: left by {escape(one.command)}, which changed nothing{done}")
     for each in lost:
         print(f"{escape(each.path)}: {escape(each.where)}; {each.why}")
+    if left and not lost and not done:
+        print("next: workpacket log recover --write")
+        return exits.OK
+    if not lost and (finished or left):
+        print("next: workpacket check")
+        return exits.OK
     if not lost:
         print("nothing is unfinished, and no events in git are missing here")
         print("next: workpacket status")

@@ -141,6 +141,8 @@ def terminal(stream: TextIO | None = None) -> tuple[bool, int | None, str]:
 # Values that are never left empty on purpose: an unset variable in a script would lose a criterion, or its proof.
 _NEEDS_TEXT = frozenset({"COMMAND", "HEADING", "PATH", "WP_ID"})
 _WRITTEN = frozenset({"TEXT", "NAME", "TIER", "HEADING", "WP_ID", "VERSION", "ID"})
+# Arguments that are paths, or words for another program.
+_NOT_WRITTEN = ("PATH", "FILE", "FOLDER", "PROGRAM", "WORD", "MODULE")
 COMMON_OPTIONS = (
     Option("json", "print one JSON object instead of text"),
     Option("color", "when to color the output", choices=("auto", "always", "never")),
@@ -177,7 +179,17 @@ def parse(command: Command, words: Sequence[str]) -> Arguments:
 
         what = f"unexpected argument: {given.words[0]!r}"
         raise usage(command, "unexpected_argument", what, argument_meant(command, given.words[0]))
+    if not all(map(str.isascii, given.words)) and not any(kind in command.arguments for kind in _NOT_WRITTEN):
+        for word in filter(_has_other_bytes, given.words):
+            raise usage(command, "invalid_value", f"{word!r} is not valid UTF-8")
     return given
+
+
+def _has_other_bytes(value: str) -> bool:
+    """Whether the value, as typed, is not UTF-8. Paths may contain any bytes; everything else is written to documents
+    and logs.
+    """
+    return any("\udc80" <= char <= "\udcff" for char in value)
 
 
 def subcommand(arguments: Arguments, known: Sequence[str]) -> str:
@@ -244,8 +256,7 @@ def _take(given: Arguments, option: Option, value: str | None, waiting: list[str
         raise usage(given.command, "invalid_value", f"--{option.name} requires a revision")
     if (option.value in _NEEDS_TEXT or (option.many and option.value == "TEXT")) and not value.strip():
         raise usage(given.command, "invalid_value", f"--{option.name} requires a text")
-    # Paths may contain any bytes; everything else is written to documents and logs.
-    if not value.isascii() and option.value in _WRITTEN and any("\udc80" <= char <= "\udcff" for char in value):
+    if not value.isascii() and option.value in _WRITTEN and _has_other_bytes(value):
         raise usage(given.command, "invalid_value", f"the value of --{option.name} is not valid UTF-8")
     if not option.many and given.flag(option.name):
         raise usage(given.command, "conflicting_options", f"--{option.name} was given twice")

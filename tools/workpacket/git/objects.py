@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
+from sys import intern
 from typing import Final
 
 from workpacket.digests import sha1, sha256
@@ -27,7 +28,7 @@ from workpacket.value import NOTHING, NamedTuple, Value
 _HOOKS_SECONDS = 1800.0
 
 
-class TreeEntry(Value):
+class TreeEntry(NamedTuple):
     """A file in a committed tree. The mode distinguishes links (120000) and submodules (160000) from files."""
 
     path: str
@@ -45,10 +46,11 @@ def list_tree(repository: Repository, commit: str, *folders: str) -> list[TreeEn
     question = ("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit, *folders)
     answer = repository.ask_once(*question) if FULL_ID.match(commit) else run_git(repository.root, *question)
     entries = []
-    for row in answer.text.split("\0")[:-1]:
+    for row in _split(answer.output):
         described, _, path = row.partition("\t")
         mode, _kind, object_id = described.split(" ")
-        entries.append(TreeEntry(path, mode, object_id))
+        # Two commits share most of their files, so what is equal is stored once.
+        entries.append(TreeEntry(intern(path), intern(mode), intern(object_id)))
     return entries
 
 
@@ -404,22 +406,45 @@ def changes_before(
     repository: Repository, commit: str, *paths: str, options: tuple[str, ...] = (), form: str = "%H %ct"
 ) -> Iterator[tuple[str, list[Change]]]:
     """Yield the commits that changed these paths, newest first: the output of `form` for each, and its changes."""
+    header, changes = "", list[Change]()
+    for found in each_change_before(repository, commit, *paths, options=options, form=form):
+        if isinstance(found, str):
+            if header:
+                yield header, changes
+            header, changes = found, []
+        else:
+            changes.append(found)
+    if header:
+        yield header, changes
+
+
+def each_change_before(
+    repository: Repository, commit: str, *paths: str, options: tuple[str, ...] = (), form: str = "%H %ct"
+) -> Iterator[str | Change]:
+    """Yield what `changes_before` does, one by one: the output of `form` for each commit, then its changes. One commit
+    may have hundreds of thousands.
+    """
     answer = run_git(
         repository.root, "log", *options, "--no-renames", "--raw", "--no-abbrev", "-z", *AS_COMMITTED,
         f"--format={_MARK}{form}", "--end-of-options", commit, "--", *paths,
     )  # fmt: skip
-    header, changes = "", list[Change]()
-    parts = iter(answer.text.split("\0"))
+    parts = _split(answer.output)
     for part in parts:
         if part.startswith(_MARK):
-            if header:
-                yield header, changes
-            header, changes = part.removeprefix(_MARK), []
+            yield part.removeprefix(_MARK)
         elif part:
             _, mode, _, blob, letter = part.lstrip("\n").split(" ")
-            changes.append(Change(letter, blob if mode in _CONTENTS else "", next(parts)))
-    if header:
-        yield header, changes
+            yield Change(intern(letter), blob if mode in _CONTENTS else "", next(parts))
+
+
+def _split(output: bytes) -> Iterator[str]:
+    """Yield the parts between the zero bytes, without a list of all."""
+    start = 0
+    while start < len(output):
+        end = output.find(b"\0", start)
+        end = len(output) if end < 0 else end
+        yield output[start:end].decode("utf-8", "surrogateescape")
+        start = end + 1
 
 
 def add_trailers(repository: Repository, place: str, lines: Iterable[str]) -> None:
@@ -428,9 +453,14 @@ def add_trailers(repository: Repository, place: str, lines: Iterable[str]) -> No
     run_git(repository.root, "interpret-trailers", "--in-place", "--if-exists", "addIfDifferent", *named, "--", place)
 
 
-@lru_cache(maxsize=4)
 def first_parents(repository: Repository, commit: str) -> tuple[str, ...]:
-    """Return the first-parent history of `commit`, newest first."""
+    """Return the first-parent history of `commit`, newest first, as far as this clone has it."""
+    shallow = repository.common_dir / "shallow"
+    return _first_parents(repository, commit, shallow.read_bytes() if shallow.exists() else b"")
+
+
+@lru_cache(maxsize=16)
+def _first_parents(repository: Repository, commit: str, _shallow: bytes) -> tuple[str, ...]:
     return tuple(run_git(repository.root, "rev-list", "--first-parent", "--end-of-options", commit).text.split())
 
 

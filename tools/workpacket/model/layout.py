@@ -41,6 +41,8 @@ SCHEMAS_FOLDER = ".GOV/schemas"
 TEMPORARY_PREFIX = ".workpacket-"
 
 LARGEST_EVENT = 256 * 1024
+# In a larger event, someone could write text for which the pattern for usual events takes long.
+LARGEST_USUAL_EVENT = 16 * 1024
 # A YAML, JSON or TOML file: a policy, an envelope, the front matter of a document.
 LARGEST_DATA = 256 * 1024
 # The task board and the traceability registry: one file that names every packet of a repository.

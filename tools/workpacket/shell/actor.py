@@ -37,6 +37,9 @@ def name_of_actor(repository: Repository, name: str = "") -> str:
         raise WorkpacketError(
             "actor_unknown", "unknown actor", hint="use --as NAME, or set WORKPACKET_ACTOR or git's user.name"
         )
+    if not found.isascii() and any("\ud800" <= char <= "\udfff" for char in found):
+        hint = "use --as NAME, or correct WORKPACKET_ACTOR or git's user.name"
+        raise WorkpacketError("invalid_value", f"the name of the actor, {found!r}, is not valid UTF-8", hint=hint)
     return found
 
 

@@ -21,6 +21,7 @@ from workpacket.digests import sha256
 from workpacket.git.objects import (
     FIRST_PARENTS,
     changes_before,
+    each_change_before,
     first_parents,
     line_times,
     list_tree,
@@ -71,28 +72,31 @@ class BaseLine:
     name, which takes longer with every file next to it. `first_seen` gives for each file the first commit that had it,
     and `held_since` gives the commit since which it has never been missing or different, each with the commit's time.
     The two can differ: a branch that was rebased and fast-forwarded may have had a file for only two commits, under a
-    different policy.
+    different policy. Without `contents`, which for events take much memory, it knows only these two.
     """
 
-    def __init__(self, repository: Repository, commit: str, paths: tuple[str, ...]) -> None:
-        self._covered = paths
+    def __init__(self, repository: Repository, commit: str, paths: tuple[str, ...], *, contents: bool) -> None:
+        self._covered = paths if contents else ()
         self.first_seen: dict[str, tuple[str, int]] = {}
         self.held_since: dict[str, tuple[str, int]] = {}
         self._places: dict[str, int] = {}
         # For each path, newest first: the number of newer commits after which it changed, and its value from then on.
         self._changed: dict[str, tuple[list[int], list[str]]] = {}
-        for place, (header, changes) in enumerate(changes_before(repository, commit, *paths, options=FIRST_PARENTS)):
-            identity, _, time = header.partition(" ")
-            self._places[identity] = place
-            for change in changes:
-                if change.letter == "A":
-                    # The log runs backwards, so the last match is the first commit.
-                    self.first_seen[change.path] = (identity, int(time))
-                if change.path not in self._changed and change.blob:
-                    self.held_since[change.path] = (identity, int(time))
-                places, blobs = self._changed.setdefault(change.path, ([], []))
-                places.append(place)
-                blobs.append(change.blob)
+        seen, since = set[str](), ("", 0)
+        for found in each_change_before(repository, commit, *paths, options=FIRST_PARENTS):
+            if isinstance(found, str):
+                identity, _, time = found.partition(" ")
+                since, self._places[identity] = (identity, int(time)), len(self._places)
+                continue
+            if found.path not in seen and found.blob:
+                self.held_since[found.path] = since
+            seen.add(found.path)
+            if found.letter == "A":  # the log runs backwards, so the last match is the first commit
+                self.first_seen[found.path] = since
+            if contents:
+                places, blobs = self._changed.setdefault(found.path, ([], []))
+                places.append(len(self._places) - 1)
+                blobs.append(found.blob)
 
     def knows(self, revision: str, path: str) -> bool:
         """Whether this history covers `revision`: a commit that changed some of the paths, or the one before it."""
@@ -108,9 +112,9 @@ class BaseLine:
 
 
 @lru_cache(maxsize=16)
-def base_line(repository: Repository, commit: str, *paths: str) -> BaseLine:
+def base_line(repository: Repository, commit: str, *paths: str, contents: bool = True) -> BaseLine:
     """Return the first-parent history that ends at `commit`. It cannot change, so it is read once per process."""
-    return BaseLine(repository, commit, paths)
+    return BaseLine(repository, commit, paths, contents=contents)
 
 
 # Only limits memory: what is pushed out is read or computed again.
@@ -224,7 +228,7 @@ class Base(Value):
         """Return the place at which to judge the file at `path`, in the write-once folder `folder`."""
         if not self.commit:
             return Place(self.repository, self.commit)
-        line = base_line(self.repository, self.commit, folder)
+        line = base_line(self.repository, self.commit, folder, contents=False)
         arrived, first = line.held_since.get(path), line.first_seen.get(path)
         returned = first is not None and first != arrived
         landed = landed_at(self.repository, self.commit, first[0]) if returned and first is not None else None
@@ -450,7 +454,7 @@ def _history(repository: Repository, commit: str) -> frozenset[str]:
 def held_since(repository: Repository, commit: str, folder: str) -> dict[str, tuple[str, int]]:
     """Return, for each file below `folder`, the commit since which the base has had the file, and that commit's
     time."""
-    return base_line(repository, commit, folder).held_since if commit else {}
+    return base_line(repository, commit, folder, contents=False).held_since if commit else {}
 
 
 # The policy seen last is stored per repository, outside it, so that a forced return to an old policy is noticed. If

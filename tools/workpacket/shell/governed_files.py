@@ -92,6 +92,48 @@ class GovernedFiles:
         return self.read(paths[name]) if name in paths else None
 
 
+# Logs with more events than this are not kept together.
+_MOST_EVENTS = 50_000
+
+
+class LogsOnDemand(Mapping[str, Log]):
+    """The logs of all packets except renamed ones, each read when it is asked for. There may be more events than fit
+    into memory, so only the logs that were read last are kept, and those that are `known`.
+    """
+
+    def __init__(self, governed: GovernedFiles, known: Mapping[str, Log]) -> None:
+        self._governed = governed
+        self._known = known
+        self._kept: dict[str, Log] = {}
+        self._events = 0
+
+    def _log(self, name: str) -> Log:
+        log = self._known.get(name) or self._kept.get(name)
+        if log is None:
+            log = self._kept[name] = self._governed.log(name)
+            self._events += len(log.by_id)
+            while self._events > _MOST_EVENTS and len(self._kept) > 1:
+                self._events -= len(self._kept.pop(next(iter(self._kept))).by_id)
+        return log
+
+    def __getitem__(self, name: str) -> Log:
+        if name not in self._governed.logs or self._log(name).is_renamed:
+            raise KeyError(name)
+        return self._log(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in sorted(self._governed.logs) if not self._log(name).is_renamed)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def revisions(self, name: str) -> Iterator[Log]:
+        """Yield the logs of this packet, or of every revision of this base id."""
+        for each in sorted(self._governed.logs):
+            if (each == name or each.startswith(f"{name}-v")) and not self._log(each).is_renamed:
+                yield self._log(each)
+
+
 def find_governed(root: str) -> GovernedFiles:
     """List the folders once."""
     governed = GovernedFiles(root)

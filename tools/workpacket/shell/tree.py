@@ -161,7 +161,11 @@ def read_bytes(root: str, path: str, limit: int) -> bytes:
             raise OSError(0, NOT_A_FILE)
         # Without a stream object, which takes as long as reading a small file.
         data = os.read(descriptor, min(status.st_size, limit) + 1)
-        while data and len(data) <= limit and (more := os.read(descriptor, limit + 1 - len(data))):
+        # A file of exactly the expected size is complete, which saves one call of the system for each event.
+        while len(data) not in (0, status.st_size) and len(data) <= limit:
+            more = os.read(descriptor, limit + 1 - len(data))
+            if not more:
+                break
             data += more
     finally:
         os.close(descriptor)

@@ -150,8 +150,8 @@ CHANGE = (
     not_committed: File below .GOV that differs from HEAD
         HEAD would be merged, but the work tree would be judged. The two differ because of uncommitted files, attributes
         or filters.
-        Remedy: Commit the files that are part of the change, and move all others out of .GOV. Before the commit,
-        `--uncommitted` judges the work tree; CI does not.
+        Remedy: Commit the files that are part of the change (`git add --all .GOV && git commit`), and move all others
+        out of .GOV. Before the commit, `--uncommitted` judges the work tree; CI does not.
 
     attribute_converts: Changed attributes that convert files below .GOV
         A checkout would show different bytes from those merged, so people and checks would read different text.

@@ -259,6 +259,24 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
         if unapproved or not _repaired(approvals):
             findings += (_finding(each, POLICY_PATH) for each in approvals.base.unreadable)
     activated: dict[str, Mapping[str, Json]] = {}
+    for start in range(0, len(packets), _AT_ONCE):
+        findings += _of_packets(approvals, packets[start : start + _AT_ONCE], activated, cache)
+        if len(packets) > _AT_ONCE:
+            approvals.forget_logs()
+    findings += _changed_since(approvals, activated)
+    findings += _claimed(approvals, activated)
+    return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
+
+
+# The events of this many packets fit into memory.
+_AT_ONCE = 1000
+
+
+def _of_packets(
+    approvals: Approvals, packets: Iterable[str], activated: dict[str, Mapping[str, Json]], cache: Cache
+) -> Iterator[Problem]:
+    """Yield what is wrong with the approvals of these packets' events, and add the refinements of activations to
+    `activated`."""
     logs = (approvals.log(name) for name in packets if PACKET.fullmatch(name) and name != CHECKPOINT_LOG)
     consuming = [
         event
@@ -268,7 +286,7 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
     ]
     # For all events, even those known to be sound: the key of the cache does not cover earlier commits on the line of
     # the base.
-    findings += backdated(approvals, consuming)
+    yield from backdated(approvals, consuming)
     for event in consuming:
         named = event.data.get("refinement")
         # The document of a light packet may change outside its contract, which is compared in any case.
@@ -276,11 +294,8 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
         if event.type in {"activated", "amended"} and isinstance(named, Mapping) and not light:
             activated[event.packet] = named
     for event, each in spoken_against(approvals, consuming, cache):
-        findings.append(_finding(each, event.path, hint=_renewal(approvals, event, each)))
-    findings += _landing_revocations(approvals, consuming)
-    findings += _changed_since(approvals, activated)
-    findings += _claimed(approvals, activated)
-    return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
+        yield _finding(each, event.path, hint=_renewal(approvals, event, each))
+    yield from _landing_revocations(approvals, consuming)
 
 
 # Faults of an approval that counted once, for which a new approval helps.

@@ -142,6 +142,11 @@ class Approvals:
             self._logs[packet] = read_packet_log(self.tree, packet)
         return self._logs[packet]
 
+    def forget_logs(self) -> None:
+        """Forget the logs that were read, and where their events are on the base. They are read again if needed."""
+        self._logs.clear()
+        self._places.clear()
+
     def know(self, log: Log) -> None:
         """Reuse a log that the command has already read. Listing the names in it verifies that no folder on its path is
         a link.

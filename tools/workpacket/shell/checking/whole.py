@@ -10,7 +10,6 @@ from functools import partial
 
 from workpacket.documents.packet import Packet
 from workpacket.documents.stub import Stub
-from workpacket.ledger.log import Log
 from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import ATTRIBUTE_LINES, ATTRIBUTES_PATH, LOG_FOLDER
 from workpacket.model.reason_tables.gate import REASONS
@@ -30,7 +29,7 @@ from workpacket.shell.checking import (
 )
 from workpacket.shell.configuration import board_here
 from workpacket.shell.governed_files import CHECKPOINTS_STATE, LOG_STATE, GovernedFiles, find_governed
-from workpacket.shell.judging.log_verification import look_at_logs
+from workpacket.shell.judging.log_verification import ContractLog, look_at_logs
 from workpacket.shell.tree import read_bytes
 from workpacket.text.source import MARKDOWN, Source
 from workpacket.value import Value
@@ -105,7 +104,7 @@ def not_carried_over(root: str, paths: Iterable[tuple[str, str, str]], cache: Ca
     return [found for key, text in texts.items() for found in load_findings(pairs[key].packet.path, text)]
 
 
-def contracts_changed(root: str, logs: Sequence[Log], cache: Cache) -> list[Problem]:
+def contracts_changed(root: str, logs: Sequence[ContractLog], cache: Cache) -> list[Problem]:
     """Return differences between the files of a packet and the contract in its log; cached by the digest of both."""
     if not logs:
         return []
@@ -120,14 +119,17 @@ def contracts_changed(root: str, logs: Sequence[Log], cache: Cache) -> list[Prob
         if key in known:
             rows = json.loads(known[key].findings)
         else:
-            rows = [(one.code, one.message, one.path, one.hint) for one in drift(partial(_bytes, root), log)]
+            rows = [
+                (one.code, one.message, one.path, one.hint)
+                for one in drift(partial(_bytes, root), governed.log(log.packet))
+            ]
             learned.append((key, Result(json.dumps(rows), "")))
         found += (Problem(code, message, Location(path), hint) for code, message, path, hint in rows)
     keep_results(cache, learned)
     return found
 
 
-def _contract_key(governed: GovernedFiles, log: Log) -> str:
+def _contract_key(governed: GovernedFiles, log: ContractLog) -> str:
     files = (governed.stubs, governed.packets, governed.refinements)
     read = [_bytes(governed.root, paths[log.packet]) if log.packet in paths else None for paths in files]
     said = [hashlib.sha256(data).hexdigest() if data is not None else "" for data in read]

@@ -318,8 +318,8 @@ def _moves_beside_base(repository: Repository, packet: PacketFacts) -> tuple[Pro
 
 
 def _moves_on_branches(repository: Repository, facts: Facts, packet: PacketFacts) -> Iterator[Problem]:
-    """Report the last move that continues the log here on each branch of the main remote, as last fetched, and on the
-    local branch that the policy names for the packet.
+    """Report the last move that continues the log here on each branch of the main remote, as last fetched, on the local
+    branch that the policy names for the packet, and on the local main branch, which may not have been pushed yet.
 
     A branch that lacks an event of this log already contradicts it. A claim there expires with its lease.
     """
@@ -327,8 +327,10 @@ def _moves_on_branches(repository: Repository, facts: Facts, packet: PacketFacts
     if not own or packet.log.is_renamed:
         return
     named = facts.policy.branch_of(name)
-    commit = local_branch(repository, named)
-    local = [Branch(f"refs/heads/{named}", commit)] if commit is not None else []
+    base = default_branch(repository)
+    main = without_remote(repository, base.name) if base is not None else ""
+    commits = {each: local_branch(repository, each) for each in dict.fromkeys((named, main)) if each}
+    local = [Branch(f"refs/heads/{each}", commit) for each, commit in commits.items() if commit is not None]
     branches = [*local, *remote_branches(repository)]
     trees = object_names(repository, (f"{branch.commit}:{folder}" for branch in branches))
     # Many branches have the same log, and most have no more than this one.
@@ -345,10 +347,12 @@ def _moves_on_branches(repository: Repository, facts: Facts, packet: PacketFacts
             continue
         given_up = f"git push {' --delete '.join(branch.name.split('/', 1))}"
         merging = f"git merge {branch.name}; if that work was given up: {given_up}"
+        if branch in local:
+            merging = f"git switch {named}" if branch.name == named else f"git merge {main}, then run the command again"
         yield Problem(
             "moved_elsewhere",
             f"{branch.name} has a later move of {name}: {last.type} by {last.actor.id} ({last.id[:12]})",
-            hint=f"git switch {branch.name}" if branch in local else merging,
+            hint=merging,
         )
 
 

@@ -4,10 +4,12 @@ a submission: the commit, its changes, and where its evidence was obtained.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import groupby
+from sys import intern
 
 from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.digests import sha256
@@ -25,7 +27,7 @@ from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import ended, standing_until
 from workpacket.lifecycle.policy import LifecyclePolicy, unguarded_changes
 from workpacket.lifecycle.proofs import demands_of, replay_unmet
-from workpacket.lifecycle.review import reports_of
+from workpacket.lifecycle.review import Report, reports_of
 from workpacket.lifecycle.scope import outside
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LogEvent
@@ -45,7 +47,14 @@ from workpacket.shell.base import (
     revoked_keys,
     with_former,
 )
-from workpacket.shell.governed_files import GovernedFiles, append_only_paths, committed_ids, find_governed, read_logged
+from workpacket.shell.governed_files import (
+    GovernedFiles,
+    LogsOnDemand,
+    append_only_paths,
+    committed_ids,
+    find_governed,
+    read_logged,
+)
 from workpacket.shell.judging.coverage import coverage_problems
 from workpacket.shell.judging.landed_work import landed, merge_faults
 from workpacket.shell.judging.log_verification import digest_here
@@ -53,6 +62,7 @@ from workpacket.shell.judging.merged_tree import HeadDigests, judge_append_only,
 from workpacket.shell.tree import read_bytes
 from workpacket.shell.work_done import containment, is_described, is_own, reports_at, same_work
 from workpacket.text.source import DATA, MARKDOWN, Source
+from workpacket.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -185,7 +195,7 @@ def around(
     repository: Repository,
     base: str,
     governed: GovernedFiles,
-    logs: Mapping[str, Log],
+    logs: LogsOnDemand,
     name: str,
     policy: LifecyclePolicy,
 ) -> Around:
@@ -236,11 +246,11 @@ def _last_day(packet: Packet | None) -> str:
     return until.isoformat() if until is not None else ""
 
 
-def _was_done(repository: Repository, base: str, needed: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> bool:
+def _was_done(repository: Repository, base: str, needed: str, logs: LogsOnDemand, policy: LifecyclePolicy) -> bool:
     """Whether the packet, or any revision of a base id, was ever in a lane that satisfies the dependency. The packet
     may have moved on since then.
     """
-    own = {name: log for name, log in logs.items() if name == needed or name.startswith(f"{needed}-v")}
+    own = {log.packet: log for log in logs.revisions(needed)}
     if any(event.lane_to in policy.satisfied_by for log in own.values() for event in log.events):
         return True
     waiting = {name: log for name, log in own.items() if LANDS_AS.get(standing(log).lane, "") in policy.satisfied_by}
@@ -334,19 +344,50 @@ def _unguarded(repository: Repository, base: str) -> Iterator[Problem]:
         yield Problem(reason.code, what, Location(POLICY_PATH), reason.remedy, severity=reason.severity)
 
 
+class _WriteOnce(Value):
+    """What is kept of the write-once files: their git ids, the logs with new events, and the reports in all logs."""
+
+    ids: Mapping[str, str]
+    changed: Mapping[str, Log]
+    reports: Sequence[Report]
+
+
+def _write_once(root: str, like: str, known: frozenset[str]) -> _WriteOnce:
+    """Read every write-once file; `known` are the ids of the events on the base. There may be more events than fit into
+    memory, and few of them are new, so the others are discarded.
+    """
+    ids: dict[str, str] = {}
+    changed: dict[str, Log] = {}
+    reports: list[Report] = []
+    for folder, paths in groupby(append_only_paths(root), lambda path: path.rpartition("/")[0]):
+        files = {path: read_logged(root, path) for path in paths}
+        ids.update((intern(path), intern(blob_id(data, like))) for path, data in files.items())
+        if not folder.startswith(LOG_FOLDER):
+            continue
+        new = any(path.rpartition("/")[2].removesuffix(".json") not in known for path in files)
+        if new or any(_REPORTS in data for data in files.values()):
+            logs, _ = read_logs(files)
+            reports += reports_of(logs.values())
+            changed.update(logs if new else {})
+    return _WriteOnce(ids, dict(sorted(changed.items())), reports)
+
+
+# Part of every event that names the report of a verdict.
+_REPORTS = b'"report":{'
+
+
 def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[Problem]:
     """Return everything that prevents merging the change since `base`; with `worktree`, judge the work tree."""
     commit = commit_of(repository, base)
     root = str(repository.root)
-    files = {path: read_logged(root, path) for path in append_only_paths(root)}
     there = committed_ids(repository, commit)
-    findings = judge_merged(repository, commit, worktree=worktree)
-    ids = {path: blob_id(data, commit) for path, data in files.items()}
-    findings += judge_append_only(repository, commit, ids, worktree=worktree)
-    findings += _unguarded(repository, commit)
     # What the base has was judged when it landed. An event is named by its bytes, so names tell what is new.
     known = frozenset(path.rpartition("/")[2].removesuffix(".json") for path in there)
-    logs, _ = read_logs({path: data for path, data in files.items() if path.startswith(f"{LOG_FOLDER}/")})
+    files = _write_once(root, commit, known)
+    findings = judge_merged(repository, commit, worktree=worktree, ids=files.ids)
+    findings += judge_append_only(repository, commit, files.ids, worktree=worktree)
+    findings += _unguarded(repository, commit)
+    logs = files.changed
     governed = find_governed(root)
     faults = read_base_policy(repository, commit).lifecycle.lane_faults
     findings += [_unfit(fault) for fault in faults[:1] if _brings_moves(logs.values(), known)]
@@ -354,8 +395,7 @@ def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[
     approving = approving_keys(repository, commit) if policy.actors.present else frozenset()
     revoked = revoked_keys(repository, commit) if policy.actors.present else frozenset()
     signatures = EventSignatures(with_former(repository, commit, policy.actors), approving, revoked)
-    packets = {name: log for name, log in logs.items() if name in governed.known and not log.is_renamed}
-    reports = reports_of(logs.values())
+    packets = LogsOnDemand(governed, logs)
     digest_of = partial(digest_here, root) if worktree else HeadDigests(repository)
     clock = actor.moment().now
     findings += ahead(logs.values(), known, clock)
@@ -369,7 +409,7 @@ def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[
                 beside,
                 clock=clock,
                 governed=bool(known),
-                reports=reports,
+                reports=files.reports,
                 policy=policy,
             )
             attested = judge_attested(log, known, policy.evidence)

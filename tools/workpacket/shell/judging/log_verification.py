@@ -33,12 +33,13 @@ from workpacket.shell.actor import moment
 from workpacket.shell.base import judging_policy
 from workpacket.shell.governed_files import is_temporary, logged_packets, paths_below, read_logged
 from workpacket.shell.tree import read_bytes
-from workpacket.value import NOTHING, Value, replace
+from workpacket.value import NOTHING, NamedTuple, Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.approvals.actors import Actors
     from workpacket.approvals.event_signatures import EventSignatures
+    from workpacket.lifecycle.review import Report
 
 
 class LogsSeen(Value):
@@ -58,54 +59,108 @@ class LogsSeen(Value):
     activated: Sequence[str] = ()
     by_people: bool = False
     passed: Mapping[str, int] = NOTHING
-    contracts: Sequence[Log] = ()
+    contracts: Sequence[ContractLog] = ()
     attested: frozenset[str] = frozenset()
 
 
-def look_at_logs(root: str, now: str = "") -> LogsSeen:
-    """Return what `check` needs to know about the logs and the files that they refer to, read once."""
-    logs: dict[str, Log] = {}
-    findings: list[Problem] = []
-    # The bytes of all events take as much memory as the events, so those of each packet are discarded.
-    for name in logged_packets(root):
-        read, stray = read_logs({path: read_logged(root, path) for path in _paths_of(root, name)})
-        logs |= read
-        findings += stray
-    if not logs and not findings:
-        return LogsSeen({}, [])
-    # A repository without a log needs none of the modules that judge one.
-    from workpacket.audit.tracing import named_files, next_expiry, standing_faults
-    from workpacket.lifecycle.review import reports_of
+class ContractLog(NamedTuple):
+    """A log that records a contract, and its heads."""
 
-    lanes: dict[str, str] = {}
-    passed: Counter[str] = Counter()
-    for name, log in logs.items():
-        findings += log.findings
+    packet: str
+    heads: tuple[str, ...]
+
+
+def look_at_logs(root: str, now: str = "") -> LogsSeen:
+    """Return what `check` needs to know about the logs and the files that they refer to.
+
+    A log may have more events than fit into memory, so each is read, looked at and discarded.
+    """
+    names = logged_packets(root)
+    if not names:
+        return LogsSeen({}, [])
+    now = now or moment().now
+    named: Mapping[str, Sequence[NamedHeads]] = {}
+    findings: list[Problem] = []
+    signatures = {path: read_logged(root, path) for path in paths_below(root, CHECKPOINTS_FOLDER)}
+    if signatures or CHECKPOINT_LOG in names:
+        findings, named = _about_checkpoints(root, signatures, now)
+    look = _Look(root, now, findings)
+    for name in names:
+        logs, stray = read_logs({path: read_logged(root, path) for path in _paths_of(root, name)})
+        findings += stray
+        for packet, log in logs.items():
+            findings += lost_heads(packet, log, named.get(packet, ()))
+            look.take(log)
+    findings += (fault for name in named.keys() - look.taken for fault in lost_heads(name, None, named[name]))
+    return look.seen()
+
+
+class _Look:
+    """What is kept of the logs while they are read one by one."""
+
+    def __init__(self, root: str, now: str, findings: list[Problem]) -> None:
+        self.findings = findings
+        self.taken: set[str] = set()
+        self._now = now
+        self._digest_of = partial(digest_here, root)
+        self._lanes: dict[str, str] = {}
+        self._passed: Counter[str] = Counter()
+        self._named: set[str] = set()
+        self._until = ""
+        self._activated: list[str] = []
+        self._by_people = False
+        self._contracts: list[ContractLog] = []
+        self._attested: set[str] = set()
+        self._reports: list[Report] = []
+        self._doubted: list[Log] = []
+
+    def take(self, log: Log) -> None:
+        from workpacket.audit.tracing import named_files, next_expiry, standing_faults
+        from workpacket.lifecycle.review import reports_of
+
+        name = log.packet
+        self.taken.add(name)
+        self.findings += log.findings
         if name != CHECKPOINT_LOG:
             stand = standing(log)
-            findings += stand.findings
+            self.findings += stand.findings
             if not log.is_renamed:  # its documents have the other id
-                lanes[name] = stand.lane if stand.lane == FORKED or (log.sound and not stand.findings) else ""
-            passed.update(str(event.lane_to) for event in log.events if event.moves_lane)
-    now = now or moment().now
-    signatures = {path: read_logged(root, path) for path in paths_below(root, CHECKPOINTS_FOLDER)}
-    if signatures or CHECKPOINT_LOG in logs:
-        own = {path: read_logged(root, path) for path in paths_below(root, f"{LOG_FOLDER}/{CHECKPOINT_LOG}")}
-        findings += _about_checkpoints(root, logs, {**own, **signatures}, now)
-    of_packets = [log for log in logs.values() if not log.is_renamed]
-    digest_of = partial(digest_here, root)
-    reports = reports_of(of_packets)
-    findings += [fault for log in of_packets for fault in standing_faults(log, digest_of, now, reports)]
-    named = sorted({path for log in of_packets for _, path, _ in named_files(log)})
-    activated = [name for name, log in logs.items() if any(event.type == "activated" for event in log.events)]
-    by_people = any(_needs_people(event) for log in logs.values() for event in log.events)
-    by_envelope = frozenset(
-        name for name, log in logs.items() if any(event.type == "activated" and event.attest for event in log.events)
-    )
-    until = min(filter(None, (next_expiry(log, now) for log in of_packets)), default="")
-    contracts = [log for log in of_packets if in_force(log)]
-    by_clock = CHECKPOINT_LOG in logs
-    return LogsSeen(lanes, findings, named, by_clock, until, activated, by_people, passed, contracts, by_envelope)
+                sound = log.sound and not stand.findings
+                self._lanes[name] = stand.lane if stand.lane == FORKED or sound else ""
+            self._passed.update(str(event.lane_to) for event in log.events if event.moves_lane)
+        if any(event.type == "activated" for event in log.events):
+            self._activated.append(name)
+            if any(event.type == "activated" and event.attest for event in log.events):
+                self._attested.add(name)
+        self._by_people = self._by_people or any(map(_needs_people, log.events))
+        if log.is_renamed:
+            return
+        self._named.update(path for _, path, _ in named_files(log))
+        self._until = min(filter(None, (self._until, next_expiry(log, self._now))), default="")
+        if in_force(log):
+            self._contracts.append(ContractLog(name, log.heads))
+        self._reports += reports_of([log])
+        # What it finds without the reports of other logs, it may not find with them.
+        if next(standing_faults(log, self._digest_of, self._now, ()), None) is not None:
+            self._doubted.append(log)
+
+    def seen(self) -> LogsSeen:
+        from workpacket.audit.tracing import standing_faults
+
+        for log in self._doubted:
+            self.findings += standing_faults(log, self._digest_of, self._now, self._reports)
+        return LogsSeen(
+            self._lanes,
+            self.findings,
+            sorted(self._named),
+            CHECKPOINT_LOG in self.taken,
+            self._until,
+            self._activated,
+            self._by_people,
+            self._passed,
+            self._contracts,
+            frozenset(self._attested),
+        )
 
 
 def digest_here(root: str, path: str) -> str | None:
@@ -127,19 +182,21 @@ def _needs_people(event: LogEvent) -> bool:
     return bool(event.attest) or CONSUMING.get(event.type, "") in HUMAN_GATES
 
 
-def _about_checkpoints(root: str, logs: Mapping[str, Log], files: Mapping[str, bytes], now: str) -> list[Problem]:
-    """Report problems with checkpoints, judged according to the base. Most repositories have none, so the imports are
-    lazy."""
+def _about_checkpoints(
+    root: str, signatures: Mapping[str, bytes], now: str
+) -> tuple[list[Problem], Mapping[str, Sequence[NamedHeads]]]:
+    """Return the problems with checkpoints, judged according to the base, and the heads that they list. Most
+    repositories have none, so the imports are lazy."""
     from pathlib import Path
 
     from workpacket.git.repository import find_repository
     from workpacket.shell.judging.log_checkpoints import judged_here
 
-    checkpoints = judged_here(find_repository(Path(root)), "", logs, files, now)
-    lost = (
-        fault for name, heads in named_heads(checkpoints).items() for fault in lost_heads(name, logs.get(name), heads)
-    )
-    return [*checkpoint_faults(checkpoints), *lost, *signatures_without_event(logs, _below(files))]
+    own = {path: read_logged(root, path) for path in paths_below(root, f"{LOG_FOLDER}/{CHECKPOINT_LOG}")}
+    logs, _ = read_logs(own)
+    checkpoints = judged_here(find_repository(Path(root)), "", logs, {**own, **signatures}, now)
+    faults = [*checkpoint_faults(checkpoints), *signatures_without_event(logs, _below(signatures))]
+    return faults, named_heads(checkpoints)
 
 
 def _below(files: Mapping[str, bytes]) -> Iterator[str]:

@@ -32,6 +32,10 @@ _PATIENCE = 1800.0
 _AT_ONCE = 500
 
 
+# Where git keeps what a command of its own replaced or is working on.
+_NOT_BRANCHES = ("refs/stash", "refs/original/", "refs/bisect/", "refs/rewritten/", "refs/worktree/")
+
+
 class LostEvent(Value):
     """A write-once file that is missing or damaged here: its bytes, the name of the place where git has it, and why it
     counts as lost.
@@ -130,7 +134,7 @@ def _dangling(repository: Repository) -> Iterator[tuple[str, _Added]]:
 
 def _on_branches(repository: Repository) -> frozenset[str]:
     """Return the write-once files at the tips of all branches and tags."""
-    tips = (commit for commit, name in reference_tips(repository).items() if name != "refs/stash")
+    tips = (commit for commit, name in reference_tips(repository).items() if not name.startswith(_NOT_BRANCHES))
     return frozenset(entry.path for tip in tips for entry in list_tree(repository, tip, *APPEND_ONLY_FOLDERS))
 
 

@@ -56,7 +56,7 @@ from workpacket.shell.base import committed_file, tree_at
 from workpacket.shell.governed_files import append_only_paths, committed_ids, is_temporary, read_logged
 from workpacket.shell.held import paths_below
 from workpacket.shell.tree import read_bytes
-from workpacket.value import Value, replace
+from workpacket.value import NOTHING, Value, replace
 
 _BELOW = f"{GOVERNANCE_FOLDER}/"
 # Here the bytes themselves are signed or named by digest; elsewhere a checkout may have CRLF for LF.
@@ -78,15 +78,19 @@ class MergedTree(Value):
         return (entry for path, entry in self.after.items() if self.before.get(path) != entry)
 
 
-def judge_merged(repository: Repository, base: str, *, worktree: bool) -> list[Problem]:
+def judge_merged(
+    repository: Repository, base: str, *, worktree: bool, ids: Mapping[str, str] = NOTHING
+) -> list[Problem]:
     """Return what prevents HEAD from being merged, and from being judged by the work tree. With `worktree`, differences
-    in the work tree are only reported, for someone who has not committed yet.
+    in the work tree are only reported, for someone who has not committed yet. `ids` are the git ids of files in the
+    work tree that are already known.
     """
     head = head_commit(repository)
     if head is None:
         return []
     commit = commit_of(repository, base)
-    before, after = (list_tree(repository, each, GOVERNANCE_FOLDER, ATTRIBUTES) for each in (commit, head))
+    before = list_tree(repository, commit, GOVERNANCE_FOLDER, ATTRIBUTES)
+    after = list_tree(repository, head, GOVERNANCE_FOLDER, ATTRIBUTES) if head != commit else before
     tree = MergedTree(
         repository,
         {entry.path: entry for entry in before},
@@ -96,7 +100,7 @@ def judge_merged(repository: Repository, base: str, *, worktree: bool) -> list[P
     )
     found = [*_foreign(tree), *_twins(tree), *_attributes(tree)]
     severity: Severity = "info" if worktree else "error"
-    return [*found, *(replace(each, severity=severity) for each in _uncommitted(tree))]
+    return [*found, *(replace(each, severity=severity) for each in _uncommitted(tree, ids))]
 
 
 def _problem(code: str, path: str, message: str) -> Problem:
@@ -141,11 +145,14 @@ def _twins(tree: MergedTree) -> Iterator[Problem]:
         other = next((each for each in _AT_THE_TOP if name != each and folded(name) == folded(each)), "")
         if other:
             yield _problem("path_twin", name, f"on some file systems it is the same as {other}")
+    brought = list(tree.brought())
+    if not brought:
+        return
     known: dict[str, set[str]] = {}
     attributes = {f"{path.rpartition('/')[0]}/{ATTRIBUTES}" for path in tree.after}
     for place in (place for path in (*_FIXED, *tree.after, *attributes) for place in _on_the_way(path)):
         known.setdefault(_folded_path(place), set()).add(place)
-    for entry in tree.brought():
+    for entry in brought:
         others = (known[_folded_path(place)] - {place} for place in _on_the_way(entry.path))
         other = next((min(found) for found in others if found), "")
         if other:
@@ -222,7 +229,7 @@ def _converts(path: str, values: Mapping[str, str]) -> str:
     return f"{found}={values[found]}" if found else ""
 
 
-def _uncommitted(tree: MergedTree) -> Iterator[Problem]:
+def _uncommitted(tree: MergedTree, ids: Mapping[str, str]) -> Iterator[Problem]:
     """Return one problem that lists all files that differ from HEAD."""
     root = str(tree.repository.root)
     files = {path: entry.object_id for path, entry in tree.after.items() if entry.is_file}
@@ -232,7 +239,7 @@ def _uncommitted(tree: MergedTree) -> Iterator[Problem]:
     for path, identity in files.items():
         if path not in here:
             told[path] = "it is in HEAD, but missing here"
-        elif not _same(root, path, identity):
+        elif ids.get(path) != identity and not _same(root, path, identity):
             told[path] = "its bytes differ from HEAD"
     if told:
         path = min(told)

@@ -16,9 +16,16 @@ def left_between_files(git_dir: str | None) -> bool:
 
     A journal that is only a draft has changed nothing.
     """
-    if git_dir is None:
-        return False
+    return any(not name.endswith(".draft") for name in _journals(git_dir))
+
+
+def left_before_writing(git_dir: str | None) -> bool:
+    """Whether a command died before it changed anything, or is running now. It may have left temporary files."""
+    return any(name.endswith(".draft") for name in _journals(git_dir))
+
+
+def _journals(git_dir: str | None) -> list[str]:
     try:
-        return any(not name.endswith(".draft") for name in os.listdir(os.path.join(git_dir, *JOURNAL_FOLDER)))
+        return os.listdir(os.path.join(git_dir, *JOURNAL_FOLDER)) if git_dir is not None else []
     except OSError:
-        return False
+        return []

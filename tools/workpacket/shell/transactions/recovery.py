@@ -239,6 +239,38 @@ def unfinished(repository: Repository, *, wait: float = WAIT) -> list[Unfinished
         return [_described(workspace, tx, stage) for tx, stage in workspace.journal.pending() if stage != "draft"]
 
 
+class Temporary(Value):
+    """A temporary file of a command that was interrupted before it changed anything."""
+
+    path: str
+    command: str
+
+
+def temporaries(repository: Repository) -> list[Temporary]:
+    """Return the temporary files that interrupted commands left; none while a command is writing."""
+    if writer_at_work(repository):
+        return []
+    found: list[Temporary] = []
+    with open_workspace(repository, platform_storage()) as workspace:
+        for tx in (tx for tx, stage in workspace.journal.pending() if stage == "draft"):
+            with suppress(JournalDamaged):
+                record = workspace.journal.read(tx, "draft")
+                for index, entry in enumerate(record.entries):
+                    path = "/".join((*entry.path.split("/")[:-1], record.temporary(index)))
+                    if workspace.work_tree.read(path) is not None:
+                        found.append(Temporary(path, record.command))
+    return found
+
+
+def tidy(repository: Repository, *, wait: float = WAIT) -> tuple[Recovered, ...]:
+    """Do what every command that writes does first: finish what needs no decision, and remove temporary files."""
+    with (
+        writer_lock(repository, "recover", wait=wait),
+        open_workspace(repository, platform_storage()) as workspace,
+    ):
+        return finish_pending(workspace)
+
+
 def recover(repository: Repository, way: Wanted, *, wait: float = WAIT) -> list[Recovered]:
     """Finish everything in the direction chosen by a person, including third states."""
     with (

@@ -232,12 +232,18 @@ def split_path(path: str) -> tuple[str, ...]:
     return parts
 
 
+# Many systems allow a process 256 or 1,024 open files, and a repository can have ten thousand packets.
+_MOST_READ = 64
+
+
 class Tree:
     """The folders below `top`, opened as needed. Use this in a `with` block."""
 
     def __init__(self, storage: Storage, top: Folder) -> None:
         self.storage = storage
         self._open: dict[tuple[str, ...], Folder] = {(): top}
+        # Folders that were opened only to read from them, the oldest first. Others may still be in use by the caller.
+        self._read: dict[tuple[str, ...], None] = {}
 
     def __enter__(self) -> Tree:
         return self
@@ -252,6 +258,7 @@ class Tree:
         """Return the folder at `parts`. Raises FileNotFoundError if it is missing, or WorkpacketError if its path
         contains a link.
         """
+        self._read.pop(parts, None)
         opened = self._open.get(parts)
         if opened is None:
             parent = self.folder(parts[:-1])
@@ -293,6 +300,18 @@ class Tree:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
 
+    def _folder_to_read(self, parts: tuple[str, ...]) -> Folder:
+        """Like `folder`, for a caller that does not use the folder after its next call."""
+        unused = parts in self._read or parts not in self._open
+        opened = self.folder(parts)
+        if unused:
+            self._read[parts] = None
+            if len(self._read) > _MOST_READ:
+                oldest = next(iter(self._read))
+                del self._read[oldest]
+                self._close(self._open.pop(oldest))
+        return opened
+
     def _close(self, folder: Folder) -> None:
         with suppress(OSError):  # nothing was written through it that closing could lose
             self.storage.close_folder(folder)
@@ -301,7 +320,7 @@ class Tree:
         """Return the regular file at `path`; None if the file or a folder on its path is missing."""
         *folders, name = split_path(path)
         try:
-            return self.storage.read(self.folder(tuple(folders)), name)
+            return self.storage.read(self._folder_to_read(tuple(folders)), name)
         except FileNotFoundError:
             return None
         except NotRegular as error:
@@ -322,7 +341,7 @@ class Tree:
     def names(self, path: str) -> frozenset[str]:
         """Return the names in the folder at `path`; none if it is missing."""
         try:
-            return frozenset(self.storage.names(self.folder(split_path(path))))
+            return frozenset(self.storage.names(self._folder_to_read(split_path(path))))
         except FileNotFoundError:
             return frozenset()
 

@@ -283,6 +283,9 @@ def refuse_during_merge(repository: Repository) -> None:
             f"a {operation} is in progress",
             hint=f"Finish or abort it first: git {operation} --continue, or git {operation} --abort",
         )
+    # What is checked out is an old commit, and an event written upon it would contradict those that came later.
+    if repository.git_path("BISECT_LOG").exists():
+        raise WorkpacketError("operation_in_progress", "a bisect is in progress", hint="End it first: git bisect reset")
 
 
 def _draft(tree: Tree, plan: Plan) -> Record:
