@@ -164,6 +164,23 @@ async def echo(text: str) -> str:
     return text
 
 
+async def interrupted(run: Any, number: int) -> dict[str, Any]:
+    """Stops in the middle, until somebody writes down that it may go on."""
+    first = await run.step(double, number)
+    receipt = await run.effect("pay", pay, first, key="k")
+    value = await run.wait_for("go", timeout=60)
+    await run.checkpoint({"at": 1})
+    await run.step(may_go_on)
+    second = await run.effect("pay again", pay, first, key="k2")
+    return {"first": first, "receipt": receipt, "value": value, "second": second}
+
+
+async def may_go_on() -> bool:
+    if "go on" not in happened():
+        raise RuntimeError("not yet")
+    return True
+
+
 async def paying(run: Any, number: int, seconds: float = 0.0) -> str:
     """What the proof executes: two steps around an effect."""
     doubled = await run.step(double, number)
@@ -171,7 +188,21 @@ async def paying(run: Any, number: int, seconds: float = 0.0) -> str:
     return f"{receipt} {await run.step(double, doubled)}"
 
 
-JOBS = {
+JOBS: dict[str, Any] = {
     job.__name__: job
-    for job in (simple, child, declined, unknown, probed, retried, waits, asks, loops, leaks, large, paying)
+    for job in (
+        simple,
+        child,
+        declined,
+        unknown,
+        probed,
+        retried,
+        waits,
+        asks,
+        loops,
+        leaks,
+        large,
+        interrupted,
+        paying,
+    )
 }

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import os
+import subprocess
+import sys
 from functools import partial
 
 import pytest
 
+from architecture.source_tree import PACKAGE, python_files
 from temporal import run_functions
 from workpacket.runtime.async_run import AsyncRun
 from workpacket.temporal.fitness import EVERYWHERE, name_of, unfit
@@ -49,3 +53,18 @@ def test_the_name_of_a_function_is_how_another_process_imports_it() -> None:
 
 def test_a_run_for_async_code_has_everything_that_exists_on_every_engine() -> None:
     assert not [name for name in EVERYWHERE if not hasattr(AsyncRun, name)]
+
+
+def test_only_the_package_for_temporal_imports_its_sdk() -> None:
+    importing = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in python_files(PACKAGE)
+        if "temporalio" in path.read_text("utf-8") and not path.is_relative_to(PACKAGE / "temporal")
+    }
+    assert importing == set()
+
+
+def test_the_checker_needs_no_sdk() -> None:
+    program = "import sys; from workpacket.temporal import unfit; sys.exit('temporalio' in sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run([sys.executable, "-c", program], check=False, env=environment).returncode == 0

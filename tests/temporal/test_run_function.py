@@ -17,12 +17,12 @@ from temporalio.worker import Replayer, Worker
 from postgres.conftest import running_server
 from temporal import run_functions
 from temporal.conftest import played
-from temporal.jobs import JOBS, happened
+from temporal.jobs import JOBS, happened, write_down
 from temporal.server import TemporalServer
 from workpacket.runtime import Runtime
 from workpacket.runtime.queue import Offer, queue_of
 from workpacket.runtime.queue import Worker as QueueWorker
-from workpacket.temporal import WorkpacketPlugin, answer, questions, start
+from workpacket.temporal import WorkpacketPlugin, answer, move, questions, start
 from workpacket.temporal.client import effects_of
 from workpacket.temporal.run_function import PUBLISHED
 
@@ -242,6 +242,32 @@ def test_a_value_of_several_megabytes_goes_through_the_store(temporal_server: Te
     largest, kept, runs = played(story)
     assert largest < 10_000
     assert (kept, runs) == (2, ())  # what `make` returned and `echo` received is wrapped differently
+
+
+def test_a_run_that_has_begun_in_a_store_goes_on_where_it_was(
+    temporal_server: TemporalServer, world: str, tmp_path: Path
+) -> None:
+    async def story() -> Any:
+        with Runtime.open(tmp_path / "runs.db") as runtime:
+            with pytest.raises(RuntimeError, match="not yet"):
+                await half(runtime)
+            write_down("go on")
+            run, inputs = "interrupted@1", {"number": 4}
+            async with working(temporal_server) as (client, queue):
+                await move(client, runtime, run, task_queue=queue, inputs=inputs)
+                moved = await move(client, runtime, run, task_queue=queue, inputs=inputs)  # the same run
+                result = await moved.result()
+            return run, moved.id, runtime.state(run).status, result
+
+    async def half(runtime: Runtime) -> None:
+        async with runtime.async_run("interrupted", key="1", inputs={"number": 4}) as run:
+            await asyncio.to_thread(runtime.signal, run.id, "go", 7)
+            await JOBS["interrupted"](run, number=4)
+
+    run, moved, status, result = played(story)
+    assert (moved, status) == (run, "moved")
+    assert result == {"first": 8, "receipt": "receipt k", "value": 7, "second": "receipt k2"}
+    assert happened() == ["paid 8 k", "go on", "paid 8 k2"]
 
 
 def test_a_function_that_is_not_fit_is_refused_when_the_worker_is_made() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -171,6 +172,9 @@ def test_a_workflow_of_a_packet_is_linked_and_closed_with_its_stop_reason(
             endless = await begun(client, queue, "Endless", packet=NAME)
             while links(active)[-1] != (endless.id,):
                 await asyncio.sleep(0.05)
+            shown = await asyncio.to_thread(active.json, "show", NAME)
+            assert f"temporal workflow describe -w {endless.id}" in json.dumps(shown)
+            assert "is in a different store" not in (await asyncio.to_thread(active, "runtime", "doctor")).out
             await endless.cancel()
             await ended(endless)
             ends = [("completed", ""), ("stopped", "budget_exhausted"), ("cancelled", "")]
@@ -179,6 +183,21 @@ def test_a_workflow_of_a_packet_is_linked_and_closed_with_its_stop_reason(
             return await found_by(client, active, queue)
 
     assert played(story) == []
+
+
+def test_a_workflow_that_continues_as_new_has_one_link_and_one_record_of_its_effects(
+    temporal_server: TemporalServer, active: Governed, world: str
+) -> None:
+    async def story() -> Any:
+        async with working(temporal_server, active) as (client, queue):
+            run = await begun(client, queue, "Repeats", 3, packet=NAME)
+            assert await run.result() == "receipt 1"
+            assert links(active) == [(run.id, "completed", "")]
+            return await effects_of(client, run.id), await found_by(client, active, queue)
+
+    rows = [[step, "1", "done"] for step in ("transfer", "transfer#2", "transfer#3")]
+    assert played(story) == (rows, [])
+    assert happened() == ["transferred 3", "transferred 2", "transferred 1"]
 
 
 def test_a_run_function_of_a_packet_is_linked_too(

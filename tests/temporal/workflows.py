@@ -94,6 +94,18 @@ class Release:
 
 
 @workflow.defn
+class Repeats:
+    """The same effect in several executions of one workflow."""
+
+    @workflow.run
+    async def run(self, left: int) -> str:
+        receipt: str = await workflow.execute_activity("transfer", left, **TIMES)
+        if left > 1:
+            workflow.continue_as_new(left - 1)
+        return receipt
+
+
+@workflow.defn
 class Endless:
     @workflow.run
     async def run(self) -> None:
@@ -121,5 +133,5 @@ class Many:
         return count
 
 
-WORKFLOWS = [Transfer, Release, Endless, Fails, Many]
+WORKFLOWS = [Transfer, Release, Repeats, Endless, Fails, Many]
 ACTIVITIES = [transfer, transfer_in_a_thread, refuse, send, look_for_it, give_back, read, nothing]

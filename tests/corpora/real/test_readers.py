@@ -9,7 +9,8 @@ the defects in a few words. One of its defects, two signatures of two acts, is n
 defects that only who understands the work can find, such as a criterion that cannot fail; few of those are found.
 `fifth_reader.tsv` has 15 documents that the author of the next rules read before `check` ran on them and before the
 rules were written; what is found now is not an independent measure. `sixth_reader.tsv` has 21 more, read in the
-same way by the author of the rules of record 134.
+same way by the author of the rules of record 134. `seventh_reader.tsv` has eleven from two whole public repositories,
+read after those rules were written; `before` is what they found.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ SHEETS = {
     "fourth_reader": (79, 125, 204),
     "fifth_reader": (36, 53, 99),
     "sixth_reader": (47, 72, 99),
+    "seventh_reader": (40, 48, 77),
 }
 
 # What is wrong between two files is reported at one of them, and a reader may have noted it at the other.
@@ -70,7 +72,8 @@ def test_what_was_found_in_these_documents_is_found_again(name: str, laid_out: P
         codes[digests[one.path]].add(one.code)
     rows = defects(name)
     found = [row for row in rows if row["now"] == "yes" and row["file"] in codes]
-    assert len(found) > sum(row["now"] == "yes" for row in rows) / 2
+    elsewhere = name == "seventh_reader"  # its documents are not in the corpus
+    assert elsewhere or len(found) > sum(row["now"] == "yes" for row in rows) / 2
     here = [row for row in found if row["codes"] not in OF_TWO_FILES]
     assert [row for row in here if not set(row["codes"].split()) & codes[row["file"]]] == []
 
@@ -96,6 +99,9 @@ def test_of_a_fresh_sample_the_causes_of_what_is_arguable_are_mended() -> None:
     rows = defects("errors_third")
     assert Counter(row["verdict"] for row in rows) == {"true": 117, "arguable": 25, "false": 8}
     assert Counter(row["verdict"] for row in rows if row["now"] == "error") == {"true": 117, "arguable": 3}
+    rows = defects("errors_fourth")  # drawn by another seed after their causes were mended
+    assert Counter(row["verdict"] for row in rows) == {"true": 73, "arguable": 4}
+    assert Counter(row["verdict"] for row in rows if row["now"] == "error") == {"true": 73, "arguable": 1}
     # Sixty more, drawn after that. What is arguable are entries of archived work whose file was deleted.
     assert Counter(row["verdict"] for row in defects("errors_second")) == {"true": 57, "arguable": 3}
 

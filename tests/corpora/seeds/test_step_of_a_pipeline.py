@@ -348,6 +348,15 @@ def test_implement_makes_branch_and_work_tree_from_the_base_and_moves_the_lane(m
     assert "lane: doing\n" in mission.read(f"{MISSION}/WP07-second.md")
     mission.done("packet", "implement", "WP07", "--on", "WP05")
     assert mission.git("worktree", "list").count("041-mission-WP07") == 2
+    # The branch of a finished base may be merged and gone.
+    mission.git("worktree", "remove", "--force", ".worktrees/041-mission-WP07")
+    mission.git("branch", "--quiet", "--delete", "--force", "041-mission-WP07")
+    mission.commit("done", {f"{MISSION}/WP05-first.md": package("WP05").replace("lane: planned", "lane: done"),
+                            f"{MISSION}/WP07-second.md": package("WP07", "[WP05]")})  # fmt: skip
+    mission.git("merge", "--quiet", "041-mission-WP05")
+    mission.git("branch", "--quiet", "--delete", "041-mission-WP05")
+    mission.done("packet", "implement", "WP07", "--on", "WP05")
+    assert (tree / "first.py").is_file()
 
 
 def step(folder: Path, **changed: Any) -> tuple[StepLog, StepContext]:

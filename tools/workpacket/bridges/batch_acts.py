@@ -333,10 +333,14 @@ def end_stages(
     begun = tuple(unit for unit in batch.open_units if batch.stage(phase, unit).state == "begun")
     wanted = tuple(units) or begun
     if batch.cursor != phase or not wanted or not set(wanted) <= set(begun):
-        named = ", ".join(unit for unit in wanted if unit not in begun) or "nothing"
-        now = f"the batch is in {batch.cursor}" if batch.cursor else "all phases are done"
-        message = f"{desk.folder}: {phase}: {named} was not started; {now}, started: {', '.join(begun) or 'nothing'}"
-        raise WorkpacketError("batch_stage_not_begun", message)
+        missing = ", ".join(unit for unit in wanted if unit not in begun)
+        now = f"the batch is in the {batch.cursor} phase" if batch.cursor else "all phases are done"
+        now += f", where {', '.join(begun)} was started" if begun else ""
+        message = (
+            f"{desk.folder}: {phase}: {f'{missing} was not started' if missing else 'no stage was started'}; {now}"
+        )
+        hint = f"workpacket runtime batch begin {desk.folder}" if batch.cursor == phase else ""
+        raise WorkpacketError("batch_stage_not_begun", message, hint=hint)
     if stray := [task for task in tasks if task not in batch.tasks]:
         raise WorkpacketError("invalid_value", f"{', '.join(stray)}: not in batch {batch.label}")
     view = _view_with(desk.facts, batch.ended(phase, wanted, outcome, tasks))
@@ -371,6 +375,14 @@ def under_way(facts: BatchFacts) -> BatchUnderWay:
     return batch
 
 
+_IN_WORDS = {
+    "batch_task_twice": "listed twice",
+    "batch_dependency_unknown": "depends on an unknown task",
+    "batch_dependency_cycle": "circular dependency",
+    "batch_dependency_deadlock": "waiting for tasks that cannot be done",
+}
+
+
 def planned(scope: BatchScope) -> BatchPlan:
     """Return the next batch of the scope; if no batch is possible, raise WorkpacketError with the code of the
     problem."""
@@ -379,7 +391,7 @@ def planned(scope: BatchScope) -> BatchPlan:
         raise WorkpacketError("batch_dependency_undecided", f"dependencies.yaml: {pairs}")
     found = scope.next
     if found.problems:
-        message = "; ".join(f"{problem.code}: {' -> '.join(problem.tasks)}" for problem in found.problems)
+        message = "; ".join(f"{_IN_WORDS[problem.code]}: {' -> '.join(problem.tasks)}" for problem in found.problems)
         raise WorkpacketError(found.problems[0].code, message)
     return found
 

@@ -28,7 +28,7 @@ from workpacket.lifecycle.claims import Ending, close_plan, link_plan
 from workpacket.lifecycle.gates import link_unmet
 from workpacket.model.events import Actor
 from workpacket.problem import Problem, WorkpacketError
-from workpacket.report.runs import PacketRun, linked_runs, seen
+from workpacket.report.runs import TEMPORAL, PacketRun, linked_runs, seen
 from workpacket.runtime.catalog import RunLine
 from workpacket.runtime.errors import LogDamaged, RunBlocked
 from workpacket.runtime.holders import is_certainly_dead
@@ -189,6 +189,8 @@ def disagreements(repository: Repository, runtime: Runtime) -> Iterator[Disagree
 
 
 def _about(store: Store, identity: str, packet: str, run: LinkedRun) -> Iterator[Disagreement]:
+    if run.store.startswith(TEMPORAL):
+        return  # `workpacket.temporal.differences` asks the server
     if run.store != identity:
         message = f"{run.run} is linked to {packet} in the packet's log, but the run is in a different store"
         yield Disagreement(run.run, packet, "elsewhere", message)

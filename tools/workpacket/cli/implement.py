@@ -17,6 +17,7 @@ from typing import Final
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.packet_command import ACTING, actor_of, is_package_id, refuse, unmet_json, words_of
 from workpacket.cli.read_only import show_json
+from workpacket.documents.document import value_of
 from workpacket.documents.structured import read_front_matter
 from workpacket.documents.work_package import WorkPackage, scoped
 from workpacket.git.repository import (
@@ -49,6 +50,8 @@ UNDER_WAY: Final = "IN_PROGRESS"
 # Missions have no policy of ours; what landed without a verdict is done there too.
 _DONE: Final = frozenset({*SATISFYING, UNJUDGED})
 _TAKEN: Final = "doing"
+# The lanes of packages whose work is on the target branch.
+_MERGED: Final = frozenset({"done", "approved"})
 
 
 class MissionPackage(Value):
@@ -189,7 +192,9 @@ def make_place(repository: Repository, package: MissionPackage, base: MissionPac
     branches = local_branches(repository)
     if package.branch not in branches:
         start = base.branch if base is not None else "HEAD"
-        if base is not None and start not in branches:
+        if base is not None and start not in branches and value_of(base.document.lane) in _MERGED:
+            start = "HEAD"  # the branch of a finished package is merged and deleted
+        elif base is not None and start not in branches:
             hint = f"workpacket packet implement {base.id}"
             raise WorkpacketError("unknown_revision", f"{base.id} has no branch {start}", hint=hint)
         add_branch(repository, package.branch, commit_of(repository, start))

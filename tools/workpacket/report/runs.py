@@ -18,6 +18,8 @@ from workpacket.value import Value, replace
 
 Standing = Literal["live", "stale", "blocked", "ended", "not begun", "open"]
 
+TEMPORAL = "temporal:"  # how the store of a workflow is called in a packet's log; its namespace follows
+
 _MEANING = {
     "live": "a process is running",
     "stale": "its process has ended",
@@ -59,10 +61,12 @@ def linked_runs(state: PacketState, *, unfinished: bool) -> tuple[PacketRun, ...
 
 def _of_log(state: PacketState, *, unfinished: bool) -> Iterable[PacketRun]:
     for run in state.runs:
+        there = f"temporal workflow describe -w {run.run}" if run.store.startswith(TEMPORAL) else ""
         if run.closed is None:
-            yield PacketRun(run.run, "open", "", f"workpacket runtime runs unlink {run.run} --reason TEXT")
+            yield PacketRun(run.run, "open", "", there or f"workpacket runtime runs unlink {run.run} --reason TEXT")
         elif unfinished and run.closed.text("outcome") == "stopped":
-            yield PacketRun(run.run, "blocked", run.closed.text("code") or "", f"workpacket resume {run.run} --plan")
+            command = there or f"workpacket resume {run.run} --plan"
+            yield PacketRun(run.run, "blocked", run.closed.text("code") or "", command)
 
 
 def seen(run: PacketRun, state: Standing, code: str = "") -> PacketRun:

@@ -47,17 +47,35 @@ class BoardEntryWithoutFile(RepositoryRule):
                 continue
             if entry["token"] == ACTIVE_TOKEN and name in work.entries:
                 continue
-            if name not in work.stubs:
-                # The files of archived work may have been deleted: it is not another packet.
-                hint = work.suggestions.hint(name) if entry["token"] not in ARCHIVED else ""
+            if name not in work.stubs and entry["token"] not in ARCHIVED:
+                hint = work.suggestions.hint(name)
                 hint = hint if work.has_file(hint.removeprefix("did you mean ").removesuffix("?")) else ""
                 yield self.finding(listed.path, entry["place"], f"{name} has no file", hint=hint)
-            elif entry["token"] not in _STUB_TOKENS:
+            elif name in work.stubs and entry["token"] not in _STUB_TOKENS:
                 message = f"{name} is listed as {entry['token']}, but has only a stub, no packet"
                 hint = "restore the packet from git, or correct the entry"
                 if entry["token"] == _READY:
                     hint = f"`just create-task-packet {name}` creates the packet"
                 yield self.finding(listed.path, entry["place"], message, hint=hint)
+
+
+class BoardArchivedWithoutFile(RepositoryRule):
+    """Board entry of archived work whose file was deleted
+
+    Only git still shows what was superseded or abandoned, and why.
+
+    Remedy: restore the file from git, or delete the board entry.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        work = repository.work
+        for listed in work.listed:
+            entry = listed.entry
+            if entry["token"] in ARCHIVED and not work.has_file(entry["id"]):
+                yield self.finding(listed.path, entry["place"], f"{entry['id']} has no file")
 
 
 class WorkOnNoBoard(RepositoryRule):

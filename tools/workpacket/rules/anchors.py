@@ -26,8 +26,12 @@ _CHAPTER = lazy_pattern(r"(?:\u00a7 ?)?(\d+(?:\.\d+)*)\.?(?=\s|\Z)")
 # The name of a file with a version: `Spec_v1.2.md`.
 _VERSIONED = lazy_pattern(r"`?(?:[^\s`]*/)?([\w-]*?_?)(v\d+(?:\.\d+)*)(?=\.md\b|[\s`]|\Z)", re.IGNORECASE)
 # The fields that name the version of the specification.
-_PINS = (("metadata", "spec_target_resolved"), ("authority", "spec_baseline"), ("authority", "spec_target"))
+_PINS = (
+    *(("metadata", "spec_target_resolved"), ("authority", "spec_baseline"), ("authority", "spec_target")),
+    ("authority", "spec_current"),
+)
 _VERSION_TO_OPEN = lazy_pattern(r"(?<![\w/-])(?P<stem>[A-Za-z][\w-]{0,60}?_)(?P<version>v\d+(?:\.\d+)+)\.md\b")
+_POINTED_VERSION = lazy_pattern(r"SPEC_CURRENT\.md`? \((?:currently )?(?P<version>v\d+(?:\.\d+)+)\)")
 # An anchor that names only the version: `7.6.3 (v02.63)`.
 _BARE_VERSION = lazy_pattern(r"\((v\d+(?:\.\d+)+)\)")
 
@@ -66,6 +70,10 @@ class AnchorOtherVersion(StructuredRule):
         placed = document.placed_section("bootstrap")
         versions = dict(pinned)
         span = (placed.section.start, placed.section.end) if placed is not None and versions else (0, 0)
+        stated = _POINTED_VERSION.search(document.source.text, *span) if len(versions) == 1 and span[1] else None
+        if stated is not None and stated["version"].casefold() not in versions.values():
+            message = f"SPEC_CURRENT.md is called {stated['version']}, but {next(iter(versions.values()))} is pinned"
+            yield self.fault(stated.span("version"), message)
         named = list(_VERSION_TO_OPEN.finditer(document.source.text, *span))
         opened = {(match["stem"].casefold(), match["version"].casefold()) for match in named}
         for match in named:
@@ -124,6 +132,7 @@ class LightAnchorMalformed(DocumentRule[Packet]):
                 yield self.fault(match.span("said"), message)
 
 
+_VERSION_NOTE = lazy_pattern(r"\[(?:ADD|UPDATED?|CHANGED?) v[\d.]+\]|\bv\d+(?:\.\d+)+\b")
 _FILE_NAME = lazy_pattern(r"[\w./-]*\.md\b(?!:?[#\d])")
 _ANY_PLACE = lazy_pattern(r"[\d\u00a7#\"`\u201c]")
 
@@ -178,7 +187,7 @@ class AnchorVague(WorkRule):
 
     def check(self, document: WorkDocument) -> Iterator[Problem]:
         for name, text in anchors_of(document):
-            place = _FILE_NAME.sub("", text.value)  # its digits are those of a version
+            place = _VERSION_NOTE.sub("", _FILE_NAME.sub("", text.value))  # their digits are those of a version
             vague = not _ANY_PLACE.search(place) and not PLACEHOLDER.match(text.value)
             if vague and says_something(text.value) and not text.value.casefold().startswith("none"):
                 yield self.fault(text.span, f"{name} {text.value[:60]!r} names no section")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 
 from workpacket.documents.document import as_text
@@ -12,7 +13,7 @@ from workpacket.documents.work_package import OLDER_LANES, WorkPackage
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, first_lines
-from workpacket.text.blocks import read_items
+from workpacket.text.blocks import Section, read_items
 from workpacket.text.source import Node
 
 WorkPackageRule = DocumentRule[WorkPackage]
@@ -179,7 +180,7 @@ class PackageLogBackwards(WorkPackageRule):
     strict_severity = "warning"
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
-        log = next((one for one in document.sections() if one.name == "activity_log"), None)
+        log = _log(document)
         entries = list(_ENTRY.finditer(document.source.text, log.start, log.end)) if log is not None else []
         times = [match["at"] for match in entries]
         if len(times) > _FEW and times == sorted(times, reverse=True):
@@ -205,7 +206,7 @@ class PackageLogElsewhere(WorkPackageRule):
     strict_severity = "warning"
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
-        log = next((one for one in document.sections() if one.name == "activity_log"), None)
+        log = _log(document)
         if log is None:
             return
         later = (section for section in document.sections() if section.start > log.start)
@@ -266,6 +267,17 @@ _STEP = lazy_pattern(
 )
 
 
+@lru_cache(maxsize=2)
+def _log(document: WorkPackage) -> Section | None:
+    return next((one for one in document.sections() if one.name == "activity_log"), None)
+
+
+@lru_cache(maxsize=2)
+def _steps(document: WorkPackage) -> tuple[re.Match[str], ...]:
+    log = _log(document)
+    return tuple(_STEP.finditer(document.source.text, log.start, log.end)) if log is not None else ()
+
+
 class PackageLogGap(WorkPackageRule):
     """Work package that passed, although its log has no start or no review
 
@@ -278,11 +290,11 @@ class PackageLogGap(WorkPackageRule):
     strict_severity = "warning"
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
-        log = next((one for one in document.sections() if one.name == "activity_log"), None)
+        log = _log(document)
         if log is None or not document.source.mentions(*_PASSED, b"approve"):
             return
         begun = handed = passed = False
-        for step in _STEP.finditer(document.source.text, log.start, log.end):
+        for step in _steps(document):
             line = document.source.text[step.start() : document.source.line_span(_line_of(document, step))[1]]
             if step["begun"]:
                 # After a package passed, only a new start needs another review.
@@ -328,7 +340,7 @@ class PackageReviewOpen(WorkPackageRule):
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         if not document.source.mentions(b"started review"):
             return
-        log = next((one for one in document.sections() if one.name == "activity_log"), None)
+        log = _log(document)
         lane = document.lane
         entries = list(_DATED.finditer(document.source.text, log.start, log.end)) if log is not None else []
         last = _BEGAN_REVIEW.match(document.source.text, entries[-1].start()) if entries else None
@@ -349,12 +361,11 @@ class PackageHistoryBehind(WorkPackageRule):
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         entries = document.items_at("history")
-        log = next((one for one in document.sections() if one.name == "activity_log"), None)
+        log = _log(document)
         # Only a history of lanes says where the package is.
         if log is None or len(entries) != 1 or entries[0].get("lane") is None:
             return
-        found = _STEP.finditer(document.source.text, log.start, log.end)
-        steps = [step for step in found if step["begun"] or step["passed"]]
+        steps = [step for step in _steps(document) if step["begun"] or step["passed"]]
         if steps:
             line = document.source.line_and_column(steps[0].start())[0]
             more = f" and {len(steps) - 1} more" if len(steps) > 1 else ""
@@ -381,7 +392,37 @@ class PackageChangedUnowned(WorkPackageRule):
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         if not document.source.mentions(b"out-of-map", b"out of map"):
             return
-        log = next((one for one in document.sections() if one.name == "activity_log"), None)
+        log = _log(document)
         said = _OUTSIDE.search(document.source.text, log.start, log.end) if log is not None else None
         if said is not None:
             yield self.fault(said.span("said"), "the log reports a change outside owned_files")
+
+
+_RETURNED = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[-*] \d{4}-[^\r\n]{0,200}? [\u2013-] (?:lane=\w+ [\u2013-] )?"
+    r"(?P<said>moved to (?:planned|doing|in_progress))[ \t.]*(?=[\r\n]|\Z)"
+)
+
+
+class PackageReturnedSilently(WorkPackageRule):
+    """Return from a review without a reason
+
+    The next agent does not know what to change, and no one can check that it was changed.
+
+    Remedy: say what the review found, or where its report is.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        if not document.source.mentions(b"moved to planned", b"moved to doing", b"moved to in_progress"):
+            return
+        log = _log(document)
+        if log is None:
+            return
+        reviews = [match.start() for match in _BEGAN_REVIEW.finditer(document.source.text, log.start, log.end)]
+        for match in _RETURNED.finditer(document.source.text, log.start, log.end):
+            if any(at < match.start() for at in reviews) and "review_feedback" not in document.source.text:
+                yield self.fault(match.span("said"), "the package was returned from a review without a reason")
+                return

@@ -187,6 +187,8 @@ class PacketContentMissing(PacketRule):
                 place = placed or document.placed_section("metadata")
                 span = place.section.title_span if place is not None else (0, 0)
                 near = _nearly(document, keys)
+                if near is not None and near.name in keys and says_something(body_of(document.source, near)):
+                    continue  # written in other letters, such as `In-scope paths`
                 if near is not None:
                     message = f"the heading {near.title!r} is not {keys[0].upper()}, so {name} is missing"
                     yield self.fault(near.title_span, message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import cast
 
 from workpacket.documents.packet import Packet
@@ -353,11 +354,10 @@ class ReportIncomplete(ReportRule):
             return
         last = said[-1]
         start = _report_of(document, last)
-        text = document.source.text
         wanted = [("when", _DAY), ("by whom", _JUDGE), ("at which commit", _COMMIT)]
         if last["verdict"].upper() == "PASS" and not document.evidence_blocks:
             wanted.append(("with which tests", _TESTED))
-        absent = [what for what, pattern in wanted if not pattern.search(text, start)]
+        absent = [what for what, pattern in wanted if not pattern.search(document.source.text, start)]
         if absent:
             listed = " or ".join(filter(None, [", ".join(absent[:-1]), absent[-1]]))
             yield self.fault(last.span("line"), f"the report does not say {listed} the work was judged")
@@ -370,7 +370,7 @@ def _report_of(document: Packet, verdict: re.Match[str]) -> int:
 
 
 _CHECKED = lazy_pattern(
-    r"(?im)(?:^|(?<=\r))[#*_ \t-]*files? (?:checked|reviewed|examined)[^\r\n]{0,40}(?:\r\n|\n|\r)+"
+    r"(?i)[#*_ \t-]*files? (?:checked|reviewed|examined)[^\r\n]{0,40}(?:\r\n|\n|\r)+"
     r"(?P<items>(?:[ \t]*[-*+][ \t][^\r\n]*(?:\r\n|\n|\r)?)+)"
 )
 _CODE_FILE = lazy_pattern(
@@ -392,19 +392,27 @@ class ReportBeyondScope(ReportRule):
     def check(self, document: Packet) -> Iterator[Problem]:
         entries = [path for entry in document.in_scope_paths if (path := pattern_of(entry.value))]
         checked = _checked(document) if entries and verdicts(document) else {}
-        beyond = outside(checked, entries)
+        folders = tuple(f"{entry.rstrip('/')}/" for entry in entries)
+        # Most files are listed as they are; a pattern takes longer.
+        other = [path for path in checked if path not in entries and not path.startswith(folders)]
+        beyond = outside(other, entries) if other else []
         if beyond:
             more = f", nor {len(beyond) - 1} more" if len(beyond) > 1 else ""
             yield self.fault(checked[beyond[0]], f"IN_SCOPE_PATHS does not contain {beyond[0]}{more}")
 
 
+@lru_cache(maxsize=2)
 def _checked(document: Packet) -> dict[str, tuple[int, int]]:
     """Return the code files that the last report lists as checked, with their positions."""
-    if not document.source.mentions(b"checked", b"reviewed", b"examined"):
-        return {}
-    lists = list(_CHECKED.finditer(document.source.text))
-    found = _CODE_FILE.finditer(document.source.text, *lists[-1].span("items")) if lists else ()
+    text = document.source.text
+    heads = sorted(at for words in _SAYS_CHECKED for at in places_of(words, text))
+    starts = (document.source.line_span(document.source.line_and_column(at)[0])[0] for at in reversed(heads))
+    listed = next((match for at in starts if (match := _CHECKED.match(text, at)) is not None), None)
+    found = _CODE_FILE.finditer(text, *listed.span("items")) if listed is not None else ()
     return {match["path"]: match.span("path") for match in found}
+
+
+_SAYS_CHECKED = ("iles Checked", "iles checked", "ILES CHECKED", "iles Reviewed", "iles reviewed", "iles Examined")
 
 
 _TARGET = lazy_pattern(
@@ -503,3 +511,43 @@ class EvidenceWithoutCodes(ReportRule):
         if found and "exit" not in document.source.text[placed.section.start : placed.section.end].lower():
             count = "none of the commands has" if len(found) > 1 else "the command does not have"
             yield self.fault(placed.section.title_span, f"{count} an exit code")
+
+
+_TABLE_HEADS = (b"| criteri", b"| requirement", b"|criteri", b"| done_means", b"| **criteri")
+_CRITERIA_TABLE = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))\|[ \t*]*(?:criteri(?:on|a)|requirement|done_means)[^|\r\n]*\|[^\r\n]*(?:\r\n|\n|\r)"
+    r"\|[ \t:|-]+(?:\r\n|\n|\r)"
+    r"(?P<rows>(?:\|[^\r\n]*(?:\r\n|\n|\r|\Z))+)"
+)
+
+
+class CriterionWithoutRow(ReportRule):
+    """Criterion that is missing from the table of evidence
+
+    The table has the other criteria, but apparently no one has looked at this one.
+
+    Remedy: add a row for the criterion, with its evidence.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        told = document.source.mentions(*_TABLE_HEADS) and verdicts(document)
+        tables = list(_CRITERIA_TABLE.finditer(document.source.text)) if told else []
+        rows = [_quoted(row.split("|")[1]) for table in tables for row in table["rows"].splitlines() if "|" in row[1:]]
+        said = [(item, _quoted(item.text)) for item in criteria_of(document)]
+        absent = [item for item, text in said if text and not any(_akin(text, row) for row in rows)]
+        # A table with few of them is about something else.
+        if rows and absent and len(absent) * 2 <= len(said):
+            more = f", nor do {len(absent) - 1} more" if len(absent) > 1 else ""
+            yield self.fault(absent[0].span, f"this criterion has no row in the table of evidence{more}")
+
+
+def _akin(criterion: str, row: str) -> bool:
+    """Whether a row is about the criterion. A row may name only one of the things that a criterion lists."""
+    words = {word for word in row.split() if len(word) > _SHORT_WORD}
+    return _alike(criterion, row) or (bool(words) and 2 * len(words & set(criterion.split())) > len(words))
+
+
+_SHORT_WORD = 3

@@ -207,10 +207,22 @@ _CANNOT_FAIL = lazy_pattern(
 _VAGUE = lazy_pattern(
     r"(?i)\b(?:if|where|when|wherever|whenever|as far as) (?:possible|feasible|practical|appropriate)\b"
     r"|\bas appropriate\b|\band so (?:on|forth)\b|\betc\b\.?|\bbest[- ]effort\b|\buser[- ]friendly\b"
-    r"|\bintuitive(?:ly)?\b"
+    r"|\bintuitive(?:ly)?\b|\bat least the (?:major|main|key|most important|relevant)\b|\bor so\b"
 )
 _UNTESTABLE = (
-    *("possible", "feasible", "practical", "appropriate", "and so ", "etc", "effort", "friendly", "intuitive"),
+    *(
+        "at least the",
+        "or so",
+        "possible",
+        "feasible",
+        "practical",
+        "appropriate",
+        "and so ",
+        "etc",
+        "effort",
+        "friendly",
+        "intuitive",
+    ),
     *("gap", "failure", "deviation", "exception", "violation", "omission"),
 )
 
@@ -453,3 +465,53 @@ class EscapesGarbled(StructuredRule):
             lines = [*dict.fromkeys(document.source.line_and_column(match.start())[0] for match in found)]
             where = f", {len(found)} times ({first_lines(lines)})" if len(found) > 1 else ""
             yield self.fault(found[0].span(), f"{found[0][0]} is one garbled character{where}")
+
+
+class CommentUnclosed(MarkdownRule):
+    """Comment that is never closed
+
+    Everything after it is hidden in the rendered page, and not read: sections, fields and reports.
+
+    Remedy: write `-->` where the comment should end.
+    """
+
+    severity = "warning"
+
+    def check(self, document: StructuredDocument | FrontMatterDocument) -> Iterator[Problem]:
+        text = document.source.text
+        opened = text.rfind("<!--")
+        if opened < 0 or text.find("-->", opened) >= 0:
+            return
+        line = document.source.line_and_column(opened)[0]
+        for block in document.every_block:
+            if block.kind == "html" and block.line == line and not text[block.start : opened].strip():
+                message = f"never closed: everything up to line {block.end_line} is a comment"
+                yield self.fault((opened, opened + len("<!--")), message)
+
+
+class ItemEmpty(StructuredRule):
+    """List item without text
+
+    Something was forgotten here, such as a criterion or a path.
+
+    Remedy: write the item, or delete the mark.
+    """
+
+    kinds = ("stub", "packet")
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        text = document.source.text
+        # Looking for the ends of such lines takes a fraction of the time.
+        line_ends = "\n\r" if "\r" in text else "\n"
+        ends = (at for mark in _BARE_MARKS for end in line_ends for at in places_of(f"{mark}{end}", text))
+        if not any(not text[max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1 : at].strip() for at in ends):
+            return
+        for one in (block for block in document.every_block if block.kind in LISTS and len(block.children) > 1):
+            empty = [item for item in one.children if not item.children]
+            if empty and len(empty) < len(one.children):
+                yield self.fault((empty[0].start, empty[0].start + 1), "this item is empty")
+
+
+_BARE_MARKS = ("-", "- ", "*", "* ")

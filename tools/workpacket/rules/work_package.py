@@ -385,7 +385,7 @@ class PackageRequirementUnaddressed(WorkPackageRule):
         }
         silent = [text for text in listed if without_zeros[text.value] not in named]
         # A text that names few of them does not use the ids.
-        if silent and len(silent) * 2 < len(listed):
+        if silent and len(silent) * 2 <= len(listed):
             names = ", ".join(text.value for text in silent)
             yield self.fault(silent[0].span, f"the text of the package does not mention {names}")
 
@@ -477,7 +477,7 @@ class PackageWithoutDone(WorkPackageRule):
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         sections = list(document.sections())
-        if len(sections) < _FEW_SECTIONS or "- [ ]" in document.source.text or "- [x]" in document.source.text.lower():
+        if len(sections) < _FEW_SECTIONS or any(box in document.source.text for box in ("- [ ]", "- [x]", "- [X]")):
             return
         if not any(word in section.name for section in sections for word in _SAYS_WHEN_DONE):
             title = next((section for section in sections if section.level == 1), sections[0])

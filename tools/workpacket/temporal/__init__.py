@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from workpacket.runtime.errors import RuntimeFault
 
 if TYPE_CHECKING:
-    from workpacket.temporal.client import Mismatch, answer, differences, questions, settle, start, tell_gate
+    from workpacket.temporal.client import Mismatch, answer, differences, move, questions, settle, start, tell_gate
     from workpacket.temporal.decisions import confirm, gate
     from workpacket.temporal.fitness import Unfit, unfit
     from workpacket.temporal.run_function import TemporalRun
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EffectMark", "Mismatch", "TemporalRun", "Unfit", "WorkpacketPlugin", "answer", "confirm", "differences",
-    "effect", "gate", "questions", "settle", "start", "tell_gate", "unfit",
+    "effect", "gate", "move", "questions", "settle", "start", "tell_gate", "unfit",
 ]  # fmt: skip
 
 _MODULES = {
-    "client": ("Mismatch", "answer", "differences", "questions", "settle", "start", "tell_gate"),
+    "client": ("Mismatch", "answer", "differences", "move", "questions", "settle", "start", "tell_gate"),
     "decisions": ("confirm", "gate"),
     "fitness": ("Unfit", "unfit"),
     "run_function": ("TemporalRun",),

@@ -25,9 +25,12 @@ from workpacket.lifecycle.claims import Ending
 from workpacket.model.canonical import Json
 from workpacket.runtime.catalog import stream_name
 from workpacket.runtime.errors import RunBlocked
-from workpacket.runtime.records.events import AnswerToJudge
+from workpacket.runtime.records.events import AnswerToJudge, Event
 from workpacket.runtime.records.failures import reason_of
-from workpacket.runtime.records.jcs import jcs_hash
+from workpacket.runtime.records.jcs import jcs_hash, value_of
+from workpacket.runtime.records.state import EffectRecord, RunState
+from workpacket.runtime.runtime import Runtime
+from workpacket.runtime.stores.contract import Store
 from workpacket.shell.actor import acting
 from workpacket.temporal.decisions import (
     ANSWER,
@@ -40,6 +43,7 @@ from workpacket.temporal.decisions import (
     digest_of,
     read_failure,
 )
+from workpacket.temporal.run_function import Memory, new_memory
 from workpacket.temporal.worker import PACKET, store_name
 from workpacket.value import Value
 
@@ -83,6 +87,99 @@ async def start(
         )  # fmt: skip
     except WorkflowAlreadyStartedError:
         return client.get_workflow_handle(run)
+
+
+async def move(
+    client: Client, runtime: Runtime, run: str, *, task_queue: str, inputs: Mapping[str, Json] | None = None
+) -> WorkflowHandle[Any, Any]:
+    """Continue an unfinished run of a store on Temporal, where its run function must be registered under its name.
+
+    The store records that the run was moved before the workflow begins, so the run is never executed in both. Asked
+    again, for example after a crash in between, it does what is left to do.
+    """
+    state = await asyncio.to_thread(runtime.state, run)
+    if state.status == "completed":
+        raise RunBlocked(f"{run} is finished", code="run_moved")
+    memory = await asyncio.to_thread(memory_of, runtime, state)
+    await asyncio.to_thread(runtime.hand_over, run, store_name(client.namespace))
+    try:
+        return await client.start_workflow(
+            state.name, {"inputs": dict(inputs or {}), "memory": memory}, id=run, task_queue=task_queue,
+            memo={PACKET: state.packet} if state.packet else None,
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        )  # fmt: skip
+    except WorkflowAlreadyStartedError:
+        return client.get_workflow_handle(run)
+
+
+def memory_of(runtime: Runtime, state: RunState) -> Memory:
+    """Return what a run of a store knows, in the form in which a workflow passes it on."""
+    unfinished = [one.step for one in state.effects.values() if "/" in one.step and _outer(one.step) not in state.steps]
+    if unfinished:
+        raise RunBlocked(
+            f"{unfinished[0]} belongs to a child run that is not finished, which would begin again on Temporal",
+            code="run_moved", hint="let the child run finish first",
+        )  # fmt: skip
+    memory = new_memory()
+    steps, store = memory["steps"], runtime.store
+    for key, record in state.steps.items():
+        if "/" not in key:
+            steps[key] = {"args": dict(record.args), "version": record.version, "value": _value(store, record.event)}
+    for one in state.effects.values():
+        memory["effects"][one.effect] = _effect(store, one)
+    _add_waits(memory, store, state)
+    point = state.latest_of("")
+    if point is not None:
+        memory["cursor"], memory["checkpoints"] = _cursor(store, point.event), 1
+        memory["counters"] = {name: number for name, number in point.counters.items() if "/" not in name}
+    memory["published"] = {name: _value(store, event) for name, event in state.published.items()}
+    memory["attempt"] = state.attempt + 1
+    return memory
+
+
+def _outer(step: str) -> str:
+    return step.partition("/")[0]
+
+
+def _value(store: Store, event: Event) -> Json:
+    payload = store.payload(event)
+    return None if payload is None else value_of(payload)
+
+
+def _cursor(store: Store, event: Event) -> Json:
+    value = _value(store, event)
+    return value.get("cursor") if isinstance(value, Mapping) else None
+
+
+_STATUS: Final[Mapping[str, str]] = {
+    "intended": "", "started": "unknown", "failed_unknown": "unknown", "failed": "failed", "retry": "failed",
+    "succeeded": "succeeded", "mark_done": "succeeded", "accepted": "accepted", "compensate": "unknown",
+}  # fmt: skip
+
+
+def _effect(store: Store, one: EffectRecord) -> dict[str, Any]:
+    known: dict[str, Any] = {"step": one.step, "status": _STATUS[one.status], "calls": int(one.status != "intended")}
+    if one.args is not None and not one.target_hash:
+        known["asked"] = {"name": one.name, "target": one.target, "args": dict(one.args)}
+    if known["status"] == "succeeded":
+        known |= {"value": _value(store, one.event)} if one.has_receipt else {"unkept": one.unkept or "a secret"}
+    if known["status"] == "accepted":
+        known["error"] = dict(one.event.values())
+    return known
+
+
+def _add_waits(memory: Memory, store: Store, state: RunState) -> None:
+    """Add the waits that are over, and the signals that nothing has taken."""
+    for step, wait in state.waits.begun.items():
+        if wait.number is None or "/" in step:
+            continue
+        arrived = state.waits.signals.get(wait.signal, [])
+        taken = wait.signal and wait.number
+        memory["steps"][step] = {"value": _value(store, arrived[wait.number - 1])} if taken else {}
+    for signal, events in state.waits.signals.items():
+        left = events[state.waits.taken.get(signal, 0) :]
+        memory["signals"][signal] = [_value(store, event) for event in left]
 
 
 async def questions(client: Client, run: str) -> tuple[WorkflowQuestion, ...]:

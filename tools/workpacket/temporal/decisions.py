@@ -109,6 +109,13 @@ class Decisions:
         number = self._numbers[name] = self._numbers.get(name, 0) + 1
         return number
 
+    def passed_on(self) -> dict[str, Any]:
+        """Return what the next execution must know if the workflow continues as new."""
+        return {"outcomes": self.outcomes, "nonces": self.nonces, "numbers": self._numbers}
+
+    def take_over(self, said: dict[str, Any]) -> None:
+        self.outcomes, self.nonces, self._numbers = said["outcomes"], said["nonces"], said["numbers"]
+
     # ---- signals and queries -------------------------------------------------------------------------------------
 
     def listen(self) -> None:

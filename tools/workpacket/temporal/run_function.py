@@ -99,7 +99,7 @@ class Memory(TypedDict):
     checkpoints: int
 
 
-def _new_memory() -> Memory:
+def new_memory() -> Memory:
     return {
         "steps": {}, "effects": {}, "outcomes": [], "nonces": [], "cursor": None, "counters": {}, "published": {},
         "signals": {}, "signal_keys": [], "answers": {}, "attempt": 1, "checkpoints": 0,
@@ -263,7 +263,7 @@ class TemporalRun:
             "name": name, "target": target or name, "args": {each: hashes[each] for each in hashes if each != "key"},
         }  # fmt: skip
         known = self._decisions.known.setdefault(subject, {"step": step, "status": "", "calls": 0, "asked": asked})
-        if known["asked"] != asked:
+        if known.setdefault("asked", asked) != asked:
             raise RunBlocked(f"the key of {step} was used for a different effect", code="effect_key_reused")
         if confirm and not known["calls"]:
             await self._confirmed(f"{name}: {target or name}", shown_arguments(args, kwargs), [subject])
@@ -451,7 +451,7 @@ class RunWorkflow:
         job = JOBS.get(name)
         if job is None:
             raise stopped(RunBlocked(f"this worker has no run function {name!r}"), "worker_blocked")
-        memory: Memory = {**_new_memory(), **request.get("memory", {})}
+        memory: Memory = {**new_memory(), **request.get("memory", {})}
         decisions = decisions_here()
         decisions.known, decisions.outcomes, decisions.nonces = memory["effects"], memory["outcomes"], memory["nonces"]
 

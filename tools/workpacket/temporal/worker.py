@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from dataclasses import replace as with_fields
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from temporalio import activity, workflow
 from temporalio.common import RawValue, RetryPolicy, SearchAttributeKey
@@ -27,6 +27,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, CancelledErro
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import (
     ActivityInboundInterceptor,
+    ContinueAsNewInput,
     ExecuteActivityInput,
     ExecuteWorkflowInput,
     Interceptor,
@@ -47,6 +48,7 @@ from workpacket.lifecycle.gates import CONSUMING
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import lane_of_token
 from workpacket.problem import WorkpacketError
+from workpacket.report.runs import TEMPORAL
 from workpacket.runtime.attempts.effects import Recovery
 from workpacket.runtime.errors import NotDone
 from workpacket.runtime.records.events import AnswerToJudge, AnswerVerifier
@@ -78,6 +80,7 @@ PACKET: Final = "packet"  # the key of a workflow's memo
 PACKET_ATTRIBUTE: Final = SearchAttributeKey.for_keyword("WorkpacketPacket")
 LANE_ATTRIBUTE: Final = SearchAttributeKey.for_keyword("WorkpacketLane")
 _MARK: Final = "__workpacket_effect__"
+_PASSED_ON: Final = "workpacket"  # the header of a workflow that continues another one
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ def effect(
 
 def store_name(namespace: str) -> str:
     """Return what a packet's log says in place of the store: Temporal and the namespace."""
-    return f"temporal:{namespace}"
+    return f"{TEMPORAL}{namespace}"
 
 
 # ---- activities --------------------------------------------------------------------------------------------------
@@ -253,6 +256,8 @@ class _Workflow(WorkflowInboundInterceptor):
 
     async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
         decisions = open_decisions()
+        if _PASSED_ON in input.headers:
+            decisions.take_over(workflow.payload_converter().from_payload(input.headers[_PASSED_ON], dict))
         packet = str(workflow.memo_value(PACKET, ""))
         if not packet:
             return await super().execute_workflow(input)
@@ -301,6 +306,11 @@ class _Outbound(WorkflowOutboundInterceptor):
     def __init__(self, following: WorkflowOutboundInterceptor, effects: Mapping[str, EffectMark]) -> None:
         super().__init__(following)
         self._effects = effects
+
+    def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:
+        """Pass on how the effects ended, so that the digest at the end covers the whole chain."""
+        passed = workflow.payload_converter().to_payload(decisions_here().passed_on())
+        super().continue_as_new(with_fields(input, headers={**input.headers, _PASSED_ON: passed}))
 
     def start_activity(self, input: StartActivityInput) -> ActivityHandle[Any]:
         mark = self._effects.get(input.activity)

@@ -18,12 +18,12 @@ keeps those ancestors, and deleting the run that made them is refused, because t
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
 from random import random
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -253,6 +253,7 @@ class WorkpacketSaver(ReadingSaver):
                 except VersionConflict:
                     continue
                 thread.put_done(place, parent)
+                thread.versions = history.version, dict(checkpoint["channel_versions"])
                 break
             else:
                 raise StoreUnavailable(f"{thread.stream}: another writer wrote first, {TRIES} times", code="store_busy")
@@ -272,7 +273,7 @@ class WorkpacketSaver(ReadingSaver):
         channel has exactly one value.
         """
         before = None if base is None else self._parts(thread, base)
-        old = {} if before is None else self.serde.loads_typed(before.structure).get("channel_versions", {})
+        old = {} if before is None or base is None else self._versions(thread, base, before)
         known = {} if before is None else before.channels
         versions = checkpoint["channel_versions"]
         channels = {
@@ -299,6 +300,13 @@ class WorkpacketSaver(ReadingSaver):
             structure, described = self.cleaner.typed(structure), self.cleaner.typed(described)
             changed = {name: self._state(name, value, known.get(name)) for name, value in changed.items()}
         return checkpoint_bytes(CheckpointParts(structure, described, channels | changed))
+
+    def _versions(self, thread: Thread, base: Saved, parts: CheckpointParts) -> Mapping[str, Any]:
+        """Return the versions of the channels of a checkpoint, which are usually those that were stored last."""
+        version, versions = thread.versions
+        if version == base.record.event.version:
+            return versions
+        return cast("Mapping[str, Any]", self.serde.loads_typed(parts.structure).get("channel_versions", {}))
 
     def _state(self, channel: str, value: Typed, known: Typed | None = None) -> Typed:
         return self.cleaner.state(f"the channel {channel!r}", value, known)

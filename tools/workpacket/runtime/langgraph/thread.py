@@ -406,6 +406,7 @@ class Thread:
     pen: Pen
     lock: threading.Condition = field(default_factory=threading.Condition)  # notified when writes are settled
     waiting: list[WaitingWrites] = field(default_factory=list)
+    versions: tuple[int, Mapping[str, Any]] = (0, {})  # of the channels of the checkpoint that was put last
     described: Typed | None = None  # metadata, apart from the step, that was found to be without secrets
     history: ThreadHistory = field(default_factory=ThreadHistory)
     writer: str = ""

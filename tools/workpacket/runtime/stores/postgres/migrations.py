@@ -366,7 +366,35 @@ KEEPING = (
 
 _FIRST: tuple[str, ...] = (*TABLES, *GUARDS, *ACCESS, *APPENDS, *LEASES, *KEEPING, *JOBS, *row_security())
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+# A restored backup contains only the lives up to its own time. A life therefore also belongs to one table, which every
+# restore of a dump creates again, and its number is at least the second in which it began: no token that was issued
+# after the backup is issued again.
+_SECOND: tuple[str, ...] = (
+    "ALTER TABLE {s}.lives ALTER COLUMN number TYPE bigint",
+    "ALTER TABLE {s}.lives ADD COLUMN place oid NOT NULL DEFAULT 0",
+    "ALTER TABLE {s}.lives DROP CONSTRAINT lives_pkey, ADD PRIMARY KEY (began, place)",
+    "UPDATE {s}.lives SET place = '{s}.lives'::regclass",
+    """INSERT INTO {s}.lives(number, began, place) SELECT 0, pg_postmaster_start_time(), '{s}.lives'::regclass
+        WHERE NOT EXISTS (SELECT FROM {s}.lives)""",
+    """CREATE OR REPLACE FUNCTION {s}.first_token(p_token bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+    DECLARE life bigint; here oid := '{s}.lives'::regclass;
+    BEGIN
+        SELECT number INTO life FROM lives WHERE began = pg_postmaster_start_time() AND place = here;
+        IF life IS NULL THEN
+            LOCK TABLE lives IN EXCLUSIVE MODE;
+            INSERT INTO lives(number, began, place)
+                SELECT greatest(coalesce(max(number) + 1, 0), extract(epoch FROM clock_timestamp())::bigint),
+                    pg_postmaster_start_time(), here FROM lives
+                ON CONFLICT DO NOTHING;
+            SELECT number INTO life FROM lives WHERE began = pg_postmaster_start_time() AND place = here;
+            -- The number of this life must not be lost, even in a transaction that need not be durable otherwise.
+            PERFORM set_config('synchronous_commit', 'on', true);
+        END IF;
+        RETURN greatest(p_token, life * 1048576) + 1;
+    END $$""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
 SCHEMA_VERSION = len(MIGRATIONS)
 
 

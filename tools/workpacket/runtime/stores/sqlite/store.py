@@ -41,6 +41,7 @@ from workpacket.runtime.stores.contract import (
     LINES,
     Append,
     Appended,
+    Head,
     Lease,
     contents_of,
     events_to_store,
@@ -203,6 +204,13 @@ class SQLiteStore(ReadableSQLite):
             except BaseException:
                 self.close()
                 raise
+
+    def head(self, stream: str) -> Head | None:
+        with self.access.reading:
+            known = self._remembered.about(stream, self._remembered.stamp())
+        if known is None:
+            return super().head(stream)
+        return Head(stream, known.row.version, known.row.hash, known.row.fence)
 
     # ---- appending -----------------------------------------------------------------------------------------------
 
