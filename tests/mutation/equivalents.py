@@ -257,13 +257,6 @@ EQUIVALENT = (
     ),
     Equivalent(
         "ledger/log.py",
-        "decode_event",
-        "if accepted is not None and isinstance(event, LogEvent):",
-        "if accepted is not None:",
-        "the same bytes at the same path have the same fault, whether remembered or found again",
-    ),
-    Equivalent(
-        "ledger/log.py",
         "join_events",
         "if len(beginnings) > 1:",
         "if len(beginnings) >= 1:",
@@ -313,13 +306,6 @@ EQUIVALENT = (
         "_FEW = 200",
         "_FEW = 201",
         "how many paths are named on a command line changes no answer",
-    ),
-    Equivalent(
-        "ledger/log.py",
-        "event_misfit",
-        "if ids[1:] and ids != sorted(set(ids)):",
-        "if ids != sorted(set(ids)):",
-        "one item and none are sorted; the condition saves time",
     ),
     Equivalent(
         "ledger/log.py",
@@ -700,20 +686,6 @@ EQUIVALENT = (
         "return findings + coverage_problems(repository, commit, head_commit(repository) or commit, packets, policy)",
         "return findings + coverage_problems(repository, commit, head_commit(repository), packets, policy)",
         "a change is judged at a commit; the condition is there for the type checker",
-    ),
-    Equivalent(
-        "shell/judging/change.py",
-        "judge",
-        "logs, _ = read_logs({path: data for path, data in files.items() if path.startswith(f'{LOG_FOLDER}/')})",
-        "logs, _ = read_logs({path: data for path, data in files.items()})",
-        "files of other folders are no events of a packet, and what is said of them is not asked for",
-    ),
-    Equivalent(
-        "shell/judging/change.py",
-        "judge",
-        "packets = {name: log for name, log in logs.items() if name in governed.known and (not log.is_renamed)}",
-        "packets = {name: log for name, log in logs.items() if not log.is_renamed}",
-        "only the log of checkpoints is left out, and it has no event of a packet",
     ),
     Equivalent(
         "shell/judging/change.py",

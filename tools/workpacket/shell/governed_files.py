@@ -20,7 +20,7 @@ from workpacket.git.repository import (
     remote_branches,
 )
 from workpacket.git.run import run_git
-from workpacket.ledger.log import Log, read_log
+from workpacket.ledger.log import Log, read_log, read_logs
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.ids import WorkPacketId, is_packet_id, nearest
@@ -92,6 +92,14 @@ class GovernedFiles:
         return self.read(paths[name]) if name in paths else None
 
 
+def log_here(root: str, name: str) -> Log:
+    """Return the log of a packet without an error if there is a folder among its events, such as a submodule: checks
+    report it.
+    """
+    logs, _ = read_logs({path: read_logged(root, path) for path in paths_below(root, f"{LOG_FOLDER}/{name}")})
+    return logs.get(name) or read_log(name, {})
+
+
 # Logs with more events than this are not kept together.
 _MOST_EVENTS = 50_000
 
@@ -110,7 +118,7 @@ class LogsOnDemand(Mapping[str, Log]):
     def _log(self, name: str) -> Log:
         log = self._known.get(name) or self._kept.get(name)
         if log is None:
-            log = self._kept[name] = self._governed.log(name)
+            log = self._kept[name] = log_here(self._governed.root, name)
             self._events += len(log.by_id)
             while self._events > _MOST_EVENTS and len(self._kept) > 1:
                 self._events -= len(self._kept.pop(next(iter(self._kept))).by_id)

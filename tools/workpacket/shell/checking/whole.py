@@ -28,7 +28,7 @@ from workpacket.shell.checking import (
     result_key,
 )
 from workpacket.shell.configuration import board_here
-from workpacket.shell.governed_files import CHECKPOINTS_STATE, LOG_STATE, GovernedFiles, find_governed
+from workpacket.shell.governed_files import CHECKPOINTS_STATE, LOG_STATE, GovernedFiles, find_governed, log_here
 from workpacket.shell.judging.log_verification import ContractLog, look_at_logs
 from workpacket.shell.tree import read_bytes
 from workpacket.text.source import MARKDOWN, Source
@@ -121,7 +121,7 @@ def contracts_changed(root: str, logs: Sequence[ContractLog], cache: Cache) -> l
         else:
             rows = [
                 (one.code, one.message, one.path, one.hint)
-                for one in drift(partial(_bytes, root), governed.log(log.packet))
+                for one in drift(partial(_bytes, root), log_here(root, log.packet))
             ]
             learned.append((key, Result(json.dumps(rows), "")))
         found += (Problem(code, message, Location(path), hint) for code, message, path, hint in rows)
