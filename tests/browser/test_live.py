@@ -16,12 +16,15 @@ import pytest
 
 from audit.audited import DONE, STUB, STUCK, WORKED, Audited, build
 from browser.chromium import Page
+from live.running import with_runs
 from live.serving import Server, served
 
 PACKET = f"/0/packet/{WORKED}"
+NIGHTLY = f"/0/run/{WORKED}/nightly@00000001"
 PAGES = (
-    "/0/", PACKET, f"/0/packet/{STUCK}", f"/0/packet/{STUB}", "/0/waiting", "/0/runs", "/0/?group=holder",
-    "/0/?at=HEAD",
+    "/0/", PACKET, f"/0/packet/{STUCK}", f"/0/packet/{STUB}", f"/0/packet/{DONE}/trace", "/0/waiting", "/0/runs",
+    NIGHTLY, "/0/run/import@00000001", "/0/run/ask@00000001", "/0/history", "/0/trace?q=src/greet.py:1",
+    "/0/trace?q=src/greet.py&about=impact", "/0/trace?all=1", "/0/?group=holder", "/0/?at=HEAD",
 )  # fmt: skip
 HOSTILE = (
     "<img src=x onerror='window.harmed=1'><svg onload='window.harmed=1'>\u202egnp</p></li>"
@@ -34,6 +37,27 @@ AXE = os.environ.get("WORKPACKET_AXE", "")
 @pytest.fixture
 def town(tmp_path: Path) -> Audited:
     return build(tmp_path / "town")
+
+
+@pytest.fixture(scope="module")
+def town_with_runs(tmp_path_factory: pytest.TempPathFactory) -> Audited:
+    made = build(tmp_path_factory.mktemp("runs") / "town")
+    with_runs(made.root, WORKED)
+    return made
+
+
+@pytest.fixture(scope="module")
+def reading(town_with_runs: Audited) -> Iterator[Server]:
+    """A server of a repository with runs, for tests that change nothing."""
+    with served(town_with_runs.root, options=("--write", "--as", "coder")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def entered(reading: Server, page: Page) -> Page:
+    page.call("Emulation.setScriptExecutionDisabled", value=False)
+    page.open(reading.address)
+    return page
 
 
 @pytest.fixture
@@ -112,12 +136,15 @@ def lane_of(name: str) -> str:
     return f"document.getElementById('{name}')?.closest('section').querySelector('h2').firstChild.textContent.trim()"
 
 
-def test_nothing_comes_from_elsewhere_and_nothing_complains(board: Page, server: Server) -> None:
+def test_nothing_comes_from_elsewhere_and_nothing_complains(entered: Page, reading: Server) -> None:
+    entered.open("about:blank")
+    entered.requests.clear()
+    entered.complaints.clear()
     for path in PAGES:
-        board.open(at(server, path))
-    asked = [address for address in board.requests if address.startswith("http")]
-    assert all(address.startswith(at(server, "/")) for address in asked)
-    assert board.complaints == []
+        entered.open(at(reading, path))
+    asked = [address for address in entered.requests if address.startswith("http")]
+    assert all(address.startswith(at(reading, "/")) for address in asked)
+    assert entered.complaints == []
 
 
 def test_what_others_do_appears_by_itself(board: Page, town: Audited) -> None:
@@ -264,34 +291,38 @@ def test_without_script_everything_is_there(board: Page, server: Server) -> None
 
 
 @pytest.mark.parametrize("width", [400, 600, 1000, 1440, 2560])
-def test_no_page_is_wider_than_the_window(board: Page, server: Server, width: int) -> None:
+def test_no_page_is_wider_than_the_window(entered: Page, reading: Server, width: int) -> None:
     for path in PAGES:
-        board.look(width=width, height=900)
-        board.open(at(server, path))
-        assert board.ask("document.documentElement.scrollWidth") <= width, path
-    board.open(at(server, "/0/"))
-    tops = board.ask("[...document.querySelectorAll('.lane')].map(e => Math.round(e.getBoundingClientRect().top))")
+        entered.look(width=width, height=900)
+        entered.open(at(reading, path))
+        assert entered.ask("document.documentElement.scrollWidth") <= width, path
+    entered.open(at(reading, "/0/"))
+    tops = entered.ask("[...document.querySelectorAll('.lane')].map(e => Math.round(e.getBoundingClientRect().top))")
     assert len(set(tops)) == 1, "lanes are side by side"
     script = "[...document.querySelectorAll('.lane')].map(e => e.getBoundingClientRect()).map(r => [r.left, r.right])"
-    assert all(one[1] <= other[0] for one, other in pairwise(board.ask(script))), "and do not overlap"
+    assert all(one[1] <= other[0] for one, other in pairwise(entered.ask(script))), "and do not overlap"
 
 
+@pytest.mark.parametrize("width", [400, 1600])
 @pytest.mark.parametrize("dark", [False, True])
-def test_axe_finds_nothing(board: Page, server: Server, dark: bool) -> None:
+def test_axe_finds_nothing(entered: Page, reading: Server, dark: bool, width: int) -> None:
+    """With everything unfolded."""
     if not AXE:
         pytest.skip("WORKPACKET_AXE does not name axe.min.js")
     script = Path(AXE).read_text("utf-8")
-    board.look(dark=dark)
+    entered.look(dark=dark, width=width)
     found = {}
     for path in (*PAGES, "/0/audit"):
-        board.open(at(server, path))
-        for summary in (".act summary", f"#{WORKED} summary"):
-            if board.ask(f"Boolean(document.querySelector({json.dumps(summary)}))"):
-                click(board, summary)
-        board.settle()
-        board.call("Runtime.evaluate", expression=script)
+        entered.open(at(reading, path))
+        entered.ask("document.querySelectorAll('main details').forEach(each => { each.open = true; })")
+        until(
+            entered,
+            "[...document.querySelectorAll('[data-load] > div')].every(each => !each.querySelector('a:only-child'))",
+        )
+        entered.settle()
+        entered.call("Runtime.evaluate", expression=script)
         found_here = "v => [v.id, v.nodes.map(n => n.html + ' ' + n.failureSummary)]"
-        result = board.ask(f"axe.run().then(r => r.violations.map({found_here}))")
+        result = entered.ask(f"axe.run().then(r => r.violations.map({found_here}))")
         if result:
             found[path] = result
     assert found == {}
@@ -305,6 +336,7 @@ def test_motion_is_reduced_when_that_is_asked_for(board: Page, server: Server) -
 
 
 def test_hostile_texts_do_nothing(page: Page, town: Audited) -> None:
+    with_runs(town.root, WORKED, HOSTILE)
     command(town, "packet", "note", WORKED, HOSTILE, "--as", "ann")
     command(town, "packet", "block", WORKED, "--reason", HOSTILE, "--waits-for", HOSTILE, "--as", "coder")
     stub = town.root / f".GOV/task_packets/stubs/{STUB}.md"
@@ -314,10 +346,15 @@ def test_hostile_texts_do_nothing(page: Page, town: Audited) -> None:
         page.open("about:blank")
         page.complaints.clear()
         page.open(running.address)
-        for path in (*PAGES, f"/0/?q={HOSTILE.partition(' ')[0]}"):
+        for path in (*PAGES, "/0/run/odd@00000001", f"/0/?q={HOSTILE.partition(' ')[0]}"):
             page.open(at(running, path))
             assert page.ask("window.harmed") is None
-            assert page.ask("document.querySelectorAll('main img, main script, main svg:not(.bars)').length") == 0
+            assert (
+                page.ask(
+                    "document.querySelectorAll('main img, main script, main svg:not(.bars, .graph, .chart)').length"
+                )
+                == 0
+            )
             assert "\u202e" not in page.ask("document.body.textContent")
             assert page.ask("document.body.textContent.length") < 300_000
         assert page.complaints == []

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from audit.audited import STUCK, WORKED, build
 from live.serving import Browser, Server, served
-from workpacket.cli.live_readings import ACTS
+from workpacket.cli.live_actions import ACTS
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_many_streams_at_once_and_their_end(server: Server, browser: Browser) ->
             head = f"GET /0/changes HTTP/1.1\r\nHost: localhost:{server.port}\r\nCookie: {browser.cookie}\r\n\r\n"
             connection.sendall(head.encode())
             received = b""
-            while b"data:" not in received:
+            while b"\ndata: " not in received:
                 received += connection.recv(4096)
             replies.append(int(received.split(b" ")[1]))
 

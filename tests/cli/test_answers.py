@@ -493,6 +493,9 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
                   ["export", "nightly", "--format", "cloudevents"], ["export", "--raw", "--output", "all"],
                   ["verify"]):  # fmt: skip
         reached(place, "runtime", "runs", *words)
+    point = reached(place, "runtime", "runs", "show", "nightly", "--values")["data"]["events"]
+    at = next(event["data"]["id"] for event in point if event["type"] == "checkpoint")
+    reached(place, "runtime", "runs", "fork", "nightly", "--at", at, "--once", "other half")
     run = reached(place, "runtime", "run", "start", "nightly", *owner)["data"]["handle"]
     reached(place, "runtime", "run", "stop", run)
     reached(place, "runtime", "runs", "prune", "--older-than", "0")

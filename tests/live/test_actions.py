@@ -10,7 +10,7 @@ from audit.audited import STUB, STUCK, WORKED, Audited
 from lifecycle.governed import Quiet
 from live.serving import served
 from workpacket.cli.commands import resolve
-from workpacket.cli.live_readings import ACTS, APPROVE
+from workpacket.cli.live_actions import ACTS, APPROVE
 from workpacket.cli.main import load
 from workpacket.cli.options import parse
 
@@ -27,7 +27,7 @@ def test_each_action_types_a_command_that_exists(action: str) -> None:
     own = ["--as", "ann"] if act.acting and action != "approve" else []
     name, count = resolve(before)
     arguments = parse(load(name), [*before[count:], *own, "--json", "--", *after])
-    assert arguments.words == after
+    assert arguments.words == [*(word for word in before[count:] if not word.startswith("-")), *after]
 
 
 def test_a_value_never_becomes_an_option() -> None:

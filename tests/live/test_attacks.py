@@ -31,6 +31,7 @@ def test_each_attack_gets_its_answer(attack: dict[str, Any], server: Server, bro
     words = {
         "{port}": str(server.port), "{packet}": WORKED, "{csrf}": browser.csrf(f"/0/packet/{WORKED}"),
         "{cookie_name}": browser.cookie.partition("=")[0], "{token}": server.token,
+        "{cookie}": browser.cookie.partition("=")[2],
     }  # fmt: skip
 
     def filled(text: str) -> str:

@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -151,3 +152,10 @@ def test_it_works_through_a_tunnel_whose_port_differs(browser: Browser) -> None:
     assert (reply.status, "a value is needed" in reply.text) == (400, True)
     foreign = browser.ask("POST", "/0/act/note", form, {**there, "Origin": "http://localhost:9001"})
     assert foreign.status == 403
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.01, 0.03, 0.1])
+def test_a_signal_that_comes_as_soon_as_the_address_is_printed_ends_it(town: Audited, delay: float) -> None:
+    with served(town.root) as running:
+        time.sleep(delay)
+        assert running.end() == (0, "")

@@ -1,4 +1,6 @@
-"""How `serve` listens: on loopback, until it is told to stop, closing connections that are slow or silent."""
+"""How `serve` listens: on loopback, until it is told to stop, closing connections that are slow or silent, and adding
+the headers that every answer has.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,15 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from types import FrameType
 from typing import Any, Final
 
 import uvicorn
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from workpacket.cli.live_server import Live
 from workpacket.git.repository import find_repository
@@ -24,6 +29,23 @@ _BACKLOG: Final = 256
 # A connection that asks nothing, and one that does not take its answer, is ended after this many seconds.
 _SILENCE: Final = 10.0
 _CONNECTIONS: Final = 4096
+
+
+_POLICY: Final = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS: Final = {
+    "Content-Security-Policy": _POLICY,
+    "Cache-Control": "no-store",
+    # Not `no-referrer`: a browser would then send no Origin with a form either.
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
 
 
 class Listener:
@@ -38,31 +60,38 @@ class Listener:
         self._live = Live(list(roots), self.port, write=write, actor=actor, name=name)
         self.address = f"http://localhost:{self.port}/?token={self._live.token()}"
         self.names = [each.name for each in self._live.served]
+        self._server: _Server | None = None
+        self._is_ending = False
 
     def __enter__(self) -> Listener:
+        # From now on a signal ends the server, even before uvicorn listens for signals. Uvicorn repeats the signal once
+        # it has ended; by then there is nothing left to end.
+        self._before = {number: signal.signal(number, self._end) for number in (signal.SIGINT, signal.SIGTERM)}
         return self
 
     def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
         for each in self._sockets:
             each.close()
 
     def serve(self) -> None:
         _allow_connections()
-        # uvicorn repeats the signal once it has ended; by then there is nothing left to end.
-        before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            asyncio.run(self._serve())
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        asyncio.run(self._serve())
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        self._is_ending = True
+        if self._server is not None:
+            self._server.handle_exit(number, frame)
 
     async def _serve(self) -> None:
         config = uvicorn.Config(
-            self._live.application(), http="h11", ws="none", lifespan="off", log_config=None, log_level="critical",
-            access_log=False, server_header=False,
+            Guard(self._live.application(), self._live), http="h11", ws="none", lifespan="off", log_config=None,
+            log_level="critical", access_log=False, server_header=False,
             proxy_headers=False, timeout_keep_alive=5, limit_concurrency=_CONNECTIONS,
         )  # fmt: skip
-        server = _Server(config, self._live)
+        self._server = server = _Server(config, self._live)
+        server.should_exit = self._is_ending
         around = [asyncio.create_task(each.watch()) for each in self._live.served]
         around.append(asyncio.create_task(_end_silent(server)))
         try:
@@ -83,6 +112,41 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
         self._loop.call_soon_threadsafe(self._live.stopping.set)
+
+
+class Guard:
+    """Refuses requests that are not allowed, and adds the headers that every answer has."""
+
+    def __init__(self, inside: ASGIApp, live: Live) -> None:
+        self._inside, self._live = inside, live
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = list(_with_policy(message["headers"]))
+            await send(message)
+
+        refused = self._live.refusal(scope)
+        request = Request(scope)
+        answer: ASGIApp = self._inside
+        if refused is not None:
+            answer = Response(f"{refused[1]}\n", refused[0], media_type="text/plain")
+        elif not (scope["path"] == "/" or scope["path"].startswith("/static/") or self._live.session(request)):
+            answer = self._live.stranger(request)
+        await answer(scope, receive, guarded)
+
+
+def _with_policy(headers: Sequence[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    own_policy = any(name == b"x-own-policy" for name, _ in headers)
+    given = {name for name, _ in headers}
+    yield from (pair for pair in headers if pair[0] != b"x-own-policy")
+    for name, value in _HEADERS.items():
+        key = name.lower().encode()
+        if key not in given and not (own_policy and name == "Content-Security-Policy"):
+            yield key, value.encode()
 
 
 async def _end_silent(server: uvicorn.Server) -> None:

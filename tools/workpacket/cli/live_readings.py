@@ -3,9 +3,6 @@
 Reading is done by one thread for all repositories: a command finds its repository from the current folder, and a
 process has only one current folder. The answers of commands are what `--json` prints; they are kept until the
 repository changes.
-
-Each action is a command, with the fields of its form. A page never judges whether an action is allowed: the command
-does, and its refusal is shown.
 """
 
 from __future__ import annotations
@@ -20,39 +17,59 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
+from urllib.parse import unquote
 
+from workpacket.approvals.policy import FIRST_OF, Trusted
+from workpacket.audit.overview import Point, board_history, lane_order
+from workpacket.cli.live_actions import LEASE_ENDS, NEEDS_APPROVAL, waiting_forms
 from workpacket.cli.main import main
+from workpacket.cli.open_store import open_runtime
 from workpacket.cli.overview import card_note, leases_ending, waiting_packets, with_runs
 from workpacket.cli.read_only import listed_facts
 from workpacket.cli.show import runs_of, task_of
 from workpacket.cli.workspace import open_workspace
 from workpacket.git.objects import list_tree, read_objects
 from workpacket.git.repository import Repository, commit_of, find_repository
+from workpacket.git.run import run_git
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import read_logs
 from workpacket.lifecycle.authorship import signatures_in, signatures_shown
 from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.gates import ACTIVATION_GATE
 from workpacket.lifecycle.glance import Glance, glance_at
-from workpacket.lifecycle.transitions import leaving
 from workpacket.model import exits
 from workpacket.model.event_types import FORKED
 from workpacket.model.ids import is_packet_id
 from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import LOG_FOLDER
+from workpacket.model.plan import Moment
 from workpacket.problem import WorkpacketError
-from workpacket.report.live_page import Detail, Form, FormField, LiveCard, Site, Wanted, board_page, chosen
+from workpacket.report.live_overview import EndingLease, Happened, LogCommit, PersonNeeded, UnmergedFile
+from workpacket.report.live_packet import Lines
+from workpacket.report.live_page import Detail, LiveCard, Site, Wanted, board_page, chosen
 from workpacket.report.runs import PacketRun, mark
+from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.stores.place import store_path, store_url
-from workpacket.shell.watch import PAUSE, Watched
+from workpacket.shell.approvals.facts import open_approvals
+from workpacket.shell.keys import find_key, touch_key_path
+from workpacket.shell.watch import SETTLED, SPACED, Watched
 
 # So many answers of commands are kept for each repository, and so long, because some depend on the time.
 _KEPT: Final = 300
 _FRESH: Final = 20.0
 _SOON: Final = 24  # hours in which the end of a lease is near
+_PACKETS: Final = 100  # the packets with the latest events
+_EVENTS: Final = 200
+_DRAWN: Final = 500  # with more packets, their lanes over time are in the audit only: all logs must be read for them
+_FINDINGS: Final = 50
+_AROUND: Final = 2  # the lines before and after a finding
+# How often to ask a server of runs for changes, in seconds, while a page is open.
+_ASKED: Final = 2.0
 _DONE: Final = frozenset({"proved", "not applicable"})
 
 T = TypeVar("T")
@@ -110,8 +127,11 @@ class Served:
         self.version = 1
         self.changed = asyncio.Event()
         self._reader = reader
-        # A server of runs is asked when a page is: nothing on this disk changes with them.
-        store = "" if store_url() else str(store_path(self.repository.root))
+        # Nothing on this disk changes with the runs on a server: it is asked while a page is open.
+        self._has_server = bool(store_url())
+        self.listeners = 0
+        self._asked_at, self._heads = 0.0, ""
+        store = "" if self._has_server else str(store_path(self.repository.root))
         self._watched = Watched(self.repository, (store, f"{store}-wal") if store else ())
         self._seen = ""
         self._board: tuple[int, float, Board] | None = None
@@ -120,14 +140,32 @@ class Served:
         self._looking = asyncio.Lock()
 
     async def watch(self) -> None:
-        """Watch for changes until cancelled."""
-        while True:
-            await self.look()
-            await asyncio.sleep(PAUSE)
+        """Watch for changes until cancelled: regularly, and at once when the system tells of one."""
+        told = asyncio.Event()
+        notices, loop = self._watched.notices, asyncio.get_running_loop()
+        if notices.descriptor >= 0:
+            loop.add_reader(notices.descriptor, lambda: told.set() if self._watched.hear() else None)
+        try:
+            while True:
+                await self.look()
+                await asyncio.sleep(SPACED)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._watched.pause):
+                        await told.wait()
+                        await asyncio.sleep(SETTLED)
+                told.clear()
+        finally:
+            if notices.descriptor >= 0:
+                loop.remove_reader(notices.descriptor)
+            notices.close()
 
     async def look(self) -> None:
         async with self._looking:
             seen = await asyncio.to_thread(self._watched.look)
+            if self._has_server and self.listeners and time.monotonic() - self._asked_at > _ASKED:
+                self._asked_at = time.monotonic()
+                self._heads = await self.read(_heads)
+            seen += self._heads
             if self._seen and seen != self._seen:
                 self.version += 1
                 before, self.changed = self.changed, asyncio.Event()
@@ -161,28 +199,70 @@ class Served:
 
         return await self.read(lanes)
 
-    async def needs(self, me: str) -> dict[str, Any]:
-        """Return what `report waiting` says, with titles, and whether each item waits for someone other than `me`."""
+    async def needs(self, me: str) -> tuple[list[PersonNeeded], list[EndingLease], list[UnmergedFile]]:
+        """Return what is waiting for a person, and whether it is for someone other than `me`."""
+        return await self.read(lambda: self._needs(me))
 
-        def needs() -> dict[str, Any]:
-            facts = self._now().facts
-            titles = {name: packet.glance.title or "" for name, packet in facts.packets.items()}
-            waiting = [
-                {"id": one.id, "title": titles[one.id], "for": one.need, "since": one.since, "detail": one.detail,
-                 "others": bool(me) and one.by == me}
-                for one in waiting_packets(facts)
-            ]  # fmt: skip
-            leases = [
-                {"id": name, "title": titles[name], "holder": holder, "ends": at, "others": bool(me) and holder != me}
-                for name, holder, at in leases_ending(facts, _SOON)
-            ]
-            return {"waiting": waiting, "leases": leases}
+    def _needs(self, me: str) -> tuple[list[PersonNeeded], list[EndingLease], list[UnmergedFile]]:
+        facts = self._now().facts
+        titles = {name: packet.glance.title or "" for name, packet in facts.packets.items()}
+        my_gates = gates_of_my_keys(self.repository, facts.moment)
+        waiting = []
+        for one in waiting_packets(facts):
+            lane = facts.lane_of(one.id)
+            others = bool(me) and one.by == me
+            if one.need == NEEDS_APPROVAL and my_gates is not None:
+                others = ACTIVATION_GATE not in my_gates
+            forms = () if others else waiting_forms(one.need, one.id, lane, facts.policy.lanes)
+            waiting.append(PersonNeeded(one.id, titles[one.id], one.need, one.since, one.detail, others, forms))
+        leases = []
+        for name, holder, at in leases_ending(facts, _SOON):
+            others = bool(me) and holder != me
+            leases.append(
+                EndingLease(
+                    name,
+                    titles[name],
+                    holder,
+                    at,
+                    others,
+                    () if others else waiting_forms(LEASE_ENDS, name, "", facts.policy.lanes),
+                )
+            )
+        return waiting, leases, list(_conflicts(self.repository))
 
-        return await self.read(needs)
+    async def history(self) -> tuple[list[Happened], list[Point], Sequence[str], list[LogCommit]]:
+        """Return the latest events of all packets, the lanes over time, and the commits that changed the logs last."""
+        return await self.read(self._history)
 
-    async def answer(self, *words: str) -> dict[str, Any]:
+    def _history(self) -> tuple[list[Happened], list[Point], Sequence[str], list[LogCommit]]:
+        board = self._now()
+        packets = sorted(board.facts.packets.values(), key=lambda one: one.glance.last, reverse=True)[:_PACKETS]
+        events = [
+            Happened(event.at, packet.id.text, packet.glance.title or "", event.type, event.lane_from or "",
+                     event.lane_to or "", event.actor.id, bool(event.sig))
+            for packet in packets for event in packet.log.events
+        ]  # fmt: skip
+        events.sort(key=lambda one: one.at)
+        events.reverse()
+        every = board.facts.packets.values()
+        order = lane_order(every, board.lanes) if len(every) <= _DRAWN else ()
+        points = board_history(every, order) if order else []
+        return events[:_EVENTS], points, order, list(_log_commits(self.repository))
+
+    async def threads(self) -> list[dict[str, Any]]:
+        """Return the LangGraph threads of the store. One whose name begins with a packet's id belongs to it."""
+        return await self.read(_threads)
+
+    async def found_in(self, paths: Sequence[str]) -> tuple[list[dict[str, Any]], list[Lines]]:
+        """Return what `check` finds in some files, and the lines around each finding."""
+        existing = [path for path in paths if os.path.isfile(os.path.join(self.root, path))]
+        answer = await self.answer("check", "--", *existing) if existing else {"findings": []}
+        found = answer["findings"][:_FINDINGS]
+        return found, [_excerpt(self.root, str(one.get("path", "")), int(one.get("line") or 0)) for one in found]
+
+    async def answer(self, *words: str, fresh: bool = False) -> dict[str, Any]:
         """Return the JSON answer of a read-only command."""
-        kept = self._answers.get(words)
+        kept = None if fresh else self._answers.get(words)
         if kept is None or kept[0] != self.version or time.monotonic() - kept[1] > _FRESH:
             version, at = self.version, time.monotonic()
             if len(self._answers) >= _KEPT:
@@ -260,6 +340,73 @@ def _signatures(glance: Glance, packet: PacketFacts | None, facts: Facts) -> str
     return signatures_shown(signatures_in(glance, facts.policy.actors, verified=verified))
 
 
+def gates_of_my_keys(repository: Repository, moment: Moment) -> frozenset[str] | None:
+    """Return the gates that a key of this account may open; None if that cannot be known."""
+    own = set()
+    for path in ("", str(touch_key_path())):
+        with suppress(WorkpacketError):
+            own.add(find_key(path).public.blob)
+    try:
+        with open_approvals(repository, None, moment) as approvals:
+            trusted = approvals.trusted
+    except WorkpacketError:
+        return None
+    if not isinstance(trusted, Trusted):
+        return None
+    names = {signer.principal for blob in own - set(trusted.revoked) if (signer := trusted.signers.by_key.get(blob))}
+    policy = trusted.policy
+    return frozenset(
+        gate
+        for gate in (*policy.gates, *FIRST_OF)
+        if (rules := policy.rules_of(gate)) and any(policy.holds(name, role) for name in names for role in rules.roles)
+    )
+
+
+_MERGING: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
+
+
+def _conflicts(repository: Repository) -> Iterator[UnmergedFile]:
+    if not any(os.path.exists(os.path.join(repository.git_dir, name)) for name in _MERGING):
+        return
+    answer = run_git(repository.root, "diff", "--name-only", "-z", "--diff-filter=U", check=False)
+    yield from (UnmergedFile(path, "git could not merge it") for path in sorted(set(answer.text.split("\0")) - {""}))
+
+
+def _log_commits(repository: Repository) -> Iterator[LogCommit]:
+    answer = run_git(
+        repository.root, "log", "-n", "30", "-z", "--format=%H%x09%cI%x09%s", "--", LOG_FOLDER, check=False
+    )
+    for line in answer.text.split("\0"):
+        if line.count("\t") >= 2:
+            yield LogCommit(*line.split("\t", 2))
+
+
+def _threads() -> list[dict[str, Any]]:
+    with open_runtime() as runtime:
+        heads = runtime.store.heads(THREADS)
+    found = []
+    for head in heads:
+        packet = unquote(head.stream.removeprefix(THREADS)).partition("/")[0]
+        found.append({"run": head.stream, "version": head.version, "packet": packet if is_packet_id(packet) else ""})
+    return found
+
+
+def _heads() -> str:
+    """Return a text that changes with every event of a run; '' if the server of the runs does not answer."""
+    with suppress(WorkpacketError, OSError), open_runtime() as runtime:
+        return blake2b(repr([(head.stream, head.version) for head in runtime.store.heads()]).encode()).hexdigest()
+    return ""
+
+
+def _excerpt(root: str, path: str, line: int) -> Lines:
+    try:
+        text = Path(root, path).read_text("utf-8", "replace") if path and line else ""
+    except OSError:
+        text = ""
+    first = max(line - _AROUND, 1)
+    return Lines(first, text.splitlines()[first - 1 : line + _AROUND])
+
+
 # ---- commands, in this process -----------------------------------------------------------------------------------
 
 
@@ -318,161 +465,3 @@ class Commands:
                 return await asyncio.to_thread(Path(path).read_bytes)
             except FileNotFoundError:
                 raise WorkpacketError("internal_error", err.decode(errors="replace").strip()[-500:]) from None
-
-
-_LONGEST: Final = 10_000
-Given = Mapping[str, str]
-Words = tuple[list[str], list[str]]
-
-
-class Act(NamedTuple):
-    """One action. `words` yields the command line: the words before `--` and the words after it. `acting`: the command
-    takes an actor's name.
-    """
-
-    title: str
-    says: str
-    typed: str
-    fields: Sequence[FormField]
-    words: Callable[[Given], Words]
-    acting: bool = True
-    about: str = "packet"
-
-
-_REASON: Final = FormField("reason", "Reason", required=True)
-_VERDICTS: Final = ("PASS", "CHANGES", "FAIL", "OUTDATED_ONLY")
-
-
-def _options(given: Given, *names: str) -> list[str]:
-    return [f"--{name}={given[name]}" for name in names if given.get(name)]
-
-
-def _proofs(given: Given) -> list[str]:
-    return [f"--prove={line.strip()}" for line in given.get("prove", "").splitlines() if line.strip()]
-
-
-def _one(command: str, *options: str) -> Callable[[Given], Words]:
-    return lambda given: ([*command.split(), *_options(given, *options)], [given["id"]])
-
-
-ACTS: Final[Mapping[str, Act]] = {
-    "start": Act("Start", "Claims the packet and creates its branch.", "start {id}", (), _one("start")),
-    "claim": Act(
-        "Claim", "The packet is yours until the lease expires.", "claim {id}",
-        (FormField("branch", "Branch for the work", help="if none has been prepared"),), _one("claim", "branch"),
-    ),
-    "renew": Act(
-        "Renew the lease", "", "claim {id} --renew", (), lambda given: (["claim", "--renew"], [given["id"]])
-    ),
-    "done": Act(
-        "Prove and submit", "Runs the proofs on the commit that is checked out.", "done {id}",
-        (FormField("prove", "More proofs", lines=True, help="one per line: N=COMMAND or N=PATH:LINE"),),
-        lambda given: (["done", *_proofs(given)], [given["id"]]),
-    ),
-    "verdict": Act(
-        "Judge", "You cannot judge your own work.", "verdict {id} VERDICT",
-        (
-            FormField("verdict", "Verdict", required=True, choices=_VERDICTS),
-            FormField("report", "Report", help="a file in the repository"),
-            FormField("reference", "Location of the requested changes"),
-            FormField("reason", "Reason", help="for a light packet, instead of a report"),
-        ),
-        lambda given: (["verdict", *_options(given, "report", "reference", "reason")], [given["id"], given["verdict"]]),
-    ),
-    "release": Act(
-        "Release", "Someone else can then claim it.", "packet release {id} --reason TEXT", (_REASON,),
-        _one("packet release", "reason"),
-    ),
-    "block": Act(
-        "Block", "", "packet block {id} --reason TEXT --waits-for TEXT",
-        (_REASON, FormField("waits-for", "What would unblock it", required=True)),
-        _one("packet block", "reason", "waits-for"),
-    ),
-    "unblock": Act(
-        "Unblock", "The work continues where it stopped.", "packet unblock {id}", (FormField("reason", "Reason"),),
-        _one("packet unblock", "reason"),
-    ),
-    "note": Act(
-        "Add a note", "Adds a note to the log, without moving the packet.", "packet note {id} TEXT",
-        (FormField("text", "Note", required=True, lines=True),),
-        lambda given: (["packet", "note"], [given["id"], given["text"]]),
-    ),
-    "cancel": Act(
-        "Cancel the run", "The run stops at its next step boundary and can be resumed.", "runtime cancel {id}",
-        (FormField("reason", "Reason"),), _one("runtime cancel", "reason"), acting=False, about="run",
-    ),
-    "answer": Act(
-        "Answer", "", "resume {id} QUESTION", (FormField("answer", "Answer", required=True),),
-        lambda given: (
-            ["resume", f"--{given['answer']}", *_options(given, "confirm")], [given["id"], given["question"]]
-        ),
-        acting=False,
-        about="run",
-    ),
-}  # fmt: skip
-# An approval is a touch: its page is that of `approve --browser`.
-APPROVE: Final = Act(
-    "Approve by touch", "Opens the page where you read the contract and touch your key.",
-    "approve {id} --browser", (), _one("approve --browser"),
-)  # fmt: skip
-_ANSWERS: Final = ("yes", "no", "retry", "mark-done", "compensate")
-_RENEWS: Final = "IN_PROGRESS"
-
-
-def packet_forms(name: str, lane: str, light: bool, lanes: LaneTable) -> Iterator[Form]:
-    """Yield the actions that may be possible in a lane."""
-    moves = {"done" if row.command == "submit" else row.command for row in leaving(lane, lanes)}
-    if lane == "STUB":
-        yield _form("approve", APPROVE, name)
-    if lane == "READY_FOR_DEV" or (lane == "STUB" and light):
-        yield _form("start", ACTS["start"], name)
-    if lane == _RENEWS:
-        yield _form("renew", ACTS["renew"], name)
-    for action, act in ACTS.items():
-        if act.about == "packet" and (action in moves or action == "note"):
-            yield _form(action, act, name)
-
-
-def run_forms(shown: Mapping[str, Any], questions: Sequence[Mapping[str, Any]]) -> Iterator[Form]:
-    name = str(shown.get("run", ""))
-    for one in questions:
-        choices = [each for each in one.get("answers", ()) if each in _ANSWERS]
-        fields = (
-            FormField("question", "", fixed=str(one.get("id", ""))),
-            FormField("confirm", "", fixed=str(one.get("digest", ""))),
-            FormField("answer", "Answer", required=True, choices=choices),
-        )
-        title = f"Answer: {one.get('question', '')}"[:200]
-        form = _form("answer", ACTS["answer"], name, fields)
-        yield form._replace(title=title, command=f"workpacket resume {name} {one.get('id', '')} --ANSWER")
-    if shown.get("state") in {"live", "interrupted", "stopped"}:
-        yield _form("cancel", ACTS["cancel"], name)
-
-
-def _form(action: str, act: Act, name: str, fields: Sequence[FormField] = ()) -> Form:
-    own = FormField("id", "", fixed=name)
-    return Form(action, act.title, act.says, f"workpacket {act.typed.format(id=name)}", (own, *(fields or act.fields)))
-
-
-def faults(act: Act, given: Given, runs: Sequence[str]) -> Iterator[str]:
-    """Yield what is wrong with the fields of a form, before a command is run. `runs` are the existing ids."""
-    known = {"id", *(field.name for field in act.fields)} | ({"question", "confirm"} if act.about == "run" else set())
-    yield from (f"the form has no field {name!r}" for name in sorted(given.keys() - known))
-    name = given.get("id", "")
-    if act.about == "packet" and not is_packet_id(name):
-        yield "the id is not a packet id"
-    if act.about == "run" and name not in runs:
-        yield "there is no such run"
-    for field in act.fields:
-        value = given.get(field.name, "")
-        if field.required and not value.strip():
-            yield f"{field.label}: a value is needed"
-        if field.choices and value not in field.choices:
-            yield f"{field.label}: expected one of {', '.join(field.choices)}"
-    if "answer" in given and given["answer"] not in _ANSWERS:
-        yield "the answer is not one of the choices"
-    for key, value in given.items():
-        if "\0" in value or "\ufffd" in value or len(value) > _LONGEST:
-            yield f"a value must be a string of at most {_LONGEST} characters"
-        if key in {"question", "id"} and value.startswith("-"):
-            yield "the value is not a valid id"

@@ -1,4 +1,4 @@
-"""The server of `serve`: who may ask for what, and for how long.
+"""The server of `serve`: who may ask for what, and for how long. `live_listener` asks it about every request.
 
 What it defends against, and how: foreign names that point to this machine (DNS rebinding): Host must be a name of this
 machine. Pages on other sites and other ports: each request must come from the server's own pages, as the browser states
@@ -18,9 +18,10 @@ import hmac
 import os
 import secrets
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -28,33 +29,23 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Scope
 
-from workpacket.cli.live_readings import ACTS, APPROVE, Commands, Served, faults, packet_forms, run_forms
+from workpacket.cli.live_actions import ACTS, APPROVE, answer_form, faults, packet_forms, run_forms, store_forms
+from workpacket.cli.live_readings import Commands, Served
 from workpacket.model.ids import is_packet_id
 from workpacket.model.wording import counted
 from workpacket.problem import WorkpacketError
 from workpacket.report import live_page
-from workpacket.report.live_packet import PacketPage, run_content, runs_content, waiting_content
+from workpacket.report.live_overview import history_content, trace_content, waiting_content
+from workpacket.report.live_packet import PacketPage, packet_trace
 from workpacket.report.live_page import GROUPS, Site, Wanted
+from workpacket.report.live_run import QueuedJobs, run_content, runs_content
+from workpacket.runtime.langgraph import THREADS
+from workpacket.runtime.stores.place import store_url
 from workpacket.shell.audit import page_file, web_address
 
 _NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
-_POLICY: Final = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'"
-)
-_HEADERS: Final = {
-    "Content-Security-Policy": _POLICY,
-    "Cache-Control": "no-store",
-    # Not `no-referrer`: a browser would then send no Origin with a form either.
-    "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-}
 _METHODS: Final = "Pages are read with GET, and actions are sent with POST."
 _FORM: Final = "application/x-www-form-urlencoded"
 _LARGEST_BODY: Final = 128 * 1024
@@ -67,6 +58,7 @@ _LAST_WORDS: Final = 1.0
 _HEARTBEAT: Final = 15.0
 _MOST_STREAMS: Final = 500
 _MOST_KEPT: Final = 100
+_LINES: Final = 2000  # of the log of a run
 
 
 class Live:
@@ -83,6 +75,7 @@ class Live:
         self._sessions: dict[str, None] = {}
         self._outcomes: dict[str, str] = {}
         self._audits: dict[int, tuple[int, bytes]] = {}
+        self._traces: dict[tuple[int, int, tuple[str, ...]], dict[str, Any]] = {}
         self._auditing = asyncio.Lock()
         self._under_way: set[asyncio.Task[Any]] = set()
         self._touched: list[asyncio.subprocess.Process] = []
@@ -103,7 +96,7 @@ class Live:
         self._tokens.add(made)
         return made
 
-    def application(self) -> ASGIApp:
+    def application(self) -> Starlette:
         routes = [
             Route("/", self._home),
             Route("/address", self._another_browser, methods=["POST"]),
@@ -112,9 +105,12 @@ class Live:
             Route("/{number}/waiting", self._waiting),
             Route("/{number}/runs", self._runs),
             Route("/{number}/run/{name:path}", self._run),
+            Route("/{number}/history", self._history),
+            Route("/{number}/trace", self._trace),
             Route("/{number}/audit", self._audit),
             Route("/{number}/packet/{name}", self._packet),
             Route("/{number}/packet/{name}/why", self._why),
+            Route("/{number}/packet/{name}/trace", self._packet_trace),
             Route("/{number}/changes", self._changes),
             Route("/{number}/result/{key}", self._result),
             Route("/{number}/act/{action}", self._act, methods=["POST"]),
@@ -127,7 +123,7 @@ class Live:
         }
         starlette = Starlette(routes=routes, exception_handlers=handlers)
         starlette.router.redirect_slashes = False
-        return _Guard(starlette, self)
+        return starlette
 
     async def stop(self) -> None:
         """Wait for commands that have started, and stop those that are waiting for a touch."""
@@ -302,18 +298,41 @@ class Live:
         if not show["ok"]:
             return self._failure(site, show)
         history = await served.answer("log", "show", "--", name)
-        contract = await served.answer("packet", "contract", "--", name)
         approvals = await served.answer("approvals", "list", "--", name)
+        found, excerpts = await served.found_in(list(show["data"]["files"].values()))
         changes: list[str] = []
         if show["data"]["contract_changed"]:
             told = await served.text("packet", "contract", "--color", "never", "--", name)
             changes = told[told.find("\n--- ") + 1 :].splitlines()
         lanes, table = await served.lanes()
-        forge = web_address(served.repository.settings.get("remote.origin.url", ""))
         light = any(event.get("data", {}).get("form") == "light" for event in history["data"].get("events", ()))
         forms = list(packet_forms(name, lanes.get(name, ""), light, table))
-        page = PacketPage(show["data"], history["data"], contract["data"], approvals["data"], changes, forge)
+        page = PacketPage(show["data"], history["data"], approvals["data"], found, excerpts, changes, _forge_of(served))
         return _html(page.render(site, forms))
+
+    async def _packet_trace(self, request: Request) -> Response:
+        served, name = self._at(request), self._name_of(request)
+        site = self._site(request, served, "board")
+        answer = await self._traced(served, "trace", "--", name)
+        if not answer["ok"] or not answer["data"]["packets"]:
+            return self._failure(site, answer)
+        traced = packet_trace(answer["data"]["packets"][0], _forge_of(served))
+        back = f'<p class="crumb">{live_page.packet_link(site, name)}</p>\n<h1>Trace</h1>\n<div id="part">\n'
+        content = (back, *traced, "</div>\n")
+        return _html(live_page.page(site, f"Trace of {name}", content, live=False))
+
+    async def _traced(self, served: Served, *words: str) -> dict[str, Any]:
+        """Return the answer of a command that reads everything: in a process of its own, one at a time."""
+        async with self._auditing:
+            key = (self.served.index(served), served.version, words)
+            if key not in self._traces:
+                if len(self._traces) >= _MOST_KEPT:
+                    self._traces.clear()
+                at = words.index("--")
+                self._traces[key] = await self._commands.run(
+                    served.root, [*words[:at]], [*words[at + 1 :]], acting=False
+                )
+            return self._traces[key]
 
     async def _why(self, request: Request) -> Response:
         served, name = self._at(request), self._name_of(request)
@@ -327,21 +346,51 @@ class Live:
         served = self._at(request)
         questions = await served.answer("runtime", "questions")
         site = self._site(request, served, "waiting")
-        content = waiting_content(site, await served.needs(self._name), questions["data"], _problem(questions))
+        waiting, leases, conflicts = await served.needs(self._name)
+        asked = [(one, [answer_form(str(one["run"]), one)]) for one in questions["data"].get("questions", ())]
+        content = waiting_content(site, waiting, leases, conflicts, asked, _problem(questions))
         return _html(live_page.page(site, "Waiting", content))
+
+    async def _history(self, request: Request) -> Response:
+        served = self._at(request)
+        site = self._site(request, served, "history")
+        return _html(live_page.page(site, "History", history_content(site, *await served.history())))
+
+    async def _trace(self, request: Request) -> Response:
+        served, query = self._at(request), request.query_params
+        site = self._site(request, served, "trace")
+        asked, about = query.get("q", "").strip()[:500], "impact" if query.get("about") == "impact" else ""
+        answer, problem = None, ""
+        if asked.startswith("-") or "\0" in asked:
+            raise _Refusal(400, f"{asked!r} is not a packet, file or place")
+        if asked or query.get("all"):
+            command = ("trace", "impact", "--", asked) if about else ("trace", "--", *([asked] if asked else []))
+            said = await self._traced(served, *command)
+            answer = said["data"] if said["ok"] else None
+            problem = next((str(one["message"]) for one in said["findings"] if not said["ok"]), "")
+        return _html(live_page.page(site, "Trace", trace_content(site, asked, about, answer, problem), live=False))
 
     async def _runs(self, request: Request) -> Response:
         served = self._at(request)
         runs = await served.answer("runtime", "runs", "list")
+        queue = None
+        if store_url():
+            jobs = await served.answer("runtime", "queue", "list")
+            queue = QueuedJobs(jobs["data"].get("jobs", ()), _problem(jobs))
+        data = {**runs["data"], "threads": await served.threads() if runs["ok"] else []}
         site = self._site(request, served, "runs")
-        return _html(live_page.page(site, "Runs", runs_content(site, runs["data"], _problem(runs))))
+        forms = list(store_forms(queue.jobs if queue is not None else ()))
+        content = runs_content(site, data, queue, forms, datetime.now(UTC), _problem(runs))
+        return _html(live_page.page(site, "Runs", content))
 
     async def _run(self, request: Request) -> Response:
         served, name = self._at(request), request.path_params["name"]
         site = self._site(request, served, "runs")
-        if name not in await self._run_names(served):
+        if name.startswith(THREADS):
+            return await self._thread(request, served, name)
+        if not await self._has_run(served, name):
             raise _Refusal(404, "there is no such run")
-        shown = await served.answer("runtime", "runs", "show", "--", name)
+        shown = await served.answer("runtime", "runs", "show", "--values", f"--lines={_LINES}", "--", name)
         if not shown["ok"]:
             return self._failure(site, shown)
         plan = await served.answer("resume", "--plan", "--", name)
@@ -349,9 +398,22 @@ class Live:
         forms = list(run_forms(shown["data"], asked["data"].get("questions", [])))
         return _html(live_page.page(site, name, run_content(site, shown["data"], plan["data"], forms)))
 
-    async def _run_names(self, served: Served) -> list[str]:
-        runs = await served.answer("runtime", "runs", "list")
-        return [str(one["run"]) for one in runs["data"].get("runs", ())]
+    async def _thread(self, request: Request, served: Served, name: str) -> Response:
+        """Show the records of a LangGraph thread."""
+        if name not in [one["run"] for one in await served.threads()]:
+            raise _Refusal(404, "there is no such thread")
+        tail = await served.answer("runtime", "runs", "tail", f"--lines={_LINES}", "--", name)
+        site = self._site(request, served, "runs")
+        content = run_content(site, {**tail["data"], "run": name, "state": "thread"}, {}, ())
+        return _html(live_page.page(site, name, content))
+
+    async def _has_run(self, served: Served, name: str) -> bool:
+        """Whether there is such a run; a new one may not have been noticed yet."""
+        for fresh in (False, True):
+            runs = await served.answer("runtime", "runs", "list", fresh=fresh)
+            if any(one["run"] == name for one in runs["data"].get("runs", ())):
+                return True
+        return False
 
     async def _audit(self, request: Request) -> Response:
         """Show the page that `audit --out` writes, with its own content security policy, which is stricter about
@@ -376,6 +438,7 @@ class Live:
 
     async def _stream(self, served: Served) -> AsyncIterator[str]:
         self._streams += 1
+        served.listeners += 1
         try:
             yield f"retry: 2000\ndata: {served.version}\n\n"
             while not self.stopping.is_set():
@@ -391,6 +454,7 @@ class Live:
                 yield f"data: {served.version}\n\n" if served.version != version else ": here\n\n"
         finally:
             self._streams -= 1
+            served.listeners -= 1
 
     # ---- actions ----
 
@@ -402,8 +466,8 @@ class Live:
             raise _Refusal(404, "action not found")
         if not self._write:
             raise _Refusal(403, "these pages are read-only; to allow actions: workpacket board serve --write")
-        runs = await self._run_names(served) if act.about == "run" else ()
-        fault = next(faults(act, given, runs), "")
+        known = act.about != "run" or await self._has_run(served, given.get("id", ""))
+        fault = "there is no such run" if not known else next(faults(act, given), "")
         if fault:
             raise _Refusal(400, fault)
         before, after = act.words(given)
@@ -481,41 +545,6 @@ class _Refusal(WorkpacketError):
         self.status = status
 
 
-class _Guard:
-    """Refuses requests that are not allowed, and adds the headers that every answer has."""
-
-    def __init__(self, inside: ASGIApp, live: Live) -> None:
-        self._inside, self._live = inside, live
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
-
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = list(_with_policy(message["headers"]))
-            await send(message)
-
-        refused = self._live.refusal(scope)
-        request = Request(scope)
-        answer: ASGIApp = self._inside
-        if refused is not None:
-            answer = Response(f"{refused[1]}\n", refused[0], media_type="text/plain")
-        elif not (scope["path"] == "/" or scope["path"].startswith("/static/") or self._live.session(request)):
-            answer = self._live.stranger(request)
-        await answer(scope, receive, guarded)
-
-
-def _with_policy(headers: Sequence[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    own_policy = any(name == b"x-own-policy" for name, _ in headers)
-    given = {name for name, _ in headers}
-    yield from (pair for pair in headers if pair[0] != b"x-own-policy")
-    for name, value in _HEADERS.items():
-        key = name.lower().encode()
-        if key not in given and not (own_policy and name == "Content-Security-Policy"):
-            yield key, value.encode()
-
-
 def _headers(scope: Scope) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, value in scope["headers"]:
@@ -525,6 +554,10 @@ def _headers(scope: Scope) -> dict[str, list[str]]:
 
 def _html(page: str, status: int = 200) -> Response:
     return Response(page.encode("utf-8", "replace"), status, media_type="text/html; charset=utf-8")
+
+
+def _forge_of(served: Served) -> str:
+    return web_address(served.repository.settings.get("remote.origin.url", ""))
 
 
 def _problem(answer: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from shlex import quote
 
 from workpacket.bridges.run_links import Disagreement, RunLinks, close, disagreements, settle, state_here
 from workpacket.cli.checking import style_of
@@ -38,6 +39,7 @@ from workpacket.report.runs import (
 )
 from workpacket.report.terminal import escape
 from workpacket.runtime.catalog import RunSummary, following, removable
+from workpacket.runtime.errors import RuntimeFault, VersionConflict
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.state import RunState
@@ -98,19 +100,22 @@ def moment_of_event(event: Event) -> TimelineEvent:
     return TimelineEvent(event.version, moment_of(event.recorded_at), sign, f"{event.type} {said}".rstrip() + again)
 
 
-def event_as_json(event: Event) -> Json:
+def event_as_json(event: Event, more: Mapping[str, Json] | None = None) -> Json:
     return {
         "version": event.version,
         "type": event.type,
         "time": moment_of(event.recorded_at),
+        "recorded_at": event.recorded_at,
         "actor": event.actor,
         "data": dict(event.values()),
         "hash": event.hash,
+        **(more or {}),
     }
 
 
 DAY = 86_400_000_000
 SHOWN = 200  # the events of a run that `show` shows
+_LONGEST_VALUE = 4000
 # The stop reasons of runs that wait for a person's answer. `list` shows these runs first.
 ASKING = frozenset(
     {"needs_confirmation", "confirmation_denied", "effect_outcome_unknown", "receipt_redacted", "receipt_unkept"}
@@ -187,13 +192,29 @@ def _show(arguments: Arguments, runtime: Runtime) -> int:
     if earlier:
         text += f"\nearlier events: workpacket runtime runs show {run} --before {earlier + 1}\n"
     text += "\n" + render_timeline(map(moment_of_event, events), style_of(arguments))
+    values = arguments.flag("values")
     data: dict[str, Json] = {
         "run": run, "name": summary.name, "packet": summary.packet, "state": summary.liveness,
         "attempt": summary.attempt, "steps": summary.steps, "effects": summary.effects,
         "checkpoints": summary.checkpoints, "attention": summary.attention, "holder": summary.holder,
-        "published": published, "events": [event_as_json(event) for event in events],
+        "waits": waits_of(state) if state is not None else "", "in_flight": list(_in_flight(state)),
+        "published": published,
+        "events": [event_as_json(event, _value_of(runtime, event) if values else {}) for event in events],
     }  # fmt: skip
     return answer(arguments, text, data, then=f"workpacket resume {run} --plan" if summary.attention else "")
+
+
+def _value_of(runtime: Runtime, event: Event) -> dict[str, Json]:
+    """Return the inputs or the result stored with an event, as they were stored: secrets are hidden. Of a long value,
+    the first characters."""
+    try:
+        stored = runtime.store.payload(event)
+    except RuntimeFault as fault:
+        return {"value": fault.message}
+    if stored is None:
+        return {}
+    said = stored.decode("utf-8", "replace")
+    return {"value": said if len(said) <= _LONGEST_VALUE else f"{said[:_LONGEST_VALUE]}..."}
 
 
 def _events_shown(arguments: Arguments, runtime: Runtime, run: str, until: int | None) -> list[Event]:
@@ -220,7 +241,6 @@ def waits_of(state: RunState) -> str:
 
 def _facts(summary: RunSummary, state: RunState | None) -> list[tuple[str, str]]:
     why = f" ({catalogue()[summary.attention].title})" if summary.attention in catalogue() else ""
-    in_flight = sorted({*state.in_flight, *state.running}) if state is not None else []
     return [
         ("run", summary.id),
         ("packet", summary.packet),
@@ -230,10 +250,26 @@ def _facts(summary: RunSummary, state: RunState | None) -> list[tuple[str, str]]
         ("attempt", str(summary.attempt)),
         ("steps", str(summary.steps)),
         ("effects", str(summary.effects)),
-        ("in flight", ", ".join(in_flight)),
+        ("in flight", ", ".join(_in_flight(state))),
         *((("waits", waits_of(state)),) if state is not None else ()),
         ("last event", moment_of(summary.updated_at)),
     ]
+
+
+def _in_flight(state: RunState | None) -> list[str]:
+    return sorted({*state.in_flight, *state.running}) if state is not None else []
+
+
+def _fork(arguments: Arguments, runtime: Runtime) -> int:
+    """Begin a new run from a checkpoint of another."""
+    run, key = one_run(runtime, arguments), required(arguments, "once")
+    try:
+        forked = runtime.fork(run, required(arguments, "at"), key=key)
+    except VersionConflict:
+        what = f"the key {key!r} already names a run; choose a different one"
+        raise usage(arguments.command, "invalid_value", what) from None
+    text = f"{escape(forked)} continues from the checkpoint, once its program is started\n"
+    return answer(arguments, text, {"run": forked, "of": run}, then=f"workpacket resume {quote(forked)} --plan")
 
 
 def _tail(arguments: Arguments, runtime: Runtime) -> int:
@@ -381,7 +417,7 @@ def _unlink(arguments: Arguments, runtime: Runtime) -> int:
 ACTIONS = {
     "list": _list, "show": _show, "tail": _tail, "diff": _diff,
     "export": export, "import": import_, "prune": _prune, "verify": _verify,
-    "settle": _settle, "unlink": _unlink,
+    "settle": _settle, "unlink": _unlink, "fork": _fork,
 }  # fmt: skip
 
 
@@ -421,11 +457,12 @@ RUNS = Command(
     "runs",
     run,
     arguments="list [PREFIX] | show ID | tail ID | diff ID ID | export ID | import FILE | prune | verify [ID]"
-    " | settle | unlink ID",
+    " | fork ID --at CHECKPOINT --once KEY | settle | unlink ID",
     description="""
 A run is named by its id, or by an unambiguous prefix of it. `import` takes over an exported run; or, from a file of
 LangGraph's SqliteSaver or the URL of a PostgresSaver, threads, which also remain there. `prune` removes finished runs
-whose last event is older than some days; without --yes, it only lists them. A run of a packet is recorded in the
+whose last event is older than some days; without --yes, it only lists them. `fork` begins a new run from a checkpoint
+of another: everything done before it stays done. A run of a packet is recorded in the
 packet's log, and blocks a verdict while it is unfinished. If a crash left log and store inconsistent, `settle` records
 in the log what the store knows; for a run whose store is gone, a person declares with `unlink` that it is lost, and
 why.""",
@@ -433,7 +470,9 @@ why.""",
         Option("state", "list: only runs in this state",
                choices=("live", "interrupted", "stopped", "cancelled", "completed", "moved")),
         Option("packet", "list: only runs of this work packet", value="WP_ID"),
-        Option("at", "show: the run as of this checkpoint", value="CHECKPOINT"),
+        Option("at", "show: the run as of this checkpoint; fork: where the new run begins", value="CHECKPOINT"),
+        Option("once", "fork: the key that names the new run, as in NAME@KEY; it is used once", value="KEY"),
+        Option("values", "show: with --json, also the stored inputs and results, in which secrets are hidden"),
         Option("lines",
                f"show: how many events (default {SHOWN}; with --json, all); tail: how many to show first (default 10)",
                value="N"),
@@ -454,6 +493,7 @@ why.""",
         "workpacket runtime runs list --state interrupted",
         "workpacket runtime runs show nightly@00000003",
         "workpacket runtime runs tail nightly@00000003 --follow",
+        "workpacket runtime runs fork nightly@00000003 --at 4c18dd9988217354 --once second-half",
         "workpacket runtime runs export nightly@00000003 --out nightly.jsonl",
         "workpacket runtime runs export nightly@00000003 --move --out nightly.jsonl",
         "workpacket runtime runs export nightly@00000003 --format cloudevents",

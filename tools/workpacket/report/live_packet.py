@@ -1,65 +1,62 @@
-"""Pages about one packet or run, and about what is waiting for a person. They show the JSON answers of commands: a page
-shows what the terminal would show.
-"""
+"""The page of one packet. It shows the JSON answers of commands: what the terminal would show."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import Final, TypeAlias
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Final, NamedTuple
+from urllib.parse import quote
 
 from workpacket.model.lanes import lane_words
 from workpacket.model.wording import counted
 from workpacket.report.board import sign_of
 from workpacket.report.live_page import (
+    Answer,
     Form,
     Site,
+    actions,
     command,
     ends,
-    form,
     moment,
     packet_link,
     page,
     paragraphs,
+    part_of,
+    rows_of,
     run_link,
     t,
     unmet_list,
+    words_of,
 )
 
-Answer: TypeAlias = Mapping[str, object]
 _EVENTS: Final = 200
-_FINE: Final = frozenset({"pass", "not_applicable"})
 _SAID: Final = ("holder", "to", "by", "verdict", "reason", "branch", "commit", "until", "rule", "target", "text", "run")
-
-
-def _rows(data: Answer, name: str) -> Sequence[Answer]:
-    found = data.get(name)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-
-
-def _words(data: Answer, name: str) -> Sequence[str]:
-    found = data.get(name)
-    return [str(one) for one in found] if isinstance(found, list) else []
-
-
-def _part(data: Answer, name: str) -> Answer:
-    found = data.get(name)
-    return found if isinstance(found, dict) else {}
 
 
 # ---- a packet ----------------------------------------------------------------------------------------------------
 
 
-class PacketPage:
-    """What the `show`, `log show`, `packet contract` and `approvals list` commands say about one packet; `changes` is
-    the difference between its contract and the approved one; `forge` is the repository's address on its forge.
+class Lines(NamedTuple):
+    """The lines of a file around a finding; `first` is the number of the first one."""
+
+    first: int
+    lines: Sequence[str]
+
+
+class PacketPage(NamedTuple):
+    """What commands say about one packet: `show`, `log show`, `approvals list` and, about its files, `check`.
+    `changes` is the difference between its contract and the approved one; `excerpts` are the places of the findings;
+    `forge` is the repository's address on its forge.
     """
 
-    def __init__(
-        self, show: Answer, history: Answer, contract: Answer, approvals: Answer, changes: Sequence[str], forge: str
-    ) -> None:
-        self.show, self.history, self.contract, self.approvals = show, history, contract, approvals
-        self.changes, self.forge = changes, forge
+    show: Answer
+    history: Answer
+    approvals: Answer
+    found: Sequence[Answer]
+    excerpts: Sequence[Lines]
+    changes: Sequence[str]
+    forge: str
 
     def render(self, site: Site, forms: Sequence[Form]) -> str:
         return page(site, str(self.show.get("title") or self.show.get("id", "")), self._content(site, forms))
@@ -74,18 +71,20 @@ class PacketPage:
         if show.get("holder"):
             yield f" held by {t(show['holder'], 100)}, lease {ends(str(show.get('until') or ''))}"
         yield "</p>\n"
-        name = t(self.show.get("id", ""))
-        yield f'<p class="said"><a href="{site.at}/audit#{name}">Trace and evidence</a>, in the audit</p>\n'
         yield from self._missing()
-        yield from _forms(site, forms)
-        yield from self._task(site)
+        yield from actions(site, forms)
+        yield from self._findings()
         yield from self._differences()
+        yield from self._task(site)
+        place = f"{site.at}/packet/{quote(str(show.get('id', '')), safe='')}/trace"
+        yield f'<details class="act" id="trace" data-load="{place}"><summary>Trace from requirement to commit</summary>'
+        yield f'<div><a href="{place}">Trace</a></div></details>\n'
         yield from self._runs(site)
         yield from self._approvals()
         yield from self._timeline(site)
 
     def _missing(self) -> Iterator[str]:
-        unmet = _rows(self.show, "unmet")
+        unmet = rows_of(self.show, "unmet")
         following = str(self.show.get("next", ""))
         yield '<section id="missing" aria-labelledby="missing-title"><h2 id="missing-title">Next step</h2>\n'
         if unmet:
@@ -102,17 +101,17 @@ class PacketPage:
             if show.get(name):
                 yield f"<div><dt>{label}</dt><dd>{paragraphs(show[name])}</dd></div>\n"
         for label, name in (("Scope", "scope"), ("Out of scope", "out_of_scope")):
-            if listed := _words(show, name):
+            if listed := words_of(show, name):
                 yield f"<div><dt>{label}</dt><dd>{'<br>'.join(map(t, listed[:200]))}</dd></div>\n"
-        if depends := _rows(show, "depends"):
+        if depends := rows_of(show, "depends"):
             each = [
                 f"{packet_link(site, str(one.get('id')))} {t(lane_words(str(one.get('lane', ''))))}" for one in depends
             ]
             yield f"<div><dt>Depends on</dt><dd>{'<br>'.join(each)}</dd></div>\n"
-        files = ", ".join(map(str, _part(show, "files").values()))
+        files = ", ".join(map(str, part_of(show, "files").values()))
         yield f"<div><dt>Files</dt><dd>{t(files)}</dd></div>\n" if files else ""
         yield "</dl>\n"
-        if criteria := _rows(show, "criteria"):
+        if criteria := rows_of(show, "criteria"):
             yield '<h3>Done means</h3>\n<ol class="criteria">\n'
             for one in criteria:
                 yield f"<li>{_criterion(one, self.forge)}</li>\n"
@@ -123,14 +122,27 @@ class PacketPage:
         if not self.changes:
             return
         yield '<section aria-labelledby="changes-title"><h2 id="changes-title">Changed since it was approved</h2>\n'
-        yield '<pre class="changes">'
-        for line in self.changes[:2000]:
-            kind = {"+": "ins", "-": "del"}.get(line[:1])
-            yield f"<{kind}>{t(line)}</{kind}>\n" if kind else f"{t(line)}\n"
+        yield '<pre class="changes" tabindex="0">'
+        yield from (f"{line}\n" for line in words_marked(self.changes[:2000]))
         yield "</pre></section>\n"
 
+    def _findings(self) -> Iterator[str]:
+        """Yield what `check` finds in the packet's own files, each with the lines that it is about."""
+        if not self.found:
+            return
+        count = counted(len(self.found), "finding")
+        yield f'<section aria-labelledby="found-title"><h2 id="found-title">{count} in its files</h2>\n'
+        yield '<ul class="unmet">\n'
+        for one, excerpt in zip(self.found, self.excerpts, strict=True):
+            yield f"<li><span>{t(one.get('message', ''))}</span> <small>{t(one.get('code', ''))}, "
+            yield f"{t(one.get('severity', ''))}, {t(one.get('path', ''))}:{t(one.get('line', ''))}</small>"
+            yield from _excerpt(one, excerpt)
+            yield f"<div>{command(str(one['hint']))}</div>" if one.get("hint") else ""
+            yield "</li>\n"
+        yield "</ul></section>\n"
+
     def _runs(self, site: Site) -> Iterator[str]:
-        runs = _rows(self.show, "runs")
+        runs = rows_of(self.show, "runs")
         if runs:
             yield '<section aria-labelledby="runs-title"><h2 id="runs-title">Runs</h2>\n<ul class="plain">\n'
             for one in runs:
@@ -140,23 +152,23 @@ class PacketPage:
             yield "</ul></section>\n"
 
     def _approvals(self) -> Iterator[str]:
-        gates = _rows(self.approvals, "gates")
+        gates = rows_of(self.approvals, "gates")
         if not gates:
             return
         yield '<section aria-labelledby="approvals-title"><h2 id="approvals-title">Approvals</h2>\n'
         for gate in gates:
             state = "met" if gate.get("met") else "not met"
             yield f"<h3>{t(gate.get('gate', ''))}: {state}</h3>\n<ul class='plain'>\n"
-            for one in _rows(gate, "decisions"):
-                against = ", ".join(_words(one, "against"))
+            for one in rows_of(gate, "decisions"):
+                against = ", ".join(words_of(one, "against"))
                 yield f"<li>{t(one.get('decision', ''))} by {t(one.get('approver', ''))} ({t(one.get('role', ''))}) "
                 yield f"{moment(str(one.get('issued_at') or ''))}{f': {t(against)}' if against else ''}</li>\n"
             yield "</ul>\n"
-            yield from unmet_list(_rows(gate, "unmet")) if gate.get("unmet") else ()
+            yield from unmet_list(rows_of(gate, "unmet")) if gate.get("unmet") else ()
         yield "</section>\n"
 
     def _timeline(self, site: Site) -> Iterator[str]:
-        events = _rows(self.history, "events")
+        events = rows_of(self.history, "events")
         yield '<section aria-labelledby="time-title"><h2 id="time-title">Timeline</h2>\n<ol class="timeline">\n'
         for event in reversed(events[-_EVENTS:]):
             yield from _event(site, event, self.forge)
@@ -176,6 +188,94 @@ def _criterion(one: Answer, forge: str) -> str:
     return f"{result} {t(one.get('text', ''))}{proof}{at}"
 
 
+def _evidence(evidence: Sequence[Answer], forge: str) -> Iterator[str]:
+    """Yield what was proved, by whom, with the end of its output where this clone has it."""
+    for one in evidence:
+        at = f" at {_commit(str(one['commit']), forge)}" if one.get("commit") else ""
+        suspect = f' <span class="result failed">suspect: {t(one["suspect"], 500)}</span>' if one.get("suspect") else ""
+        yield f'<div class="said">{t(one.get("result", ""))}: {command(str(one.get("what", "")))}{at} '
+        yield f"by {t(one.get('by', ''), 100)} {moment(str(one.get('at', '')))}{suspect}"
+        if one.get("output"):
+            name = f"output-{t(str(one.get('log_sha256', ''))[:12])}"
+            yield f'<details id="{name}"><summary>Its output</summary><pre tabindex="0">'
+            yield f"{_lines(str(one['output']))}</pre></details>"
+        yield "</div>\n"
+
+
+def _lines(text: str) -> str:
+    return "\n".join(t(line, 500) for line in text.splitlines()[-100:])
+
+
+def _excerpt(finding: Answer, excerpt: Lines) -> Iterator[str]:
+    if not excerpt.lines:
+        return
+    yield '<pre class="excerpt">'
+    for number, line in enumerate(excerpt.lines, excerpt.first):
+        shown = f"{number:>5}  {t(line, 300)}"
+        yield f"<mark>{shown}</mark>\n" if number == finding.get("line") else f"{shown}\n"
+    yield "</pre>"
+
+
+def _anchors(anchors: Sequence[Answer]) -> Iterator[str]:
+    yield '<ul class="plain">\n' if anchors else ""
+    for one in anchors:
+        why = f" {t(one['why'], 500)}" if one.get("why") else ""
+        yield f"<li>{t(one.get('name', ''), 300)} <span class='result'>{t(one.get('state', ''))}</span>{why}"
+        yield f'<div class="said">{t(one.get("excerpt", ""), 1000)}</div></li>\n'
+    yield "</ul>\n" if anchors else ""
+
+
+_WORD: Final = re.compile(r"\s+|\w+|[^\w\s]")
+_MOST_WORDS: Final = 5000
+
+
+def words_marked(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a difference as text for the page, with the words that went and came marked. Lines that were
+    replaced are compared word by word."""
+    at = 0
+    while at < len(lines):
+        gone = _run(lines, at, "-")
+        come = _run(lines, at + len(gone), "+")
+        if not gone and not come:
+            yield t(lines[at])
+            at += 1
+            continue
+        at += len(gone) + len(come)
+        if not gone or not come or lines[at - 1].startswith("+++"):
+            yield from (f"<del>{t(line)}</del>" for line in gone)
+            yield from (f"<ins>{t(line)}</ins>" for line in come)
+            continue
+        yield from _compared("\n".join(line[1:] for line in gone), "\n".join(line[1:] for line in come))
+
+
+def _run(lines: Sequence[str], at: int, mark: str) -> Sequence[str]:
+    end = at
+    while end < len(lines) and lines[end].startswith(mark):
+        end += 1
+    return lines[at:end]
+
+
+def _compared(before: str, after: str) -> Iterator[str]:
+    one, two = _WORD.findall(before), _WORD.findall(after)
+    if len(one) + len(two) > _MOST_WORDS:
+        yield from (f"<del>-{t(line)}</del>" for line in before.split("\n"))
+        yield from (f"<ins>+{t(line)}</ins>" for line in after.split("\n"))
+        return
+    marked = ""
+    for what, start, end, new_start, new_end in SequenceMatcher(None, one, two, autojunk=False).get_opcodes():
+        old, new = "".join(one[start:end]), "".join(two[new_start:new_end])
+        if what == "equal":
+            marked += _kept(old)
+        else:
+            marked += f"<del>{_kept(old)}</del>" if old else ""
+            marked += f"<ins>{_kept(new)}</ins>" if new else ""
+    yield f" {marked}"
+
+
+def _kept(text: str) -> str:
+    return "\n ".join(t(line) for line in text.split("\n"))
+
+
 def _commit(commit: str, forge: str) -> str:
     shown = f"<code>{t(commit[:12])}</code>"
     is_id = forge.startswith("https://") and commit.isalnum()
@@ -183,7 +283,7 @@ def _commit(commit: str, forge: str) -> str:
 
 
 def _event(site: Site, event: Answer, forge: str) -> Iterator[str]:
-    data, actor = _part(event, "data"), _part(event, "actor")
+    data, actor = part_of(event, "data"), part_of(event, "actor")
     who = "proven" if event.get("proven") else "claimed"
     move = ""
     if data.get("lane_to"):
@@ -203,190 +303,88 @@ def _event(site: Site, event: Answer, forge: str) -> Iterator[str]:
     yield "</li>\n"
 
 
-def _forms(site: Site, forms: Sequence[Form]) -> Iterator[str]:
-    if not forms:
-        return
-    yield '<section aria-labelledby="acts-title"><h2 id="acts-title">Actions</h2>\n<div class="acts">\n'
-    if site.actor:
-        for one in forms:
-            yield from form(site, one)
-    else:
-        yield '<ul class="plain">'
-        yield from (f"<li>{t(one.title)}: {command(one.command)}</li>" for one in forms)
-        yield "</ul><p>These pages only read. To act in them: <code>workpacket board serve --write</code></p>"
-    yield "</div></section>\n"
+# ---- the trace of a packet ---------------------------------------------------------------------------------------
 
 
-# ---- what waits for a person -------------------------------------------------------------------------------------
+def packet_trace(traced: Answer, forge: str) -> Iterator[str]:
+    """Yield how a packet leads from requirements to commits: a drawing, then each link with its text."""
+    drawing = trace_graph(traced)
+    if drawing:
+        yield f'<div class="scroll" tabindex="0" role="region" aria-label="Trace graph">{drawing}</div>\n'
+    yield "<h2>Requirements</h2>\n"
+    yield from _anchors(rows_of(traced, "anchors"))
+    yield '<h2>Criteria and their evidence</h2>\n<ol class="criteria">\n'
+    for one in rows_of(traced, "criteria"):
+        yield f"<li>{t(one.get('text', ''))}"
+        yield from _evidence(rows_of(one, "evidence"), forge)
+        yield "</li>\n"
+    yield "</ol>\n"
+    if commits := rows_of(traced, "commits"):
+        yield '<h2>Commits</h2>\n<ul class="plain">\n'
+        for one in commits:
+            where = "" if one.get("on_target") else ", not on the target branch" if one.get("known") else ", not here"
+            yield f"<li>{_commit(str(one.get('id', '')), forge)} {t(one.get('title', ''), 200)} "
+            yield f'<span class="said">{t(one.get("role", ""))}{where} {moment(str(one.get("at", "")))}</span></li>\n'
+        yield "</ul>\n"
 
 
-def waiting_content(site: Site, report: Answer, questions: Answer, unknown: str) -> Iterator[str]:
-    """Yield what is waiting for the viewer, then what is waiting for others; `unknown` is why the runs are not
-    known."""
-    waiting, leases, asked = _rows(report, "waiting"), _rows(report, "leases"), _rows(questions, "questions")
-    yield "<h1>What waits for a person</h1>\n"
-    if not (waiting or leases or asked or unknown):
-        yield "<p>Nothing waits.</p>\n"
-    if asked:
-        yield '<section aria-labelledby="asked"><h2 id="asked">Questions of runs</h2>\n<ul class="plain">\n'
-        for one in asked:
-            answers = ", ".join(_words(one, "answers"))
-            question = t(one.get("question", ""), 1000)
-            yield f"<li>{run_link(site, str(one.get('run', '')))}: {question} ({t(answers)})</li>\n"
-        yield "</ul></section>\n"
-    if unknown:
-        yield f"<p>The runs are not known: {t(unknown, 500)}</p>\n"
-    for others in (False, True):
-        yield from _needs(site, [one for one in waiting if bool(one.get("others")) == others], others=others)
-    if leases:
-        yield '<section aria-labelledby="leases"><h2 id="leases">Leases that end soon</h2>\n<ul class="plain">\n'
-        for one in sorted(leases, key=lambda one: bool(one.get("others"))):
-            until = ends(str(one.get("ends", "")))
-            yield f"<li>{_titled(site, one)}<div>held by {t(one.get('holder', ''), 100)}, {until}</div></li>\n"
-        yield "</ul></section>\n"
+# ---- the trace as a drawing --------------------------------------------------------------------------------------
+
+_COLUMN: Final = 190
+_BOX: Final = 168
+_ROW: Final = 34
+_MOST_ROWS: Final = 30
 
 
-def _needs(site: Site, waiting: Sequence[Answer], *, others: bool) -> Iterator[str]:
-    needs = dict.fromkeys(str(one.get("for", "")) for one in waiting)
-    for number, need in enumerate(needs):
-        name, title = f"need-{number}{'-others' if others else ''}", need.capitalize()
-        title = f"{title} from someone else" if others else title
-        yield f'<section aria-labelledby="{name}"><h2 id="{name}">{t(title)}</h2>\n<ul class="plain">\n'
-        for one in waiting:
-            if one.get("for") == need:
-                detail = f"; {t(one['detail'], 500)}" if one.get("detail") else ""
-                since = moment(str(one.get("since", "")))
-                yield f'<li>{_titled(site, one)}<div class="said">{since}{detail}</div></li>\n'
-        yield "</ul></section>\n"
-
-
-def _titled(site: Site, one: Answer) -> str:
-    name = str(one.get("id", ""))
-    title = f" {t(one['title'], 200)}" if one.get("title") else ""
-    return f"{packet_link(site, name)}{title}"
-
-
-# ---- runs --------------------------------------------------------------------------------------------------------
-
-
-def runs_content(site: Site, answer: Answer, problem: str) -> Iterator[str]:
-    """Yield the table of runs; `problem` is why the runs are not known."""
-    rows = _rows(answer, "runs")
-    yield "<h1>Runs</h1>\n"
-    if problem:
-        yield f"<p>{t(problem, 500)}</p>\n"
-    if not rows:
-        yield "<p>There are no runs here.</p>\n"
-        return
-    yield '<div class="scroll" tabindex="0" role="region" aria-label="Table of runs"><table>\n<thead><tr>'
-    yield "".join(f'<th scope="col">{name}</th>' for name in ("Run", "State", "Packet", "Attention", "Since"))
-    yield "</tr></thead><tbody>\n"
-    for one in rows[:1000]:
-        packet = packet_link(site, str(one["packet"])) if one.get("packet") else ""
-        yield f'<tr><th scope="row">{run_link(site, str(one.get("run", "")))}</th>'
-        yield f"<td>{_run_state(one)}</td><td>{packet}</td>"
-        yield f"<td>{t(one.get('attention', ''))}</td><td>{moment(_utc(str(one.get('since', ''))))}</td></tr>\n"
-    yield "</tbody></table></div>\n"
-
-
-def _run_state(one: Answer) -> str:
-    state = str(one.get("state", ""))
-    return f'<span class="chip run-{t(state)}">{t(state)}</span>'
-
-
-def _utc(moment_shown: str) -> str:
-    """Return a time shown by the runtime, in the form used in the log."""
-    return f"{moment_shown.replace(' ', 'T')}Z" if len(moment_shown) == 19 else moment_shown
-
-
-def run_content(site: Site, shown: Answer, plan: Answer, forms: Sequence[Form]) -> Iterator[str]:
-    """Yield one run: the output of `runs show` and of `resume --plan`."""
-    yield f"<p class='crumb'><a href='{site.at}/runs'>Runs</a></p>\n<h1>{t(shown.get('run', ''))}</h1>\n"
-    packet = f" of {packet_link(site, str(shown['packet']))}" if shown.get("packet") else ""
-    yield f'<p class="state">{_run_state(shown)}{packet}, attempt {t(shown.get("attempt", ""))}, '
-    yield f"{t(shown.get('steps', 0))} steps, {t(shown.get('effects', 0))} effects</p>\n"
-    yield from _decision(plan)
-    yield from _forms(site, forms)
-    events = _rows(shown, "events")
-    yield from _bars(events)
-    yield '<section aria-labelledby="events-title"><h2 id="events-title">Events</h2>\n<ol class="timeline">\n'
-    for event in reversed(events[-_EVENTS:]):
-        data = _part(event, "data")
-        said = "; ".join(
-            f"{t(name)}: {t(value, 300)}"
-            for name, value in data.items()
-            if isinstance(value, (str, int)) and value != ""
-        )
-        yield f"<li>{moment(_utc(str(event.get('time', ''))))} <strong>{t(event.get('type', ''))}</strong>"
-        yield f'<div class="said">{said}</div></li>\n' if said else "</li>\n"
-    yield "</ol></section>\n"
-
-
-def _decision(plan: Answer) -> Iterator[str]:
-    decision = _part(plan, "decision")
-    if not decision:
-        return
-    code = f" ({t(decision['code'])})" if decision.get("code") else ""
-    title = f"Resume: {t(decision.get('action', ''))}{code}"
-    yield f'<section aria-labelledby="plan-title"><h2 id="plan-title">{title}</h2>\n'
-    checks = _rows(decision, "checks")
-    stopping = [check for check in checks if check.get("result") not in _FINE]
-    yield from _checks(stopping)
-    yield f"<details><summary>{counted(len(checks) - len(stopping), 'check')} passed or not applicable</summary>\n"
-    yield from _checks([check for check in checks if check.get("result") in _FINE])
-    yield "</details>\n"
-    yield f"<p>Next: {command(str(plan['next']))}</p>\n" if plan.get("next") else ""
-    yield "</section>\n"
-
-
-def _checks(checks: Sequence[Answer]) -> Iterator[str]:
-    yield '<ul class="plain">\n' if checks else ""
-    for check in checks:
-        result = str(check.get("result", ""))
-        details = "; ".join(_words(check, "details"))
-        yield f'<li><span class="result {t(result)}">{t(result.replace("_", " "))}</span> '
-        yield f"{t(check.get('check', ''))} {t(details, 500)}</li>\n"
-    yield "</ul>\n" if checks else ""
-
-
-_WIDTH: Final = 720
-_ROW: Final = 22
-_NAMED: Final = 200
-
-
-def _bars(events: Sequence[Answer]) -> Iterator[str]:
-    """Yield the steps and effects over time: one bar each, with a length that shows how long the step or effect
-    took."""
-    steps = [
-        event for event in events if str(event.get("type", "")) in {"step.completed", "step.failed", "effect.succeeded"}
+def trace_graph(traced: Answer) -> str:
+    """Return a drawing of what leads where: requirements, the packet, criteria, evidence, commits; '' if there is
+    nothing to draw."""
+    criteria, anchors = rows_of(traced, "criteria")[:_MOST_ROWS], rows_of(traced, "anchors")[:_MOST_ROWS]
+    if not criteria and not anchors:
+        return ""
+    evidence = [(number, one) for number, each in enumerate(criteria) for one in rows_of(each, "evidence")]
+    commits = list({str(one.get("id")): one for one in rows_of(traced, "commits")}.values())[:_MOST_ROWS]
+    boxes: list[list[tuple[str, str]]] = [
+        [(str(one.get("name", "")), "" if one.get("state") == "holds" else "doubted") for one in anchors],
+        [(str(traced.get("id", "")), "")],
+        [(f"{one.get('number')}. {one.get('text', '')}", "" if rows_of(one, "evidence") else "open")
+         for one in criteria],
+        [(str(one.get("what", "")), "doubted" if one.get("suspect") or one.get("result") != "met" else "")
+         for _, one in evidence[:_MOST_ROWS]],
+        [(f"{str(one.get('id', ''))[:12]} {one.get('title', '')}", "" if one.get("on_target") else "open")
+         for one in commits],
+    ]  # fmt: skip
+    height = _ROW * max(map(len, boxes))
+    places = [[_ROW * (height / _ROW - len(column)) / 2 + _ROW * row for row in range(len(column))] for column in boxes]
+    numbers = {str(one.get("id")): row for row, one in enumerate(commits)}
+    joined = [(0, row, 1, 0) for row in range(len(anchors))] + [(1, 0, 2, row) for row in range(len(criteria))]
+    for row, (criterion, one) in enumerate(evidence[:_MOST_ROWS]):
+        joined.append((2, criterion, 3, row))
+        if str(one.get("commit")) in numbers:
+            joined.append((3, row, 4, numbers[str(one.get("commit"))]))
+    told = f"{len(anchors)} requirements, {len(criteria)} criteria, {len(evidence)} proofs, {len(commits)} commits"
+    width = _COLUMN * len(boxes)
+    drawn = [f'<svg class="graph" viewBox="0 0 {width} {height + 4:.0f}" role="img" aria-label="{told}">']
+    drawn += [_edge(one, places) for one in joined]
+    drawn += [
+        _boxed(column, places[column][row], *box) for column, its in enumerate(boxes) for row, box in enumerate(its)
     ]
-    times = [at for event in events if (at := _seconds(str(event.get("time", "")))) is not None]
-    if not steps or not times:
-        return
-    first, last = min(times), max(times)
-    span = max(last - first, 1)
-    steps = steps[-60:]
-    height = _ROW * len(steps)
-    yield '<section aria-labelledby="bars-title"><h2 id="bars-title">Steps over time</h2>\n'
-    told = f"{len(steps)} steps; their times are in the list of events"
-    yield f'<svg class="bars" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{told}">'
-    for number, event in enumerate(steps):
-        data = _part(event, "data")
-        end = _seconds(str(event.get("time", ""))) or first
-        took = data.get("ms")
-        seconds = took / 1000 if isinstance(took, int) else 0.0
-        start = max(end - seconds, first)
-        left = _NAMED + (start - first) / span * (_WIDTH - _NAMED - 8)
-        width = max((end - start) / span * (_WIDTH - _NAMED - 8), 4)
-        failed = " failed" if event.get("type") == "step.failed" else ""
-        y = number * _ROW
-        yield f'<text x="0" y="{y + 15}">{t(str(data.get("step", ""))[:28])}</text>'
-        yield f'<rect class="bar{failed}" x="{left:.1f}" y="{y + 4}" width="{width:.1f}" height="{_ROW - 8}" rx="2"/>'
-    yield "</svg></section>\n"
+    return "".join((*drawn, "</svg>"))
 
 
-def _seconds(shown: str) -> float | None:
-    try:
-        return datetime.fromisoformat(shown).timestamp()
-    except ValueError:
-        return None
+def _edge(joined: tuple[int, int, int, int], places: Sequence[Sequence[float]]) -> str:
+    column, row, other, below = joined
+    x, y = column * _COLUMN + _BOX, places[column][row] + _ROW / 2
+    to_x, to_y = other * _COLUMN, places[other][below] + _ROW / 2
+    middle = (x + to_x) / 2
+    return f'<path d="M{x:.0f} {y:.0f}C{middle:.0f} {y:.0f} {middle:.0f} {to_y:.0f} {to_x:.0f} {to_y:.0f}"/>'
+
+
+def _boxed(column: int, y: float, text: str, state: str) -> str:
+    shown = text if len(text) <= 22 else f"{text[:21]}…"
+    x = column * _COLUMN
+    return (
+        f'<g class="{state}"><title>{t(text, 500)}</title>'
+        f'<rect x="{x}" y="{y + 3:.0f}" width="{_BOX}" height="{_ROW - 8}" rx="4"/>'
+        f'<text x="{x + 8}" y="{y + 20:.0f}">{t(shown)}</text></g>'
+    )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from html import escape as html_escape
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import quote, urlencode
 
 from workpacket.model.lanes import BUILT_IN, LaneTable, lane_words
@@ -72,8 +72,33 @@ PARTS: Final = (
     ("board", "", "Board"),
     ("waiting", "waiting", "Waiting"),
     ("runs", "runs", "Runs"),
+    ("history", "history", "History"),
+    ("trace", "trace", "Trace"),
     ("audit", "audit", "Audit"),
 )
+
+
+Answer: TypeAlias = Mapping[str, object]
+
+
+def rows_of(data: Answer, name: str) -> Sequence[Answer]:
+    """Return a list of objects in a command's answer."""
+    found = data.get(name)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def words_of(data: Answer, name: str) -> Sequence[str]:
+    found = data.get(name)
+    return [str(one) for one in found] if isinstance(found, list) else []
+
+
+def part_of(data: Answer, name: str) -> Answer:
+    found = data.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+# A page may have several forms with one of these actions.
+SEVERAL: Final = frozenset({"answer", "fork", "signal", "revive"})
 
 
 def t(value: object, most: int = _LONGEST) -> str:
@@ -163,17 +188,35 @@ def _head(site: Site) -> Iterator[str]:
     yield "</header>\n"
 
 
-def form(site: Site, made: Form, *, to: str = "") -> Iterator[str]:
-    """Yield one action as a form that can be unfolded. The command that it types is shown first."""
-    name = f"act-{made.action}"
+def form(site: Site, made: Form, about: str = "") -> Iterator[str]:
+    """Yield one action as a form that can be unfolded. The command that it types is shown first. `about` distinguishes
+    forms with the same action on one page.
+    """
+    suffix = f"-{blake2b(about.encode('utf-8', 'replace'), digest_size=4).hexdigest()}" if about else ""
+    name = f"act-{made.action}{suffix}"
     yield f'<details class="act" id="{name}"><summary>{t(made.title)}</summary>\n'
-    yield f'<form method="post" action="{to or f"{site.at}/act/{made.action}"}">\n'
+    yield f'<form method="post" action="{site.at}/act/{made.action}">\n'
     yield f"<p>{t(made.says)}</p>\n" if made.says else ""
     yield f'<p class="types">Runs {command(made.command)}</p>\n'
     yield f'<input type="hidden" name="csrf" value="{t(site.csrf)}">\n'
     for field in made.fields:
         yield _input(name, field)
     yield f'<button type="submit">{t(made.title)}</button>\n</form></details>\n'
+
+
+def actions(site: Site, forms: Sequence[Form], title: str = "Actions") -> Iterator[str]:
+    """Yield the actions: as forms, or as commands if the pages only read."""
+    if not forms:
+        return
+    yield f'<section aria-labelledby="acts-title"><h2 id="acts-title">{title}</h2>\n<div class="acts">\n'
+    if site.actor:
+        for one in forms:
+            yield from form(site, one, one.title if one.action in SEVERAL else "")
+    else:
+        yield '<ul class="plain">'
+        yield from (f"<li>{t(one.title)}: {command(one.command)}</li>" for one in forms)
+        yield "</ul><p>These pages only read. To act in them: <code>workpacket board serve --write</code></p>"
+    yield "</div></section>\n"
 
 
 def _input(form_name: str, field: FormField) -> str:
@@ -236,7 +279,8 @@ def outcome(site: Site, said: str, answer: Mapping[str, object], packet: str) ->
     good = bool(answer.get("ok"))
     data = answer.get("data")
     data = data if isinstance(data, dict) else {}
-    title = "Done" if good else "Refused" if data.get("unmet") else "Failed"
+    refused = data.get("unmet") or answer.get("findings") or not data
+    title = "Done" if good else "Refused" if data.get("unmet") else "Failed" if refused else "More is needed"
     return page(site, title, _outcome(site, said, answer, data, packet, title, good=good), live=False)
 
 
@@ -255,6 +299,7 @@ def _outcome(
         data.get("unmet"), answer.get("findings"), data.get("notes")))  # fmt: skip
     yield from unmet_list(unmet or findings)
     yield from (f"<p>{t(note)}</p>\n" for note in notes)
+    yield from (f"<p>Question: {t(one.get('question', ''), 1000)}</p>\n" for one in rows_of(data, "questions"))
     following = data.get("next")
     yield f"<p>Next: {command(str(following))}</p>\n" if following else ""
     back = packet_link(site, packet) if packet else f'<a href="{site.at}/runs">runs</a>'

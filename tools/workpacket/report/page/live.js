@@ -28,7 +28,7 @@
     try {
       const answer = await fetch(details.dataset.load);
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-      place.replaceChildren(...(fresh.querySelector("main") || fresh.body).childNodes);
+      place.replaceChildren(...(fresh.getElementById("part") || fresh.querySelector("main") || fresh.body).childNodes);
     } catch { place.textContent = "The server does not answer."; }
   }
   document.addEventListener("toggle", (event) => {
