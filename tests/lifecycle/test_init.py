@@ -403,3 +403,19 @@ def test_from_without_a_file_that_installs_is_a_usage_error(governed: Governed) 
     refused = governed("init", "--from", "workpacket==0.1.0")
     assert refused.status == exits.USAGE
     assert "conflicting_options" in refused.err
+
+
+def test_a_main_branch_with_an_unusual_name_is_known_beside_other_branches(governed: Governed) -> None:
+    git(governed.root, "symbolic-ref", "HEAD", "refs/heads/release/2.0")
+    said = governed.done("init", "--commit").out
+    assert "  - git config init.defaultBranch release/2.0: other branches would hide" in said
+    git(governed.root, "branch", "wp/WP-1-Other-v1")
+    target = next(line for line in governed.done("policy", "show").out.splitlines() if line.startswith("target_branch"))
+    assert "release/2.0" in target
+    assert "defaultBranch" not in governed.done("init").out
+
+
+@pytest.mark.parametrize("name", ["main", "trunk"])
+def test_a_main_branch_that_git_finds_is_not_recorded(governed: Governed, name: str) -> None:
+    git(governed.root, "symbolic-ref", "HEAD", f"refs/heads/{name}")
+    assert "defaultBranch" not in governed.done("init", "--commit").out

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from glob import glob
 from typing import Final, cast
 
@@ -21,7 +22,7 @@ from workpacket.cli.guard import AGENTS
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import COMMIT, conclude
 from workpacket.cli.progress import MILESTONES as PROGRESS
-from workpacket.git.repository import Repository, is_ignored
+from workpacket.git.repository import Repository, is_ignored, record_main_branch
 from workpacket.lifecycle.activation import ITEMS
 from workpacket.lifecycle.init import (
     GITIGNORE,
@@ -353,7 +354,14 @@ def run(arguments: Arguments) -> int:
             planned = _for_agent(arguments, planned, str(repository.root))
         planned = also_ignoring(planned, *not_ignored(repository))
         changed = transaction.apply(planned.plan)
-    return conclude(arguments, Carried(planned, changed, transaction.finished))
+    return conclude(
+        arguments, Carried(planned, changed, transaction.finished), afterwards=partial(_main_branch, repository)
+    )
+
+
+def _main_branch(repository: Repository) -> str:
+    done = record_main_branch(repository)
+    return f"{done}: other branches would hide which one is the main branch" if done else ""
 
 
 def _for_agent(arguments: Arguments, planned: Planned, root: str) -> Planned:
@@ -410,7 +418,10 @@ AGENTS.md that tells agents how to work here, and the files of the dialect. Run 
 updates what was not edited; everything else is left alone. For packets without a log, run `adopt`.
 
 Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane names and a work package template;
-`plain` adds nothing. By default, the dialect is detected from the repository, else handshake.""",
+`plain` adds nothing. By default, the dialect is detected from the repository, else handshake.
+
+If the name of the main branch is unusual and no remote says which branch is the main one, `init` records it with
+`git config init.defaultBranch`.""",
     options=(
         Option("dialect", "the conventions that determine which files are written", choices=DIALECTS),
         Option(

@@ -284,6 +284,24 @@ def main_branch_candidates(repository: Repository) -> Iterator[str]:
             yield found[0]
 
 
+def record_main_branch(repository: Repository) -> str:
+    """Record the main branch in this clone's settings, if only the absence of other branches shows which one it is.
+    Return the command that does this, or '' if git can tell without it.
+    """
+    branch = default_branch(repository)
+    name = without_remote(repository, branch.name) if branch is not None else branch_here(repository)
+    settings = repository.settings
+    remote = main_remote(repository)
+    if not name or name in (settings.get("init.defaultbranch"), *_USUAL_NAMES):
+        return ""
+    if remote and symbolic_target(repository, f"refs/remotes/{remote}/HEAD"):
+        return ""
+    import shlex  # every command imports this module
+
+    run_git(repository.root, "config", "init.defaultBranch", name)
+    return f"git config init.defaultBranch {shlex.quote(name)}"
+
+
 def main_remote(repository: Repository) -> str:
     """Return the remote to which work is pushed, or '' if there is none: the one that the main branch tracks, or else
     `origin`, or else the only one.

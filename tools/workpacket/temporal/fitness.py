@@ -145,13 +145,13 @@ def _in_function(function: types.FunctionType, seen: set[types.CodeType], *, tak
     definition = tree.body[0]
     if not isinstance(definition, ast.AsyncFunctionDef | ast.FunctionDef):
         return
-    reader = _Reader(function, definition, takes_run=takes_run)
+    reader = _FunctionReader(function, definition, takes_run=takes_run)
     yield from reader.found()
     for called, with_run in reader.called:
         yield from _in_function(called, seen, takes_run=with_run)
 
 
-class _Reader(ast.NodeVisitor):
+class _FunctionReader(ast.NodeVisitor):
     """Reads one function. `called` are the functions of its own package that it calls, and whether each takes `run`."""
 
     def __init__(
