@@ -38,7 +38,7 @@ def question_named(arguments: Arguments, run: str, questions: tuple[OpenQuestion
     if not found:
         known = ", ".join(one.id for one in questions) or "none"
         what = f"{arguments.words[1]!r} is not an open question of {run}; the open questions are: {known}"
-        raise usage(arguments.command, "invalid_value", what)
+        raise usage(arguments.command, "invalid_value", what, f"workpacket resume {shlex.quote(run)}")
     return found
 
 
@@ -100,12 +100,13 @@ def _the_one(arguments: Arguments, run: str, answer: str, questions: tuple[OpenQ
         return fitting[0]
     if fitting:
         known = ", ".join(one.id for one in fitting)
-        raise usage(arguments.command, "missing_argument", f"specify which question --{answer} answers: {known}")
+        what = f"specify which question --{answer} answers: {known}"
+        raise usage(arguments.command, "missing_argument", what, f"workpacket resume {shlex.quote(run)}")
     what = f"no open question of {run} can be answered with --{answer}"
     if questions:
         others = (f"{one.id} by --{', --'.join(one.answers)}" for one in questions)
         what += f"; {'; '.join(others)}"
-    raise usage(arguments.command, "invalid_value", what)
+    raise usage(arguments.command, "invalid_value", what, f"workpacket resume {shlex.quote(run)}")
 
 
 def _require_shown(arguments: Arguments, run: str, answer: str, question: OpenQuestion) -> None:
@@ -158,7 +159,7 @@ def _settle_steps(
         if step not in open_effects:
             known = ", ".join(open_effects) or "none"
             what = f"{run} has no effect {step!r} with an unknown outcome or result; it has: {known}"
-            raise usage(arguments.command, "invalid_value", what)
+            raise usage(arguments.command, "invalid_value", what, f"workpacket resume {shlex.quote(run)}")
         about = [one for one in runtime.waiting(run)[1] if one.digest == open_effects[step]]
         sign = _signing(arguments, runtime, about)
         runtime.settle(run, open_effects[step], CHOICES[option], arguments.value("note"), value=value, sign=sign)

@@ -532,7 +532,7 @@ they were sent, one per wait; a signal that arrives before its wait is kept.""",
     ),
     examples=(
         "workpacket runtime signal order@00000003 paid --value '{\"amount\": 100}'",
-        "workpacket runtime signal order@00000003 paid --key payment-7",
+        "workpacket runtime signal order@00000003 paid --once payment-7",
     ),
 )
 

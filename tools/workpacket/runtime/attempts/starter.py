@@ -196,7 +196,11 @@ PATIENCE_OF_WORKERS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings for all runs of a runtime. The defaults are suitable for a program on one machine."""
+    """Settings for all runs of a runtime. The defaults are suitable for a program on one machine.
+
+    `ask` is called with the text and the digest of each question, and returns True, False, or None for no answer.
+    Without it, a question remains open until it is answered by `workpacket resume` or `Runtime.confirm`.
+    """
 
     actor: str = field(default_factory=lambda: f"user:{os.environ.get('USER', os.getuid())}")
     policy: ResumePolicy = field(default_factory=ResumePolicy)
