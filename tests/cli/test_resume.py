@@ -328,6 +328,81 @@ def test_an_effect_of_unknown_outcome_is_settled_and_the_run_ends(place: Place, 
     assert started(place, UNKNOWN).returncode == 0
 
 
+LETTERS = """
+import os, signal, sys
+from pathlib import Path
+from workpacket.runtime import RunBlocked, Runtime
+
+crash, undo = "crash" in sys.argv, "undo" in sys.argv
+
+def send(to, text):
+    with open("sent", "a") as file:
+        file.write(to + " ")
+    if crash and to == "Eve":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def take_back():
+    Path("sent").write_text("")
+
+try:
+    with Runtime.open() as runtime, runtime.run("letters", key="may") as run:
+        for name in ("Ann", "Eve", "Bob"):
+            how = {"compensate": take_back} if undo else {}
+            run.effect("send", send, name, text="token=ghp_" + "A1b2" * 9, key=f"letter-{name}", target="outbox", **how)
+        print("done")
+except RunBlocked as blocked:
+    print(f"{blocked.code} {blocked}")
+"""
+
+
+def test_a_killed_effect_is_asked_about_by_key_arguments_and_time(place: Place) -> None:
+    started(place, LETTERS, "crash")
+    (question,) = asked(place, "letters")
+    assert (question["id"], question["key"], question["answers"]) == ("send#2", "letter-Eve", ["mark-done", "retry"])
+    assert (question["arguments"]["0"], question["begun_at"] > 0) == ("Eve", True)
+    (listed,) = place.json("runtime", "questions")["data"]["questions"]
+    assert listed["key"] == "letter-Eve"
+    for words in (["resume", "letters"], ["runtime", "questions"], ["runtime", "runs", "show", "letters"]):
+        shown = place(*words).stdout
+        assert "letter-Eve" in shown
+        assert "ghp_" not in shown
+    for words in (["resume", "letters"], ["runtime", "questions"]):
+        shown = place(*words).stdout
+        assert '"0": "Eve"' in shown
+        assert "begun at   20" in shown
+        assert "compensate" not in shown
+
+
+@pytest.mark.parametrize("words", [["--compensate"], ["send#2", "--compensate"], ["--compensate", "send#2"]])
+def test_an_effect_that_its_program_cannot_undo_is_settled_in_another_way(place: Place, words: list[str]) -> None:
+    started(place, LETTERS, "crash")
+    refused = place("resume", "letters", *words)
+    assert refused.returncode != 0
+    assert "retry" in refused.stdout + refused.stderr
+    assert place("resume", "letters", "--mark-done").returncode == 0
+    assert started(place, LETTERS).stdout == "done\n"
+    assert (place.root / "sent").read_text() == "Ann Eve Bob "
+
+
+def test_an_effect_that_was_undone_waits_for_a_person_before_it_is_done_again(place: Place) -> None:
+    started(place, LETTERS, "crash", "undo")
+    (question,) = asked(place, "letters")
+    assert question["answers"] == ["mark-done", "retry", "compensate"]
+    assert place("resume", "letters", "--compensate").returncode == 0
+    for _ in range(2):
+        stopped = started(place, LETTERS, "undo")
+        assert "effect_failed send#2 was undone" in stopped.stdout
+        assert (place.root / "sent").read_text() == ""
+        shown = place("resume", "letters")
+        assert "question send#2: send#2 was undone; do it again?" in shown.stdout
+        assert shown.returncode != 0
+    stopped_runs = place.json("resume")["data"]["unfinished"]
+    assert [stop["code"] for stop in stopped_runs[0]["blocked_by"]] == ["effect_failed"]
+    assert place("resume", "letters", "--retry").returncode == 0
+    assert started(place, LETTERS, "undo").stdout == "done\n"
+    assert (place.root / "sent").read_text() == "Eve Bob "
+
+
 RECEIVED = """
 import sys
 from workpacket.runtime import Runtime, RunBlocked
@@ -353,7 +428,7 @@ GIVEN = ["--mark-done", "--value", '{"id": 7}']
 @pytest.mark.parametrize(
     ("outcome", "code", "status", "answers"),
     [
-        ("unknown", "effect_outcome_unknown", 74, ["mark-done", "retry", "compensate"]),
+        ("unknown", "effect_outcome_unknown", 74, ["mark-done", "retry"]),
         ("unkept", "receipt_unkept", 82, ["mark-done"]),
         ("redacted", "receipt_redacted", 81, ["mark-done"]),
     ],

@@ -187,6 +187,10 @@ def test_effects_are_settled_compensated_confirmed_and_retried_as_in_sync_code()
     world.runtime.settle("flow@00000001", record.effect, "compensate")
     with pytest.raises(RunBlocked):
         play(world, program)
+    with pytest.raises(RunBlocked):
+        play(world, program)
+    assert world.calls == ["undone"]
+    world.runtime.settle("flow@00000001", record.effect, "retry")
     assert play(world, program) == "sent"
     assert world.calls == ["undone", "sent", "sent"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any, get_args
@@ -14,7 +14,7 @@ import pytest
 
 from runtime.worlds import World
 from workpacket.runtime import NotDone, Retry, Run, RunBlocked, RunCancelled
-from workpacket.runtime.attempts.effects import KEYED, Recovery, identity, next_move
+from workpacket.runtime.attempts.effects import KEYED, REPEATABLE, Recovery, identity, next_move
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.errors import ReceiptRedacted
 from workpacket.runtime.records.events import Event
@@ -31,6 +31,7 @@ TABLE = {
     "succeeded": dict.fromkeys(get_args(Recovery), "return"),
     "mark_done": dict.fromkeys(get_args(Recovery), "return"),
     "compensate": dict.fromkeys(get_args(Recovery), "compensate"),
+    "undone": dict.fromkeys(get_args(Recovery), "fail"),
     "accepted": dict.fromkeys(get_args(Recovery), "fail"),
     "started": {"manual": "block", "probe": "probe", "read": "repeat", "idempotent": "repeat", "keyed": "repeat"},
     "failed_unknown": {
@@ -106,26 +107,178 @@ def test_a_person_settles_what_nobody_knows(choice: Any, calls: list[str]) -> No
 
 def test_compensation_undoes_the_effect_and_stops_the_run() -> None:
     world = World()
-    interrupted(world)
+    interrupted(world, compensate=lambda: None)
     (record,) = world.runtime.state("mail@00000001").unknown_effects
     world.runtime.settle("mail@00000001", record.effect, "compensate")
     with pytest.raises(RunBlocked) as caught, world.runtime.run("mail") as run:
         run.effect("send", lambda: world.note("sent"), compensate=lambda: world.note("undone"))
     assert caught.value.code == "effect_failed"
     assert world.calls == ["undone"]
+
+
+def settled(world: World, choice: Any) -> None:
+    (record,) = world.runtime.state("mail@00000001").unknown_effects
+    world.runtime.settle("mail@00000001", record.effect, choice)
+
+
+def test_an_effect_without_a_way_to_undo_it_is_not_undone() -> None:
+    world = World()
+    interrupted(world)
+    (question,) = world.runtime.waiting("mail@00000001")[1]
+    assert question.answers == ("mark-done", "retry")
+    with pytest.raises(RunBlocked) as caught:
+        settled(world, "compensate")
+    assert caught.value.code == "effect_outcome_unknown"
+    assert "workpacket resume mail@00000001 --retry send" in caught.value.hint
+    settled(world, "retry")
     with world.runtime.run("mail") as run:
-        run.effect("send", lambda: world.note("sent"), compensate=lambda: world.note("undone"))
+        run.effect("send", lambda: world.note("sent"))
+    assert world.calls == ["sent"]
+
+
+def test_an_effect_with_a_way_to_undo_it_may_be_undone() -> None:
+    world = World()
+    interrupted(world, compensate=lambda: None)
+    (question,) = world.runtime.waiting("mail@00000001")[1]
+    assert question.answers == ("mark-done", "retry", "compensate")
+
+
+@pytest.mark.parametrize("recovery", get_args(Recovery))
+def test_an_answer_that_the_program_cannot_carry_out_opens_the_question_again(recovery: Recovery) -> None:
+    """A store of an older version may hold one, and a program may have lost its way to undo the effect."""
+    world = World()
+    interrupted(world, recovery=recovery, compensate=lambda: None)
+    settled(world, "compensate")
+    for _ in range(2):
+        with suppress(RunBlocked), world.runtime.run("mail") as run:
+            run.effect("send", lambda: world.note("sent"), recovery=recovery)
+        if recovery in REPEATABLE:
+            break  # its author lets it be repeated, so no one is asked
+        (question,) = world.runtime.waiting("mail@00000001")[1]
+        assert (question.code, question.answers) == ("effect_outcome_unknown", ("mark-done", "retry"))
+    assert world.calls == []
+
+
+def test_a_program_that_catches_such_an_answer_does_not_finish_its_run() -> None:
+    world = World()
+    interrupted(world, compensate=lambda: None)
+    settled(world, "compensate")
+    with pytest.raises(RunBlocked) as caught, world.runtime.run("mail") as run, suppress(RunBlocked):
+        run.effect("send", lambda: world.note("sent"))
+    assert (caught.value.code, world.calls) == ("effect_outcome_unknown", [])
+
+
+@pytest.mark.parametrize("confirm", [False, True])
+def test_an_effect_that_was_undone_is_repeated_only_if_a_person_says_so(confirm: bool) -> None:
+    world = World()
+    world.ask = lambda _, __: True
+    interrupted(world, confirm=confirm, compensate=lambda: None, key="k")
+    settled(world, "compensate")
+
+    def start() -> RunBlocked | None:
+        try:
+            with world.runtime.run("mail") as run:
+                run.effect(
+                    "send",
+                    lambda: world.note("sent"),
+                    confirm=confirm,
+                    key="k",
+                    compensate=lambda: world.note("undone"),
+                )
+        except RunBlocked as blocked:
+            return blocked
+        return None
+
+    for _ in range(3):
+        blocked = start()
+        assert blocked is not None
+        assert (blocked.code, world.calls) == ("effect_failed", ["undone"])
+        assert blocked.hint == "repeat it: workpacket resume mail@00000001 --retry send"
+        (question,) = world.runtime.waiting("mail@00000001")[1]
+        assert (question.question, question.answers) == ("send was undone; do it again?", ("retry", "mark-done"))
+    (record,) = world.runtime.state("mail@00000001").effects.values()
+    with pytest.raises(RunBlocked):
+        world.runtime.settle("mail@00000001", record.effect, "compensate")
+    world.runtime.settle("mail@00000001", record.effect, "retry")
+    assert start() is None
     assert world.calls == ["undone", "sent"]
 
 
-def test_compensation_without_a_way_to_undo_blocks() -> None:
+def test_a_program_may_go_on_without_an_effect_that_was_undone() -> None:
     world = World()
-    interrupted(world)
-    (record,) = world.runtime.state("mail@00000001").unknown_effects
-    world.runtime.settle("mail@00000001", record.effect, "compensate")
-    with pytest.raises(RunBlocked), world.runtime.run("mail") as run:
-        run.effect("send", lambda: world.note("sent"))
-    assert world.calls == []
+    interrupted(world, compensate=lambda: None)
+    settled(world, "compensate")
+
+    def program(*, dies: bool = False) -> None:
+        with world.crashing(world.runtime.run("mail")) as run:
+            with suppress(RunBlocked):
+                run.effect("send", lambda: world.note("sent"), compensate=lambda: world.note("undone"))
+            run.step("other way", world.crash if dies else lambda: world.note("by post"))
+
+    program(dies=True)
+    program()
+    assert world.calls == ["undone", "by post"]
+
+
+def test_a_copy_of_the_run_does_not_repeat_an_effect_that_was_undone() -> None:
+    world = World()
+    with world.crashing(world.runtime.run("mail")) as run:
+        run.effect("send", world.crash, compensate=lambda: None)
+    settled(world, "compensate")
+    with suppress(RunBlocked), world.runtime.run("mail") as run:
+        with suppress(RunBlocked):
+            run.effect("send", lambda: world.note("sent"), compensate=lambda: world.note("undone"))
+        run.checkpoint(name="here")
+        raise RunBlocked("stop", code="user_stopped")
+    world.runtime.fork("mail@00000001", "here", key="copy")
+    with pytest.raises(RunBlocked) as caught, world.runtime.run("mail", key="copy") as run:
+        run.effect("send", lambda: world.note("sent"), compensate=lambda: world.note("undone"))
+    assert (caught.value.code, world.calls) == ("effect_failed", ["undone"])
+
+
+SECRET = "ghp_" + "A1b2" * 9
+
+
+@pytest.mark.parametrize("key", [None, "letter-Eve"])
+def test_the_question_about_an_effect_says_which_one(key: str | None) -> None:
+    world = World()
+    at = world.clock.now()
+    with world.crashing(world.runtime.run("mail")) as run:
+        run.effect("send", lambda *_, **__: world.crash(), "Eve", key=key, text="hello", header=SECRET)
+    (question,) = world.runtime.waiting("mail@00000001")[1]
+    assert isinstance(question.arguments, Mapping)
+    assert (question.arguments["0"], question.arguments["text"]) == ("Eve", "hello")
+    assert SECRET not in str(question.as_json())
+    assert (question.key, question.begun_at - at < 1_000_000) == (key or "", True)
+    assert question.as_json()["key"] == (key or "")
+
+
+def test_a_secret_in_a_key_is_not_shown() -> None:
+    world = World()
+    interrupted(world, key=SECRET)
+    (question,) = world.runtime.waiting("mail@00000001")[1]
+    assert SECRET not in str(question.as_json())
+    assert question.key != ""
+
+
+def test_a_long_argument_is_stored_by_its_length() -> None:
+    world = World()
+    with world.crashing(world.runtime.run("mail")) as run:
+        run.effect("send", lambda *_: world.crash(), "Eve", "x" * 1_000_000)
+    (question,) = world.runtime.waiting("mail@00000001")[1]
+    assert question.arguments == {"0": "Eve", "1": "<1000002 characters>"}
+
+
+def test_a_copy_of_the_run_asks_the_same_question() -> None:
+    world = World()
+    with world.crashing(world.runtime.run("mail")) as run:
+        run.checkpoint(name="here")
+        run.effect("send", lambda *_: world.crash(), "Eve", key="k", compensate=lambda: None)
+    world.runtime.state("mail@00000001")
+    with suppress(RunBlocked), world.runtime.run("mail"):
+        pass
+    (first,) = world.runtime.waiting("mail@00000001")[1]
+    assert (first.key, first.arguments) == ("k", {"0": "Eve"})
 
 
 def test_only_an_effect_in_doubt_can_be_settled() -> None:
@@ -309,7 +462,7 @@ def test_each_record_of_an_effect_says_what_was_done() -> None:
     with world.runtime.run("mail") as run:
         run.effect("send", lambda: "receipt", target="a@example.org", recovery="keyed", key="k")
     place = {"kind": "keyed", "step": "send", "target": "a@example.org"}
-    assert told(world, "effect.started") == [{**place, "args": {}, "attempt": 1}]
+    assert told(world, "effect.started") == [{**place, "args": {}, "attempt": 1, "key": "k"}]
     assert told(world, "effect.succeeded") == [{**place, "result_hash": jcs_hash("receipt")}]
     (record,) = world.runtime.state("mail@00000001").effects.values()
     assert record.effect == jcs_hash(["mail@00000001", f"key:{jcs_hash('k')}"])
@@ -333,7 +486,7 @@ def test_a_failed_effect_is_recorded_before_its_error_is_raised(error: Exception
 
 def test_an_effect_that_is_undone_is_recorded_as_not_done() -> None:
     world = World()
-    interrupted(world)
+    interrupted(world, compensate=lambda: None)
     (record,) = world.runtime.state("mail@00000001").unknown_effects
     world.runtime.settle("mail@00000001", record.effect, "compensate")
     with pytest.raises(RunBlocked), world.runtime.run("mail") as run:
@@ -359,7 +512,7 @@ def test_a_key_whose_outcome_is_unknown_is_not_used_again_in_the_same_attempt() 
     assert caught.value.details == {
         "effect": jcs_hash(["mail@00000001", f"key:{jcs_hash('k')}"]),
         "step": "send#2",
-        "choices": ["mark_done", "retry", "compensate"],
+        "choices": ["mark_done", "retry"],
     }
 
 

@@ -584,3 +584,13 @@ def test_a_finished_run_returns_the_same_failures(world: World) -> None:
             return [str(one) for one in run.map("load", load, ["a", "b"], errors="return")]
 
     assert work() == work() == ["a", "b is not there"]
+
+
+@pytest.mark.parametrize("named", [{"key": "may"}, {"begun_as": "elsewhere"}])
+def test_a_run_that_is_named_is_not_begun_afresh(world: World, named: Any) -> None:
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"omit fresh, or choose another key"):
+            world.runtime.run("import", fresh=True, **named)
+        with world.runtime.run("import", **named) as run:
+            assert run.step("fetch", world.note, "rows") == "rows"
+    assert world.calls == ["rows"]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from glob import glob
 from typing import Final, cast
 
@@ -355,13 +354,8 @@ def run(arguments: Arguments) -> int:
         planned = also_ignoring(planned, *not_ignored(repository))
         changed = transaction.apply(planned.plan)
     return conclude(
-        arguments, Carried(planned, changed, transaction.finished), afterwards=partial(_main_branch, repository)
+        arguments, Carried(planned, changed, transaction.finished), afterwards=lambda: record_main_branch(repository)
     )
-
-
-def _main_branch(repository: Repository) -> str:
-    done = record_main_branch(repository)
-    return f"{done}: other branches would hide which one is the main branch" if done else ""
 
 
 def _for_agent(arguments: Arguments, planned: Planned, root: str) -> Planned:

@@ -13,7 +13,15 @@ from datetime import UTC, datetime
 from workpacket.bridges.checkpoint_files import artifact_of
 from workpacket.bridges.foreign import imported
 from workpacket.cli.checking import style_of
-from workpacket.cli.open_store import CommandVerifier, answer, json_value, open_runtime, refusing, run_named
+from workpacket.cli.open_store import (
+    CommandVerifier,
+    answer,
+    json_value,
+    moment_of,
+    open_runtime,
+    refusing,
+    run_named,
+)
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.cli.packet_command import words_of
 from workpacket.model.canonical import Json
@@ -23,7 +31,7 @@ from workpacket.report.runs import QuestionRow, render_questions
 from workpacket.report.terminal import escape_lines
 from workpacket.runtime.errors import RunBlocked, RuntimeFault
 from workpacket.runtime.model_sessions.record import DECISIONS, SessionReport, assess, carry_over, operator_decides
-from workpacket.runtime.resume.observe import OUTCOMES, YES_OR_NO, OpenQuestion, changed_lines
+from workpacket.runtime.resume.observe import OUTCOMES, UNSETTLED, YES_OR_NO, OpenQuestion, changed_lines
 from workpacket.runtime.runtime import Choice, NoValue, Runtime, Sign
 from workpacket.shell.keys import find_key
 
@@ -154,7 +162,8 @@ def _settle_steps(
     """Settle `--mark-done STEP` for any effect with an unknown outcome or result, even if its program could settle
     it."""
     state = runtime.state(run)
-    open_effects = {record.step: record.effect for record in (*state.unknown_effects, *state.open_receipts)}
+    unsettled = [record for record in state.effects.values() if record.status in UNSETTLED]
+    open_effects = {record.step: record.effect for record in (*unsettled, *state.open_receipts)}
     for option, step in named:
         if step not in open_effects:
             known = ", ".join(open_effects) or "none"
@@ -172,8 +181,10 @@ def row_of(question: OpenQuestion) -> QuestionRow:
         ("effect", question.name),
         ("target", question.target if question.target != question.name else ""),
     ]
-    if question.kind in {"program", "effect"}:
+    facts.append(("key", question.key))
+    if question.kind in {"program", "effect"} or question.arguments is not None:
         facts.append(("arguments", json.dumps(question.arguments, ensure_ascii=False)))
+    facts.append(("begun at", moment_of(question.begun_at) if question.begun_at else ""))
     if question.before is not None:
         facts.append(("before", json.dumps(question.before, ensure_ascii=False)))
     facts += [("change", line) for line in changed_lines(question.changes)]

@@ -286,7 +286,7 @@ def main_branch_candidates(repository: Repository) -> Iterator[str]:
 
 def record_main_branch(repository: Repository) -> str:
     """Record the main branch in this clone's settings, if only the absence of other branches shows which one it is.
-    Return the command that does this, or '' if git can tell without it.
+    Return what was done and why, or '' if git can tell without it.
     """
     branch = default_branch(repository)
     name = without_remote(repository, branch.name) if branch is not None else branch_here(repository)
@@ -299,7 +299,7 @@ def record_main_branch(repository: Repository) -> str:
     import shlex  # every command imports this module
 
     run_git(repository.root, "config", "init.defaultBranch", name)
-    return f"git config init.defaultBranch {shlex.quote(name)}"
+    return f"git config init.defaultBranch {shlex.quote(name)}: other branches would hide which one is the main branch"
 
 
 def main_remote(repository: Repository) -> str:

@@ -307,7 +307,7 @@ class Run(BaseRun):
         repeated.
 
         `key` identifies the effect (a function with a `key` parameter receives it); `recovery` says what may be done if
-        the process dies during the effect; see `effects`.
+        the process dies during the effect; a person may then have `compensate` undo it; see `effects`.
         """
         how = EffectOptions(key=key, recovery=recovery, target=target, probe=probe, compensate=compensate)
         plan = self._effect_plan(name, function, args, kwargs, how)

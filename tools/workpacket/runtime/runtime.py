@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
@@ -20,9 +20,9 @@ from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.records.events import KINDS, AnswerToJudge, Event
 from workpacket.runtime.records.jcs import hash_of, kept, value_of
 from workpacket.runtime.records.redaction import clean_data
-from workpacket.runtime.records.state import CheckpointRecord, RunState, fold
+from workpacket.runtime.records.state import CheckpointRecord, Choice, RunState, fold
 from workpacket.runtime.resume.decide import Decision
-from workpacket.runtime.resume.observe import OpenQuestion, open_questions
+from workpacket.runtime.resume.observe import UNSETTLED, OpenQuestion, cannot_undo, choices_about, open_questions
 from workpacket.runtime.run import Run
 from workpacket.runtime.stores.contract import Store
 from workpacket.runtime.stores.place import store_at, store_path, store_url, work_tree_of
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_VALUE", "Choice", "NoValue", "Runtime", "Settings", "Sign"]
 
-Choice = Literal["mark_done", "retry", "compensate"]
 Sign = Callable[[AnswerToJudge], str]
 
 
@@ -181,8 +180,11 @@ class Runtime:
         """
         recorder = self._outsider(run_id)
         open_receipts = {record.effect: record for record in recorder.state.open_receipts}
-        if effect not in {*open_receipts, *(record.effect for record in recorder.state.unknown_effects)}:
+        record = recorder.state.effects.get(effect)
+        if record is None or (effect not in open_receipts and record.status not in UNSETTLED):
             raise RunBlocked(f"{run_id} has no effect {effect} with an unknown outcome", code="effect_outcome_unknown")
+        if effect not in open_receipts and choice not in choices_about(record):
+            raise cannot_undo(record, run_id)
         if effect in open_receipts and isinstance(value, NoValue):
             fault = ReceiptRedacted if open_receipts[effect].redactions else ReceiptUnkept
             raise fault("the effect is known to have happened; only its result is missing",

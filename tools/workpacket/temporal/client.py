@@ -155,6 +155,7 @@ def _cursor(store: Store, event: Event) -> Json:
 _STATUS: Final[Mapping[str, str]] = {
     "intended": "", "started": "unknown", "failed_unknown": "unknown", "failed": "failed", "retry": "failed",
     "succeeded": "succeeded", "mark_done": "succeeded", "accepted": "accepted", "compensate": "unknown",
+    "undone": "failed",
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@
         read, idempotent, keyed                 repeat (with the same key)
         probe                                   ask the probe: done -> return, not done -> start
         manual                                  block until a person says mark-done, retry or compensate
+    undone                                      fail again until a person says retry or mark-done
 
 In a run that was rolled back, an effect missing from the log may have been carried out in the lost part: its outcome is
 unknown (`effect.doubted`).
@@ -27,7 +28,15 @@ from typing import Any, Literal, NamedTuple, TypedDict
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.recorder import Boundary, RecordDraft, Recorder
-from workpacket.runtime.attempts.steps import CutShort, Failed, Options, Stored, decoded, encoded
+from workpacket.runtime.attempts.steps import (
+    CutShort,
+    Failed,
+    Options,
+    Stored,
+    decoded,
+    encoded,
+    shown_arguments,
+)
 from workpacket.runtime.errors import (
     EffectKeyReused,
     NotDone,
@@ -36,12 +45,12 @@ from workpacket.runtime.errors import (
     RunBlocked,
     RuntimeFault,
 )
-from workpacket.runtime.records.events import current
+from workpacket.runtime.records.events import COMPENSATED, current
 from workpacket.runtime.records.failures import described, failure_again, failure_data
-from workpacket.runtime.records.jcs import STAND_IN_SCHEME, jcs_hash
+from workpacket.runtime.records.jcs import STAND_IN_SCHEME, jcs_hash, stored_text
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.records.state import EffectRecord
-from workpacket.runtime.resume.observe import changed_keys
+from workpacket.runtime.resume.observe import changed_keys, choices_about, resume_with
 
 Recovery = Literal["manual", "read", "idempotent", "keyed", "probe"]
 Move = Literal["start", "return", "look", "repeat", "probe", "block", "compensate", "fail"]
@@ -77,6 +86,7 @@ class EffectPlan(NamedTuple):
     probe: Callable[[], Any] | None = None
     compensate: Callable[[], Any] | None = None
     asked: tuple[dict[str, str], list[str]] | None = None
+    key: str | None = None
 
     @property
     def name(self) -> str:
@@ -94,8 +104,9 @@ def user_key(stream: str, key_hash: str) -> str:
     return jcs_hash([stream, key_hash])
 
 
-COMPENSATED = "compensated"  # the error of an effect that was undone
 NOT_ENCODED = "the process ended while its result was encoded"  # stored in events, so this text never changes
+LONGEST_SHOWN = 4000  # characters of all arguments that are stored for a person
+LONGEST_ARGUMENT = 400  # characters of one of them, if together they are longer
 KEYED = "key:"  # marks the hash of an author's key, which replaces the hash of the arguments
 
 
@@ -112,7 +123,7 @@ def next_move(record: EffectRecord | None, recovery: Recovery) -> Move:
         return "return" if record.has_receipt else "look"
     if record.status == "compensate":
         return "compensate"
-    if record.status == "accepted":
+    if record.status in {"accepted", "undone"}:
         return "fail"
     if recovery in REPEATABLE:
         return "repeat"
@@ -124,8 +135,9 @@ def _cut_short(plan: EffectPlan | EffectRecord, error: BaseException | None) -> 
     return RecordDraft("effect.failed", data | failure_data(error or CutShort(plan.step)))
 
 
-def undone(step: str) -> RunBlocked:
-    return RunBlocked(f"{step} was undone; the run stops here", code="effect_failed")
+def undone(step: str, stream: str = "") -> RunBlocked:
+    hint = f"repeat it: {resume_with(stream, step, 'retry')}" if stream else ""
+    return RunBlocked(f"{step} was undone; the run stops here", code="effect_failed", hint=hint)
 
 
 def reuse_of(
@@ -233,24 +245,29 @@ class Effects:
         move = self._move(plan)
         if move == "fail":
             record = self.recorder.state.effects[plan.effect]
-            return Failed(failure_again(current(record.event, self.recorder.kinds)))
+            return Failed(self._failure_of(record))
         return Stored(self._stored_receipt(plan)) if move == "return" else move
 
     def _move(self, plan: EffectPlan) -> Move:
         record = self.known(plan)
         if not self.recorder.state.settled_before_rollback(plan.effect):
             self.boundary.check()
-            self.recorder.record(RecordDraft("effect.doubted", self._data(plan) | self._asked(plan)))
+            self._doubt(plan)
             record = self.recorder.state.effects[plan.effect]
         move = next_move(record, plan.recovery)
         if move == "look" and plan.probe is None:
             raise self.no_receipt(plan)
+        if move == "compensate" and plan.compensate is None:
+            # The answer cannot be carried out, so it no longer counts: the outcome is in doubt again.
+            self._doubt(plan)
         missing = (move == "probe" and plan.probe is None) or (move == "compensate" and plan.compensate is None)
         if move == "block" or missing:
+            record = self.recorder.state.effects[plan.effect]
             raise RunBlocked(
-                f"it is unknown whether {plan.target} ({plan.step}) happened",
+                f"it is unknown whether {plan.target} ({plan.step}) happened"
+                + ("; a person said to undo it, but it has no `compensate`" if move == "compensate" else ""),
                 code="effect_outcome_unknown",
-                details={"effect": plan.effect, "step": plan.step, "choices": ["mark_done", "retry", "compensate"]},
+                details={"effect": plan.effect, "step": plan.step, "choices": list(choices_about(record))},
             )
         if move not in {"return", "look", "fail"}:
             self.boundary.begin(plan.step)
@@ -265,8 +282,18 @@ class Effects:
         if record is None or record.event.type != "effect.failed":
             self.boundary.check()
             return None
-        data = current(record.event, self.recorder.kinds)
-        return undone(record.step) if data.get("error") == COMPENSATED else failure_again(data)
+        return self._failure_of(record)
+
+    def _failure_of(self, record: EffectRecord) -> BaseException:
+        if record.status == "undone":
+            return undone(record.step, self.recorder.stream)
+        return failure_again(current(record.event, self.recorder.kinds))
+
+    def _doubt(self, plan: EffectPlan) -> None:
+        """Record that it is unknown whether the effect happened."""
+        self.recorder.record(
+            RecordDraft("effect.doubted", self._data(plan) | self._asked(plan) | self._named(plan), self._shown(plan))
+        )
 
     def _refused_then(self, plan: EffectPlan, record: EffectRecord) -> RunBlocked | None:
         """Return the refusal of the last attempt for a result that could not be stored; a later call asks the probe."""
@@ -345,11 +372,11 @@ class Effects:
             self.repeated.append(plan.step)
         data = self._data(plan)
         if plan.asked is not None:
-            data |= self._asked(plan)
+            data |= self._asked(plan) | self._named(plan)
         data["attempt"] = self.recorder.state.attempt
         if repeated:
             data["repeated"] = True
-        self.recorder.record(RecordDraft("effect.started", data, own=True))
+        self.recorder.record(RecordDraft("effect.started", data, self._shown(plan), own=True))
         self.in_flight[plan.effect] = (plan, None)
 
     def succeed(self, plan: EffectPlan, value: Any, *, by_probe: bool = False) -> None:
@@ -403,7 +430,7 @@ class Effects:
     def compensated(self, plan: EffectPlan) -> None:
         data: dict[str, Json] = {"effect": plan.effect, "step": plan.step, "definite": True, "error": COMPENSATED}
         self.recorder.record(RecordDraft("effect.failed", data))
-        raise undone(plan.step)
+        raise undone(plan.step, self.recorder.stream)
 
     def _asked(self, plan: EffectPlan) -> dict[str, Json]:
         """Return the facts against which a reused key is compared, unless the record already has them."""
@@ -417,11 +444,36 @@ class Effects:
             data["target_hash"] = jcs_hash(plan.target)
         return data
 
+    def _named(self, plan: EffectPlan) -> dict[str, Json]:
+        return {} if plan.key is None else {"key": plan.key}
+
+    def _shown(self, plan: EffectPlan) -> bytes | None:
+        """Return the arguments, without secrets, for the person who may have to say whether the effect happened."""
+        kwargs = plan.kwargs if plan.key is None else {name: plan.kwargs[name] for name in plan.kwargs if name != "key"}
+        arguments = shown_arguments(plan.args, kwargs)
+        if not arguments:
+            return None
+        text = stored_text({"arguments": arguments})
+        if len(text) > LONGEST_SHOWN:
+            arguments = {name: _shortened(value) for name, value in arguments.items()}
+            text = stored_text({"arguments": arguments})
+        cleaned, removed = self.recorder.redactor.clean_value({"arguments": arguments}, text)
+        return (stored_text(cleaned) if removed else text).encode("utf-8")
+
     def _data(self, plan: EffectPlan) -> dict[str, Json]:
-        return {
+        data: dict[str, Json] = {
             "args_hash": plan.args_hash,
             "effect": plan.effect,
             "kind": plan.recovery,
             "step": plan.step,
             "target": plan.target,
         }
+        if plan.compensate is not None:
+            data["compensable"] = True
+        return data
+
+
+def _shortened(value: Json) -> Json:
+    """Replace a value that is too long to be stored beside the result of its effect by its length."""
+    length = len(stored_text(value))
+    return value if length <= LONGEST_ARGUMENT else f"<{length} characters>"

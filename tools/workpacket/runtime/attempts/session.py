@@ -318,7 +318,7 @@ class Session:
         effect = identity(self.recorder.stream, step, recovery, target, args_hash)
         return EffectPlan(
             effect, step, recovery, target, args_hash, options, function, args, kwargs, how["probe"], how["compensate"],
-            asked,
+            asked, key,
         )  # fmt: skip
 
     def confirm(self, question: str, about: Json) -> None:

@@ -32,7 +32,7 @@ from workpacket.runtime.holders import (
     shown_holder,
     this_process,
 )
-from workpacket.runtime.records.events import AnswerVerifier, Event
+from workpacket.runtime.records.events import COMPENSATED, AnswerVerifier, Event
 from workpacket.runtime.records.jcs import stored_text
 from workpacket.runtime.records.redaction import Redactor, names_a_secret
 from workpacket.runtime.records.state import CheckpointRecord, EffectRecord, RunState, fold
@@ -69,7 +69,7 @@ class RunRequest(TypedDict, total=False):
     retry_token: str  # the token of a checkpoint; valid for one attempt
     allow_deps: Sequence[str]  # dependencies that may change; a later attempt may narrow them
     base_commit: str  # the commit at which a new run begins; '' before the first commit
-    fresh: bool  # begin a new run even if an unfinished one exists
+    fresh: bool  # begin a new run even if an unfinished one exists; refused with a key, which names one run
     begun_as: str  # the id of a run that another tool began, which is continued under it
     program: str  # the command that continues the run, for the person who is asked (default: this program's file)
 
@@ -161,8 +161,16 @@ def _effect(store: Store, record: EffectRecord, stream: str) -> Iterator[RecordD
         draft = _carried(store, record.event)
         yield RecordDraft("effect.doubted", {**data, "carried_from": record.event.hash})
         yield RecordDraft("effect.resolved", {**draft.data, "effect": data["effect"]}, draft.payload)
-    elif record.status in {"started", "failed_unknown", "compensate"}:
-        yield RecordDraft("effect.doubted", {**data, "carried_from": record.event.hash})
+    elif record.status in {"started", "failed_unknown", "compensate", "undone"}:
+        begun = record.begun or record.event
+        said: dict[str, Json] = {
+            name: begun.values()[name] for name in ("key", "compensable") if name in begun.values()
+        }
+        origin: dict[str, Json] = {**said, "carried_from": record.event.hash}
+        yield RecordDraft("effect.doubted", {**data, **origin}, store.payload(begun))
+        if record.status == "undone":
+            place: dict[str, Json] = {"effect": effect, "step": record.step}
+            yield RecordDraft("effect.failed", {**place, "definite": True, "error": COMPENSATED})
 
 
 def _carried(store: Store, event: Event) -> RecordDraft:
@@ -233,6 +241,11 @@ class RunStarter:
     # ---- which stream --------------------------------------------------------------------------------------------
 
     def open(self, wanted: RunSpec) -> Session:
+        if wanted.fresh and (wanted.key or wanted.begun_as):
+            named = wanted.key or wanted.begun_as
+            raise ValueError(
+                f"{named!r} always names the same run, so it cannot be fresh: omit fresh, or choose another key"
+            )
         prefix = stream_prefix(wanted.name, wanted.packet)
         keyed = stream_name(wanted.name, wanted.packet, wanted.key) if wanted.key else ""
         if wanted.begun_as:

@@ -277,7 +277,7 @@ def _named(data: Data) -> Data:
     return {"name": "", **data}
 
 
-_EFFECT = "effect step kind args_hash args opaque target_hash"
+_EFFECT = "effect step kind args_hash args opaque target_hash compensable"
 
 CORE: tuple[RecordKind, ...] = (
     _kind(
@@ -310,11 +310,11 @@ CORE: tuple[RecordKind, ...] = (
     _kind("resume_checkpoint_selected", "source sha milestone_index relation", scan="skipped"),
     _kind("lockfile_changed", "base", scan="lockfiles allow warnings"),
     _kind("effect.intended", _EFFECT, scan="target"),
-    _kind("effect.started", f"{_EFFECT} attempt repeated", scan="target"),
+    _kind("effect.started", f"{_EFFECT} attempt repeated", scan="target key"),
     _kind("effect.succeeded", f"{_EFFECT} result_hash redactions by_probe carried_from", scan="target unkept"),
     _kind("effect.receipt", "effect step result_hash redactions", scan="unkept"),
     _kind("effect.matched", "effect step args opaque target_hash"),
-    _kind("effect.doubted", f"{_EFFECT} carried_from", scan="target"),
+    _kind("effect.doubted", f"{_EFFECT} carried_from", scan="target key"),
     _kind("effect.failed", "effect step definite", scan="error raised"),
     _kind("effect.resolved", "effect choice result_hash carried_from envelope", scan="by note"),
     _kind("confirmation.requested", "subject place kind redactions", scan="question name target child"),
@@ -380,6 +380,7 @@ def texts(data: Data, name: str) -> tuple[str, ...]:
 
 
 CHANGE = "change"
+COMPENSATED = "compensated"  # the error of an effect that was undone
 
 
 class AskedQuestion(NamedTuple):

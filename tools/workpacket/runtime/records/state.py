@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple, cast
 from workpacket.model.canonical import Json
 from workpacket.runtime.records.events import (
     CHANGE,
+    COMPENSATED,
     KINDS,
     AnswerToJudge,
     AnswerVerifier,
@@ -37,9 +38,8 @@ from workpacket.runtime.records.events import (
 )
 
 Status = Literal["none", "running", "stopped", "cancelled", "completed", "moved"]
-EffectStatus = Literal[
-    "intended", "started", "succeeded", "failed", "failed_unknown", "mark_done", "retry", "compensate", "accepted"
-]
+Choice = Literal["mark_done", "retry", "compensate"]
+EffectStatus = Literal["intended", "started", "succeeded", "failed", "failed_unknown", Choice, "undone", "accepted"]
 
 
 class StepRecord(NamedTuple):
@@ -73,6 +73,8 @@ class EffectRecord(NamedTuple):
     redactions: int = 0
     unkept: str = ""
     opaque: tuple[str, ...] = ()  # the arguments that have no hash
+    compensable: bool = False  # its author gave a way to undo it
+    begun: Event | None = None  # since when it may have happened; the payload has what a person must see
 
     @property
     def name(self) -> str:
@@ -202,7 +204,7 @@ class Waits:
             self.taken[signal] = max(self.taken.get(signal, 0), taken)
 
 
-__all__ = ["CheckpointRecord", "EffectRecord", "EffectStatus", "RunState", "Status", "StepRecord", "fold"]
+__all__ = ["CheckpointRecord", "Choice", "EffectRecord", "EffectStatus", "RunState", "Status", "StepRecord", "fold"]
 
 
 @dataclass(slots=True)
@@ -465,7 +467,7 @@ def _checkpoint(state: RunState, event: Event, data: Data) -> None:
 def _effect(state: RunState, event: Event, data: Data, status: EffectStatus) -> None:
     effect = text(data, "effect")
     known, attempt, redactions, unkept = state.effects.get(effect, NO_EFFECT), state.attempt, 0, ""
-    _, step, kind, target, args_hash, _, _, _, args, target_hash, _, _, opaque = known
+    _, step, kind, target, args_hash, _, _, _, args, target_hash, _, _, opaque, compensable, begun = known
     # A field that a record omits keeps its previous value.
     step, kind = text(data, "step") or step, text(data, "kind") or kind
     target, args_hash = text(data, "target") or target, text(data, "args_hash") or args_hash
@@ -475,6 +477,8 @@ def _effect(state: RunState, event: Event, data: Data, status: EffectStatus) -> 
         target_hash = text(data, "target_hash") or target_hash
     if "attempt" in data:
         attempt = number(data, "attempt") or attempt
+    if status in {"intended", "started"}:
+        compensable, begun = data.get("compensable") is True, event
     if "redactions" in data:
         redactions = number(data, "redactions")
     if "unkept" in data:
@@ -484,8 +488,9 @@ def _effect(state: RunState, event: Event, data: Data, status: EffectStatus) -> 
         if known is not NO_EFFECT:
             state.effect_steps[known.step] -= 1
     state.effects[effect] = EffectRecord(
-        effect, step, kind, target, args_hash, status, attempt, event, args, target_hash, redactions, unkept, opaque
-    )
+        effect, step, kind, target, args_hash, status, attempt, event, args, target_hash, redactions, unkept, opaque,
+        compensable, begun,
+    )  # fmt: skip
 
 
 def _effect_matched(state: RunState, _: Event, data: Data) -> None:
@@ -505,7 +510,8 @@ def _effect_is(status: EffectStatus) -> Reducer:
 
 
 def _effect_failed(state: RunState, event: Event, data: Data) -> None:
-    _effect(state, event, data, "failed" if data.get("definite") is True else "failed_unknown")
+    failed: EffectStatus = "undone" if data.get("error") == COMPENSATED else "failed"
+    _effect(state, event, data, failed if data.get("definite") is True else "failed_unknown")
 
 
 def _effect_resolved(state: RunState, event: Event, data: Data) -> None:

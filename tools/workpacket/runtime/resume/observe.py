@@ -9,13 +9,14 @@ changed inputs, the old and the new value, if neither is sensitive.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.errors import LogDamaged, NewerSchema, RuntimeFault, StoreCorrupt
-from workpacket.runtime.records.events import CHANGE, AnswerVerifier, AskedQuestion
+from workpacket.runtime.errors import LogDamaged, NewerSchema, RunBlocked, RuntimeFault, StoreCorrupt
+from workpacket.runtime.records.events import CHANGE, AnswerVerifier, AskedQuestion, Event
 from workpacket.runtime.records.jcs import jcs_hash, value_of
 from workpacket.runtime.records.redaction import Redactor, names_a_secret
 from workpacket.runtime.records.state import CheckpointRecord, EffectRecord, RunState
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 SHORT = 200
 YES_OR_NO = ("yes", "no")
 OUTCOMES = ("mark-done", "retry", "compensate")
+UNSETTLED = frozenset({"started", "failed_unknown", "undone"})  # a person may say what to do about such an effect
 
 
 class OpenQuestion(Value):
@@ -52,6 +54,8 @@ class OpenQuestion(Value):
     denied_by: str = ""  # who said no; "yes" takes it back
     proof: str = ""  # how that is known: signed or claimed
     refused: str = ""  # why the last answer does not count
+    key: str = ""  # that of the effect
+    begun_at: int = 0  # when the effect in doubt was begun, in microseconds since 1970
 
     def as_json(self) -> dict[str, Json]:
         return {
@@ -70,6 +74,8 @@ class OpenQuestion(Value):
             "denied_by": self.denied_by,
             "proof": self.proof,
             "refused": self.refused,
+            "key": self.key,
+            "begun_at": self.begun_at,
         }
 
 
@@ -83,8 +89,8 @@ def open_questions(store: Store, state: RunState, decision: Decision) -> tuple[O
     if decision.action == "CONFIRM" and CHANGE not in {one.kind for one in asked}:
         asked.append(_decided(decision))
     asked += [_denied(store, state, one) for one in state.denied_questions]
-    outcomes = (_outcome(effect) for effect in doubtful(state, decision))
-    found = (*outcomes, *(_receipt(effect) for effect in _missing_receipts(state, decision)), *asked)
+    outcomes = (_outcome(store, effect) for effect in (*doubtful(state, decision), *_undone(state, decision)))
+    found = (*outcomes, *(_receipt(store, effect) for effect in _missing_receipts(state, decision)), *asked)
     refused = state.refused_answers
     return tuple(replace_value(one, refused=refused[one.digest]) if one.digest in refused else one for one in found)
 
@@ -98,6 +104,41 @@ def doubtful(state: RunState, decision: Decision) -> tuple[EffectRecord, ...]:
         return ()
     stopped = state.stop_code == "effect_outcome_unknown" and state.status == "stopped"
     return tuple(e for e in state.unknown_effects if e.kind == "manual" or (stopped and e.kind == "probe"))
+
+
+def _undone(state: RunState, decision: Decision) -> tuple[EffectRecord, ...]:
+    """Return the effects that were undone, if that stops the run. A program may catch the error and do without them."""
+    if (state.status, state.stop_code) != ("stopped", "effect_failed") or decision.code in {"run_busy", "orphan_alive"}:
+        return ()
+    return tuple(effect for effect in state.effects.values() if effect.status == "undone")
+
+
+def choices_about(effect: EffectRecord) -> tuple[str, ...]:
+    """Return the answers about this effect that can be carried out, as a record stores them."""
+    if effect.status == "undone":
+        return ("retry", "mark_done")
+    return ("mark_done", "retry", "compensate") if effect.compensable else ("mark_done", "retry")
+
+
+def cannot_undo(effect: EffectRecord, run: str) -> RunBlocked:
+    """Return the refusal of an answer that the program could not carry out."""
+    if effect.status == "undone":
+        return RunBlocked(
+            f"{effect.step} has already been undone",
+            code="effect_failed",
+            hint=f"repeat it: {resume_with(run, effect.step, 'retry')}",
+        )
+    return RunBlocked(
+        f"{effect.step} was begun without `compensate`, so its program cannot undo it",
+        code="effect_outcome_unknown",
+        hint=f"say that it happened: {resume_with(run, effect.step, 'mark-done')}; or undo it yourself, and have it "
+        f"repeated: {resume_with(run, effect.step, 'retry')}",
+    )
+
+
+def resume_with(run: str, step: str, answer: str) -> str:
+    """Return the command that gives this answer about an effect."""
+    return f"workpacket resume {shlex.quote(run)} --{answer} {shlex.quote(step)}"
 
 
 def _missing_receipts(state: RunState, decision: Decision) -> tuple[EffectRecord, ...]:
@@ -115,8 +156,12 @@ def what_was_asked(store: Store, question: AskedQuestion) -> Mapping[str, Json]:
     """Return the details that were stored with the question; empty if they were erased, or if the question was asked by
     an older version.
     """
+    return _stored_with(store, question.event)
+
+
+def _stored_with(store: Store, event: Event) -> Mapping[str, Json]:
     try:
-        payload = store.payload(question.event)
+        payload = store.payload(event)
     except RuntimeFault:
         return {}
     value = value_of(payload) if payload is not None else None
@@ -176,18 +221,28 @@ def _listed(asked: Json) -> str:
     return "; ".join(found)
 
 
-def _outcome(effect: EffectRecord) -> OpenQuestion:
-    return OpenQuestion(
-        effect.step, "outcome", "effect_outcome_unknown", f"did {effect.step} happen?", effect.effect, OUTCOMES,
-        effect.step, effect.target,
-    )  # fmt: skip
+def _outcome(store: Store, effect: EffectRecord) -> OpenQuestion:
+    undone = effect.status == "undone"
+    code = "effect_failed" if undone else "effect_outcome_unknown"
+    asked = f"{effect.step} was undone; do it again?" if undone else f"did {effect.step} happen?"
+    answers = tuple(choice.replace("_", "-") for choice in choices_about(effect))
+    return _about(store, effect, OpenQuestion(effect.step, "outcome", code, asked, effect.effect, answers))
 
 
-def _receipt(effect: EffectRecord) -> OpenQuestion:
-    return OpenQuestion(
-        effect.step, "receipt", _receipt_code(effect), f"what was the result of {effect.step}? The effect happened",
-        effect.effect, ("mark-done",), effect.step, effect.target,
-    )  # fmt: skip
+def _receipt(store: Store, effect: EffectRecord) -> OpenQuestion:
+    asked = f"what was the result of {effect.step}? The effect happened"
+    open_ = OpenQuestion(effect.step, "receipt", _receipt_code(effect), asked, effect.effect, ("mark-done",))
+    return _about(store, effect, open_)
+
+
+def _about(store: Store, effect: EffectRecord, question: OpenQuestion) -> OpenQuestion:
+    """Return the question with what identifies the effect: a person may have to choose among many alike."""
+    question = replace_value(question, name=effect.step, target=effect.target)
+    begun = effect.begun
+    if begun is None:
+        return question
+    arguments, key = _stored_with(store, begun).get("arguments"), str(begun.values().get("key", ""))
+    return replace_value(question, arguments=arguments, key=key, begun_at=begun.recorded_at)
 
 
 GitRelation = Literal["exact", "ahead", "content_equal", "rewritten", "unreachable"]
