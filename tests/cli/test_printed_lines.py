@@ -187,7 +187,7 @@ def test_the_commands_of_all_remedies_can_be_pasted() -> None:
                 assert not set("[]|;,") & set(part), remedy
                 name, _ = resolve(shlex.split(part)[1:])
                 assert name, remedy
-                assert load(name), remedy
+                assert load(name).name == name.split()[-1], remedy
 
 
 def test_the_hint_of_a_stop_is_what_its_text_says(place: Place) -> None:
