@@ -149,6 +149,7 @@ def _parameters(function: Callable[..., object]) -> str:
     ]
     returned = signature.return_annotation
     shown = str(inspect.Signature(parameters, return_annotation=_Plain(returned)))
+    shown = re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", shown)
     shown = re.sub(r"<[^<>]*>", "...", shown)  # a default that has no notation
     if len(shown) < LONGEST:
         return shown

@@ -87,7 +87,7 @@ def test_every_kind_is_found_and_says_where_it_goes_on_and_why(place: Place) -> 
     assert kinds["role"]["why"] == f"{FILE}: in_progress since 2026-03-01T09:30:00Z"
     assert kinds["step"]["where"] == "specify, pre_generation_gate"
     assert kinds["commit"]["where"] == f"after milestone 2, commit {sha[:12]}"
-    assert kinds["run"]["command"] == "workpacket runtime run start nightly --packet WP-1-X-v1"
+    assert kinds["run"]["command"] == "start its program again"
     assert kinds["run"]["decision"]["action"]
     assert place() == 0
     assert "next: workpacket resume --yes" in place.said

@@ -604,7 +604,7 @@ def test_a_run_whose_packet_is_over_is_named_and_not_gone_on_with(
     governed.done(*words)
     (work,) = governed.json("resume", "--yes")["data"]["unfinished"]
     stops = {stop["code"]: stop["command"] for stop in work["blocked_by"]}
-    assert stops["packet_not_active"] == f"{choice}; or cancel the run: workpacket runtime cancel {RUN}"
+    assert stops["packet_not_active"] == f"{choice}, or: workpacket runtime cancel {RUN}"
     for way in (("resume", RUN), ("resume", RUN, "--yes"), ("runtime", "run", "start", "translate", "--packet", NAME)):
         assert governed(*way).status == 3
     governed.done("runtime", "cancel", RUN)

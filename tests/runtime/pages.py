@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -47,7 +48,7 @@ def play(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **files: str)
         pause = re.search(r"after=(\d+)", info)
         if pause is not None:
             time.sleep(int(pause[1]))
-        words = body.splitlines()[0].removeprefix("$ ").split()
+        words = shlex.split(body.splitlines()[0].removeprefix("$ "))
         words = [sys.executable, *words[1:]] if words[0] == "python" else words
         said = output(words, place, environment, re.search(r'kill-after="([^"]*)"', info))
         said = re.sub(r"(Checkpoint-Id:|since commit) [0-9a-f]+", r"\1 ...", said).rstrip("\n")

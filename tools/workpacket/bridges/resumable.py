@@ -3,9 +3,11 @@ obstacle. Pure."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, cast
+from urllib.parse import unquote
 
 from workpacket.bridges.batch_facts import BatchFacts
 from workpacket.bridges.commit_checkpoints import Selected
@@ -15,8 +17,10 @@ from workpacket.problem import Problem
 from workpacket.runtime.catalog import RunLine
 from workpacket.runtime.holders import Caller, at_work
 from workpacket.runtime.model_sessions.record import SessionReport
+from workpacket.runtime.records.state import RunState
 from workpacket.runtime.resume.decide import Decision
 from workpacket.runtime.resume.observe import OpenQuestion
+from workpacket.runtime.scripted import PROGRAM as SHELL_PROGRAM
 from workpacket.runtime.step.checkpoint import StepCheckpoint
 from workpacket.value import Value, replace
 
@@ -67,6 +71,7 @@ def _open_role(facts: RoleFacts, caller: Caller) -> UnfinishedRole:
     return UnfinishedRole(facts.path, facts.fields, blocked_by, facts.state.artifacts)
 
 
+AGAIN = "start its program again"
 Kind = Literal["run", "session", "batch", "role", "step", "commit"]
 _WAITING_CODES = frozenset({"worker_blocked", "check_not_run"})
 _OF_PHASE = {
@@ -123,35 +128,59 @@ def kept_back(work: Resumable, by_packet: Problem | None) -> Resumable:
     """Add the objections that follow from the lane of the run's packet, with the options for resolving them."""
     if by_packet is None:
         return work
-    choice = f"{by_packet.hint}; or cancel the run: workpacket runtime cancel {work.id}"
+    choice = f"{by_packet.hint}, or: workpacket runtime cancel {shlex.quote(work.id)}"
     return replace(work, stops=(*work.stops, Problem(by_packet.code, by_packet.message, hint=choice)))
 
 
-def of_run(
-    line: RunLine, decision: Decision, name: str, packet: str, questions: Sequence[OpenQuestion] = ()
-) -> Resumable:
-    where = f"checkpoint {decision.checkpoint}" if decision.checkpoint else "its beginning"
+def of_run(line: RunLine, decision: Decision, state: RunState, questions: Sequence[OpenQuestion] = ()) -> Resumable:
+    finished = len(state.steps)
+    where = f"after {finished} finished step{'s' * (finished != 1)}" if finished else "its beginning"
+    where = f"checkpoint {decision.checkpoint}" if decision.checkpoint else where
     stops: tuple[Problem, ...] = ()
     if decision.code:
-        command = f"workpacket resume {line.id}" + ("" if questions else " --plan")
+        command = f"workpacket resume {shlex.quote(line.id)}" + ("" if questions else " --plan")
         stops = (Problem(decision.code, f"{decision.action.lower()}: {decision.code}", hint=command),)
     elif questions:
-        stops = tuple(Problem(one.code, one.question, hint=f"workpacket resume {line.id}") for one in questions)
-    of_packet = f" --packet {packet}" if packet else ""
-    command = f"workpacket runtime run start {name}{of_packet}"
-    return Resumable("run", line.id, where, f"the run is {line.liveness}", command, stops, "", line.liveness, decision)
+        stops = tuple(
+            Problem(one.code, one.question, hint=f"workpacket resume {shlex.quote(line.id)}") for one in questions
+        )
+    command, why = started_again(state), f"the run is {line.liveness}"
+    return Resumable("run", line.id, where, why, command, stops, "", line.liveness, decision)
+
+
+def started_again(state: RunState) -> str:
+    """Return what continues a run: its program, as far as it is recorded; for a run of a shell, the command that began
+    it.
+    """
+    if state.program != SHELL_PROGRAM:
+        return f"start its program again: {state.program}" if state.program else AGAIN
+    key = unquote(state.stream.rpartition("@")[2])
+    words = [state.name]
+    words += ["--packet", state.packet] if state.packet else []
+    is_numbered = len(key) == 8 and key.isdigit()
+    if "@" in state.stream and not is_numbered:
+        words += ["--once", key]
+    elif not is_numbered:
+        words += ["--run", state.stream]
+    words += [word for name in sorted(state.inputs) for word in ("--input", f"{name}=VALUE")]
+    words += [word for path in state.scope for word in ("--scope", path)]
+    words += [word for name in state.allow_deps for word in ("--allow-deps", name)]
+    words += ["--code-version", state.code_version] if state.code_version else []
+    return f"{SHELL_PROGRAM} {shlex.join(words)}"
 
 
 def of_session(line: RunLine, report: SessionReport) -> Resumable:
     session = report.session
     message = "; ".join(report.details) or session.status.lower()
-    stop = Problem(session.reason or "run_cancelled", message, hint=f"workpacket runtime session show {line.id}")
+    stop = Problem(
+        session.reason or "run_cancelled", message, hint=f"workpacket runtime session show {shlex.quote(line.id)}"
+    )
     stops = () if session.status == "PAUSED" else (stop,)
     where = f"message {session.messages}"
     if session.checkpoint_artifact_id:
         where += f", checkpoint {session.checkpoint_artifact_id[:12]} ({session.last_checkpoint_kind})"
     why = f"the session is {session.status.lower()}: {session.reason}"
-    return Resumable("session", line.id, where, why, "start its program again", stops, "", line.liveness)
+    return Resumable("session", line.id, where, why, AGAIN, stops, "", line.liveness)
 
 
 def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
@@ -234,7 +263,7 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
     waits_for = ""
     if not stops and fields.status in _WAITING:
         code, waits_for = _WAITING[fields.status]
-        stops.append(Problem(code, fields.last_action, hint=f"workpacket resume {id_} --yes"))
+        stops.append(Problem(code, fields.last_action, hint=f"workpacket resume {shlex.quote(id_)} --yes"))
         waits_for = f"{waits_for.format(names=names)}\n"
     task = (
         f"You are {fields.agent} on team {fields.team}, working on feature {fields.feature}, phase "
@@ -244,7 +273,9 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
     where = f"{fields.phase}: {fields.last_action}"
     why = f"{role.path}: {fields.status} since {fields.updated}"
     doubts = tuple(Problem("artifact_changed", one.message, hint=one.choice) for one in changed)
-    return Resumable("role", id_, where, why, f"workpacket resume {id_} --yes", tuple(stops), task, doubts=doubts)
+    return Resumable(
+        "role", id_, where, why, f"workpacket resume {shlex.quote(id_)} --yes", tuple(stops), task, doubts=doubts
+    )
 
 
 def of_step(path: str, checkpoint: StepCheckpoint, stops: Iterable[Problem]) -> Resumable:
@@ -267,5 +298,5 @@ def of_commits(run: str, selected: Selected) -> Resumable:
         if found
         else "its sidecars refer to commits outside this history"
     )
-    command = f"start its program again, or continue it here: workpacket runtime run start NAME --run {run}"
+    command = f"{AGAIN}, or: {SHELL_PROGRAM} NAME --run {shlex.quote(run)}"
     return Resumable("commit", f"commit/{run}", where, why, command, tuple(stops))

@@ -5,6 +5,7 @@ over the threads of other savers.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -123,7 +124,12 @@ def import_(arguments: Arguments, runtime: Runtime) -> int:
         hint = "import it into a different store: the names of pruned runs are not reused"
         raise RuntimeFault(conflict.message, code="view_conflict", hint=hint) from None
     show = "tail" if run.startswith(THREADS) else "show"
-    return answer(arguments, f"{escape(run)} taken over\n", {"run": run}, then=f"workpacket runtime runs {show} {run}")
+    return answer(
+        arguments,
+        f"{escape(run)} taken over\n",
+        {"run": run},
+        then=f"workpacket runtime runs {show} {shlex.quote(run)}",
+    )
 
 
 def _import_threads(arguments: Arguments, runtime: Runtime) -> int:
@@ -144,6 +150,6 @@ def _import_threads(arguments: Arguments, runtime: Runtime) -> int:
             text += f"{escape(thread)} left: {escape(fault.message)} ({fault.code})\n"
             left.append({"thread": thread, "code": fault.code, "message": fault.message, "hint": fault.way_out})
             status = status or catalogue()[fault.code].exit_code
-    then = next((f"workpacket runtime runs tail {one.stream}" for one in found if one.fault is None), "")
+    then = next((f"workpacket runtime runs tail {shlex.quote(one.stream)}" for one in found if one.fault is None), "")
     data: dict[str, Json] = {"threads": taken, "left": left}
     return answer(arguments, text or "no threads\n", data, status=status, then=then)

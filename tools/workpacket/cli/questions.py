@@ -46,7 +46,7 @@ def question_named(arguments: Arguments, run: str, questions: tuple[OpenQuestion
     if not found:
         known = ", ".join(one.id for one in questions) or "none"
         what = f"{arguments.words[1]!r} is not an open question of {run}; the open questions are: {known}"
-        raise usage(arguments.command, "invalid_value", what)
+        raise usage(arguments.command, "invalid_value", what, f"workpacket resume {shlex.quote(run)}")
     return found
 
 
@@ -108,12 +108,13 @@ def _the_one(arguments: Arguments, run: str, answer: str, questions: tuple[OpenQ
         return fitting[0]
     if fitting:
         known = ", ".join(one.id for one in fitting)
-        raise usage(arguments.command, "missing_argument", f"specify which question --{answer} answers: {known}")
+        what = f"specify which question --{answer} answers: {known}"
+        raise usage(arguments.command, "missing_argument", what, f"workpacket resume {shlex.quote(run)}")
     what = f"no open question of {run} can be answered with --{answer}"
     if questions:
         others = (f"{one.id} by --{', --'.join(one.answers)}" for one in questions)
         what += f"; {'; '.join(others)}"
-    raise usage(arguments.command, "invalid_value", what)
+    raise usage(arguments.command, "invalid_value", what, f"workpacket resume {shlex.quote(run)}")
 
 
 def _require_shown(arguments: Arguments, run: str, answer: str, question: OpenQuestion) -> None:
@@ -123,12 +124,14 @@ def _require_shown(arguments: Arguments, run: str, answer: str, question: OpenQu
         raise RunBlocked(
             f"{question.id} of {run} has changed: its digest is {question.digest}, not {digest}",
             code="needs_confirmation",
-            hint=f"workpacket resume {run}",
+            hint=f"workpacket resume {shlex.quote(run)}",
         )
     if digest or answer != "yes":
         return
     if not _at_terminal(arguments):
-        what = f"--yes requires --confirm DIGEST; `workpacket resume {run}` shows the question and its digest"
+        what = (
+            f"--yes requires --confirm DIGEST; `workpacket resume {shlex.quote(run)}` shows the question and its digest"
+        )
         raise usage(arguments.command, "missing_argument", what)
     sys.stderr.write(render_questions([row_of(question)], style_of(arguments)))
 
@@ -165,7 +168,7 @@ def _settle_steps(
         if step not in open_effects:
             known = ", ".join(open_effects) or "none"
             what = f"{run} has no effect {step!r} with an unknown outcome or result; it has: {known}"
-            raise usage(arguments.command, "invalid_value", what)
+            raise usage(arguments.command, "invalid_value", what, f"workpacket resume {shlex.quote(run)}")
         about = [one for one in runtime.waiting(run)[1] if one.digest == open_effects[step]]
         sign = _signing(arguments, runtime, about)
         runtime.settle(run, open_effects[step], CHOICES[option], arguments.value("note"), value=value, sign=sign)
@@ -187,31 +190,40 @@ def row_of(question: OpenQuestion) -> QuestionRow:
     facts += [("change", line) for line in changed_lines(question.changes)]
     facts.append(("denied by", f"{question.denied_by} ({question.proof})" if question.denied_by else ""))
     facts.append(("last answer", f"does not count: {question.refused}" if question.refused else ""))
-    facts.append(("answers", ", ".join(f"--{answer}" for answer in question.answers)))
+    withdraws = " (withdraws the answer 'no')" if question.denied_by else ""
+    facts.append(("answers", ", ".join(f"--{answer}" for answer in question.answers) + withdraws))
     return QuestionRow(question.id, question.question, facts, question.digest)
 
 
-def command_of(run: str, question: OpenQuestion) -> str:
+def rows_of(listed: Sequence[tuple[str, OpenQuestion]]) -> list[QuestionRow]:
+    """Return the questions, each with its commands; the commands of a single question are in the `next:` line."""
+    rows = []
+    for run, question in listed:
+        row = row_of(question)
+        commands = commands_of(run, question) if len(listed) > 1 else ()
+        rows.append(row._replace(facts=[*row.facts, *(("answer", command) for command in commands)]))
+    return rows
+
+
+def commands_of(run: str, question: OpenQuestion) -> list[str]:
+    """Return one command for each answer, as it is typed."""
     start = f"workpacket resume {shlex.quote(run)} {shlex.quote(question.id)}"
-    if question.denied_by:
-        return f"{start} --yes --confirm {question.digest}, to withdraw the answer 'no'"
-    if "yes" in question.answers:
-        return f"{start} --yes --confirm {question.digest}, or --no"
-    if "retry" not in question.answers:
-        return f"{start} --mark-done --value JSON"
-    return f"{start} --{', or --'.join(question.answers)}"
+    more = {"yes": f" --confirm {question.digest}"}
+    if question.kind == "receipt":
+        more["mark-done"] = " --value JSON"
+    return [f"{start} --{answer}{more.get(answer, '')}" for answer in question.answers]
 
 
 # ---- all of them -----------------------------------------------------------------------------------------------------
 
 
 def open_questions(runtime: Runtime, prefix: str = "") -> list[tuple[str, OpenQuestion]]:
-    """Return the questions of all unfinished runs, each with its run. A run that cannot be read is left out: `resume`
-    lists it.
+    """Return the questions of all unfinished or cancelled runs, each with its run. A run that cannot be read is left
+    out: `resume` lists it.
     """
     found: list[tuple[str, OpenQuestion]] = []
     for line in runtime.runs(prefix):
-        if line.liveness in {"cancelled", "moved"} or (line.liveness == "completed" and not line.attention):
+        if line.liveness == "moved" or (line.liveness == "completed" and not line.attention):
             continue
         try:
             _, questions = runtime.waiting(line.id)
@@ -227,11 +239,12 @@ def run(arguments: Arguments) -> int:
         raise usage(arguments.command, "unexpected_argument", "expected at most one run id or prefix of a run id")
     with open_runtime() as runtime:
         found = open_questions(runtime, arguments.words[0] if arguments.words else "")
-    rows = [row_of(question)._replace(id=f"{question.id} of {run}") for run, question in found]
+    names = [f"{question.id} of {run}" for run, question in found]
+    rows = [row._replace(id=name) for name, row in zip(names, rows_of(found), strict=True)]
     text = render_questions(rows, style_of(arguments)) if rows else "no questions\n"
     status = catalogue()[found[0][1].code].exit_code if found else 0
     listed: list[Json] = [{"run": run, **question.as_json()} for run, question in found]
-    then = command_of(*found[0]) if found else ""
+    then = ", or: ".join(commands_of(*found[0])) if found else ""
     return answer(arguments, text, {"questions": listed}, status=status, then=then)
 
 
@@ -240,10 +253,10 @@ QUESTIONS = Command(
     run,
     arguments="[PREFIX]",
     description="""
-Lists what waits for a person in all unfinished runs, or in those whose ids begin with PREFIX: each question with its
-subject, its digest, and the command that answers it. A question that was answered with no is listed with the name of
-who said so, while it keeps its run from continuing. The exit status is that of the first question, 0 if there is
-none.""",
+Lists what waits for a person in all unfinished or cancelled runs, or in those whose ids begin with PREFIX: each
+question with its subject, its digest, and the commands that answer it. A question that was answered with no is listed
+with the name of who said so, while it keeps its run from continuing. The exit status is that of the first question, 0
+if there is none.""",
     examples=("workpacket runtime questions", "workpacket runtime questions nightly --json"),
 )
 
@@ -307,7 +320,8 @@ def _said(arguments: Arguments, report: SessionReport) -> int:
     status = catalogue()[session.reason].exit_code if blocked else 0
     then = ""
     if report.choices:
-        then = f"workpacket runtime session decide {session.stream} {'|'.join(report.choices)}"
+        decide = f"workpacket runtime session decide {shlex.quote(session.stream)}"
+        then = ", or: ".join(f"{decide} {choice}" for choice in report.choices)
     elif session.status == "PAUSED":
         then = "start its program again"
     text = escape_lines("".join(f"{line}\n" for line in lines))

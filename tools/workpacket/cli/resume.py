@@ -5,6 +5,7 @@ batches, roles, steps and checkpoint commits. Unreadable items do not affect the
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -25,6 +26,7 @@ from workpacket.bridges.resumable import (
     of_run,
     of_session,
     of_step,
+    started_again,
     unfinished_roles,
 )
 from workpacket.bridges.role_acts import RESUMED, reach
@@ -34,7 +36,7 @@ from workpacket.cli.checking import style_of
 from workpacket.cli.open_store import CommandLinks, answer, open_runtime, refusing, run_named
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.progress import batch_caller, desk_of, role_caller, roles_here
-from workpacket.cli.questions import answered, command_of, question_named, row_of
+from workpacket.cli.questions import answered, commands_of, question_named, rows_of
 from workpacket.cli.runs import ASKING, choice_about
 from workpacket.git.objects import files_ending, ignored_files_ending
 from workpacket.git.repository import Repository, find_repository
@@ -105,7 +107,7 @@ def _runs(runtime: Runtime, repository: Repository | None) -> Iterator[Resumable
             else:
                 state = runtime.state(line.id)
                 decision, questions = runtime.waiting(line.id)
-                work = of_run(line, decision, state.name, state.packet, questions)
+                work = of_run(line, decision, state, questions)
             yield kept_back(work, stop_of(line.packet))
         except WorkpacketError as error:
             yield _refused("run", line.id, error)
@@ -288,7 +290,7 @@ def _listed(arguments: Arguments, found: Sequence[Resumable]) -> int:
     ready = [_work_row(one) for one in found if one.goes_on]
     stopped = [_work_row(one) for one in found if not one.goes_on]
     text = render_work(ready, stopped, style_of(arguments)) if found else "nothing is unfinished\n"
-    then = "workpacket resume --yes, or workpacket resume ID --plan" if found else ""
+    then = "workpacket resume --yes, or: workpacket resume ID --plan" if found else ""
     return answer(arguments, text, {"unfinished": [one.as_json() for one in found]}, then=then)
 
 
@@ -363,10 +365,10 @@ def _one(arguments: Arguments, runtime: Runtime) -> int:
     checks = [CheckRow(check.name, check.result, check.code, check.details) for check in decision.checks]
     action = decision.action if decision.code or not questions else "CONFIRM"
     text = f"{run}: {action} {code}".rstrip() + "\n" + render_checks(checks, style_of(arguments))
-    text += render_questions(map(row_of, chosen), style_of(arguments))
+    text += render_questions(rows_of([(run, question) for question in chosen]), style_of(arguments))
     waiting: list[Json] = [question.as_json() for question in chosen]
     data: dict[str, Json] = {"run": run, "decision": decision.as_json(), "questions": waiting}
-    then = command_of(run, chosen[0]) if chosen else _then(runtime, run, decision)
+    then = ", or: ".join(commands_of(run, chosen[0])) if chosen else _then(runtime, run, decision)
     return answer(arguments, text, data, status=status, then=then)
 
 
@@ -380,17 +382,15 @@ def _require_work(runtime: Runtime, run: str) -> None:
 
     stop = packet_stop(witness.repository, packet)
     if stop is not None:
-        hint = f"{stop.hint}; or cancel the run: workpacket runtime cancel {run}"
+        hint = f"{stop.hint}, or: workpacket runtime cancel {shlex.quote(run)}"
         raise RunBlocked(f"{run} cannot continue: {stop.message}", code=stop.code, hint=hint)
 
 
 def _then(runtime: Runtime, run: str, decision: Decision) -> str:
     if decision.action in {"RESUME", "RESTART_STEP"}:
-        state = runtime.state(run)
-        packet = f" --packet {state.packet}" if state.packet else ""
-        return f"start its program again, or: workpacket runtime run start {state.name}{packet}"
+        return started_again(runtime.state(run))
     if decision.action == "COMPLETE":
-        return f"workpacket runtime runs show {run}"
+        return f"workpacket runtime runs show {shlex.quote(run)}"
     return usual_remedy(decision.code, run)
 
 

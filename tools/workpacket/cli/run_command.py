@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Mapping
@@ -210,7 +211,7 @@ def _stop(arguments: Arguments, session: Session) -> int:
         raise usage(arguments.command, "unknown_code", what)
     scripted.stop(session, code, arguments.value("note"))
     run = session.state.stream
-    then = f"workpacket resume {run} --plan" if code else ""
+    then = f"workpacket resume {shlex.quote(run)} --plan" if code else ""
     status = reason_of(code).exit_code if code else 0
     data: dict[str, Json] = {"run": run, "state": session.state.status, "reason": code}
     return answer(arguments, f"{run} {session.state.status}{f': {code}' if code else ''}\n", data, status=status,
@@ -336,7 +337,7 @@ def _list(arguments: Arguments) -> int:
     ]  # fmt: skip
     dead = next((job for job in jobs if job.state == "dead"), None)
     return answer(arguments, text or "nothing waits\n", {"jobs": listed},
-                  then=f"workpacket runtime runs show {dead.stream}" if dead else "")  # fmt: skip
+                  then=f"workpacket runtime runs show {shlex.quote(dead.stream)}" if dead else "")  # fmt: skip
 
 
 def _revive(arguments: Arguments) -> int:

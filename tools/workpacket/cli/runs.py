@@ -163,7 +163,7 @@ def _list(arguments: Arguments, runtime: Runtime) -> int:
     ]
     lines.sort(key=lambda line: line.attention not in ASKING)
     waiting = next((line for line in lines if line.attention), None)
-    then = f"workpacket resume {waiting.id} --plan" if waiting else ""
+    then = f"workpacket resume {quote(waiting.id)} --plan" if waiting else ""
     if not arguments.flag("json"):
         rows = [RunRow(line.id, line.liveness, line.attention, moment_of(line.since)) for line in lines]
         return answer(arguments, render_runs(rows, style_of(arguments)), {}, then=then)
@@ -179,7 +179,7 @@ def _show(arguments: Arguments, runtime: Runtime) -> int:
     run = one_run(runtime, arguments)
     if run.startswith(THREADS):
         message = f"{run} is a LangGraph thread, not a run"
-        raise WorkpacketError("checkpoint_missing", message, hint=f"workpacket runtime runs tail {run}")
+        raise WorkpacketError("checkpoint_missing", message, hint=f"workpacket runtime runs tail {quote(run)}")
     at = arguments.value("at")
     summary = runtime.summary(run)
     state = None if summary.attention == "log_damaged" else runtime.state(run, at=at)
@@ -190,7 +190,7 @@ def _show(arguments: Arguments, runtime: Runtime) -> int:
         [*_facts(summary, state), *((f"published {name}", shown_short(published[name])) for name in published)]
     )
     if earlier:
-        text += f"\nearlier events: workpacket runtime runs show {run} --before {earlier + 1}\n"
+        text += f"\nearlier events: workpacket runtime runs show {quote(run)} --before {earlier + 1}\n"
     text += "\n" + render_timeline(map(moment_of_event, events), style_of(arguments))
     values = arguments.flag("values")
     data: dict[str, Json] = {
@@ -201,7 +201,7 @@ def _show(arguments: Arguments, runtime: Runtime) -> int:
         "published": published,
         "events": [event_as_json(event, _value_of(runtime, event) if values else {}) for event in events],
     }  # fmt: skip
-    return answer(arguments, text, data, then=f"workpacket resume {run} --plan" if summary.attention else "")
+    return answer(arguments, text, data, then=f"workpacket resume {quote(run)} --plan" if summary.attention else "")
 
 
 def _value_of(runtime: Runtime, event: Event) -> dict[str, Json]:
@@ -389,7 +389,7 @@ def _unlink(arguments: Arguments, runtime: Runtime) -> int:
     if actor.kind != "human":
         message = f"{actor.id} is listed as {actor.kind}; only a person may declare a run lost"
         raise WorkpacketError(
-            "person_needed", message, hint=f"ask a person to run: workpacket runtime runs unlink {run}"
+            "person_needed", message, hint=f"ask a person to run: workpacket runtime runs unlink {quote(run)}"
         )
     found = [one for one in state_here(repository, packet).open_runs if one.run == run]
     if not found:
@@ -403,7 +403,7 @@ def _unlink(arguments: Arguments, runtime: Runtime) -> int:
     lost = [one for one in found if one.store != identity]
     if not lost:
         raise WorkpacketError("run_not_lost", f"this store contains {run}, so the run can be resumed or cancelled",
-                              hint=f"workpacket runtime cancel {run}")  # fmt: skip
+                              hint=f"workpacket runtime cancel {quote(run)}")  # fmt: skip
 
     def is_it(other: LinkedRun) -> bool:
         return other.run == run and other.store != identity
@@ -438,7 +438,7 @@ def cancel(arguments: Arguments) -> int:
         state = runtime.state(run).status
         text = f"{run} is cancelled\n" if state == "cancelled" else f"{run} will stop at its next step boundary\n"
         data: dict[str, Json] = {"run": run, "state": state}
-        return with_links(runtime, answer(arguments, text, data, then=f"workpacket runtime runs show {run}"))
+        return with_links(runtime, answer(arguments, text, data, then=f"workpacket runtime runs show {quote(run)}"))
 
 
 @refusing
@@ -449,7 +449,7 @@ def signal(arguments: Arguments) -> int:
         value = json_value(arguments)
         runtime.signal(run, name, None if isinstance(value, NoValue) else value, key=arguments.value("once"))
         text = f"{run} has the signal {name}\n"
-        then = f"workpacket runtime runs show {run}"
+        then = f"workpacket runtime runs show {quote(run)}"
         return with_links(runtime, answer(arguments, text, {"run": run, "signal": name}, then=then))
 
 
@@ -532,7 +532,7 @@ they were sent, one per wait; a signal that arrives before its wait is kept.""",
     ),
     examples=(
         "workpacket runtime signal order@00000003 paid --value '{\"amount\": 100}'",
-        "workpacket runtime signal order@00000003 paid --key payment-7",
+        "workpacket runtime signal order@00000003 paid --once payment-7",
     ),
 )
 

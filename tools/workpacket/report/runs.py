@@ -229,8 +229,13 @@ def render_questions(rows: Iterable[QuestionRow], style: Style = PLAIN) -> str:
 
 
 def painted_next_line(text: str, style: Style) -> str:
+    """Return what comes next; each alternative is on a line of its own, so that it can be pasted."""
     label, _, rest = next_line(escape(text)).partition(" ")
-    return f"{style.paint(label, 'help')} {rest}\n"
+    first, *others = rest.split(", or: ")
+    lines = [f"{style.paint(label, 'help')} {first}\n"]
+    again = style.paint("or:".rjust(len(label)), "help")
+    lines += [f"{again} {other}\n" for other in others]
+    return "".join(lines)
 
 
 class WorkRow(NamedTuple):
@@ -252,7 +257,7 @@ def render_work(
         )
         lines.append(f"    {escape(row.why)}")
         lines += _reasons(row.doubts, "warning", style)
-        lines.append(f"    {style.paint('help:', 'help')} {escape(row.command)}")
+        lines += _help(row.command, style)
     lines += [style.paint("stopped:", "warning")] if stopped else []
     for row in stopped:
         lines.append(f"  {style.paint(escape(row.id), 'code')}  {escape(row.where)}")
@@ -263,7 +268,14 @@ def render_work(
 def _reasons(rows: Sequence[Problem], role: Role, style: Style) -> Iterator[str]:
     for row in rows:
         yield f"    {style.paint(row.code, role)}: {escape(row.message)}"
-        yield f"    {style.paint('help:', 'help')} {escape(row.hint)}"
+        yield from _help(row.hint, style)
+
+
+def _help(text: str, style: Style) -> Iterator[str]:
+    first, *others = escape(text).split(", or: ")
+    yield f"    {style.paint('help:', 'help')} {first}"
+    for other in others:
+        yield f"    {style.paint('  or:', 'help')} {other}"
 
 
 def render_task(id_: str, said: Sequence[str], task: str, command: str) -> str:

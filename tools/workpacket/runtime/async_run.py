@@ -241,7 +241,7 @@ class AsyncRun(BaseRun):
             await self._check()
 
     async def confirm(self, question: str, about: Json = None) -> None:
-        """Continue only if a person says yes; if no one can be asked, the run stops here and can be resumed. While the
+        """Continue only if a person says yes; without an answer, the run stops here and can be resumed. While the
         question is open, the run does not finish, whatever the program catches.
         """
         await apart(self._session, self._session.confirm, question, about)

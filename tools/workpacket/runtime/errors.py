@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
@@ -26,27 +27,33 @@ class RuntimeFault(WorkpacketError):
         self._notes: list[str] = []
 
     @property
-    def way_out(self) -> str:
-        """Return the command or call that resolves the problem for this run: the hint or, if there is none, the usual
-        remedy for the code.
+    def hint(self) -> str:
+        """Return the command or call that resolves the problem for this run; without one of its own, the usual remedy
+        for the code.
         """
-        return self.hint or usual_remedy(self.code, self.run)
+        return self.problem.hint or usual_remedy(self.code, self.run)
+
+    @property
+    def way_out(self) -> str:
+        return self.hint
 
     @property
     def __notes__(self) -> list[str]:  # type: ignore[override]
         """Return what Python prints below the message if the error is not caught."""
         if not self._notes:
-            then = _own_start() if self.run else ""
+            then = own_start() if self.run else ""
             self._notes.append(f"({self.code}) -> {self.way_out.rstrip('.')}{f'; then: {then}' if then else ''}")
         return self._notes
 
 
-def _own_start() -> str:
-    """Return how this program was started, without its arguments, which may be secret; '' unless it is a script."""
+def own_start() -> str:
+    """Return how this program was started, without its arguments, which may be secret; '' unless it is a script of its
+    own.
+    """
     words = sys.orig_argv[:3]
-    if len(words) < 2 or words[1].startswith("-"):
+    if len(words) < 2 or words[1].startswith("-") or os.path.basename(words[1]) == "workpacket":
         return ""
-    return f"python {shlex.quote(words[1])}{' ...' if len(words) > 2 else ''}"
+    return f"python {shlex.quote(words[1])}{' ARGUMENTS' if len(words) > 2 else ''}"
 
 
 def title_of(code: str) -> str:

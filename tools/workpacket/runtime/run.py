@@ -184,6 +184,7 @@ class Run(BaseRun):
     def gather(self, *calls: Call[Any], workers: int = 4, errors: Literal["raise", "return"] = "raise") -> list[Any]:
         """Run several steps in parallel threads; return their results in call order.
 
+        When a step fails, the steps that have begun are finished, the others do not begin, and the exception is raised.
         With `errors="return"`, all steps run, and an exception raised by a step takes the place of its result. A later
         attempt tries that step again; a finished run returns the exception.
         """
@@ -381,7 +382,7 @@ class Run(BaseRun):
             self._session.boundary.check_now()
 
     def confirm(self, question: str, about: Json = None) -> None:
-        """Continue only if a person says yes; if no one can be asked, the run stops here and can be resumed. While the
+        """Continue only if a person says yes; without an answer, the run stops here and can be resumed. While the
         question is open, the run does not finish, whatever the program catches.
         """
         self._session.confirm(question, about)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -305,7 +306,7 @@ class Runtime:
             raise RunBlocked(
                 f"the answer {answer.answer!r} was not stored: {refusal}",
                 code="needs_confirmation",
-                hint=f"workpacket resume {recorder.stream}",
+                hint=f"workpacket resume {shlex.quote(recorder.stream)}",
             )
         said: dict[str, Json] = {"envelope": answer.envelope} if answer.envelope else {}
         recorder.record(RecordDraft(draft.type, {**draft.data, **said}, draft.payload))

@@ -10,6 +10,7 @@ the old handle refers to an attempt that is over; it is refused with `lease_lost
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import BinaryIO, Unpack
 
@@ -33,8 +34,12 @@ def handle_of(state: RunState) -> str:
     return f"{state.stream}#{state.attempt}"
 
 
+PROGRAM = "workpacket runtime run start"  # recorded as the program of a run that a shell begins
+
+
 def start(runtime: Runtime, name: str, **request: Unpack[RunRequest]) -> tuple[RunState, Json]:
     """Begin or continue a run and hand it to its owner; return its state, and the cursor of its last checkpoint."""
+    request.setdefault("program", PROGRAM)
     run = runtime.run(name, **request)
     session = session_of(run)
     session.leave()
@@ -69,12 +74,12 @@ def _present(runtime: Runtime, stream: str, attempt: str) -> RunState:
     state = state_of(runtime.store, stream, runtime.settings.verifier)
     if str(state.attempt) != attempt:
         raise LeaseLost(f"{stream} is at attempt {state.attempt}; attempt {attempt} has ended",
-                        hint=f"workpacket runtime runs show {stream}")  # fmt: skip
+                        hint=f"workpacket runtime runs show {shlex.quote(stream)}")  # fmt: skip
     if state.status in {"stopped", "cancelled", "moved"}:
         raise RunBlocked(
             f"attempt {attempt} of {stream} has ended: {state.stop_code}",
             code=state.stop_code,
-            hint=f"workpacket resume {stream} --plan",
+            hint=f"workpacket resume {shlex.quote(stream)} --plan",
         )
     return state
 

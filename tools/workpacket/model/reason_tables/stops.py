@@ -37,7 +37,7 @@ CONSTRAINT = (
           "A program asks before it acts, or the situation differs from the record in a way that only a "
           "person can judge.",
           "workpacket resume RUN shows each question, its subject and its digest.",
-          "Answer the question: workpacket resume RUN [QUESTION] --yes --confirm DIGEST, or --no",
+          "Answer the question: workpacket resume RUN",
           "Restore what changed",
           "Start a new run",
           aliases=("awaiting_confirmation", "confirmation_required")),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import _thread
 import hashlib
+import shlex
 import threading
 from _thread import get_ident
 from collections.abc import Callable, Mapping, Sequence
@@ -343,7 +344,7 @@ class Session:
             raise RunBlocked(
                 f"{self.recorder.stream} has no effect with the key or step {key!r}",
                 code="effect_outcome_unknown",
-                hint=f"workpacket runtime runs show {self.recorder.stream}",
+                hint=f"workpacket runtime runs show {shlex.quote(self.recorder.stream)}",
             )
         for effect in found:
             if not self.replay_only and effect.status in {"started", "failed_unknown"}:
@@ -458,7 +459,7 @@ class Session:
         raise RunBlocked(
             f"{self.recorder.stream} is not finished: it is unknown whether {', '.join(unknown)} happened",
             code="effect_outcome_unknown",
-            hint=f"workpacket resume {self.recorder.stream}",
+            hint=f"workpacket resume {shlex.quote(self.recorder.stream)}",
         )
 
     # ---- a program that changed ----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ whichever run requested it.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,7 +21,7 @@ from workpacket.runtime.attempts.recorder import RecordDraft, Recorder, outlined
 from workpacket.runtime.attempts.session import BorrowedLease, Session, token_hash
 from workpacket.runtime.attempts.waits import Ask
 from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_name, stream_prefix
-from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt, title_of
+from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt, own_start, title_of
 from workpacket.runtime.holders import (
     Clock,
     Ids,
@@ -70,6 +71,7 @@ class RunRequest(TypedDict, total=False):
     base_commit: str  # the commit at which a new run begins; '' before the first commit
     fresh: bool  # begin a new run even if an unfinished one exists; refused with a key, which names one run
     begun_as: str  # the id of a run that another tool began, which is continued under it
+    program: str  # the command that continues the run, for the person who is asked (default: this program's file)
 
 
 class RunSpec(Value):
@@ -90,6 +92,7 @@ class RunSpec(Value):
     base_commit: str | None = None
     fresh: bool = False
     begun_as: str = ""
+    program: str = ""
 
 
 def wanted_run(name: str, request: RunRequest, workdir: str | None) -> RunSpec:
@@ -201,7 +204,11 @@ PATIENCE_OF_WORKERS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings for all runs of a runtime. The defaults are suitable for a program on one machine."""
+    """Settings for all runs of a runtime. The defaults are suitable for a program on one machine.
+
+    `ask` is called with the text and the digest of each question, and returns True, False, or None for no answer.
+    Without it, a question remains open until it is answered by `workpacket resume` or `Runtime.confirm`.
+    """
 
     actor: str = field(default_factory=lambda: f"user:{os.environ.get('USER', os.getuid())}")
     policy: ResumePolicy = field(default_factory=ResumePolicy)
@@ -290,6 +297,8 @@ class RunStarter:
             "budget": dict(wanted.budget),
         }
         data |= dependencies_of(wanted) | ({} if wanted.base_commit is None else {"base_commit": wanted.base_commit})
+        program = wanted.program or own_start()
+        data |= {"program": program} if program else {}
         draft = RecordDraft("run.started", data, self._kept_inputs(inputs))
         try:
             # Before the first record, so that no run works on a packet whose log does not say so.
@@ -412,7 +421,7 @@ class RunStarter:
         asks = decision.action == "CONFIRM" and decision.code not in {"max_ticks", "timeout"}
         asks = asks or decision.code == "effect_outcome_unknown"
         return RunBlocked(
-            message, code=decision.code, details=facts, hint=f"workpacket resume {stream}" if asks else ""
+            message, code=decision.code, details=facts, hint=f"workpacket resume {shlex.quote(stream)}" if asks else ""
         )
 
     def _ask_for_yes(self, stream: str, state: RunState, decision: Decision, facts: Mapping[str, Json]) -> None:

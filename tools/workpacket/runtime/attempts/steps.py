@@ -149,6 +149,9 @@ class Retry:
 
     `jitter`, from 0 to 1, is the part of each wait that is random, so that many runs do not try again at the same
     moment. No try begins later than `deadline` seconds after the first one of the same attempt.
+
+    An effect is tried again only after `NotDone`, or if its `recovery` allows it to be repeated; the default, `manual`,
+    does not.
     """
 
     attempts: int = 1

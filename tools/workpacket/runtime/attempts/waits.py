@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -115,7 +116,7 @@ class Waiter:
         words += (
             [f"until {datetime.fromtimestamp(until / MICROSECONDS).astimezone():%Y-%m-%d %H:%M:%S %Z}"] if until else []
         )
-        hint = f"workpacket runtime signal {stream} {record.signal}" if record.signal else ""
+        hint = f"workpacket runtime signal {shlex.quote(stream)} {shlex.quote(record.signal)}" if record.signal else ""
         child, _, _ = record.step.rpartition("/")
         where = f" in {child}" if child else ""
         return RunWaiting(f"{stream} waits {' or '.join(words)}{where}", until=until, hint=hint)
@@ -127,7 +128,8 @@ def require_not_moved(state: RunState) -> None:
         raise RunBlocked(
             f"{state.stream} was moved: exported to {state.moved_to}",
             code="run_moved",
-            hint=f"use the store that imported it; if none did, continue it here: workpacket resume {state.stream}",
+            hint="use the store that imported it; if none did, continue it here: workpacket resume "
+            + shlex.quote(state.stream),
         )
 
 
@@ -221,7 +223,9 @@ class Questions:
         question, given = state.questions.get(subject), state.answers.get(subject)
         by = given.shown_by if given is not None else ""
         take_back = (
-            f"workpacket resume {self.recorder.stream} {question.id} --yes --confirm {subject}" if question else ""
+            f"workpacket resume {shlex.quote(self.recorder.stream)} {question.id} --yes --confirm {subject}"
+            if question
+            else ""
         )
         return RunBlocked(
             f"{by or 'a person'} said no: {asking.question}",
@@ -259,7 +263,7 @@ class Questions:
             raise RunBlocked(
                 f"waiting for a person: {words}{f' (the last answer does not count: {refused})' if refused else ''}",
                 code="needs_confirmation",
-                hint=f"workpacket resume {self.recorder.stream}",
+                hint=f"workpacket resume {shlex.quote(self.recorder.stream)}",
                 details={"subject": subject, "question": question.id, "arguments": cleaned},
             )
         answer = "yes" if said else "no"

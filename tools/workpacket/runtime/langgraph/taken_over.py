@@ -11,6 +11,7 @@ already in the store is left as it is, so an import that was interrupted can be 
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -125,7 +126,7 @@ def _here_already(stream: str) -> RuntimeFault:
     return RuntimeFault(
         f"{stream} is in this store already, or was removed from it",
         code="view_conflict",
-        hint=f"workpacket runtime runs tail {stream}",
+        hint=f"workpacket runtime runs tail {shlex.quote(stream)}",
     )
 
 

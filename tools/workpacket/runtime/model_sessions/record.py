@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple, cast
 
@@ -501,7 +502,9 @@ def carry_over(runtime: Runtime, artifact: Artifact) -> str:
 def _require_new(store: Store, stream: str) -> None:
     if store.head(stream) is not None:
         raise RunBlocked(
-            f"{stream} is already in this store", code="view_conflict", hint=f"workpacket runtime session show {stream}"
+            f"{stream} is already in this store",
+            code="view_conflict",
+            hint=f"workpacket runtime session show {shlex.quote(stream)}",
         )
 
 

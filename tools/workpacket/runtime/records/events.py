@@ -283,7 +283,7 @@ CORE: tuple[RecordKind, ...] = (
     _kind(
         "run.started",
         "inputs scope code_version budget repository workdir fork_of carried_from base_commit",
-        scan="name packet allow_deps",
+        scan="name packet allow_deps program",
     ),
     _kind(
         "attempt.started",

@@ -53,7 +53,7 @@ def failure_data(error: BaseException) -> dict[str, Json]:
     types: list[Json] = [f"{kind.__module__}:{kind.__qualname__}" for kind in own[: own.index(BaseException)]]
     raised: dict[str, Json] = {"types": types or ["builtins:BaseException"]}
     if isinstance(error, WorkpacketError):
-        raised |= {"code": error.code, "hint": storable(error.hint)}
+        raised |= {"code": error.code, "hint": storable(error.problem.hint)}
     else:
         arguments = _plain(_arguments(error))
         if arguments is not None:
@@ -105,7 +105,7 @@ def _fault_again(kind: type[WorkpacketError], raised: Mapping[str, Json], messag
     error = kind.__new__(kind, message)
     WorkpacketError.__init__(error, text(raised, "code"), message, hint=text(raised, "hint"))
     if isinstance(error, RuntimeFault):
-        error.details = {}
+        error.details, error.run, error._notes = {}, "", []
     return error
 
 

@@ -219,6 +219,7 @@ class RunState:
     tokens_spent: set[str] = field(default_factory=set)
     blocks: list[str] = field(default_factory=list)
     open_question: str = ""
+    program: str = ""  # the command that continues the run
     base_commit: str | None = None  # None: the run does not record the commit at which it began
     allow_deps: tuple[str, ...] = ()
     milestones: Milestones = field(default_factory=Milestones)
@@ -370,6 +371,7 @@ def _started(state: RunState, event: Event, data: Data) -> None:
     state.repository, state.workdir = text(data, "repository"), text(data, "workdir")
     state.scope = texts(data, "scope")
     state.inputs, state.inputs_said = texts_by_key(data, "inputs"), event
+    state.program = text(data, "program")
     state.base_commit = text(data, "base_commit") if "base_commit" in data else None
     state.allow_deps = texts(data, "allow_deps")
     state.budget, state.fork_of = members(data, "budget"), members(data, "fork_of")
