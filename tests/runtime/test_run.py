@@ -709,3 +709,35 @@ def test_another_try_in_the_same_attempt_is_not_reported(world: World) -> None:
             retrying = run.using(retry=Retry(attempts=3, first=0.01))
             assert retrying.effect("send", flaky, key="x", recovery="keyed") == "receipt"
             assert run.repeated == ()
+
+
+def test_a_caught_failure_that_is_tried_again_and_killed_is_reported(world: World) -> None:
+    def fails() -> None:
+        raise ValueError
+
+    def program(run: Run, one: Any, act: Any) -> tuple[str, ...]:
+        with suppress(ValueError):
+            run.step("one", one)
+        run.effect("send", act, recovery="keyed")
+        return run.repeated
+
+    with world.crashing(world.runtime.run("import")) as run:
+        program(run, fails, world.crash)
+    with world.crashing(world.runtime.run("import")) as run:
+        program(run, world.crash, lambda: None)
+    with world.runtime.run("import") as run:
+        assert program(run, lambda: None, lambda: None) == ("one", "send")
+
+
+def test_steps_in_a_step_that_was_never_begun_are_not_reported(world: World) -> None:
+    def outer(run: Run) -> None:
+        run.step("inner", world.note, "inner")
+
+    def program(run: Run, act: Any) -> tuple[str, ...]:
+        run.step("one", act)
+        run.step("outer", outer, run)
+        return run.repeated
+
+    killed_in_step_one(world, program)
+    with world.runtime.run("import") as run:
+        assert program(run, lambda: None) == ("one",)

@@ -186,6 +186,8 @@ class Session:
     def enter(self, call: Call[Any]) -> Callable[[], None]:
         """Enter the step; call the returned function to leave it."""
         scope = call.scope.inner(call)
+        # Nothing in a step that no attempt has begun can have been in progress.
+        scope.reached_new_work = not call.child and call.key not in self.steps.repeated
         token = _SCOPE.set(scope)
         finishing = FINISHING.set(True) if call.options.on_cancel == "finish" else None
         self._inside[id(scope)] = scope

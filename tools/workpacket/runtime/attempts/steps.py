@@ -228,7 +228,7 @@ class Steps:
     recorder: Recorder
     boundary: Boundary
     replaying: bool = False  # the run is finished: nothing is written
-    repeated: list[str] = field(default_factory=list)
+    repeated: set[str] = field(default_factory=set)
     alone: set[str] = field(default_factory=set)  # of these, those beside which no other call was made
     # Begun, without a stored result or failure; the value is the exception that cut it short, if any.
     in_flight: dict[str, BaseException | None] = field(default_factory=dict)
@@ -253,11 +253,12 @@ class Steps:
         lost = record is None and state.rolled_back_at > 0  # it may have been done in the part that the store lost
         # A child run repeats nothing by itself: each call of its program is recorded.
         # The call that was in progress is known if a later attempt has made it alone, or if it was an effect or a wait.
-        settled = scope.path in state.settled and scope.path not in state.interleaved
+        # A step whose failure the program caught is done again in each attempt, so that says nothing about it.
+        settled = scope.path in state.settled and scope.path not in state.interleaved and key not in state.failures
         doubted = state.interrupted and first and not settled
         maybe_repeated = not child and (record is not None or begun_before or lost or doubted)
         if maybe_repeated:
-            self.repeated.append(key)
+            self.repeated.add(key)
             if not scope.reached_new_work and scope.last_call == key and key not in state.failures:
                 self.alone.add(key)
         # A step that failed and was left says nothing about where the program was interrupted.
