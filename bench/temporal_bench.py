@@ -147,7 +147,7 @@ async def on_temporal(address: str) -> Figures:
 
 
 def rows() -> Iterator[Row]:
-    yield Row("temporal-effect", _on_server("effect"), repeats=3)
+    yield Row("temporal-effect", _on_server("effect"), "1.15x", repeats=3)
     yield Row("engine-sqlite", lambda side: lambda: side.figures("bench.temporal_bench", "sqlite"), repeats=3)
     yield Row("engine-postgres", _on_postgres, repeats=3)
     yield Row("engine-temporal", _on_server("temporal"), repeats=3)

@@ -49,10 +49,14 @@ def test_every_floor_is_a_row_that_comes_before_its_multiples() -> None:
         assert not row.floor or order.index(row.floor) < order.index(row.name), row.name
 
 
-# Curves that a person looks at, and rows of a server that compare themselves with inserts (docs/scale.md).
-WITHOUT_TARGET = {"eight-writers", "latest-checkpoint", "open-100000-steps", "resume", "store-growth"}
+# Curves that a person looks at, rows of a server that compare themselves with inserts (docs/scale.md), and those that
+# help to choose an engine (docs/runtime/engines.md).
+WITHOUT_TARGET = {
+    "engine-postgres", "engine-sqlite", "engine-temporal", "eight-writers", "latest-checkpoint", "open-100000-steps",
+    "resume", "store-growth",
+}  # fmt: skip
 # Rows that measure their own floor in turns, or count tokens or the server's time.
-WITHOUT_FLOOR = ("step", "effect", "list-*-runs", "replay-*", "mcp-call", "trial-*")
+WITHOUT_FLOOR = ("step", "effect", "temporal-effect", "list-*-runs", "replay-*", "mcp-call", "trial-*")
 
 
 def test_every_row_of_ours_has_a_target_and_a_floor() -> None:

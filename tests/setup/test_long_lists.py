@@ -45,7 +45,7 @@ SESSIONS = {
     "fuzz": ("tests/fuzz/*",),
     "report": ("tests/browser/*",),
     "langgraph": ("tests/corpora/langgraph_suite/*",),
-    "servers": ("tests/postgres/*",),
+    "servers": ("tests/postgres/*", "tests/temporal/*"),
     "docs": ("tests/docs/*", "tests/tour/*", "tests/*_page.py", "tests/*tutorial.py", "tests/*by_hand.py"),
 }
 
