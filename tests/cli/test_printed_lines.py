@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -96,13 +97,29 @@ def everything(place: Place) -> dict[str, str]:
     begin(place, *BODIES)
     place("resume", "confirm@a b", "--no")
     begin(place, "confirm", "act")
-    assert place("runtime", "cancel", "unknown@a b").returncode == 0
+    cancelled = place("runtime", "cancel", "unknown@a b")
+    assert cancelled.returncode == 0
     said = {"resume": place("resume"), "questions": place("runtime", "questions")}
     said["runs"] = place("runtime", "runs", "list")
+    said["move"] = place("runtime", "runs", "export", "exit@a b", "--move", "--out", "one file.jsonl")
+    said["moved"] = place("resume", "exit@a b")
+    said["cancel"] = cancelled
+    said["signal"] = place("runtime", "signal", "confirm@a b", "paid")
     for body in BODIES:
         said[f"resume {body}"] = place("resume", f"{body}@a b")
         said[f"show {body}"] = place("runtime", "runs", "show", f"{body}@a b")
-    return {name: ended.stdout for name, ended in said.items()}
+    return {name: ended.stdout + ended.stderr for name, ended in said.items()}
+
+
+def test_a_run_that_cannot_be_read_has_its_way_out_in_json_too(place: Place) -> None:
+    begin(place, "exit")
+    with sqlite3.connect(place.root / ".git/workpacket/runs.db") as database:
+        for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            database.execute(f"DROP TRIGGER {name}")
+        database.execute("UPDATE events SET data = replace(data, 'load', 'lead')")
+    database.close()
+    (row,) = place.json("resume")["data"]["unfinished"]
+    assert all(stop["command"] for stop in row["blocked_by"]), row
 
 
 def test_every_printed_command_is_typed_into_a_shell(place: Place, tmp_path_factory: Any) -> None:

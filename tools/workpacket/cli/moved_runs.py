@@ -62,7 +62,7 @@ def _move(arguments: Arguments, runtime: Runtime, run: str) -> int:
         yield from export_lines(runtime.store, run, runtime.hand_over(run, os.path.abspath(target)))
 
     goes_on = run.startswith(THREADS) or runtime.state(run).status != "completed"
-    then = f"workpacket runtime runs import {target}, where the run is to continue" if goes_on else ""
+    then = f"where the run is to continue: workpacket runtime runs import {shlex.quote(target)}" if goes_on else ""
     return _write(arguments, lines(), {"run": run, "moved": goes_on}, then)
 
 

@@ -93,7 +93,7 @@ def scan(runtime: Runtime, team: str, caller: Callable[[str], Caller]) -> list[R
 
 
 def _refused(kind: Kind, id_: str, error: WorkpacketError) -> Resumable:
-    return Resumable(kind, id_, "nowhere", "it cannot be read", "", (error.problem,))
+    return Resumable(kind, id_, "nowhere", "it cannot be read", "", (replace(error.problem, hint=error.hint),))
 
 
 def _runs(runtime: Runtime, repository: Repository | None) -> Iterator[Resumable]:

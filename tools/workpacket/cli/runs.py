@@ -345,7 +345,7 @@ _CHOICES = {
 
 
 def choice_about(one: Disagreement) -> str:
-    return _CHOICES[one.what].format(one.run)
+    return _CHOICES[one.what].format(quote(one.run))
 
 
 def _settle(arguments: Arguments, runtime: Runtime) -> int:

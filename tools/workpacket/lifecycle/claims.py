@@ -240,8 +240,10 @@ def close_all(draft: Draft, packet: PacketFacts, outcome: str) -> tuple[str, ...
     """Unlink the runs of a packet that has ended, and return a note on each. The runs themselves are not stopped."""
     for run in packet.state.open_runs:
         draft.happened(packet, "run.closed", {**_names(run), **Ending(outcome).as_data()})
-    return tuple(f"{run.run} is no longer linked; if it is still running: workpacket runtime cancel {run.run}"
-                 for run in packet.state.open_runs)  # fmt: skip
+    return tuple(
+        f"{run.run} is no longer linked; if it is still running: workpacket runtime cancel {shlex.quote(run.run)}"
+        for run in packet.state.open_runs
+    )
 
 
 def _names(run: LinkedRun) -> Mapping[str, Json]:

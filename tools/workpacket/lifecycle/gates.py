@@ -246,7 +246,7 @@ def unfinished_runs(state: PacketState) -> Iterator[Problem]:
     """Yield every open run of the packet."""
     for run in state.open_runs:
         message = f"run {run.run} is still working on {state.packet}"
-        yield Problem("run_unfinished", message, hint=f"workpacket runtime cancel {run.run}")
+        yield Problem("run_unfinished", message, hint=f"workpacket runtime cancel {shlex.quote(run.run)}")
 
 
 def reminders(state: PacketState, what: str) -> tuple[str, ...]:

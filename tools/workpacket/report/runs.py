@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from shlex import quote
 from typing import Literal, NamedTuple
 
 from workpacket.ledger.fold import PacketState
@@ -61,19 +62,22 @@ def linked_runs(state: PacketState, *, unfinished: bool) -> tuple[PacketRun, ...
 
 def _of_log(state: PacketState, *, unfinished: bool) -> Iterable[PacketRun]:
     for run in state.runs:
-        there = f"temporal workflow describe -w {run.run}" if run.store.startswith(TEMPORAL) else ""
+        there = f"temporal workflow describe -w {quote(run.run)}" if run.store.startswith(TEMPORAL) else ""
         if run.closed is None:
-            yield PacketRun(run.run, "open", "", there or f"workpacket runtime runs unlink {run.run} --reason TEXT")
+            yield PacketRun(
+                run.run, "open", "", there or f"workpacket runtime runs unlink {quote(run.run)} --reason TEXT"
+            )
         elif unfinished and run.closed.text("outcome") == "stopped":
-            command = there or f"workpacket resume {run.run} --plan"
+            command = there or f"workpacket resume {quote(run.run)} --plan"
             yield PacketRun(run.run, "blocked", run.closed.text("code") or "", command)
 
 
 def seen(run: PacketRun, state: Standing, code: str = "") -> PacketRun:
     """Return the same run, with its state according to the store."""
-    commands = {"live": f"workpacket runtime runs tail {run.run}", "ended": "workpacket runtime runs settle"}
+    name = quote(run.run)
+    commands = {"live": f"workpacket runtime runs tail {name}", "ended": "workpacket runtime runs settle"}
     commands["not begun"] = commands["ended"]
-    return replace(run, state=state, code=code, command=commands.get(state, f"workpacket resume {run.run} --plan"))
+    return replace(run, state=state, code=code, command=commands.get(state, f"workpacket resume {name} --plan"))
 
 
 def mark(runs: Sequence[PacketRun]) -> str:
