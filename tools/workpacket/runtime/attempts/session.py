@@ -155,7 +155,7 @@ class Session:
             data = event.values()
             if event.type == "attempt.started":
                 begun.clear()
-            elif event.type == "effect.started":  # another try in the same attempt is no news
+            elif event.type == "effect.started":  # except for another try in the same attempt
                 if data.get("repeated") is True and data["effect"] not in begun:
                     found.add(str(data["step"]))
                 begun.add(data["effect"])

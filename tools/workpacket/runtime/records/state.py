@@ -199,7 +199,7 @@ class RunState:
     attempt_began: int = 0  # the version of its first event
     interrupted: bool = False
     answered: list[str] = field(default_factory=list)  # effects in progress about which a person has answered since
-    settled: set[str] = field(default_factory=set)  # the scopes of which it is known what the interruption cut short
+    settled: set[str] = field(default_factory=set)  # scopes in which the call cut short is known
     cancel_reason: str | None = None
     steps: MutableMapping[str, StepRecord] = field(default_factory=dict)
     tries: dict[str, int] = field(default_factory=dict)
