@@ -7,7 +7,8 @@ that was released are never made anew: a new version gets a folder of its own. W
 version, the file as it was keeps its content under another name (`refused_before_subjects`: `run.blocked` did not yet
 name the subject of the question; `finished_before_arguments`: an effect with a key did not yet say what its arguments
 were; `finished_before_shown` and `doubted_before_shown`: an effect did not yet say its key, and its arguments were not
-stored), for it has to be read for ever; a test makes the others again to the byte.
+stored; `interrupted_before_alone` and `asked_before_alone`: a step that may have been repeated did not yet say that no
+other was called beside it), for it has to be read for ever; a test makes the others again to the byte.
 """
 
 from __future__ import annotations

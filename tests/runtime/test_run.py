@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -594,3 +595,149 @@ def test_a_run_that_is_named_is_not_begun_afresh(world: World, named: Any) -> No
         with world.runtime.run("import", **named) as run:
             assert run.step("fetch", world.note, "rows") == "rows"
     assert world.calls == ["rows"]
+
+
+def killed_in_step_one(world: World, program: Any) -> None:
+    with world.crashing(world.runtime.run("import")) as run:
+        program(run, world.crash)
+
+
+def test_a_step_after_the_one_that_was_in_progress_is_not_reported(world: World) -> None:
+    """The second attempt repeats the first step and is stopped by a question; the second step was never begun."""
+
+    def program(run: Run, one: Any) -> tuple[str, ...]:
+        run.step("one", one)
+        run.confirm("go on?")
+        run.step("two", world.note, "two")
+        run.step("three", world.note, "three")
+        return run.repeated
+
+    killed_in_step_one(world, program)
+
+    def again(run: Run) -> tuple[str, ...]:
+        return program(run, lambda: world.note("one"))
+
+    with pytest.raises(RunBlocked), world.runtime.run("import") as run:
+        again(run)
+    (question,) = world.runtime.waiting("import@00000001")[1]
+    world.runtime.confirm("import@00000001", question.digest, yes=True)
+    with world.runtime.run("import") as run:
+        assert again(run) == ("one",)
+    assert world.calls == ["one", "two", "three"]
+    flagged = [e.values()["step"] for e in world.store.read("import@00000001") if e.values().get("maybe_repeated")]
+    assert flagged == ["one"]
+
+
+@pytest.mark.parametrize("recovery", ["manual", "keyed", "probe"])
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_step_after_an_effect_that_was_killed_is_not_reported(world: World, recovery: Any, inside: bool) -> None:
+    def work(run: Run, act: Any) -> None:
+        run.effect("send", act, recovery=recovery, probe=lambda: "found")
+        run.step("after", world.note, "after")
+
+    def program(run: Run, act: Any) -> tuple[str, ...]:
+        if inside:
+            run.step("outer", work, run, act)
+        else:
+            work(run, act)
+        return run.repeated
+
+    killed_in_step_one(world, program)
+    if recovery == "manual":
+        (record,) = world.runtime.state("import@00000001").unknown_effects
+        world.runtime.settle("import@00000001", record.effect, "mark_done")
+    with world.runtime.run("import") as run:
+        found = program(run, lambda: world.note("sent"))
+    send = "outer/send" if inside else "send"
+    expected = {"outer"} if inside else set()
+    assert set(found) == expected | ({send} if recovery == "keyed" else set())
+
+
+def test_a_step_after_an_effect_that_the_program_gave_up_is_reported(world: World) -> None:
+    def cut() -> None:
+        raise KeyboardInterrupt
+
+    def program(run: Run, act: Any, step: Any) -> tuple[str, ...]:
+        with suppress(KeyboardInterrupt):
+            run.effect("send", act, recovery="keyed")
+        run.step("after", step)
+        return run.repeated
+
+    with world.crashing(world.runtime.run("import")) as run:
+        program(run, cut, world.crash)
+    with world.runtime.run("import") as run:
+        assert program(run, lambda: None, lambda: None) == ("after", "send")
+
+
+def test_steps_beside_each_other_stay_in_doubt_until_each_is_done(world: World) -> None:
+    with world.crashing(world.runtime.run("side")) as run:
+        run.gather(run.call("a", world.crash), run.call("b", world.crash), workers=1)
+
+    def fails() -> None:
+        raise ValueError
+
+    with pytest.raises(ValueError), world.runtime.run("side") as run:
+        run.gather(run.call("a", fails), run.call("b", world.note, "b"), workers=1)
+    with world.runtime.run("side") as run:
+        run.gather(run.call("a", world.note, "a"), run.call("b", world.note, "b"), workers=1)
+        assert run.repeated == ("a", "b")
+
+
+def test_every_repeated_step_of_the_run_is_reported_and_again_when_it_is_finished(world: World) -> None:
+    def program(run: Run, dies: str) -> tuple[str, ...]:
+        for name in ("one", "two", "three"):
+            run.step(name, world.crash if name == dies else lambda: None)
+        return run.repeated
+
+    for dies in ("one", "two", "three"):
+        with world.crashing(world.runtime.run("import", key="k")) as run:
+            program(run, dies)
+    for _ in range(2):
+        with world.runtime.run("import", key="k") as run:
+            assert program(run, "") == ("one", "three", "two")
+
+
+def test_another_try_in_the_same_attempt_is_not_reported(world: World) -> None:
+    def flaky() -> str:
+        if len(world.calls) < 2:
+            world.note("try")
+            raise TimeoutError
+        return "receipt"
+
+    for _ in range(2):
+        with world.runtime.run("mail", key="k") as run:
+            retrying = run.using(retry=Retry(attempts=3, first=0.01))
+            assert retrying.effect("send", flaky, key="x", recovery="keyed") == "receipt"
+            assert run.repeated == ()
+
+
+def test_a_caught_failure_that_is_tried_again_and_killed_is_reported(world: World) -> None:
+    def fails() -> None:
+        raise ValueError
+
+    def program(run: Run, one: Any, act: Any) -> tuple[str, ...]:
+        with suppress(ValueError):
+            run.step("one", one)
+        run.effect("send", act, recovery="keyed")
+        return run.repeated
+
+    with world.crashing(world.runtime.run("import")) as run:
+        program(run, fails, world.crash)
+    with world.crashing(world.runtime.run("import")) as run:
+        program(run, world.crash, lambda: None)
+    with world.runtime.run("import") as run:
+        assert program(run, lambda: None, lambda: None) == ("one", "send")
+
+
+def test_steps_in_a_step_that_was_never_begun_are_not_reported(world: World) -> None:
+    def outer(run: Run) -> None:
+        run.step("inner", world.note, "inner")
+
+    def program(run: Run, act: Any) -> tuple[str, ...]:
+        run.step("one", act)
+        run.step("outer", outer, run)
+        return run.repeated
+
+    killed_in_step_one(world, program)
+    with world.runtime.run("import") as run:
+        assert program(run, lambda: None) == ("one",)

@@ -71,10 +71,9 @@ class BaseRun:
 
     @property
     def repeated(self) -> tuple[str, ...]:
-        """Return the steps and effects of this attempt that an earlier one may already have begun."""
-        if self._session.replay is not None:
-            return self._session.replay.repeated
-        return (*self._session.steps.repeated, *self._session.effects.repeated)
+        """Return, sorted, the steps and effects of the run that may have been done twice: an attempt did them although
+        an earlier one had begun them, or may have begun them, and left no outcome."""
+        return self._session.repeated
 
     def using(
         self,

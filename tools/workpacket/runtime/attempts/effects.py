@@ -170,7 +170,6 @@ class Effects:
     recorder: Recorder
     boundary: Boundary
     replaying: bool = False  # the run is finished: nothing is written or carried out
-    repeated: list[str] = field(default_factory=list)
     asked: set[str] = field(default_factory=set)  # those that this attempt asked for
     # Begun, without a stored outcome; the value is the exception that cut it short, if any.
     in_flight: dict[str, tuple[EffectPlan, BaseException | None]] = field(default_factory=dict)
@@ -312,6 +311,13 @@ class Effects:
         """Return, as failures with an unknown outcome, the effects still in progress when the run finishes."""
         return [_cut_short(plan, error) for plan, error in self.in_flight.values()]
 
+    def tell_left(self) -> None:
+        """Record the effects that were cut short, before the program continues with something else."""
+        left = [(plan, error) for plan, error in self.in_flight.values() if error is not None]
+        if left:
+            self.recorder.record(*(_cut_short(plan, error) for plan, error in left))
+            self.in_flight = {effect: begun for effect, begun in self.in_flight.items() if begun[1] is None}
+
     def accept_unknown(self, record: EffectRecord) -> None:
         """Record that the outcome of this effect remains unknown; a later attempt fails with the same error."""
         resolved: dict[str, Json] = {"effect": record.effect, "choice": "accepted", "by": self.recorder.actor}
@@ -368,8 +374,6 @@ class Effects:
 
     def start(self, plan: EffectPlan, *, repeated: bool) -> None:
         """Record that the effect may happen from now on. The record is durable before this returns."""
-        if repeated:
-            self.repeated.append(plan.step)
         data = self._data(plan)
         if plan.asked is not None:
             data |= self._asked(plan) | self._named(plan)

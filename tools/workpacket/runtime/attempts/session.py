@@ -79,16 +79,6 @@ class Replay:
         self._given.append(found)
         return found
 
-    @property
-    def repeated(self) -> tuple[str, ...]:
-        """List the steps that the attempt reported as possibly repeated, in log order."""
-        found: dict[str, None] = {}
-        for event in self._recorder.store.read(self._recorder.stream, self._recorder.state.attempt_began):
-            data = event.values()
-            if data.get("maybe_repeated") is True or data.get("repeated") is True:
-                found[str(data["step"])] = None
-        return tuple(found)
-
 
 _SCOPE: ContextVar[Scope | None] = ContextVar("workpacket_scope", default=None)
 
@@ -156,6 +146,23 @@ class Session:
     def state(self) -> RunState:
         return self.recorder.state
 
+    @property
+    def repeated(self) -> tuple[str, ...]:
+        """Return, sorted, the steps and effects of the run that an attempt repeated although an earlier one may already
+        have done them."""
+        found, begun = set(self.steps.repeated), set[Json]()
+        for event in self.recorder.store.read(self.recorder.stream):
+            data = event.values()
+            if event.type == "attempt.started":
+                begun.clear()
+            elif event.type == "effect.started":  # except for another try in the same attempt
+                if data.get("repeated") is True and data["effect"] not in begun:
+                    found.add(str(data["step"]))
+                begun.add(data["effect"])
+            elif data.get("maybe_repeated") is True and "carried_from" not in data:
+                found.add(str(data["step"]))
+        return tuple(sorted(found))
+
     # ---- where the code is ---------------------------------------------------------------------------------------
 
     def scope(self) -> Scope:
@@ -179,6 +186,8 @@ class Session:
     def enter(self, call: Call[Any]) -> Callable[[], None]:
         """Enter the step; call the returned function to leave it."""
         scope = call.scope.inner(call)
+        # Nothing in a step that no attempt has begun can have been in progress.
+        scope.reached_new_work = not call.child and call.key not in self.steps.repeated
         token = _SCOPE.set(scope)
         finishing = FINISHING.set(True) if call.options.on_cancel == "finish" else None
         self._inside[id(scope)] = scope
@@ -493,6 +502,7 @@ class Session:
         results that it was given may belong to other calls.
         """
         self.steps.tell_left()
+        self.effects.tell_left()
         path, slash, _ = place.rpartition("/")
         scope = self._programs.get(path + slash)
         if scope is None or scope.caught_up or self.allow_unasked or scope.path in self.state.interleaved:

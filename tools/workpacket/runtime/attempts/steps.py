@@ -56,6 +56,7 @@ class Scope:
     reached_new_work: bool = False
     around: Scope | None = None  # the run or child run that this step is in; None if this is its outermost scope
     line: int = 0  # the thread or task that makes the calls
+    last_call: str = ""
     caught_up: bool = False  # the program has repeated everything that earlier attempts recorded
 
     @property
@@ -66,7 +67,8 @@ class Scope:
     def next_key(self, name: str) -> str:
         require_name(name, "step")
         number = self.counters[name] = self.counters.get(name, 0) + 1
-        return f"{self.path}{name}" if number == 1 else f"{self.path}{name}#{number}"
+        self.last_call = f"{self.path}{name}" if number == 1 else f"{self.path}{name}#{number}"
+        return self.last_call
 
     def inner(self, call: Call[Any]) -> Scope:
         return Scope(self.owner, f"{call.key}/", around=None if call.child else self.of_run)
@@ -226,7 +228,8 @@ class Steps:
     recorder: Recorder
     boundary: Boundary
     replaying: bool = False  # the run is finished: nothing is written
-    repeated: list[str] = field(default_factory=list)
+    repeated: set[str] = field(default_factory=set)
+    alone: set[str] = field(default_factory=set)  # of these, those beside which no other call was made
     # Begun, without a stored result or failure; the value is the exception that cut it short, if any.
     in_flight: dict[str, BaseException | None] = field(default_factory=dict)
 
@@ -249,10 +252,17 @@ class Steps:
         begun_before = key in state.in_flight or key in state.running
         lost = record is None and state.rolled_back_at > 0  # it may have been done in the part that the store lost
         # A child run repeats nothing by itself: each call of its program is recorded.
-        maybe_repeated = not child and (record is not None or begun_before or lost or (state.interrupted and first))
-        scope.reached_new_work = True
+        # The call that was in progress is known if a later attempt has made it alone, or if it was an effect or a wait.
+        # A step whose failure the program caught is done again in each attempt, so that says nothing about it.
+        settled = scope.path in state.settled and scope.path not in state.interleaved and key not in state.failures
+        doubted = state.interrupted and first and not settled
+        maybe_repeated = not child and (record is not None or begun_before or lost or doubted)
         if maybe_repeated:
-            self.repeated.append(key)
+            self.repeated.add(key)
+            if not scope.reached_new_work and scope.last_call == key and key not in state.failures:
+                self.alone.add(key)
+        # A step that failed and was left says nothing about where the program was interrupted.
+        scope.reached_new_work = scope.reached_new_work or key not in state.failures
         self.in_flight[key] = None
         tries, began = state.tries.get(key, 0), self.recorder.clock.ticks()
         # All fields by position: `_replace` is slower, and this is done for every step.
@@ -320,11 +330,15 @@ class Steps:
         if redactions:
             data["redactions"] = redactions
         if call.maybe_repeated:
-            data["maybe_repeated"] = True
+            data |= self._doubt(call.key)
         if call.tries:
             data["tries"] = call.tries + 1
         self.recorder.record(RecordDraft("step.completed", data, payload, own=True))
         self.in_flight.pop(call.key, None)
+
+    def _doubt(self, key: str) -> dict[str, Json]:
+        data: dict[str, Json] = {"maybe_repeated": True}
+        return data | {"alone": True} if key in self.alone else data
 
     def fail(self, call: Call[Any], error: Exception) -> tuple[Call[Any], float]:
         """Return the next try and the wait before it; raise `error` again if there is no next try."""
@@ -337,7 +351,7 @@ class Steps:
         ms = round((now - call.began) * 1000)
         data: dict[str, Json] = {"step": call.key, "try": tries, "ms": ms, "final": wait is None}
         if call.maybe_repeated:
-            data["maybe_repeated"] = True
+            data |= self._doubt(call.key)
         self.recorder.record(RecordDraft("step.failed", data | failure_data(error)))
         self.in_flight.pop(call.key, None)
         if wait is None:

@@ -27,8 +27,9 @@ from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.recorder import SLICE, Boundary, RecordDraft, Recorder
 from workpacket.runtime.attempts.steps import Scope, decoded, require_name
 from workpacket.runtime.errors import RunBlocked, RunWaiting
+from workpacket.runtime.records.events import WaitRecord
 from workpacket.runtime.records.jcs import jcs_hash, kept, stored_text
-from workpacket.runtime.records.state import RunState, WaitRecord
+from workpacket.runtime.records.state import RunState
 from workpacket.runtime.resume.observe import shown_short, what_was_asked
 
 MICROSECONDS = 1_000_000

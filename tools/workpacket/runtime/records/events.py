@@ -30,7 +30,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple, Protocol, cast
 
@@ -293,9 +293,10 @@ CORE: tuple[RecordKind, ...] = (
     ),
     _kind("step.started", "step processes"),
     _kind(
-        "step.completed", "step args opaque version result_hash redactions ms tries maybe_repeated child carried_from"
+        "step.completed",
+        "step args opaque version result_hash redactions ms tries maybe_repeated alone child carried_from",
     ),
-    _kind("step.failed", "step try ms final maybe_repeated", scan="error raised"),
+    _kind("step.failed", "step try ms final maybe_repeated alone", scan="error raised"),
     RecordKind(
         "checkpoint",
         {
@@ -377,6 +378,45 @@ def members(data: Data, name: str) -> Mapping[str, Json]:
 def texts(data: Data, name: str) -> tuple[str, ...]:
     value = data.get(name)
     return tuple(str(item) for item in value) if isinstance(value, list) else ()
+
+
+def scope_of(step: str) -> str:
+    """Return the path of the scope in which a step, effect or wait was called."""
+    path, slash, _ = step.rpartition("/")
+    return path + slash
+
+
+class WaitRecord(NamedTuple):
+    """A wait for a time or a signal. `until` is its last microsecond, 0 for none. `number` says which signal of this
+    name the wait received: 0 for none, None while it lasts.
+    """
+
+    step: str
+    signal: str
+    until: int
+    begun: Event
+    number: int | None = None
+    ended: Event | None = None
+
+
+@dataclass(slots=True)
+class Waits:
+    """Waits by step, and signals by name in the order in which they arrived. A wait takes the oldest signal left."""
+
+    begun: dict[str, WaitRecord] = field(default_factory=dict)
+    signals: dict[str, list[Event]] = field(default_factory=dict)
+    taken: dict[str, int] = field(default_factory=dict)
+
+    def apply(self, event: Event, data: Data) -> None:
+        step, signal = text(data, "step"), text(data, "signal")
+        if event.type == "signal.received":
+            self.signals.setdefault(signal, []).append(event)
+        elif event.type == "wait.begun":
+            self.begun[step] = WaitRecord(step, signal, number(data, "until"), event)
+        elif step in self.begun:
+            taken = number(data, "number")
+            self.begun[step] = self.begun[step]._replace(number=taken, ended=event)
+            self.taken[signal] = max(self.taken.get(signal, 0), taken)
 
 
 CHANGE = "change"

@@ -28,9 +28,12 @@ from workpacket.runtime.records.events import (
     JudgedAnswer,
     LastAnswer,
     RecordKind,
+    WaitRecord,
+    Waits,
     current,
     members,
     number,
+    scope_of,
     take_in,
     text,
     texts,
@@ -171,39 +174,6 @@ class Milestones:
             self.prepared = None
 
 
-class WaitRecord(NamedTuple):
-    """A wait for a time or a signal. `until` is its last microsecond, 0 for none. `number` says which signal of this
-    name the wait received: 0 for none, None while it lasts.
-    """
-
-    step: str
-    signal: str
-    until: int
-    begun: Event
-    number: int | None = None
-    ended: Event | None = None
-
-
-@dataclass(slots=True)
-class Waits:
-    """Waits by step, and signals by name in the order in which they arrived. A wait takes the oldest signal left."""
-
-    begun: dict[str, WaitRecord] = field(default_factory=dict)
-    signals: dict[str, list[Event]] = field(default_factory=dict)
-    taken: dict[str, int] = field(default_factory=dict)
-
-    def apply(self, event: Event, data: Data) -> None:
-        step, signal = text(data, "step"), text(data, "signal")
-        if event.type == "signal.received":
-            self.signals.setdefault(signal, []).append(event)
-        elif event.type == "wait.begun":
-            self.begun[step] = WaitRecord(step, signal, number(data, "until"), event)
-        elif step in self.begun:
-            taken = number(data, "number")
-            self.begun[step] = self.begun[step]._replace(number=taken, ended=event)
-            self.taken[signal] = max(self.taken.get(signal, 0), taken)
-
-
 __all__ = ["CheckpointRecord", "Choice", "EffectRecord", "EffectStatus", "RunState", "Status", "StepRecord", "fold"]
 
 
@@ -228,6 +198,8 @@ class RunState:
     attempt: int = 0
     attempt_began: int = 0  # the version of its first event
     interrupted: bool = False
+    answered: list[str] = field(default_factory=list)  # effects in progress about which a person has answered since
+    settled: set[str] = field(default_factory=set)  # scopes in which the call cut short is known
     cancel_reason: str | None = None
     steps: MutableMapping[str, StepRecord] = field(default_factory=dict)
     tries: dict[str, int] = field(default_factory=dict)
@@ -265,7 +237,10 @@ class RunState:
         """Apply an event. `data` is its data, if known; reading it takes 5% of the CPU time of an effect."""
         if data is None:
             data = current(event, kinds)
-        if event.type != "step.completed" or self._is_begun(text(data, "step")):
+        alone = data.get("alone") is True
+        if alone or event.type == "wait.begun":
+            self.settled.add(scope_of(text(data, "step")))
+        if alone or event.type != "step.completed" or self._is_begun(text(data, "step")):
             self.outline.append(event.version)
         reducer = _REDUCERS.get(event.type)
         if reducer is not None:
@@ -301,9 +276,7 @@ class RunState:
 
     @property
     def open_questions(self) -> tuple[AskedQuestion, ...]:
-        """Return the questions that are waiting for a person. A question that was later asked about something else is
-        no longer open.
-        """
+        """Return the questions that wait for a person. One that was later asked about something else is not open."""
         if self.status in {"completed", "cancelled"}:
             return ()
         return self._questions_left("")
@@ -370,9 +343,7 @@ class RunState:
         return tuple(e for e in self.effects.values() if e.status == "succeeded" and not e.has_receipt)
 
     def settled_before_rollback(self, effect: str) -> bool:
-        """Whether no lost event can be about this effect, because the effect was done before the rollback or is already
-        in doubt.
-        """
+        """Whether no lost event can be about this effect: it was done before the rollback, or is already in doubt."""
         if not self.rolled_back_at:
             return True
         record = self.effects.get(effect)
@@ -407,8 +378,12 @@ def _started(state: RunState, event: Event, data: Data) -> None:
 
 
 def _attempt(state: RunState, event: Event, data: Data) -> None:
+    if state.status == "running":
+        begun = [e.step for e in state.effects.values() if e.status == "started"]
+        begun += [step for step, wait in state.waits.begun.items() if wait.number is None]
+        state.interrupted, state.settled = True, {scope_of(step) for step in (*begun, *state.answered)}
+    state.answered.clear()
     state.attempt_began = event.version
-    state.interrupted = state.interrupted or state.status == "running"
     state.in_flight |= set(state.running)
     state.status = "running"
     state.stop_code = state.open_question = ""
@@ -479,6 +454,8 @@ def _effect(state: RunState, event: Event, data: Data, status: EffectStatus) -> 
         attempt = number(data, "attempt") or attempt
     if status in {"intended", "started"}:
         compensable, begun = data.get("compensable") is True, event
+        if known.status == "intended":  # it is new
+            state.settled.add(scope_of(step))
     if "redactions" in data:
         redactions = number(data, "redactions")
     if "unkept" in data:
@@ -519,6 +496,8 @@ def _effect_resolved(state: RunState, event: Event, data: Data) -> None:
     if known is not None and text(data, "choice") == "accepted":
         state.effects[known.effect] = known._replace(status="accepted")  # its event says how it failed
     elif state.counted(event, data) is not None:
+        if known is not None and known.status == "started":
+            state.answered.append(known.step)
         _effect(state, event, data, cast("EffectStatus", text(data, "choice")))
 
 
@@ -574,11 +553,9 @@ _REDUCERS: Mapping[str, Reducer] = {
     "checkpoint.prepared": lambda state, event, data: state.milestones.apply(event, data),
     "checkpoint_complete": lambda state, event, data: state.milestones.apply(event, data),
     "effect.intended": _effect_is("intended"),
-    "effect.started": _effect_is("started"),
-    "effect.succeeded": _effect_is("succeeded"),
-    "effect.receipt": _effect_is("succeeded"),
+    **dict.fromkeys(("effect.succeeded", "effect.receipt"), _effect_is("succeeded")),
     "effect.matched": _effect_matched,
-    "effect.doubted": _effect_is("started"),
+    **dict.fromkeys(("effect.started", "effect.doubted"), _effect_is("started")),
     "effect.failed": _effect_failed,
     "effect.resolved": _effect_resolved,
     "confirmation.requested": _asked,
