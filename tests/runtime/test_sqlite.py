@@ -154,6 +154,19 @@ def test_a_database_behind_its_anchor_is_found_by_the_examination(path: Path) ->
     assert [problem.code for problem in examine(store)] == ["store_rolled_back"]
 
 
+def test_a_first_stream_that_is_added_while_one_is_looked_for_is_no_damage(path: Path) -> None:
+    with closing(SQLiteStore(path)) as store:
+
+        def meanwhile(statement: str) -> None:
+            if statement.startswith("SELECT name, value, crc"):  # how many streams there should be
+                store._db.set_trace_callback(None)
+                filled(path).close()
+
+        store._db.set_trace_callback(meanwhile)
+        assert store.head("another") is None
+        assert store.head(STREAM) is not None
+
+
 def test_an_event_of_another_stream_is_not_let_through(path: Path) -> None:
     event = next(filled(path).read(STREAM))
     with pytest.raises(LogDamaged, match="belongs to"):

@@ -161,11 +161,20 @@ def add_stream(db: sqlite3.Connection, name: str, genesis: str) -> StreamRow:
 
 
 def stream_count(db: sqlite3.Connection) -> int:
-    columns = db.execute("SELECT name, value, crc FROM meta WHERE name = 'streams'").fetchone()
+    return _counts(db)[0]
+
+
+def _counts(db: sqlite3.Connection) -> tuple[int, int]:
+    """Return how many streams there should be, and how many are listed. One statement sees one state of the file:
+    between two, another process may add a stream.
+    """
+    columns = db.execute(
+        "SELECT name, value, crc, (SELECT count(*) FROM streams) FROM meta WHERE name = 'streams'"
+    ).fetchone()
     if columns is None:
         raise StoreCorrupt("the number of streams is missing from the meta table")
-    _require_crc("meta", columns)
-    return int(columns[1])
+    _require_crc("meta", columns[:3])
+    return int(columns[1]), columns[3]
 
 
 def require_whole_directory(db: sqlite3.Connection) -> None:
@@ -176,9 +185,11 @@ def require_whole_directory(db: sqlite3.Connection) -> None:
     ).fetchall()
     for row in rows:
         checked_stream(row[:-1])
-    counted = rows[0][-1] if rows else stream_count(db)
-    if counted != len(rows):
-        raise StoreCorrupt(f"the table of streams lists {len(rows)} of {counted} streams")
+    counted, listed = (rows[0][-1], len(rows)) if rows else _counts(db)
+    if counted != listed:
+        raise StoreCorrupt(f"the table of streams lists {listed} of {counted} streams")
+    if listed > len(rows):  # the first stream was added in the meantime
+        require_whole_directory(db)
 
 
 def read_lease(db: sqlite3.Connection, name: str) -> LeaseRow | None:
