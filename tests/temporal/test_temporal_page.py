@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -29,7 +30,13 @@ def test_the_programs_print_what_the_page_says(temporal_server: TemporalServer, 
         done = subprocess.run(
             [sys.executable, program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
-        assert (done.stdout, done.returncode) == (f"{PRINTED}\n", 0), done.stderr
+        assert done.stdout == f"{PRINTED}\n", done.stderr
+        # The SDK sometimes aborts a program that has ended, which the page says.
+        aborted = (
+            done.returncode == -signal.SIGABRT and "PyGILState_Release" in done.stderr and "finalizing" in done.stderr
+        )
+        assert done.returncode == 0 or aborted, done.stderr
+    assert "PyGILState_Release" in PAGE
 
 
 @pytest.mark.parametrize("code", get_args(Code))

@@ -155,13 +155,9 @@ def put_stream(db: sqlite3.Connection | sqlite3.Cursor, row: StreamRow) -> None:
 
 def add_stream(db: sqlite3.Connection, name: str, genesis: str) -> StreamRow:
     """Return the row of a new stream, not yet stored; the count of all streams is incremented with it."""
-    number = stream_count(db) + 1
+    number = _counts(db)[0] + 1
     db.execute("UPDATE meta SET value = ?, crc = ? WHERE name = 'streams'", (number, row_crc("streams", number)))
     return StreamRow(name, number, 0, genesis, 0, 0, "", 0)
-
-
-def stream_count(db: sqlite3.Connection) -> int:
-    return _counts(db)[0]
 
 
 def _counts(db: sqlite3.Connection) -> tuple[int, int]:
