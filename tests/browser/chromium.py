@@ -36,7 +36,10 @@ def found() -> str | None:
 
 @dataclass
 class Page:
-    """One page. `requests` are the addresses that it asked for, `complaints` what the console said of errors."""
+    """One page. `requests` are the addresses that it asked for, `complaints` what the console said of errors.
+
+    `loader` is the browser's name for the load that ended last.
+    """
 
     send_to: int
     read_from: int
@@ -46,6 +49,7 @@ class Page:
     requests: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     loaded: int = 0
+    loader: str = ""
 
     def call(self, method: str, **parameters: Any) -> Reply:
         self.number += 1
@@ -83,11 +87,13 @@ class Page:
             self.complaints.append(str(parameters["entry"]))
         elif method == "Page.loadEventFired":
             self.loaded += 1
+        elif method == "Page.lifecycleEvent" and parameters["name"] == "load":
+            self.loader = parameters["loaderId"]
 
     def open(self, address: str) -> None:
-        seen = self.loaded
-        self.call("Page.navigate", url=address)
-        while self.loaded == seen:
+        """Until this page has been loaded, not one that the browser was still busy with."""
+        loader = self.call("Page.navigate", url=address).get("loaderId", self.loader)
+        while self.loader != loader:
             self._next()
         self.ask("1")
 
@@ -156,6 +162,7 @@ def browser(program: str, profile: Path) -> Iterator[Page]:
         page.session = page.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             page.call(f"{domain}.enable")
+        page.call("Page.setLifecycleEventsEnabled", enabled=True)
         page.look()
         yield page
     finally:

@@ -69,11 +69,15 @@ class Commands:
     capture: pytest.CaptureFixture[str]
 
     def write(self, path: str, text: str | bytes, *, age: float = 3600.0) -> Path:
-        """A file that has been at rest for a while, as far as its times tell."""
+        """A file that has been at rest for a while, as far as its times tell.
+
+        One that is written again is a second younger: git compares sizes and seconds, and would see no change.
+        """
         target = self.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
+        before = target.stat().st_mtime if target.exists() else 0.0
         target.write_bytes(text if isinstance(text, bytes) else text.encode())
-        then = target.stat().st_mtime - age
+        then = max(target.stat().st_mtime - age, before + 1)
         os.utime(target, (then, then))
         return target
 

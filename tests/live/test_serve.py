@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -159,3 +160,31 @@ def test_a_signal_that_comes_as_soon_as_the_address_is_printed_ends_it(town: Aud
     with served(town.root) as running:
         time.sleep(delay)
         assert running.end() == (0, "")
+
+
+def test_the_commits_of_a_packet_lead_to_the_forge(town: Audited) -> None:
+    subprocess.run(["git", "remote", "add", "origin", "git@github.com:acme/town.git"], cwd=town.root, check=True)
+    with served(town.root) as running:
+        browser = running.browser()
+        for path in (f"/0/packet/{DONE}", f"/0/packet/{DONE}/trace"):
+            assert 'href="https://github.com/acme/town/commit/' in browser.get(path).text, path
+        assert running.end() == (0, "")
+
+
+def test_what_changed_since_the_approval_is_marked_word_by_word(town: Audited) -> None:
+    packet = town.root / f".GOV/task_packets/{WORKED}.md"
+    packet.write_text(packet.read_text().replace("The name is printed", "The <name> is {+shouted"))
+    with served(town.root) as running:
+        page = running.browser().get(f"/0/packet/{WORKED}").text
+    assert "The <del>name</del> <ins>&lt;name&gt;</ins> is <del>printed.</del> <ins>{+shouted.</ins>" in page
+    assert page.count("<del>") == 2
+
+
+def test_what_check_finds_in_the_files_of_a_packet_is_shown_with_its_lines(town: Audited) -> None:
+    packet = town.root / f".GOV/task_packets/{WORKED}.md"
+    packet.write_text(packet.read_text().replace("RISK_TIER", "RISK_TEER"))
+    with served(town.root) as running:
+        page = running.browser().get(f"/0/packet/{WORKED}").text
+    assert "2 findings in its files" in page
+    assert "unknown field RISK_TEER" in page
+    assert re.search(r"<mark> +\d+  - RISK_TEER: LOW</mark>", page)

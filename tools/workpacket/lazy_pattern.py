@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _MOST = 4000
 _kept: dict[tuple[str | bytes, int], Form] = {}
 _new: list[object] = []
-_read: list[str] = []  # the file, once it was read; '' if there is no place for one
+_read: list[str] = []  # the path of the file that was read, if any; '' where Python keeps no compiled modules
 
 
 def keep_compiled() -> None:

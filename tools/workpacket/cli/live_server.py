@@ -389,7 +389,7 @@ class Live:
         if name.startswith(THREADS):
             return await self._thread(request, served, name)
         if not await self._has_run(served, name):
-            raise _Refusal(404, "there is no such run")
+            raise _Refusal(404, "no such run")
         shown = await served.answer("runtime", "runs", "show", "--values", f"--lines={_LINES}", "--", name)
         if not shown["ok"]:
             return self._failure(site, shown)
@@ -401,7 +401,7 @@ class Live:
     async def _thread(self, request: Request, served: Served, name: str) -> Response:
         """Show the records of a LangGraph thread."""
         if name not in [one["run"] for one in await served.threads()]:
-            raise _Refusal(404, "there is no such thread")
+            raise _Refusal(404, "no such thread")
         tail = await served.answer("runtime", "runs", "tail", f"--lines={_LINES}", "--", name)
         site = self._site(request, served, "runs")
         content = run_content(site, {**tail["data"], "run": name, "state": "thread"}, {}, ())
@@ -467,7 +467,7 @@ class Live:
         if not self._write:
             raise _Refusal(403, "these pages are read-only; to allow actions: workpacket board serve --write")
         known = act.about != "run" or await self._has_run(served, given.get("id", ""))
-        fault = "there is no such run" if not known else next(faults(act, given), "")
+        fault = "no such run" if not known else next(faults(act, given), "")
         if fault:
             raise _Refusal(400, fault)
         before, after = act.words(given)

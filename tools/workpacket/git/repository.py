@@ -41,7 +41,7 @@ def operation_in_progress(repository: Repository) -> str:
 # The full id of an object, which never refers to anything else.
 FULL_ID: Final = lazy_pattern(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 
-_SETTINGS = r"^(init\.defaultbranch|user\.name|remote\..*\.fetch|branch\..*\.(remote|merge))$"
+_SETTINGS = r"^(init\.defaultbranch|user\.name|remote\..*\.(fetch|url)|branch\..*\.(remote|merge))$"
 
 
 class Repository(Value):
@@ -390,7 +390,7 @@ def local_branches(repository: Repository) -> dict[str, str]:
 
 
 def local_branch(repository: Repository, name: str) -> str | None:
-    """Return the commit of a local branch; None if there is no such branch."""
+    """Return the commit of a local branch; None if it does not exist."""
     ref = f"refs/heads/{name}"
     return commit_at(repository, ref) if _readable(repository, ref) else local_branches(repository).get(name)
 

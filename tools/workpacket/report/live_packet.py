@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
@@ -123,8 +122,7 @@ class PacketPage(NamedTuple):
             return
         yield '<section aria-labelledby="changes-title"><h2 id="changes-title">Changed since it was approved</h2>\n'
         yield '<pre class="changes" tabindex="0">'
-        yield from (f"{line}\n" for line in words_marked(self.changes[:2000]))
-        yield "</pre></section>\n"
+        yield f"{words_marked(self.changes[:2000])}\n</pre></section>\n"
 
     def _findings(self) -> Iterator[str]:
         """Yield what `check` finds in the packet's own files, each with the lines that it is about."""
@@ -225,55 +223,19 @@ def _anchors(anchors: Sequence[Answer]) -> Iterator[str]:
     yield "</ul>\n" if anchors else ""
 
 
-_WORD: Final = re.compile(r"\s+|\w+|[^\w\s]")
-_MOST_WORDS: Final = 5000
+_MARKS: Final = (
+    (re.compile(r"\[-(.*?)-\]", re.DOTALL), r"<del>\1</del>"),
+    (re.compile(r"\{\+(.*?)\+\}", re.DOTALL), r"<ins>\1</ins>"),
+)
+_ESCAPED_MARK: Final = re.compile(r"([\[{])\\([-+])|([-+])\\([\]}])")
 
 
-def words_marked(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of a difference as text for the page, with the words that went and came marked. Lines that were
-    replaced are compared word by word."""
-    at = 0
-    while at < len(lines):
-        gone = _run(lines, at, "-")
-        come = _run(lines, at + len(gone), "+")
-        if not gone and not come:
-            yield t(lines[at])
-            at += 1
-            continue
-        at += len(gone) + len(come)
-        if not gone or not come or lines[at - 1].startswith("+++"):
-            yield from (f"<del>{t(line)}</del>" for line in gone)
-            yield from (f"<ins>{t(line)}</ins>" for line in come)
-            continue
-        yield from _compared("\n".join(line[1:] for line in gone), "\n".join(line[1:] for line in come))
-
-
-def _run(lines: Sequence[str], at: int, mark: str) -> Sequence[str]:
-    end = at
-    while end < len(lines) and lines[end].startswith(mark):
-        end += 1
-    return lines[at:end]
-
-
-def _compared(before: str, after: str) -> Iterator[str]:
-    one, two = _WORD.findall(before), _WORD.findall(after)
-    if len(one) + len(two) > _MOST_WORDS:
-        yield from (f"<del>-{t(line)}</del>" for line in before.split("\n"))
-        yield from (f"<ins>+{t(line)}</ins>" for line in after.split("\n"))
-        return
-    marked = ""
-    for what, start, end, new_start, new_end in SequenceMatcher(None, one, two, autojunk=False).get_opcodes():
-        old, new = "".join(one[start:end]), "".join(two[new_start:new_end])
-        if what == "equal":
-            marked += _kept(old)
-        else:
-            marked += f"<del>{_kept(old)}</del>" if old else ""
-            marked += f"<ins>{_kept(new)}</ins>" if new else ""
-    yield f" {marked}"
-
-
-def _kept(text: str) -> str:
-    return "\n ".join(t(line) for line in text.split("\n"))
+def words_marked(lines: Sequence[str]) -> str:
+    """Return a difference as `packet contract` prints it, with its marked words marked for the page."""
+    text = "\n".join(map(t, lines))
+    for mark, shown in _MARKS:
+        text = mark.sub(shown, text)
+    return _ESCAPED_MARK.sub(r"\1\2\3\4", text)
 
 
 def _commit(commit: str, forge: str) -> str:

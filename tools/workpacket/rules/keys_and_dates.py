@@ -134,7 +134,7 @@ class DateBackwards(DocumentRule[Document]):
     def _is_before(self, later: str, earlier: str) -> bool:
         """Whether a date is before one listed earlier in every time zone; times in the same zone are compared."""
         if not date_time(later) and not date_time(earlier) and later[-1:] == earlier[-1:] == "Z":
-            # Midnight stands for a day without a time.
+            # Midnight means that only the day was given.
             return (
                 later[:10] < earlier[:10] if _MIDNIGHT in (later[10:19], earlier[10:19]) else later[:19] < earlier[:19]
             )

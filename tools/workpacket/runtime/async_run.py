@@ -25,6 +25,7 @@ from workpacket.runtime.run import BaseRun, returnable
 
 P = ParamSpec("P")
 T = TypeVar("T")
+C = TypeVar("C")
 Item = TypeVar("Item")
 
 TICK = 0.2  # seconds between two checks for cancellation while waiting
@@ -105,26 +106,8 @@ class AsyncRun(BaseRun):
 
         With `errors="return"`, all steps run, and an exception raised by a step takes the place of its result.
         """
-        free = asyncio.Semaphore(workers)
         calls = [self._call(name, (function, item), {}) for item in items]
-
-        async def perform(call: Call[Any]) -> Any:
-            async with free:
-                try:
-                    return await self._perform(call)
-                except Exception as error:
-                    if errors == "raise":
-                        raise
-                    return returnable(error)
-
-        tasks = [asyncio.ensure_future(perform(call)) for call in calls]
-        try:
-            return list(await asyncio.gather(*tasks))
-        except BaseException:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            raise
+        return await side_by_side(self._perform, calls, workers, errors)
 
     @overload
     def child(
@@ -288,6 +271,33 @@ def apart(session: Session, call: Callable[P, T], *args: P.args, **kwargs: P.kwa
     """Make a call in a thread, where it belongs to the same step, child run or run as in this task."""
     context = session.context_here()
     return asyncio.get_running_loop().run_in_executor(None, partial(context.run, call, *args, **kwargs))
+
+
+async def side_by_side(
+    perform: Callable[[C], Awaitable[T]], calls: Sequence[C], workers: int, errors: Literal["raise", "return"]
+) -> list[T | Exception]:
+    """Perform the calls, `workers` at a time; return their results in order. With `errors="return"`, an exception takes
+    the place of a result; otherwise the first one ends the calls that are left.
+    """
+    free = asyncio.Semaphore(workers)
+
+    async def one(call: C) -> T | Exception:
+        async with free:
+            try:
+                return await perform(call)
+            except Exception as error:
+                if errors == "raise":
+                    raise
+                return returnable(error)
+
+    tasks = [asyncio.ensure_future(one(call)) for call in calls]
+    try:
+        return list(await asyncio.gather(*tasks))
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
 
 
 async def _begun(begin: Callable[[], T], leave: Callable[[BaseException], None]) -> T:

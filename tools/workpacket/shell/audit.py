@@ -184,7 +184,7 @@ def gather_audit(
     governed = gather(repository, None, _NOBODY)
     governed = replace(governed, moment=replace(governed.moment, now=now))
     signed = _signed(repository, now)
-    forge = web_address(run_git(repository.root, "config", "--get", "remote.origin.url", check=False).text.strip())
+    forge = web_address(repository.settings.get("remote.origin.url", ""))
     named = sorted(set(_named(governed.packets.values())))
     facts = AuditFacts(
         # Not the name of the folder, so that an audit of a commit says the same in each clone.

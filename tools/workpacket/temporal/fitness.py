@@ -5,7 +5,7 @@ replayed, so it must do the same in every process and at any time: it may not re
 on the order of a set, or use what only one process has (a closure, a global that it changes).
 
 The source of the function is read, and that of the functions in its own files that it calls directly. Names are
-resolved to the objects that they stand for, so an alias hides nothing. What a library does inside is not examined:
+resolved to the objects that they refer to, so an alias hides nothing. What a library does inside is not examined:
 Temporal's replay reports that later.
 """
 
@@ -234,7 +234,7 @@ class _FunctionReader(ast.NodeVisitor):
             self.visit(node.value)
 
     def _look(self, node: ast.Name | ast.Attribute) -> bool:
-        """Report the name if what it stands for is unfit; whether it stands for anything that is known."""
+        """Report the name if it refers to something unfit; return whether what it refers to is known."""
         known = self._resolved(node)
         if known is None:
             return False

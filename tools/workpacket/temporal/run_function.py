@@ -25,6 +25,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflow
 from temporalio.workflow import ChildWorkflowCancellationType, ContinueAsNewError
 
 from workpacket.model.canonical import Json
+from workpacket.runtime.async_run import side_by_side
 from workpacket.runtime.attempts.effects import KEYED, Recovery, identity, user_key
 from workpacket.runtime.attempts.session import SavedCheckpoint, stop_code
 from workpacket.runtime.attempts.steps import (
@@ -40,7 +41,7 @@ from workpacket.runtime.attempts.steps import (
 from workpacket.runtime.errors import RunBlocked, RuntimeFault
 from workpacket.runtime.records.failures import described, failure_again, failure_data, reason_of
 from workpacket.runtime.records.jcs import jcs_hash
-from workpacket.runtime.run import returnable, takes_key
+from workpacket.runtime.run import takes_key
 from workpacket.temporal.decisions import (
     Decisions,
     Effect,
@@ -194,26 +195,8 @@ class TemporalRun:
         errors: Literal["raise", "return"] = "raise",
     ) -> list[Any]:  # fmt: skip
         """Run one step for each item, `workers` at a time; return their results in order."""
-        free = asyncio.Semaphore(workers)
-        calls = [self.step(name, function, item) for item in items]
-
-        async def perform(call: Coroutine[Any, Any, Any]) -> Any:
-            async with free:
-                try:
-                    return await call
-                except Exception as error:
-                    if errors == "raise":
-                        raise
-                    return returnable(error)
-
-        tasks = [asyncio.ensure_future(perform(call)) for call in calls]
-        try:
-            return list(await asyncio.gather(*tasks))
-        except BaseException:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            raise
+        calls = [(self._scope.next_key(name), item) for item in items]
+        return await side_by_side(lambda call: self._step(call[0], function, call[1:], {}), calls, workers, errors)
 
     def child(self, first: Any, /, *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]:
         """Run a child run once, as a child workflow. Its run function must be registered with the worker."""

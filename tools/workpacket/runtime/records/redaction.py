@@ -41,7 +41,7 @@ SHORTEST_VALUE = 8  # a shorter environment value would occur everywhere by chan
 _SHORTEST_MIXED = 6  # of letters and digits, it would not
 BY_ENVIRONMENT = "[redacted:environment]"
 BY_NAME = "[redacted:name]"
-# A private key, its escapes included, is no longer than this. Nor are a token of three parts and a header with cookies.
+# The most characters of a private key with its escapes, of a token with three parts, or of a header with cookies.
 _REACH = 4096
 _LONG = (b"PRIVATE", b"eyJ", b"ookie")
 # Whatever else is a secret is recognized by fewer characters, and is searched for whenever the text grows.

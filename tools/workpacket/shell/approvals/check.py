@@ -534,8 +534,7 @@ def _codes(approvals: Approvals, name: str, state: PacketState, findings: Iterab
 def resource_of(approvals: Approvals, repository_name: str) -> str:
     """Return the URI of the repository: the URL of `origin` without a password, or, without an `origin`, a URN of its
     root commit."""
-    answer = run_git(approvals.repository.root, "config", "--get", "remote.origin.url", check=False)
-    url = answer.text.strip()
+    url = approvals.repository.settings.get("remote.origin.url", "")
     scheme, separator, rest = url.partition("://")
     if separator and scheme in {"https", "ssh", "git"} and "/" in rest:
         host, _, path = rest.partition("/")
