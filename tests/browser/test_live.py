@@ -79,7 +79,7 @@ def board(page: Page, server: Server) -> Page:
 
 
 def at(server: Server, path: str) -> str:
-    return f"http://localhost:{server.port}{path}"
+    return f"http://localhost:{server.port}{server.prefix}{path}"
 
 
 def until(page: Page, expression: str, *, patience: float = 20.0) -> float:

@@ -39,6 +39,8 @@ def _is_whole(received: bytes) -> bool:
     head, _, body = received.partition(b"\r\n\r\n")
     length = re.search(rb"^content-length: *([0-9]+)\r?$", head, re.MULTILINE | re.IGNORECASE)
     kept = re.search(rb"^connection: *close", head, re.MULTILINE | re.IGNORECASE) is None
+    if b"text/event-stream" in head:
+        return b"\r\n\r\n" in received  # its body does not end
     return b"\r\n\r\n" in received and kept and length is not None and len(body) >= int(length[1])
 
 
@@ -48,6 +50,8 @@ class Browser:
 
     port: int
     cookie: str = ""
+    # The secret part with which every path of the server begins.
+    prefix: str = ""
 
     def raw(self, data: bytes, *, patience: float = PATIENCE) -> Reply:
         with socket.create_connection(("127.0.0.1", self.port), timeout=patience) as connection:
@@ -60,6 +64,13 @@ class Browser:
         return Reply(int(head.split(b" ")[1]), head.decode("latin-1"), body)
 
     def ask(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str | None] | None = None) -> Reply:
+        """`path` is as if the server had no secret part in its paths, or a link of a page."""
+        path = path if path.startswith(("/static/", self.prefix or "//")) else f"{self.prefix}{path}"
+        return self.ask_outside(method, path, body, headers)
+
+    def ask_outside(
+        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str | None] | None = None
+    ) -> Reply:
         given: dict[str, str | None] = {"Host": f"localhost:{self.port}", "Connection": "close"}
         if self.cookie:
             given["Cookie"] = self.cookie
@@ -101,12 +112,16 @@ class Server:
         return int(self.address.split(":")[2].partition("/")[0])
 
     @property
+    def prefix(self) -> str:
+        return self.address.partition("/?")[0].partition(f"localhost:{self.port}")[2]
+
+    @property
     def token(self) -> str:
         return self.address.partition("token=")[2]
 
     def browser(self) -> Browser:
         """A browser that has used the address."""
-        made = Browser(self.port)
+        made = Browser(self.port, prefix=self.prefix)
         made.enter(self.token)
         assert made.cookie
         return made
@@ -123,7 +138,13 @@ def served(*roots: Path, options: Sequence[str] = (), environment: Mapping[str, 
     command = [sys.executable, "-m", "workpacket", "board", "serve", "--json", *options, "--", *map(str, roots)]
     settings = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **(environment or {})}
     process = subprocess.Popen(
-        command, cwd=roots[0], env=settings, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command,
+        cwd=roots[0],
+        env=settings,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
     try:
         assert process.stdout is not None
