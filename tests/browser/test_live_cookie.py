@@ -81,16 +81,14 @@ def test_a_link_of_an_earlier_server_leads_to_the_same_page_of_this_one(entered:
     """In a browser in which the board is open."""
     entered.open(at(board, "/0/"))
     for earlier in ("", "/0123456789abcdef"):
-        entered.open(f"http://localhost:{board.port}{earlier}/0/?at=HEAD#content")
+        entered.call("Page.navigate", url=f"http://localhost:{board.port}{earlier}/0/?at=HEAD#content")
         until(entered, "Boolean(document.querySelector('.past'))")
-        assert entered.ask("location.pathname + location.search + location.hash") == f"{board.prefix}/0/?at=HEAD#content"
-    entered.open(f"http://localhost:{board.port}/0123456789abcdef/nowhere")
+        assert entered.ask("location.href") == at(board, "/0/?at=HEAD#content")
+    entered.call("Page.navigate", url=f"http://localhost:{board.port}/0123456789abcdef/nowhere")
     until(entered, "document.querySelector('h1')?.textContent === 'Not found'")
 
 
-def test_what_an_earlier_page_of_this_port_left_in_the_browser_leads_nowhere_else(
-    entered: Page, board: Server
-) -> None:
+def test_what_an_earlier_page_of_this_port_left_in_the_browser_leads_nowhere_else(entered: Page, board: Server) -> None:
     """The storage of a port is that of every program that ever used the port."""
     entered.open(at(board, "/0/"))
     for planted in ("//evil.example", "javascript:window.harmed=1", "/0123456789abcdef/../..//evil.example", ""):

@@ -63,8 +63,7 @@ def test_a_reader_that_does_not_read_is_left_behind(server: Server, browser: Bro
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
     connection.connect(("127.0.0.1", server.port))
-    asked = f"GET /0/ HTTP/1.1\r\nHost: localhost:{server.port}\r\nCookie: {browser.cookie}\r\n\r\n".encode()
-    connection.sendall(asked * 40)
+    connection.sendall(browser.head("/0/") * 40)
     began = time.monotonic()
     assert browser.get("/0/").status == 200
     assert time.monotonic() - began < 10
@@ -76,8 +75,7 @@ def test_many_streams_at_once_and_their_end(server: Server, browser: Browser) ->
 
     def listen() -> None:
         with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
-            head = f"GET /0/changes HTTP/1.1\r\nHost: localhost:{server.port}\r\nCookie: {browser.cookie}\r\n\r\n"
-            connection.sendall(head.encode())
+            connection.sendall(browser.head("/0/changes"))
             received = b""
             while b"\ndata: " not in received:
                 received += connection.recv(4096)
@@ -124,7 +122,7 @@ def test_a_server_that_is_killed_during_an_action_loses_nothing(
         second = again.browser()
         note = second.act("note", f"/0/packet/{name}", id=name, text="after the crash")
         assert "Done" in note.text
-        time.sleep(1)  # the command that the killed server began may be the later one
+        running.wait_for_its_commands()  # the one that the killed server began may be the later one
         added = [event.type for event in town.events(name)[before:]]
         assert "noted" in added
         assert len(added) <= 2
@@ -163,7 +161,7 @@ SLOW = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], dea
 
 
 def test_every_link_of_every_page_leads_somewhere(browser: Browser) -> None:
-    waiting, seen = ["/0/"], set[str]()
+    waiting, seen = [f"{browser.prefix}/0/"], set[str]()
     while waiting:
         path = waiting.pop()
         if path in seen or path.endswith("/changes"):
@@ -172,7 +170,8 @@ def test_every_link_of_every_page_leads_somewhere(browser: Browser) -> None:
         reply = browser.get(path.partition("#")[0].replace("&amp;", "&"))
         assert reply.status in (200, 405), path  # actions are not links
         if "text/html" in reply.header("Content-Type") and not path.endswith("/audit"):
-            waiting += [found for found in LINK.findall(reply.text) if found != "/" and not found.startswith("//")]
+            links = LINK.findall(reply.text)
+            waiting += [link for link in links if link != f"{browser.prefix}/" and not link.startswith("//")]
     assert len(seen) > 12
 
 

@@ -9,8 +9,9 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,8 @@ class Browser:
 
     def ask(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str | None] | None = None) -> Reply:
         """`path` is as if the server had no secret part in its paths, or a link of a page."""
-        path = path if path.startswith(("/static/", self.prefix or "//")) else f"{self.prefix}{path}"
+        if path.startswith("/") and not path.startswith(("/static/", f"{self.prefix}/")):
+            path = f"{self.prefix}{path}"
         return self.ask_outside(method, path, body, headers)
 
     def ask_outside(
@@ -81,6 +83,11 @@ class Browser:
         given |= headers or {}
         lines = "".join(f"{name}: {value}\r\n" for name, value in given.items() if value is not None)
         return self.raw(f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode("utf-8", "surrogateescape") + body)
+
+    def head(self, path: str) -> bytes:
+        """A request whose connection stays open."""
+        lines = f"GET {self.prefix}{path} HTTP/1.1\r\nHost: localhost:{self.port}\r\nCookie: {self.cookie}"
+        return f"{lines}\r\n\r\n".encode()
 
     def get(self, path: str) -> Reply:
         return self.ask("GET", path)
@@ -126,6 +133,13 @@ class Server:
         assert made.cookie
         return made
 
+    def wait_for_its_commands(self) -> None:
+        """Until every process that it began has ended, also after it was killed."""
+        end = time.monotonic() + PATIENCE
+        while any(group == self.process.pid for group in _groups(but=self.process.pid)):
+            assert time.monotonic() < end, "a command of the server does not end"
+            time.sleep(0.02)
+
     def end(self, how: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
         """Its exit status, and what it said of errors."""
         self.process.send_signal(how)
@@ -133,10 +147,20 @@ class Server:
         return self.process.returncode, err
 
 
+def _groups(but: int) -> Iterator[int]:
+    """The process groups of all processes but one."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = path.read_text().rpartition(")")[2].split()
+            if int(path.parent.name) != but and fields[0] != "Z":
+                yield int(fields[2])
+
+
 @contextmanager
 def served(*roots: Path, options: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> Iterator[Server]:
-    command = [sys.executable, "-m", "workpacket", "board", "serve", "--json", *options, "--", *map(str, roots)]
-    settings = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **(environment or {})}
+    # As the installed script, which does not look for modules in the folder where it is started.
+    command = [sys.executable, "-P", "-m", "workpacket", "board", "serve", "--json", *options, "--", *map(str, roots)]
+    settings = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **(environment or {})}
     process = subprocess.Popen(
         command,
         cwd=roots[0],

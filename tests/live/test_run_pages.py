@@ -53,7 +53,7 @@ def test_a_run_is_shown_as_a_tree_and_as_a_time_line(browser: Browser) -> None:
     assert re.search(r"parts\s+child run.*parse.*inner\s+child run.*deep.*mail\s+effect", steps, re.DOTALL)
     assert tree.count('<ul class="tree">') == 3
     assert page.count('<rect class="bar') == 6
-    for words in ("Published parts/rows", f'href="/0/packet/{WORKED}"', "run.completed"):
+    for words in ("Published parts/rows", f'href="{browser.prefix}/0/packet/{WORKED}"', "run.completed"):
         assert words in page
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any, Final, NamedTuple
 
+from workpacket.cli.commands import resolve
 from workpacket.lifecycle.transitions import leaving
 from workpacket.model.ids import is_packet_id
 from workpacket.model.lanes import LaneTable
@@ -132,6 +133,8 @@ ACTS: Final[Mapping[str, Act]] = {
         lambda given: (["runtime", "queue", "revive"], [given["job"]]), acting=False, about="store",
     ),
 }  # fmt: skip
+# The names of the commands that the actions run.
+COMMANDS: Final = tuple(sorted({resolve(act.typed.split())[0] for act in ACTS.values()}))
 # An approval is a touch: its page is that of `approve --browser`.
 APPROVE: Final = Act(
     "Approve by touch", "Opens the page where you read the contract and touch your key.",
