@@ -29,7 +29,7 @@ class Site(NamedTuple):
     """What every page shows around its content. `repositories` are their names, `current` is the number of the one
     shown, or -1 for none; `part` is the current part of the navigation; `version` is the state that the page shows;
     `actor` is who acts here, or '' if the server only reads; `home` is the part with which the paths of all pages
-    begin, or '' for somebody who must not know it.
+    begin, or '' for someone who must not know it.
     """
 
     repositories: Sequence[str]
