@@ -90,7 +90,9 @@ class Page:
     def open(self, address: str) -> None:
         """Until this page has been loaded, not one that the browser was still busy with."""
         loader = self.call("Page.navigate", url=address).get("loaderId", self.loader)
+        end = time.monotonic() + PATIENCE
         while self.loader != loader:
+            assert time.monotonic() < end, f"{address} has not been loaded, or led elsewhere"
             self._next()
         self.ask("1")
 

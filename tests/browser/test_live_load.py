@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from audit.audited import STUCK, WORKED, build
+from live.running import with_runs
 from live.serving import Browser, Server, served
 from workpacket.cli.live_actions import ACTS
 
@@ -129,6 +130,53 @@ def test_a_server_that_is_killed_during_an_action_loses_nothing(
         assert again.end() == (0, "")
     verified = town("log", "verify", name)
     assert verified.status == 0, verified.out
+
+
+RUN_ACTIONS: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("cancel", "/0/run/import@00000001", {"id": "import@00000001", "reason": "enough"}),
+    ("answer", "/0/run/ask@00000001", {"id": "ask@00000001", "answer": "yes"}),
+    ("fork", "/0/run/import@00000001", {"id": "import@00000001", "once": "again"}),
+    ("verify", "/0/run/import@00000001", {"id": "import@00000001"}),
+    ("settle", "/0/runs", {}),
+)
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize(("action", "page", "fields"), RUN_ACTIONS, ids=[action for action, _, _ in RUN_ACTIONS])
+def test_a_server_that_is_killed_during_an_action_on_a_run_loses_nothing(
+    action: str, page: str, fields: dict[str, str], delay: float, tmp_path: Path
+) -> None:
+    """Every record is whole, and the next server does the action, or finds it done."""
+    town = build(tmp_path / "town")
+    with_runs(town.root, WORKED)
+    with served(town.root, options=("--write", "--as", "coder")) as running:
+        first = running.browser()
+        form = {**fields, **asked_for(first, page, action)}
+        asking = threading.Thread(target=ask_and_forget, args=(first, action, urlencode(form).encode()))
+        asking.start()
+        time.sleep(delay)
+        running.process.kill()
+        asking.join(30)
+        running.wait_for_its_commands()
+    with served(town.root, options=("--write", "--as", "coder")) as again:
+        second = again.browser()
+        if f"/act/{action}" in second.get(page).text:
+            form = {**fields, **asked_for(second, page, action)}
+            reply = second.ask("POST", f"/0/act/{action}", urlencode(form).encode())
+            told = second.get(reply.header("Location")).text
+            assert 'class="good"' in told or "already" in told or "workpacket" in told, told
+        assert again.end() == (0, "")
+    verified = town("runtime", "runs", "verify")
+    assert verified.status == 0, verified.out
+
+
+def asked_for(browser: Browser, page: str, action: str) -> dict[str, str]:
+    """The fields that the form of an action has already, with the first of each choice."""
+    text = browser.get(page).text
+    form = next((part for part in text.split("<form ") if f"/act/{action}" in part.partition(">")[0]), "")
+    form = form.partition("</form>")[0]
+    given = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', form))
+    return given | dict(re.findall(r'<select id="[^"]*" name="(at)"[^>]*><option value="([^"]*)"', form))
 
 
 def ask_and_forget(browser: Browser, action: str, body: bytes) -> None:

@@ -46,7 +46,7 @@ def opened(page: Page, server: Server) -> Page:
 def test_a_page_looks_as_it_did(name: str, look: str, opened: Page, server: Server, tmp_path: Path) -> None:
     width, dark = LOOKS[look]
     opened.look(width=width, height=HEIGHT, dark=dark)
-    opened.open(f"http://localhost:{server.port}{PAGES[name]}")
+    opened.open(f"http://localhost:{server.port}{server.prefix}{PAGES[name]}")
     # What differs in every run: times, the folder, and how long steps took.
     for rule in (".tree small, .bars rect, .repository { visibility: hidden }", "time, .said { display: none }"):
         opened.ask(f"document.styleSheets[0].insertRule({rule!r}, document.styleSheets[0].cssRules.length)")

@@ -114,6 +114,12 @@ def test_a_run_is_cancelled_and_the_stores_are_settled(browser: Browser, town: A
     assert "Done" not in told.partition("<main")[2].partition("</h1>")[0]
 
 
+def test_the_record_of_a_run_is_verified(browser: Browser) -> None:
+    page = browser.get(f"/0/run/{NIGHTLY}").text
+    assert f"workpacket runtime runs verify {NIGHTLY}" in page
+    assert "Done" in browser.act("verify", f"/0/run/{NIGHTLY}", id=NIGHTLY).text
+
+
 def test_a_signal_is_sent_to_a_run_that_waits_and_its_log_is_followed(browser: Browser, town: Audited) -> None:
     with waiting_run(town.root) as process:
         page = soon(browser, "/0/run/order@00000001", "for the signal paid")

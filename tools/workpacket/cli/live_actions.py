@@ -118,6 +118,10 @@ ACTS: Final[Mapping[str, Act]] = {
         (FormField("at", "Checkpoint", required=True), FormField("once", "Key that names the new run", required=True)),
         _one("runtime runs fork", "at", "once"), acting=False, about="run",
     ),
+    "verify": Act(
+        "Verify the record", "Reads everything again that was stored, as a replay does, and compares the digests.",
+        "runtime runs verify {id}", (), _one("runtime runs verify"), acting=False, about="run",
+    ),
     "settle": Act(
         "Settle the log and the store", "Where a crash left a gap, records how the runs of packets ended.",
         "runtime runs settle", (), lambda _: (["runtime", "runs", "settle"], []), acting=False, about="store",
@@ -180,6 +184,7 @@ def run_forms(shown: Mapping[str, Any], questions: Sequence[Mapping[str, Any]]) 
         named = ", ".join(f"{one.get('id')} is {one['name']}" for one in checkpoints if one.get("name"))
         at = FormField("at", "Checkpoint", required=True, choices=points, help=named[:300])
         yield _form("fork", ACTS["fork"], name, (at, ACTS["fork"].fields[1]))
+    yield _form("verify", ACTS["verify"], name)
 
 
 def answer_form(name: str, one: Mapping[str, Any]) -> Form:
