@@ -460,7 +460,7 @@ def _look(top: str, folders: Sequence[str], known: Mapping[str, str]) -> tuple[l
             stamp, _, below = known[name].partition("\n")
             state = _state_below(folder, below.split(_BETWEEN) if below else ())
             if state is not None and state[0] == stamp:
-                latest = state[1] if state[1] > latest else latest
+                latest = max(latest, state[1])
                 continue
         names = _names_below(folder)
         stamp, newest = _state_below(folder, names) or ("", 0)

@@ -41,7 +41,6 @@ from workpacket.shell.tree import read_bytes
 from workpacket.text.source import REGISTER, Source
 from workpacket.value import NOTHING
 
-
 # In the listing, this represents the folders below the folder of packets.
 _FOLDERS = f"{PACKETS}/"
 
@@ -66,7 +65,9 @@ class GovernedFiles(Collection[str]):
 
     def beginning(self, start: str) -> GovernedFiles:
         """Return the files of the packets whose ids begin with this string."""
-        narrowed = {folder: [name for name in names if name.startswith(start)] for folder, names in self._listed.items()}
+        narrowed = {
+            folder: [name for name in names if name.startswith(start)] for folder, names in self._listed.items()
+        }
         return GovernedFiles(self.root, narrowed)
 
     @cached_property

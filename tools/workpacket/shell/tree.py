@@ -137,7 +137,7 @@ def _found(path: str, kind: str, status: os.stat_result) -> Found:
         return Found(path, kind, "", 0, problem="is a symbolic link" if is_link else NOT_A_FILE)
     changed, modified = status.st_ctime_ns, status.st_mtime_ns
     state = f"{status.st_size}.{modified}.{changed}.{status.st_ino}"
-    return Found(path, kind, state, changed if changed > modified else modified)
+    return Found(path, kind, state, max(modified, changed))
 
 
 def _is_utf8(path: str) -> bool:
