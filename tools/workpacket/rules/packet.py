@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from workpacket.documents.packet import Packet, scope_pieces
@@ -93,7 +94,12 @@ class CriterionTicked(PacketRule):
             yield self.fault(boxes[0].span, f"{what} ticked, but the packet is {lanes[0].token}")
 
 
-def criteria_of(document: Packet) -> Iterator[Item]:
+@lru_cache(maxsize=2)
+def criteria_of(document: Packet) -> tuple[Item, ...]:
+    return tuple(_criteria_of(document))
+
+
+def _criteria_of(document: Packet) -> Iterator[Item]:
     for placed in document.placed:
         for field in placed.fields:
             if field.name == "done_means":
