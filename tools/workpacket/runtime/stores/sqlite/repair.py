@@ -50,7 +50,7 @@ _PAYLOAD = "SELECT id, digest, bytes FROM payloads WHERE id"
 _FARTHEST = 1 << 40
 
 
-class Restored(NamedTuple):
+class PutBack(NamedTuple):
     """The result: the path of the file that was replaced, if there was one, what each run lost, and what is damaged in
     the backup.
     """
@@ -78,7 +78,7 @@ def back_up(store: SQLiteStore, target: Path) -> tuple[Problem, ...]:
     return problems
 
 
-def restore(path: Path, backup: Path, timeout: float, *, damaged: bool = False) -> Restored:
+def restore(path: Path, backup: Path, timeout: float, *, damaged: bool = False) -> PutBack:
     """Put a copy of the backup in the place of the store, and record in each run what it lost. Processes that have the
     store open are refused afterwards; a run that is being worked on prevents it. A damaged backup is restored only with
     `damaged`.
@@ -106,7 +106,7 @@ def restore(path: Path, backup: Path, timeout: float, *, damaged: bool = False) 
     finally:
         side.close()
     with closing(SQLiteStore(path, timeout=timeout, accept_rollback=True)) as store:
-        return Restored(kept, store.losses, problems)
+        return PutBack(kept, store.losses, problems)
 
 
 def _problems_of(copy: Path) -> tuple[Problem, ...]:
