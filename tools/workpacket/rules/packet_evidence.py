@@ -380,8 +380,13 @@ _CODE_FILE = lazy_pattern(
 )
 
 
+_TARGET = lazy_pattern(
+    r"(?m)(?:^|(?<=\r))[ \t>*+-]*Target File[*_`]*[ \t]*:[*_` \t]*(?P<path>(?!\.GOV/|docs/|path/)[\w./-]+\.\w+)"
+)
+
+
 class ReportBeyondScope(ReportRule):
-    """Report about files outside the packet's scope
+    """Report or manifest about files outside the packet's scope
 
     Either the work changed files that the packet does not allow, or the report is about other work.
 
@@ -392,9 +397,11 @@ class ReportBeyondScope(ReportRule):
     strict_severity = "info"
 
     def check(self, document: Packet) -> Iterator[Problem]:
-        if not verdicts(document) or not (checked := _checked(document)):
-            return
-        entries = [path for entry in document.in_scope_paths if (path := pattern_of(entry.value))]
+        checked = _checked(document) if verdicts(document) else {}
+        if "Target File" in document.source.text:
+            targets = _TARGET.finditer(document.source.text)
+            checked = {match["path"]: match.span("path") for match in targets} | checked
+        entries = [path for entry in document.in_scope_paths if (path := pattern_of(entry.value))] if checked else []
         folders = tuple(f"{entry.rstrip('/')}/" for entry in entries)
         # Most files are listed as they are; a pattern takes longer.
         other = [path for path in checked if path not in entries and not path.startswith(folders)]
@@ -416,11 +423,6 @@ def _checked(document: Packet) -> dict[str, tuple[int, int]]:
 
 
 _SAYS_CHECKED = ("iles Checked", "iles checked", "ILES CHECKED", "iles Reviewed", "iles reviewed", "iles Examined")
-
-
-_TARGET = lazy_pattern(
-    r"(?m)(?:^|(?<=\r))[ \t>*+-]*Target File[*_`]*[ \t]*:[*_` \t]*(?P<path>(?!\.GOV/|docs/|path/)[\w./-]+\.\w+)"
-)
 
 
 class ManifestUnchecked(ReportRule):
