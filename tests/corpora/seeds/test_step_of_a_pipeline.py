@@ -330,6 +330,7 @@ def test_a_work_package_that_is_listed_can_be_shown_explained_and_claimed(missio
         assert words in shown
     assert f"workpacket claim {name}" in mission.done("why", name).out
     assert "WP05" in mission("why", "041-mission--WP07").text
+    assert "next: workpacket list --kind work_package --lane READY_FOR_DEV" in mission.done("next").out
     mission.done("claim", name, "--as", "ann")
     text = mission.read(f"{MISSION}/WP05-first.md")
     assert "lane: doing\n" in text
