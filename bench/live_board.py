@@ -128,7 +128,7 @@ def theirs(folder: Path, page: Page) -> Iterator[Theirs]:
     try:
         for _ in range(200):
             try:
-                urlopen(f"http://localhost:{PORT}/").close()  # this machine
+                urlopen(f"http://localhost:{PORT}/", timeout=2).close()  # this machine
                 break
             except OSError:
                 time.sleep(0.1)
