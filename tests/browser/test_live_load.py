@@ -190,6 +190,9 @@ ROUTES = (
     "/0/",
     "/0/packet/{}",
     "/0/packet/{}/why",
+    "/0/packet/{}/trace",
+    "/0/history",
+    "/0/trace",
     "/0/waiting",
     "/0/runs",
     "/0/run/{}",
@@ -197,7 +200,7 @@ ROUTES = (
     "/static/{}",
     "/{}/",
 )
-QUERIES = ("q", "group", "at", "more", "token", "x")
+QUERIES = ("q", "group", "at", "more", "about", "all", "token", "x")
 FIELDS = ("id", "verdict", "reason", "report", "answer", "question", "confirm", "as")
 TEXT = st.one_of(
     st.text(max_size=40),
