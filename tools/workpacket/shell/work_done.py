@@ -97,7 +97,8 @@ def work_done(repository: Repository, packet: PacketFacts, target: str, commit: 
         changed = [path for path in differing if not is_own(path) and path not in reports]
     uncommitted = [] if commit else [entry.path for entry in status(repository) if not is_own(entry.path)]
     branch = None if commit else branch_here(repository)
-    onto = merge_base(repository, head, tip_of(repository, target) or "") if target else None
+    tip = tip_of(repository, target)
+    onto = merge_base(repository, head, tip) if tip else None
     digest = described(repository, onto, head, changed) if onto and changed is not None else ""
     alike = frozenset(_alike(repository, packet, head))
     return Work(head, base, changed, uncommitted, branch, alike, (onto, digest) if onto and digest else None)
