@@ -276,7 +276,7 @@ class SideFile:
             rows = _LOCKS.read_text("ascii").splitlines()
         except OSError:
             return 0
-        # As in `7: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF`; whoever waits has an arrow behind the number.
+        # As in `7: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF`; a process that waits has an arrow after the number.
         held = [words for words in map(str.split, rows) if words[1:2] == ["FLOCK"] and words[5:6] == [file]]
         return max(int(held[0][4]), 0) if held else 0
 
