@@ -39,8 +39,9 @@ _ON_A_LINE = lazy_pattern(r"(?m)(?<=[^\s#>*+-]) #{2,4} (?P<title>[A-Z][^\r\n#]{2
 # The list mark, box or quotation mark before the text.
 _DRESS = lazy_pattern(r"[\s>*+_`~-]*(?:\d+[.)]\s+)?(?:\[[ xX]?\](?=\s|\Z)\s*)?[*_`\"']*")
 _NOTHING_SAID = lazy_pattern(
-    r"(?i:todo|tbd|pending|n/?a|none|none known|nothing|nothing yet|unknown|\?+|x|-+|\.+)?"
-    r"|\((?i:nothing yet|none|todo)\)|<[^<>]*>|#.*|\[[^\[\]]*\](?:\s*->\s*\[[^\[\]]*\])?"
+    r"(?i:todo|tbd|pending|n/?a|none|none known|nothing|nothing yet|unknown|\?+|x|[\u2013\u2014-]+|\.+|coming soon"
+    r"|to (?:follow|come))?|\((?i:nothing yet|none|todo|(?:describe|fill in|insert|explain|to be)\b[^()]*)\)"
+    r"|<[^<>]*>|#.*|\[[^\[\]]*\](?:\s*->\s*\[[^\[\]]*\])?"
 )
 
 
@@ -293,12 +294,14 @@ def _bare_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec, 
     present = {placed.spec.key for placed in document.placed}
     optional = {spec.heading: spec for spec in document.layout.sections if not spec.required}
     optional = {name: spec for name, spec in optional.items() if spec.key in _SOUGHT and spec.key not in present}
+    text = document.source.text
     for name, spec in optional.items():
-        at = document.source.text.find(f"\n{name}")
-        end = at + 1 + len(name)
-        alone = at >= 0 and not document.source.text[end : end + 1].strip(" \t\r\n")
+        # Without a blank behind its marks, `##EVIDENCE` is a paragraph.
+        at = max(text.find(f"\n{name}"), text.find(f"#{name}"))
+        start, end = text.rfind("\n", 0, at + 1) + 1, at + 1 + len(name)
+        alone = at >= 0 and not text[start : at + 1].strip("#") and not text[end : end + 1].strip(" \t\r\n")
         if alone and not _is_code(document, at + 1):
-            yield spec, (at + 1, end)
+            yield spec, (start, end)
 
 
 def _named_by(document: StructuredDocument, line: str) -> SectionSpec | None:
@@ -423,6 +426,9 @@ def _is_code(document: StructuredDocument, position: int) -> bool:
     return fenced or document.source.text.count("`", start, position) % 2 == 1
 
 
+_CODE = lazy_pattern(r"\[[A-Z]+-[0-9A-Z]+\]")
+
+
 class SectionDuplicate(StructuredRule):
     """Duplicate section
 
@@ -433,7 +439,8 @@ class SectionDuplicate(StructuredRule):
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         single = (placed for placed in document.placed if not placed.spec.repeatable)
-        for placed, earlier in repeated(single, lambda placed: placed.spec.key):
+        # A code in brackets names the clause of a protocol for which a section is there: `VALIDATION [CX-623]`.
+        for placed, earlier in repeated(single, lambda placed: (placed.spec.key, *_CODE.findall(placed.section.title))):
             message = f"the {placed.spec.heading} section is already on line {earlier.section.line}"
             yield self.fault(placed.section.title_span, message, hint="merge the sections")
 

@@ -17,11 +17,12 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from workpacket.problem import Problem, WorkpacketError
-from workpacket.runtime.errors import NewerSchema, RuntimeFault, StoreCorrupt
+from workpacket.runtime.errors import NewerSchema, RuntimeFault, StoreCorrupt, StoreUnavailable
 from workpacket.runtime.records.events import Event, entry_of, verified
 from workpacket.runtime.records.jcs import address_of
 from workpacket.runtime.stores.contract import lease_held
@@ -50,7 +51,7 @@ _PAYLOAD = "SELECT id, digest, bytes FROM payloads WHERE id"
 _FARTHEST = 1 << 40
 
 
-class Restored(NamedTuple):
+class PutBack(NamedTuple):
     """The result: the path of the file that was replaced, if there was one, what each run lost, and what is damaged in
     the backup.
     """
@@ -62,8 +63,6 @@ class Restored(NamedTuple):
 
 def back_up(store: SQLiteStore, target: Path) -> tuple[Problem, ...]:
     """Copy the store, as it is at this moment, to a new file, and return what is damaged in it."""
-    if store.access.newer:
-        raise NewerSchema(f"{store.access.path} has schema {store.access.newer}, which this version cannot verify")
     if target.exists():
         raise WorkpacketError("file_unwritable", f"{target} exists already", hint="give a name that is free")
     # In the store's own folder: the target may be on a file system on which no store can be opened.
@@ -78,11 +77,14 @@ def back_up(store: SQLiteStore, target: Path) -> tuple[Problem, ...]:
     return problems
 
 
-def restore(path: Path, backup: Path, timeout: float, *, damaged: bool = False) -> Restored:
+def restore(path: Path, backup: Path, timeout: float, *, damaged: bool = False) -> PutBack:
     """Put a copy of the backup in the place of the store, and record in each run what it lost. Processes that have the
     store open are refused afterwards; a run that is being worked on prevents it. A damaged backup is restored only with
     `damaged`.
     """
+    if Path(f"{backup}-wal").exists():  # what is in this log would be missing, also where `backup` is the store itself
+        hint = f"back it up first: WORKPACKET_STORE={quote(str(backup))} workpacket runtime runs back-up FILE"
+        raise StoreUnavailable(f"{backup} is a store in use, not a backup", code="store_busy", hint=hint)
     prepare_folder(path.parent)
     side = SideFile(path.with_name(f"{path.name}.lock"))
     try:
@@ -106,7 +108,7 @@ def restore(path: Path, backup: Path, timeout: float, *, damaged: bool = False) 
     finally:
         side.close()
     with closing(SQLiteStore(path, timeout=timeout, accept_rollback=True)) as store:
-        return Restored(kept, store.losses, problems)
+        return PutBack(kept, store.losses, problems)
 
 
 def _problems_of(copy: Path) -> tuple[Problem, ...]:
@@ -117,6 +119,8 @@ def _problems_of(copy: Path) -> tuple[Problem, ...]:
         if mark != APPLICATION_ID:
             raise StoreCorrupt("this file is not a backup of a run store", hint="give the file that `back-up` wrote")
         with closing(SQLiteStore(copy)) as store:
+            if store.access.newer:
+                raise NewerSchema(f"the store has schema {store.access.newer}, which this version cannot verify")
             return examine(store)
     except sqlite3.Error as error:
         raise StoreCorrupt(f"this file is not a backup of a run store: {error}") from error
