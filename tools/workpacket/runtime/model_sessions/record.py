@@ -377,13 +377,9 @@ class SessionReport(Value):
         if code not in {"log_damaged", "newer_schema"}:
             blocked = RecordDraft("run.blocked", {"code": code, "decision": self.subject, "subject": self.subject})
             runtime._outsider(stream).record(blocked, key=f"blocked:{self.subject}")
-        decide = f"workpacket runtime session decide {shlex.quote(stream)}"
-        return RunBlocked(
-            f"{stream}: {'; '.join(self.details) or code}",
-            code=code,
-            hint=", or: ".join(f"{decide} {choice}" for choice in self.choices),
-            details={**self.as_json(), "run": stream},
-        )
+        hint = ", or: ".join(f"workpacket runtime session decide {shlex.quote(stream)} {each}" for each in self.choices)
+        return RunBlocked(f"{stream}: {'; '.join(self.details) or code}", code=code, hint=hint,
+                          details={**self.as_json(), "run": stream})  # fmt: skip
 
 
 def assess(runtime: Runtime, stream: str) -> SessionReport:
