@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from workpacket.audit.packet_row import (
     AuditedPacket,
-    Move,
+    LaneMove,
     PacketRow,
     obstacles,
     packet_doubts,
@@ -50,13 +50,13 @@ class Point(Value):
     counts: tuple[int, ...]
 
 
-def lane_order(moves: Iterable[Move], lanes: LaneTable) -> tuple[str, ...]:
+def lane_order(moves: Iterable[LaneMove], lanes: LaneTable) -> tuple[str, ...]:
     """Return the policy's lanes, followed by other lanes in the logs and by '' for packets without a lane."""
     told = {move.lane for move in moves}
     return (*lanes.tokens, *sorted(told - {"", FORKED, *lanes.tokens}), FORKED)
 
 
-def board_history(told: Iterable[Move], order: Sequence[str]) -> list[Point]:
+def board_history(told: Iterable[LaneMove], order: Sequence[str]) -> list[Point]:
     """Sample about sixty evenly spaced times between the first move and the last."""
     # Moves of one packet at the same time stay in log order.
     moves = sorted(told, key=lambda move: move.at)

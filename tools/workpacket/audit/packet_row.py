@@ -18,7 +18,7 @@ from workpacket.problem import Problem
 from workpacket.value import NamedTuple, Value
 
 
-class Move(NamedTuple):
+class LaneMove(NamedTuple):
     """A packet came into a lane."""
 
     at: str
@@ -26,9 +26,9 @@ class Move(NamedTuple):
     lane: str
 
 
-def moves_of(packet: PacketFacts) -> list[Move]:
+def moves_of(packet: PacketFacts) -> list[LaneMove]:
     """Return the moves of a packet, in log order."""
-    return [Move(event.at, event.packet, event.lane_to or "") for event in packet.state.history if event.moves_lane]
+    return [LaneMove(event.at, event.packet, event.lane_to or "") for event in packet.state.history if event.moves_lane]
 
 
 def obstacles(facts: AuditFacts, packet: PacketFacts) -> list[str]:
@@ -245,7 +245,7 @@ class PacketRow(Value):
     approved_by: str
     judged_by: str
     heads: tuple[str, ...]
-    moves: Sequence[Move]
+    moves: Sequence[LaneMove]
     anchors: Sequence[Window]
     planned: Sequence[str]
     obstacles: Sequence[str]
