@@ -16,6 +16,7 @@ from typing import Final
 
 import workpacket
 from workpacket.approvals.envelope import PACKET
+from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.approvals.fields import write_instant
 from workpacket.approvals.policy import Trusted
 from workpacket.approvals.verify import Judged
@@ -48,10 +49,9 @@ from workpacket.shell.governed_files import find_governed, logged_packets, paths
 from workpacket.shell.governing.execution import gather
 from workpacket.shell.held import judged_in_part
 from workpacket.shell.judging.landed_work import landing_faults, passed_verdicts
-from workpacket.shell.judging.log_verification import LogLook, digest_here
+from workpacket.shell.judging.log_verification import LogLook, digest_here, event_signers
 from workpacket.shell.judging.merged_tree import judge_append_only
 from workpacket.shell.kept_logs import keep_proven, listed
-from workpacket.shell.keys import event_signatures
 from workpacket.shell.tree import find_documents, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
@@ -360,7 +360,7 @@ class _Signatures:
     def __init__(self, repository: Repository, cache: Cache, actors: Actors) -> None:
         self.proven: frozenset[str] = frozenset()
         self._cache = cache
-        self._judge = event_signatures(repository, actors) if actors.present else None
+        self._judge = EventSignatures(*event_signers(repository)) if actors.present else None
         self._policy = judging_policy(repository) if actors.present else ""
         self._known: Mapping[str, str] = {}
         self._learned: dict[str, Sequence[str]] = {}

@@ -32,7 +32,6 @@ from workpacket.value import Value, replace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.approvals.actors import Actors
-    from workpacket.approvals.event_signatures import EventSignatures
     from workpacket.git.repository import Repository
 
 
@@ -594,13 +593,8 @@ def proven_events(repository: Repository, actors: Actors, events: Iterable[LogEv
     signed = [event for event in events if event.sig] if actors.present else []
     if not signed:
         return frozenset()
-    signatures = event_signatures(repository, actors)
-    return frozenset(event.id for event in signed if signatures.judge(event).proven)
-
-
-def event_signatures(repository: Repository, actors: Actors) -> EventSignatures:
-    """Return what judges the signatures of events by the policy of the main branch."""
     from workpacket.approvals.event_signatures import EventSignatures
 
     commit = judging_commit(repository)
-    return EventSignatures(actors, approving_keys(repository, commit), revoked_keys(repository, commit))
+    signatures = EventSignatures(actors, approving_keys(repository, commit), revoked_keys(repository, commit))
+    return frozenset(event.id for event in signed if signatures.judge(event).proven)

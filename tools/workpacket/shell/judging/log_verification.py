@@ -278,7 +278,7 @@ def verify_log(repository: Repository, base: str, now: str, *, signatures: bool 
     checkpoints = judged_here(repository, base, logs, own, now)
     named = named_heads(checkpoints)
     commit = commit_of(repository, base) if base else ""
-    signing = _signers(repository, base) if signatures else None
+    signing = event_signers(repository, base) if signatures else None
     seen = _read_packets(_Question(root, commit, signing), names, named)
     findings = [*stray, *(fault for log in logs.values() for fault in log.findings), *seen.findings]
     findings += [*checkpoint_faults(checkpoints), *signatures_without_event(logs, _below(own))]
@@ -302,7 +302,7 @@ _OF_CHECKPOINTS = (f"{LOG_FOLDER}/{CHECKPOINT_LOG}", CHECKPOINTS_FOLDER)
 _STATES = ("proven", "refused", "unsigned", "invalid")
 
 
-def _signers(repository: Repository, base: str) -> tuple[Actors, frozenset[bytes], frozenset[bytes]]:
+def event_signers(repository: Repository, base: str = "") -> tuple[Actors, frozenset[bytes], frozenset[bytes]]:
     """Return the actors in the current policy, and the keys that prove no event: those that approve, and those that are
     revoked."""
     from workpacket.shell.base import approving_keys, judging_commit, read_base_policy, revoked_keys
