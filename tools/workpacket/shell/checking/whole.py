@@ -29,7 +29,7 @@ from workpacket.shell.checking import (
 )
 from workpacket.shell.configuration import board_here
 from workpacket.shell.governed_files import CHECKPOINTS_STATE, LOG_STATE, GovernedFiles, find_governed, log_here
-from workpacket.shell.judging.log_verification import ContractLog, look_at_logs
+from workpacket.shell.judging.log_verification import ContractLog, LogsSeen, look_at_logs
 from workpacket.shell.tree import read_bytes
 from workpacket.text.source import MARKDOWN, Source
 from workpacket.value import Value
@@ -46,12 +46,12 @@ def compared(
     summaries: Sequence[tuple[str, str, Mapping[str, object]]],
     lanes: LaneTable,
     cache: Cache,
-    now: str,
+    logs: LogsSeen | None = None,
 ) -> Checked:
     """Return the findings of the rules across files, and of the log checks, for the summaries of all documents, given
-    as kind, path and summary.
+    as kind, path and summary. `logs` is what the logs say, if they were read before.
     """
-    logs = look_at_logs(root, now)
+    logs = logs or look_at_logs(root)
     repository = RepositorySummaries(summaries, logs.lanes, lanes, logs.passed, board_here(root), logs.attested)
     findings = [*logs.findings, *across(repository)]
     findings += not_carried_over(root, _made_from_stubs(repository, logs.activated), cache)
@@ -85,7 +85,6 @@ def _made_from_stubs(repository: RepositorySummaries, activated: Iterable[str]) 
 class Pair(Value):
     """A stub and the packet made from it."""
 
-    id: str
     stub: Source
     packet: Source
 
@@ -158,16 +157,16 @@ def activated_among(root: str, paths: Iterable[str]) -> Iterator[tuple[str, str,
 
 def _read(root: str, paths: Iterable[tuple[str, str, str]]) -> Iterator[Pair]:
     """Yield the pairs, except unreadable files, which are reported separately."""
-    for wp_id, *both in paths:
+    for _, *both in paths:
         try:
             stub, packet = (Source.from_bytes(path, read_bytes(root, path, MARKDOWN.size + 1)) for path in both)
         except OSError:
             continue
-        yield Pair(wp_id, stub, packet)
+        yield Pair(stub, packet)
 
 
 def _missing(pair: Pair) -> Iterator[Problem]:
     from workpacket.lifecycle.activation import carried_over  # only for pairs that are not in the cache
 
-    for unmet in carried_over(Stub(pair.stub), Packet(pair.packet), pair.id):
+    for unmet in carried_over(Stub(pair.stub), Packet(pair.packet)):
         yield Problem(unmet.code, unmet.message, Location(unmet.path), unmet.hint, severity=_SEVERITY)
