@@ -496,6 +496,8 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     point = reached(place, "runtime", "runs", "show", "nightly", "--values")["data"]["events"]
     at = next(event["data"]["id"] for event in point if event["type"] == "checkpoint")
     reached(place, "runtime", "runs", "fork", "nightly", "--at", at, "--once", "other half")
+    reached(place, "runtime", "runs", "back-up", "kept.db")
+    reached(place, "runtime", "runs", "restore", "kept.db")
     run = reached(place, "runtime", "run", "start", "nightly", *owner)["data"]["handle"]
     reached(place, "runtime", "run", "stop", run)
     reached(place, "runtime", "runs", "prune", "--older-than", "0")
