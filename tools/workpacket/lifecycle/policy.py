@@ -28,6 +28,9 @@ commit = "never"
 [notify]
 webhook = "https://…"
 
+[temporal]
+ui = "https://…"
+
 A lane that a repository adds is inserted between two adjacent lanes. The command that used to lead from one to the
 other now leads to the added lane, through the same gate, and `advance` leads on from there. An added lane never removes
 a gate. It cannot come before IN_PROGRESS, because activation and claim each lead directly to their lane. A table with
@@ -265,7 +268,7 @@ class LifecyclePolicy(Value):
 
     `evidence`, `coverage` and `packets` are the policy tables of the same names; `[actors]` and `[verdict]` are
     included in the same way. `judged`: whether the approvals have a gate for verdicts. `webhook` is called when a
-    person is needed.
+    person is needed; `temporal_ui` is the address of Temporal's pages.
 
     `lane_faults` are the errors in added lanes: while there are any, no packet can move.
     """
@@ -287,6 +290,7 @@ class LifecyclePolicy(Value):
     packets: PacketsPolicy = PacketsPolicy()
     judged: bool = False
     webhook: str = ""
+    temporal_ui: str = ""
     actor_tables: tuple[Plain, Plain] | None = None
     origins: Mapping[str, str] = NOTHING
 
@@ -310,7 +314,7 @@ _TEXTS: Final = {
     "claim_ref": lazy_pattern(r"refs/[A-Za-z0-9._/-]+/\{id\}"),
 }
 _NO_KEYS: Final = frozenset(
-    {"origins", "lane_faults", "evidence", "coverage", "packets", "judged", "webhook", "actor_tables"}
+    {"origins", "lane_faults", "evidence", "coverage", "packets", "judged", "webhook", "temporal_ui", "actor_tables"}
 )
 KEYS: Final = tuple(name for name in LifecyclePolicy.__match_args__ if name not in _NO_KEYS)
 
@@ -329,6 +333,7 @@ def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
         "packets": packets_policy(root),
         "judged": root.get("approvals", "gates", "verdict") is not None,
         "webhook": root.string_at("notify", "webhook"),
+        "temporal_ui": root.string_at("temporal", "ui"),
         "actor_tables": _actor_tables(root),
     }
     if table is None:

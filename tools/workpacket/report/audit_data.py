@@ -21,6 +21,7 @@ from workpacket.model.events import LogEvent
 from workpacket.model.reasons import Reason
 from workpacket.model.wording import counted
 from workpacket.problem import Severity
+from workpacket.report.runs import page_of
 from workpacket.report.terminal import escape, escape_lines, without_surrogates
 
 _LONGEST = 600
@@ -157,7 +158,7 @@ def packet_json(audit: Audit, name: str) -> dict[str, Json]:
         "obstacles": said,
         "events": events,
         "decisions": decided,
-        "runs": _runs(state),
+        "runs": _runs(state, audit.facts.policy.temporal_ui),
         **_trace(audit.traces[name], audit.facts),
     }
 
@@ -212,13 +213,14 @@ def _decision(decision: SignedDecision) -> dict[str, Json]:
     }
 
 
-def _runs(state: PacketState) -> list[Json]:
+def _runs(state: PacketState, pages: str) -> list[Json]:
     return [
         {
             "run": told(run.run),
             "linked": run.linked.at,
             "closed": run.closed.at if run.closed is not None else "",
             "outcome": told(run.closed.text("outcome") or "") if run.closed is not None else "",
+            "page": page_of(run, pages),
         }
         for run in state.runs
     ]
