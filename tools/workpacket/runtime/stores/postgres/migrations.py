@@ -372,7 +372,7 @@ _LARGE = ("events", "payloads")  # the tables that grow with every event
 _KEEPING_EVENTS = (*GUARDS[2:], *_WRITERS)
 
 # The tables that are there become the first partition as they are: they are read once, and not copied. Those who could
-# read a table can read the new one, and nobody can read a partition past the policies of its table.
+# read a table can read the new one, and no role can read a partition past the policies of its table.
 _FIRST_PARTITION = """DO $$
     DECLARE
         name text; granted record;
