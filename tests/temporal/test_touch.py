@@ -96,15 +96,18 @@ def test_a_touch_is_for_one_run_one_question_and_one_answer(
     temporal_server: TemporalServer, world: str, story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever can signal the workflow can send any envelope, so each part of what was signed is changed."""
-    sign = by_token(story, monkeypatch)
+    sign, kept = by_token(story, monkeypatch), list[str]()
+
+    def keeping(asked: AnswerToJudge) -> str:
+        kept.append(sign(asked))
+        return kept[0]
 
     async def play() -> Any:
         async with working(temporal_server, verifier=SignedAnswers(story.repository)) as (client, queue):
             first = await start(client, "asks", key=f"touch-{queue}-1", task_queue=queue)
             second = await start(client, "asks", key=f"touch-{queue}-2", task_queue=queue)
             subject = (await asked(client, first.id))["subject"]
-            kept: list[str] = []
-            await answer(client, first.id, subject, "no", sign=lambda one: kept.append(sign(one)) or kept[0])
+            await answer(client, first.id, subject, "no", sign=keeping)
             sent = [("no", ""), ("yes", ""), ("no", "a note that was not signed")]
             refused: list[str] = []
             subject = (await asked(client, second.id))["subject"]
