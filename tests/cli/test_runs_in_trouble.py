@@ -184,6 +184,29 @@ def test_an_older_copy_of_the_store_is_named_and_can_be_accepted(place: Place) -
     assert place("runtime", "run", "step", run, "a", "--result", "2").stdout == "2\n"
 
 
+def test_a_backup_is_restored_by_command(place: Place) -> None:
+    run = place.start("nightly")
+    assert place.json("runtime", "runs", "back-up", "b.db")["data"] == {
+        "output": "b.db", "runs": 1, "problems": [], "next": "to restore it: workpacket runtime runs restore b.db",
+    }  # fmt: skip
+    place("runtime", "run", "step", run, "a", "--result", "1")
+    place("runtime", "run", "stop", run, "--code", "stalled")
+    assert place("runtime", "runs", "back-up", "b.db").returncode == catalogue()["file_unwritable"].exit_code
+    done = place("runtime", "runs", "restore", "b.db")
+    assert done.returncode == 0, done.stderr
+    assert "nightly@00000001: had 3 events, has 1" in done.stdout
+    assert place.start("nightly") == "nightly@00000001#2"
+
+
+def test_what_is_no_backup_is_not_restored(place: Place) -> None:
+    place("runtime", "run", "stop", place.start("nightly"), "--code", "stalled")
+    (place.root / "b.db").write_text("no backup")
+    refused(place, "store_corrupt", "runtime", "runs", "restore", "b.db")
+    assert place("runtime", "runs", "restore", "missing.db").returncode == 2
+    assert place("runtime", "runs", "back-up").returncode == 2
+    assert place.start("nightly") == "nightly@00000001#2"
+
+
 # ---- the run itself ------------------------------------------------------------------------------------------------
 
 

@@ -1,5 +1,5 @@
-"""`workpacket runtime runs export` and `import`: copy runs and LangGraph threads, move them to another store, or take
-over the threads of other savers.
+"""`workpacket runtime runs export`, `import`, `back-up` and `restore`: copy runs, LangGraph threads and whole stores,
+move them to another store, or take over the threads of other savers.
 """
 
 from __future__ import annotations
@@ -7,13 +7,15 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from workpacket.cli.open_store import answer, one_run
 from workpacket.cli.options import Arguments, usage
 from workpacket.model.canonical import Json
-from workpacket.problem import WorkpacketError
+from workpacket.model.wording import counted
+from workpacket.problem import Problem, WorkpacketError
 from workpacket.report.catalogue import catalogue
 from workpacket.report.terminal import escape
 from workpacket.runtime.errors import LogDamaged, RuntimeFault, VersionConflict
@@ -21,6 +23,7 @@ from workpacket.runtime.langgraph import THREADS, require_langgraph
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.place import is_postgres, store_path, store_url
 from workpacket.runtime.stores.sqlite.access import code_of
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
 from workpacket.runtime.stores.transfer import export_lines, import_lines
 
 SQLITE = b"SQLite format 3\0"  # how a database file begins
@@ -69,7 +72,6 @@ def _move(arguments: Arguments, runtime: Runtime, run: str) -> int:
 def _raw_lines() -> Iterable[str]:
     """Yield the database file as SQL, read by SQLite itself, in case the store's own reader refuses the file."""
     import sqlite3
-    from contextlib import closing
 
     path = store_path(Path.cwd())
     if not path.exists():
@@ -79,6 +81,54 @@ def _raw_lines() -> Iterable[str]:
             yield from connection.iterdump()
     except sqlite3.Error as error:
         raise RuntimeFault(f"{path}: {error}", code=code_of(error)) from None
+
+
+def back_up(arguments: Arguments) -> int:
+    """Copy the whole store while programs go on working."""
+    target, path = _backup_of(arguments), store_path(Path.cwd())
+    from workpacket.runtime.stores.sqlite.repair import back_up as back_up_file
+
+    if not path.exists():
+        raise WorkpacketError("checkpoint_missing", f"store {path} not found", path=str(path))
+    with closing(SQLiteStore(path)) as store:
+        count, problems = len(store.heads()), back_up_file(store, target)
+    text = f"{counted(count, 'run')} backed up to {escape(str(target))}\n"
+    return _told(arguments, text, {"output": str(target), "runs": count}, problems,
+                 then=f"to restore it: workpacket runtime runs restore {shlex.quote(str(target))}")  # fmt: skip
+
+
+def restore(arguments: Arguments) -> int:
+    """Replace the whole store with a backup."""
+    source, path = _backup_of(arguments), store_path(Path.cwd())
+    from workpacket.runtime.stores.sqlite.repair import restore as restore_file
+
+    if not source.is_file():
+        raise usage(arguments.command, "invalid_value", f"{source} is not a file")
+    done = restore_file(path, source, 10.0, damaged=arguments.flag("yes"))
+    text = f"{escape(str(source))} restored\n"
+    text += f"the store before: {escape(str(done.kept))}\n" if done.kept else ""
+    text += "".join(
+        f"{escape(loss.row.name)}: had {loss.had or '?'} events, has {loss.row.version}\n" for loss in done.losses
+    )
+    lost: list[Json] = [{"run": loss.row.name, "had": loss.had, "has": loss.row.version} for loss in done.losses]
+    data: dict[str, Json] = {"restored": str(source), "kept": str(done.kept or ""), "lost": lost}
+    return _told(arguments, text, data, done.problems, then="workpacket runtime doctor")
+
+
+def _backup_of(arguments: Arguments) -> Path:
+    if store_url():
+        message = "only a store in a file is backed up here; on a server, use its own tools, such as pg_dump"
+        raise usage(arguments.command, "conflicting_options", message)
+    if len(arguments.words) != 1:
+        raise usage(arguments.command, "missing_argument", "expected one file: the backup")
+    return Path(arguments.words[0])
+
+
+def _told(arguments: Arguments, text: str, data: dict[str, Json], problems: Sequence[Problem], *, then: str) -> int:
+    text += "".join(f"{problem.code}: {escape(problem.message)}\n" for problem in problems)
+    data["problems"] = [{"code": problem.code, "message": problem.message} for problem in problems]
+    status = max((catalogue()[problem.code].exit_code for problem in problems), default=0)
+    return answer(arguments, text, data, status=status, then=then)
 
 
 def _write(arguments: Arguments, lines: Iterable[str], data: dict[str, Json], then: str = "") -> int:

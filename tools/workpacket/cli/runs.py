@@ -9,7 +9,7 @@ from shlex import quote
 
 from workpacket.bridges.run_links import Disagreement, RunLinks, close, disagreements, settle, state_here
 from workpacket.cli.checking import style_of
-from workpacket.cli.moved_runs import export, export_raw, import_
+from workpacket.cli.moved_runs import back_up, export, export_raw, import_, restore
 from workpacket.cli.open_store import (
     answer,
     json_value,
@@ -419,11 +419,15 @@ ACTIONS = {
     "export": export, "import": import_, "prune": _prune, "verify": _verify,
     "settle": _settle, "unlink": _unlink, "fork": _fork,
 }  # fmt: skip
+# They open the file themselves.
+_WHOLE = {"back-up": back_up, "restore": restore}
 
 
 @refusing
 def run(arguments: Arguments) -> int:
-    action = subcommand(arguments, tuple(ACTIONS))
+    action = subcommand(arguments, (*ACTIONS, *_WHOLE))
+    if action in _WHOLE:
+        return _WHOLE[action](arguments)
     if action == "export" and arguments.flag("raw"):
         return export_raw(arguments)
     with open_runtime(create=action == "import") as runtime:
@@ -457,11 +461,13 @@ RUNS = Command(
     "runs",
     run,
     arguments="list [PREFIX] | show ID | tail ID | diff ID ID | export ID | import FILE | prune | verify [ID]"
-    " | fork ID --at CHECKPOINT --once KEY | settle | unlink ID",
+    " | back-up FILE | restore FILE | fork ID --at CHECKPOINT --once KEY | settle | unlink ID",
     description="""
 A run is named by its id, or by an unambiguous prefix of it. `import` takes over an exported run; or, from a file of
 LangGraph's SqliteSaver or the URL of a PostgresSaver, threads, which also remain there. `prune` removes finished runs
-whose last event is older than some days; without --yes, it only lists them. `fork` begins a new run from a checkpoint
+whose last event is older than some days; without --yes, it only lists them. `back-up` copies the whole store to a file
+while programs go on working, and verifies the copy; `restore` puts it back, keeps the store that it replaces, and says
+what each run lost. `fork` begins a new run from a checkpoint
 of another: everything done before it stays done. A run of a packet is recorded in the
 packet's log, and blocks a verdict while it is unfinished. If a crash left log and store inconsistent, `settle` records
 in the log what the store knows; for a run whose store is gone, a person declares with `unlink` that it is lost, and
@@ -485,7 +491,7 @@ why.""",
         Option("raw", "export: the whole store as SQL, without interpreting it, even if it is from a newer version"),
         Option("thread", "import: only this thread of the database", value="ID", many=True),
         Option("older-than", "prune: days without an event (default: 30)", value="DAYS"),
-        Option("yes", "prune: remove the runs instead of listing them"),
+        Option("yes", "prune: remove the runs instead of listing them; restore: also restore a damaged backup"),
         Option("reason", "unlink: why the run will never be finished", value="TEXT"),
         *ACTING,
     ),
@@ -501,6 +507,8 @@ why.""",
         "workpacket runtime runs import checkpoints.sqlite --thread bill-7",
         "workpacket runtime runs prune --older-than 90 --yes",
         "workpacket runtime runs verify",
+        "workpacket runtime runs back-up runs-2026-03-01.db",
+        "workpacket runtime runs restore runs-2026-03-01.db",
         "workpacket runtime runs settle",
         "workpacket runtime runs unlink WP-1-Parser-v1/nightly@00000003 --reason 'the laptop was stolen'",
     ),

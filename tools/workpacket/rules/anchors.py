@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import cast
 
 from workpacket.documents.document import Text, as_text
@@ -278,8 +279,13 @@ _NO_ROADMAP = lazy_pattern(r"(?i)not (?:just )?(?:the )?roadmap")
 _SECTION_NUMBER = lazy_pattern(r"(?:\u00a7 ?|(?<=[\s(]))(\d+(?:\.\d+){1,6})(?![\w.]*\.md)(?=[\s,;)\]]|\Z)")
 
 
-def anchors_of(document: WorkDocument) -> Iterator[tuple[str, Text]]:
-    """Yield the anchors of a stub or packet, wherever older documents put them."""
+@lru_cache(maxsize=2)
+def anchors_of(document: WorkDocument) -> tuple[tuple[str, Text], ...]:
+    """Return the anchors of a stub or packet, wherever older documents put them."""
+    return tuple(_anchors_of(document))
+
+
+def _anchors_of(document: WorkDocument) -> Iterator[tuple[str, Text]]:
     for placed in document.placed:
         for field in placed.fields:
             if field.name.startswith("spec_anchor"):

@@ -313,8 +313,8 @@ class ItemRepeated(WorkRule):
 
 def _same_item(text: str) -> str:
     """Return what two items have in common if they are the same. Two paths may differ only in case: `justfile`."""
-    words = text.strip("`*_ .;").split()
-    return " ".join(words if len(words) == 1 else [word.casefold() for word in words])
+    bare = text.strip("`*_ .;")
+    return " ".join(bare.casefold().split()) if " " in bare else bare
 
 
 _WITHOUT_REPETITION = frozenset({"done_means", "acceptance_criteria", "in_scope", "in_scope_paths", "out_of_scope"})

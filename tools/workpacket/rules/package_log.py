@@ -13,6 +13,7 @@ from workpacket.documents.work_package import OLDER_LANES, WorkPackage
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, first_lines
+from workpacket.rules.text import instructions_in
 from workpacket.text.blocks import Section, read_items
 from workpacket.text.source import Node
 
@@ -76,6 +77,26 @@ class PackageDoneUnticked(WorkPackageRule):
                 line = document.source.line_and_column(passed.start("passed"))[0]
                 why = f"the log says {passed['passed']!r} (line {line})"
             yield self.fault(open_boxes[0].span, f"{why}, but {count}")
+
+
+class PackageInstructionLeft(WorkPackageRule):
+    """Instruction of a template left in a finished work package
+
+    Either the part was never written, or the instruction was not deleted when it was.
+
+    Remedy: write the part, and delete the instruction.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        lane = document.lane
+        finished = (lane is not None and lane.value in _FINISHED) or _last_acceptance(document) is not None
+        for match in instructions_in(document) if finished else ():
+            # `package_placeholder_left` reports an instruction above the entries that replaced it.
+            if not _DATED.match(document.source.text[match.end() :].lstrip("\r\n")):
+                yield self.fault(match.span("text"), f"finished, but {match['text']!r} is left from the template")
 
 
 # What the activity log says about the package: it was accepted, or went back to work.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from workpacket.documents.packet import Packet, scope_pieces
@@ -93,7 +94,12 @@ class CriterionTicked(PacketRule):
             yield self.fault(boxes[0].span, f"{what} ticked, but the packet is {lanes[0].token}")
 
 
-def criteria_of(document: Packet) -> Iterator[Item]:
+@lru_cache(maxsize=2)
+def criteria_of(document: Packet) -> tuple[Item, ...]:
+    return tuple(_criteria_of(document))
+
+
+def _criteria_of(document: Packet) -> Iterator[Item]:
     for placed in document.placed:
         for field in placed.fields:
             if field.name == "done_means":
@@ -196,6 +202,56 @@ class PacketContentMissing(PacketRule):
                 absent.setdefault(span, []).append(f"{name} is missing{elsewhere(document, *keys)}")
         for span, missing in absent.items():
             yield self.fault(span, f"{'; '.join(missing)}, but the packet is {lanes[0].token}")
+
+
+class RefinementUnnamed(PacketRule):
+    """Packet without a status that names no refinement
+
+    Without a status, nothing else says whether the packet was refined and approved before the work began.
+
+    Remedy: add the status, and REFINEMENT_FILE with the path of the refinement.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        metadata = document.placed_section("metadata")
+        stated = document.status is not None and document.status.value
+        if document.light or stated or metadata is None or document.source.mentions(b"refinement"):
+            return
+        yield self.fault(metadata.section.title_span, "the packet has no status, and names no refinement")
+
+
+class SpecificationUnnamed(PacketRule):
+    """Packet that does not name a version of the specification
+
+    The sections in SPEC_ANCHOR may say something else in each version.
+
+    Remedy: add SPEC_BASELINE with the file of the specification.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        authority = document.placed_section("authority")
+        lanes = document.lanes.named(document.status.value) if document.status is not None else ()
+        if document.light or authority is None or any(lane.may_be_stub or lane.archived for lane in lanes):
+            return
+        fields = {field.name for field in _all_fields(document) if field.value or field.owned}
+        text = document.source.text
+        parts = (one.section for one in document.placed if one.spec.key in _NAMING_SECTIONS)
+        if not fields & _VERSION_FIELDS and not any(_NAMES_A_VERSION.search(text, one.start, one.end) for one in parts):
+            title = authority.section.title_span
+            yield self.fault(title, "no field and no anchor names a version of the specification")
+
+
+_VERSION_FIELDS: Final = frozenset(
+    {"spec_baseline", "spec_target", "spec_current", "spec_target_resolved", "master_spec", "spec_version"}
+)
+_NAMING_SECTIONS: Final = frozenset({"metadata", "technical_refinement", "scope", "authority", "bootstrap"})
+_NAMES_A_VERSION = lazy_pattern(r"(?i)spec\w*_v\d+(?:\.\d+)*\b|SPEC_CURRENT\.md")
 
 
 def _nearly(document: Packet, keys: tuple[str, ...]) -> Section | None:

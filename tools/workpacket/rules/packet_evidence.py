@@ -310,14 +310,16 @@ class CriterionNotAnchored(DocumentRule[Packet]):
     strict_severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Problem]:
-        anchored = {number for _, text in anchors_of(document) for number in _ANY_NUMBER.findall(text.value)}
-        for item in criteria_of(document) if anchored else ():
-            for match in _SPEC_SECTION.finditer(item.text):
-                number = match["number"]
-                near = any(_contains(one, number) or _contains(number, one) for one in anchored)
-                if not near:
-                    yield self.fault(item.span, f"{number} is not among the anchors")
-                    return
+        # Few criteria name a section, and looking for the sign or the word takes a fraction of the time.
+        cited = [item for item in criteria_of(document) if "\u00a7" in item.text or "spec" in item.text.lower()]
+        found = [(item, match["number"]) for item in cited for match in _SPEC_SECTION.finditer(item.text)]
+        anchors = anchors_of(document) if found else ()
+        anchored = {number for _, text in anchors for number in _ANY_NUMBER.findall(text.value)}
+        for item, number in found if anchored else ():
+            near = any(_contains(one, number) or _contains(number, one) for one in anchored)
+            if not near:
+                yield self.fault(item.span, f"{number} is not among the anchors")
+                return
 
 
 _ANY_NUMBER = lazy_pattern(r"(?<![\w.])\d+(?:\.\d+)+(?![\w]|\.\d)")
@@ -378,8 +380,13 @@ _CODE_FILE = lazy_pattern(
 )
 
 
+_TARGET = lazy_pattern(
+    r"(?m)(?:^|(?<=\r))[ \t>*+-]*Target File[*_`]*[ \t]*:[*_` \t]*(?P<path>(?!\.GOV/|docs/|path/)[\w./-]+\.\w+)"
+)
+
+
 class ReportBeyondScope(ReportRule):
-    """Report about files outside the packet's scope
+    """Report or manifest about files outside the packet's scope
 
     Either the work changed files that the packet does not allow, or the report is about other work.
 
@@ -390,12 +397,15 @@ class ReportBeyondScope(ReportRule):
     strict_severity = "info"
 
     def check(self, document: Packet) -> Iterator[Problem]:
-        entries = [path for entry in document.in_scope_paths if (path := pattern_of(entry.value))]
-        checked = _checked(document) if entries and verdicts(document) else {}
+        checked = _checked(document) if verdicts(document) else {}
+        if "Target File" in document.source.text:
+            targets = _TARGET.finditer(document.source.text)
+            checked = {match["path"]: match.span("path") for match in targets} | checked
+        entries = [path for entry in document.in_scope_paths if (path := pattern_of(entry.value))] if checked else []
         folders = tuple(f"{entry.rstrip('/')}/" for entry in entries)
         # Most files are listed as they are; a pattern takes longer.
         other = [path for path in checked if path not in entries and not path.startswith(folders)]
-        beyond = outside(other, entries) if other else []
+        beyond = outside(other, entries) if entries and other else []
         if beyond:
             more = f", nor {len(beyond) - 1} more" if len(beyond) > 1 else ""
             yield self.fault(checked[beyond[0]], f"IN_SCOPE_PATHS does not contain {beyond[0]}{more}")
@@ -415,11 +425,6 @@ def _checked(document: Packet) -> dict[str, tuple[int, int]]:
 _SAYS_CHECKED = ("iles Checked", "iles checked", "ILES CHECKED", "iles Reviewed", "iles reviewed", "iles Examined")
 
 
-_TARGET = lazy_pattern(
-    r"(?m)(?:^|(?<=\r))[ \t>*+-]*Target File[*_`]*[ \t]*:[*_` \t]*(?P<path>(?!\.GOV/|docs/|path/)[\w./-]+\.\w+)"
-)
-
-
 class ManifestUnchecked(ReportRule):
     """Changed file that the report does not list as checked
 
@@ -432,7 +437,7 @@ class ManifestUnchecked(ReportRule):
     strict_severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Problem]:
-        checked = _checked(document) if "Target File" in document.source.text and verdicts(document) else {}
+        checked = _checked(document) if verdicts(document) and "Target File" in document.source.text else {}
         found = {match["path"]: match for match in _TARGET.finditer(document.source.text)} if checked else {}
         absent = [match for path, match in found.items() if path not in checked]
         if absent and len(absent) < len(found):
@@ -462,8 +467,10 @@ class TestPlanFailed(ReportRule):
 
     def check(self, document: Packet) -> Iterator[Problem]:
         said = verdicts(document)
+        if not said or said[-1]["verdict"].upper() != "PASS":
+            return
         plan = next((one for one in document.outline.walk() if one.name.startswith("test_plan")), None)
-        if plan is None or not said or said[-1]["verdict"].upper() != "PASS":
+        if plan is None:
             return
         text = document.source.text
         for command in dict.fromkeys(
@@ -507,8 +514,9 @@ class EvidenceWithoutCodes(ReportRule):
         placed = document.placed_section("evidence")
         if placed is None or document.light or document.evidence_blocks:
             return
-        found = list(_ITEM_COMMAND.finditer(document.source.text, placed.section.start, placed.section.end))
-        if found and "exit" not in document.source.text[placed.section.start : placed.section.end].lower():
+        text = document.source.text[placed.section.start : placed.section.end]
+        found = _ITEM_COMMAND.findall(text) if "```" in text else []
+        if found and "exit" not in text.lower():
             count = "none of the commands has" if len(found) > 1 else "the command does not have"
             yield self.fault(placed.section.title_span, f"{count} an exit code")
 
@@ -533,10 +541,10 @@ class CriterionWithoutRow(ReportRule):
     strict_severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Problem]:
-        told = document.source.mentions(*_TABLE_HEADS) and verdicts(document)
+        told = verdicts(document) and document.source.mentions(*_TABLE_HEADS)
         tables = list(_CRITERIA_TABLE.finditer(document.source.text)) if told else []
         rows = [_quoted(row.split("|")[1]) for table in tables for row in table["rows"].splitlines() if "|" in row[1:]]
-        said = [(item, _quoted(item.text)) for item in criteria_of(document)]
+        said = [(item, _quoted(item.text)) for item in criteria_of(document)] if rows else []
         absent = [item for item, text in said if text and not any(_akin(text, row) for row in rows)]
         # A table with few of them is about something else.
         if rows and absent and len(absent) * 2 <= len(said):

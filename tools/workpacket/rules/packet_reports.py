@@ -16,6 +16,7 @@ from workpacket.problem import Problem
 from workpacket.rules.packet import criteria_of
 from workpacket.rules.rule import DocumentRule
 from workpacket.rules.structured import PLACEHOLDER, says_something
+from workpacket.rules.text import instructions_in
 from workpacket.text.blocks import Section, normal_key, read_fields
 
 # A verdict, or the words in its place.
@@ -370,13 +371,13 @@ class ManifestIncomplete(ReportRule):
 
     def check(self, document: Packet) -> Iterator[Problem]:
         text = document.source.text
+        accepted = _is_finished(document) or any(match["verdict"].upper() == "PASS" for match in verdicts(document))
         gates = list(_OPEN_GATE.finditer(text, *_span_of(_validation(document)))) if "[ ]" in text else []
-        if gates and _is_finished(document):
+        if gates and accepted:
             more = f", nor {len(gates) - 1} more" if len(gates) > 1 else ""
-            yield self.fault(
-                gates[0].span("name"), f"the gate {gates[0]['name']} is not ticked{more}, but the work is done"
-            )
-        if "Lint Results" not in document.source.text or not _is_finished(document):
+            why = "the work is done" if _is_finished(document) else "a verdict is PASS"
+            yield self.fault(gates[0].span("name"), f"the gate {gates[0]['name']} is not ticked{more}, but {why}")
+        if "Lint Results" not in document.source.text or not accepted:
             return
         for match in _EMPTY_FIELDS.finditer(document.source.text):
             count = len(match[0].splitlines())
@@ -416,6 +417,22 @@ class OpenQuestions(ReportRule):
         for match in _QUESTIONS.finditer(document.source.text):
             if not _ANSWERED.search(match["items"]):
                 yield self.fault(match.span("label"), "these questions are open, but the work is done")
+
+
+class InstructionLeft(ReportRule):
+    """Instruction of a template left in finished work
+
+    Either the part was never written, or the instruction was not deleted when it was.
+
+    Remedy: write the part, and delete the instruction.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        for match in instructions_in(document) if _is_finished(document) else ():
+            yield self.fault(match.span("text"), f"the work is done, but {match['text']!r} is left from the template")
 
 
 _REMARK = lazy_pattern(r"\([^()]*\)")

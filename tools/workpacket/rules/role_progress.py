@@ -17,6 +17,7 @@ from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, RepositoryRule, repeated
 from workpacket.rules.settings import SETTINGS, phases_of
 from workpacket.rules.structured import says_something
+from workpacket.text.formats import date_time
 from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
 
@@ -208,6 +209,32 @@ class RoleNoteTime(RoleRule):
         if without:
             more = f", nor do {len(without) - 1} more" if len(without) > 1 else ""
             yield self.fault(without[0].span, f"this note does not begin with [HH:MM]{more}")
+
+
+_CLOCK = lazy_pattern(r"\[ ?(?P<time>(?:[01][0-9]|2[0-3]):[0-5][0-9])")
+
+
+class RoleUpdatedEarly(RoleRule):
+    """Role checkpoint that is older than its last note
+
+    `resume` shows the time in `updated`, so the role seems to have stopped earlier than it did.
+
+    Remedy: set `updated` to the time of the last note.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: RoleProgress) -> Iterator[Problem]:
+        text = document.updated if document.is_checkpoint else None
+        if text is None or date_time(said := without_quotes(document.source, text).value):
+            return
+        times = [match["time"] for item in document.notes() if (match := _CLOCK.match(item.text))]
+        updated = said[len("2026-01-31T") :][: len("09:30")]
+        # Times that go back continue on another day. A date to which a time was added has that of midnight.
+        known = times == sorted(times) and (updated != "00:00" or times[:1] < ["01:00"])
+        if known and times and times[-1] > updated:
+            yield self.fault(text.span, f"updated is {updated}, but the last note is of {times[-1]}")
 
 
 _LEFT = frozenset({"remaining_work", "remaining_tasks", "remaining_steps", "not_done_yet", "still_to_do", "todo"})

@@ -503,10 +503,7 @@ class ItemEmpty(StructuredRule):
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         text = document.source.text
-        # Looking for the ends of such lines takes a fraction of the time.
-        line_ends = "\n\r" if "\r" in text else "\n"
-        ends = (at for mark in _BARE_MARKS for end in line_ends for at in places_of(f"{mark}{end}", text))
-        if not any(not text[max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1 : at].strip() for at in ends):
+        if not (_BARE_MARK_ANY_END if "\r" in text else _BARE_MARK).search(text):
             return
         for one in (block for block in document.every_block if block.kind in LISTS and len(block.children) > 1):
             empty = [item for item in one.children if not item.children]
@@ -514,4 +511,6 @@ class ItemEmpty(StructuredRule):
                 yield self.fault((empty[0].start, empty[0].start + 1), "this item is empty")
 
 
-_BARE_MARKS = ("-", "- ", "*", "* ")
+# A pattern that begins with one character is much faster.
+_BARE_MARK = lazy_pattern(r"\n[ \t]*[-*+][ \t]*(?=\n|\Z)")
+_BARE_MARK_ANY_END = lazy_pattern(r"[\r\n][ \t]*[-*+][ \t]*(?=[\r\n]|\Z)")

@@ -423,6 +423,9 @@ def _is_code(document: StructuredDocument, position: int) -> bool:
     return fenced or document.source.text.count("`", start, position) % 2 == 1
 
 
+_CODE = lazy_pattern(r"\[[A-Z]+-[0-9A-Z]+\]")
+
+
 class SectionDuplicate(StructuredRule):
     """Duplicate section
 
@@ -433,7 +436,8 @@ class SectionDuplicate(StructuredRule):
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         single = (placed for placed in document.placed if not placed.spec.repeatable)
-        for placed, earlier in repeated(single, lambda placed: placed.spec.key):
+        # A code in brackets names the clause of a protocol for which a section is there: `VALIDATION [CX-623]`.
+        for placed, earlier in repeated(single, lambda placed: (placed.spec.key, *_CODE.findall(placed.section.title))):
             message = f"the {placed.spec.heading} section is already on line {earlier.section.line}"
             yield self.fault(placed.section.title_span, message, hint="merge the sections")
 

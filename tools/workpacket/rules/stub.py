@@ -250,11 +250,12 @@ class ChecklistLength(StubRule):
     def check(self, document: Stub) -> Iterator[Problem]:
         placed = document.placed_section("activation_checklist")
         count = len(checklist(document))
-        absent = _absent_steps(document) if count != CHECKLIST_LENGTH else []
+        if placed is None or document.is_older or count == CHECKLIST_LENGTH:
+            return
+        absent = _absent_steps(document)
         said = {item.text.casefold() for item in checklist(document)}
         # A repository may ask for more steps, but not for the same one twice.
-        extended = count > CHECKLIST_LENGTH and not absent and len(said) == count
-        if placed is not None and not document.is_older and count != CHECKLIST_LENGTH and not extended:
+        if count < CHECKLIST_LENGTH or absent or len(said) < count:
             without = f"; missing: {', '.join(absent)}" if absent else ""
             message = f"the checklist has {count} items instead of {CHECKLIST_LENGTH}{without}"
             yield self.fault(placed.section.title_span, message)

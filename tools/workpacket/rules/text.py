@@ -11,6 +11,10 @@ from workpacket.problem import Location, Problem
 from workpacket.rules.rule import DocumentRule, first_lines
 from workpacket.text.source import Source, TextRun, fix_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.documents.structured import FrontMatterDocument, StructuredDocument
+
 _LONE_SURROGATES = lazy_pattern("[\udc80-\udcff]+")
 # Also characters without a width that no script needs; joiners are part of words and emoji.
 _CONTROLS = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u200b\u2060\ufeff]+")
@@ -68,6 +72,35 @@ def places_of(words: str, text: str, start: int = 0) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(words, at + 1)
+
+
+# What a template says about a part that is written later, alone on a line: `(To be completed after the review)`.
+_INSTRUCTION = lazy_pattern(
+    r"(?im)(?:^|(?<=\r))[ \t>]*(?:[-*+][ \t]+)?[*_`]*(?P<text>\((?:(?:to|will|must|should) be (?:completed"
+    r"|filled(?: in| out)?|populated|provided|added|written|updated|recorded|determined)"
+    r"|fill (?:in|this|out)|replace (?:this|with)|complete this|populated (?:at|during|when|once))\b"
+    r"[^()\r\n]{0,100}\))[*_`]*[ \t.:]*(?=[\r\n]|\Z)"
+)
+_INSTRUCTS = (
+    *(b"(to be ", b"(will be ", b"(must be ", b"(should be "),
+    *(b"(fill ", b"(replace ", b"(complete this", b"(populated "),
+)
+_ABOUT_OTHER_WORK = lazy_pattern(r"(?i)\bWP-?\d|\bfollow-?up|\blater\b|\bnext\b|\bseparate|\bpost-merge\b")
+
+
+def instructions_in(document: StructuredDocument | FrontMatterDocument) -> Iterator[re.Match[str]]:
+    """Yield the instructions of a template that are left in a text, outside of code."""
+    if not document.source.mentions(*_INSTRUCTS):
+        return
+    code = [(block.start, block.line, block.end_line) for block in document.every_block if block.kind in _CODE]
+    for match in _INSTRUCTION.finditer(document.source.text):
+        line = document.source.line_and_column(match.start("text"))[0]
+        quoted = any(first <= line <= last for _, first, last in code)
+        if not quoted and not _ABOUT_OTHER_WORK.search(match["text"]):
+            yield match
+
+
+_CODE = frozenset({"fence", "code", "html"})
 
 
 def said_already(document: Document, *codes: str) -> bool:

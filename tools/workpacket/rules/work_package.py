@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from workpacket.documents.document import without_quotes
+from workpacket.documents.structured import items_of_section, walk_items
 from workpacket.documents.work_package import OLDER_LANES, WorkPackage
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId
@@ -215,6 +216,28 @@ class PackageSubtaskUnlisted(WorkPackageRule):
                 yield self.fault(text.span, f"{text.value} is not in the front matter's subtask list")
 
 
+class PackageSubtaskEmpty(WorkPackageRule):
+    """Heading of a subtask without text
+
+    The heading names what to do, but not how, nor when it is done.
+
+    Remedy: describe the subtask below its heading.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        ids = {text.start: text.value for text in document.subtask_headings}
+        headed = [(section, ids[at]) for section in document.sections() if (at := section.title_span[0]) in ids]
+        told = {name for section, name in headed if section.blocks or section.subsections}
+        # A package may list its subtasks by title only.
+        empty = [(section, name) for section, name in headed if name not in told] if told else []
+        if empty:
+            names = ", ".join(name for _, name in empty)
+            yield self.fault(empty[0][0].title_span, f"nothing is written below the heading of {names}")
+
+
 _VARIABLE = lazy_pattern(r"\{\{|\}\}")
 # The line of a template above the entries that replace it, and the agent of an entry.
 _LOG_TO_FILL = lazy_pattern(
@@ -303,6 +326,12 @@ class PackageRequirementUnlisted(WorkPackageRule):
             if match is not None and match["id"] not in listed and match["id"][:2] in {each[:2] for each in listed}:
                 start = section.title_span[0] + match.start("id")
                 yield self.fault((start, start + len(match["id"])), f"{match['id']} is not in requirement_refs")
+        for section in document.sections() if listed else ():
+            done = "definition_of_done" in section.name and "(" in document.source.text[section.start : section.end]
+            for item in walk_items(items_of_section(document.source, section)) if done else ():
+                for match in _REQUIREMENT.finditer(item.text):
+                    if match["id"] not in listed and match["id"][:2] in {each[:2] for each in listed}:
+                        yield self.fault(item.span, f"{match['id']} is not in requirement_refs")
 
 
 _FILES_LINE = lazy_pattern(r"(?:- )?(?:\*\*)?Files?(?:\*\*)?: (?P<said>[^\r\n]+)")
@@ -373,7 +402,7 @@ class PackageRequirementUnaddressed(WorkPackageRule):
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         listed = [text for text in document.texts_at("requirement_refs") if _REQUIREMENT_ID.fullmatch(text.value)]
-        if len(listed) < 2:
+        if not listed:
             return
         named: set[str] = set()
         for match in _REQUIREMENT_RANGE.finditer(document.source.text, document.body):
@@ -385,7 +414,10 @@ class PackageRequirementUnaddressed(WorkPackageRule):
         }
         silent = [text for text in listed if without_zeros[text.value] not in named]
         # A text that names few of them does not use the ids.
-        if silent and len(silent) * 2 <= len(listed):
+        if len(silent) == len(listed):
+            which = f"any of the {len(listed)} requirements" if len(listed) > 1 else listed[0].value
+            yield self.fault(silent[0].span, f"the text of the package does not mention {which}")
+        elif silent and len(silent) * 2 <= len(listed):
             names = ", ".join(text.value for text in silent)
             yield self.fault(silent[0].span, f"the text of the package does not mention {names}")
 

@@ -446,25 +446,28 @@ def problems_of(store: Store) -> tuple[Problem, ...]:
 
 
 def contents_of(store: Store) -> list[Problem]:
-    """Read and verify every event and payload."""
+    """Read and verify every event and payload, one after the other: only the index is held as a whole."""
     problems: list[Problem] = []
-    kept: list[Event] = []
-    for head in store.heads():
-        problems += stream_problems(store, head.stream, kept)
-    return problems + _index(store, kept)
+    wanted = index_of(event for head in store.heads() for event in _intact(store, head.stream, problems))
+    return problems + _index(store, set(wanted.values()))
 
 
-def stream_problems(store: Store, stream: str, kept: list[Event] | None = None) -> list[Problem]:
-    """Return the problems of one stream; its sound events are added to `kept`."""
+def stream_problems(store: Store, stream: str) -> list[Problem]:
+    """Return the problems of one stream."""
     problems: list[Problem] = []
+    for _ in _intact(store, stream, problems):
+        pass
+    return problems
+
+
+def _intact(store: Store, stream: str, problems: list[Problem]) -> Iterator[Event]:
+    """Yield the intact events of a stream; what is wrong with it is added to `problems`."""
     try:
         for event in store.read(stream):
-            if kept is not None:
-                kept.append(event)
+            yield event
             problems += _payload(store, event)
     except RuntimeFault as fault:
         problems.append(Problem(fault.code, fault.message))
-    return problems
 
 
 def _payload(store: Store, event: Event) -> list[Problem]:
@@ -477,8 +480,7 @@ def _payload(store: Store, event: Event) -> list[Problem]:
     return []
 
 
-def _index(store: Store, events: list[Event]) -> list[Problem]:
-    wanted: set[IndexEntry] = set(index_of(events).values())
+def _index(store: Store, wanted: set[IndexEntry]) -> list[Problem]:
     kinds = {entry.kind for entry in wanted} | set(store.index_kinds())
     present = {entry for kind in kinds for entry in store.entries(kind)}
     if wanted == present:

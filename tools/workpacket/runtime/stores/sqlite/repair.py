@@ -1,30 +1,39 @@
-"""Rebuild a damaged file: copy its data, and recompute everything that is derived.
+"""What is done with the whole file of a store: back it up, restore it, and rebuild a damaged one.
 
-The derived data are the index, SQLite's secondary indexes, the number of streams, and the leases, which only say who is
-at work. Events and payloads that can be read are copied verbatim; their hashes are compared when they are read, as
-always. The table of streams says which events must exist, so a file in which that table is damaged cannot be rebuilt.
-The old file is kept.
+A backup is copied by SQLite as it was at one moment, while programs go on writing, and read to its end before it has
+its name. A restored backup takes the file's place, while the side file stays: it says what each run lost.
+
+Rebuilding copies the data, and recomputes everything that is derived: the index, SQLite's secondary indexes, the number
+of streams, and the leases, which only say who is at work. Events and payloads that can be read are copied verbatim;
+their hashes are compared when they are read, as always. The table of streams says which events must exist, so a file in
+which that table is damaged cannot be rebuilt. The old file is kept.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from workpacket.runtime.errors import RuntimeFault, StoreCorrupt
+from workpacket.problem import Problem, WorkpacketError
+from workpacket.runtime.errors import NewerSchema, RuntimeFault, StoreCorrupt
 from workpacket.runtime.records.events import Event, entry_of, verified
 from workpacket.runtime.records.jcs import address_of
-from workpacket.runtime.stores.sqlite.files import SideFile, sync_folder
+from workpacket.runtime.stores.contract import lease_held
+from workpacket.runtime.stores.sqlite.files import SideFile, prepare_folder, sync_folder
 from workpacket.runtime.stores.sqlite.reader import EFFECT_TYPES, EVENT_COLUMNS
 from workpacket.runtime.stores.sqlite.rows import (
+    APPLICATION_ID,
     LEASE_COLUMNS,
     STREAM_COLUMNS,
     LeaseRow,
     StreamRow,
+    application_id,
     checked_lease,
     checked_stream,
     migrate,
@@ -34,12 +43,113 @@ from workpacket.runtime.stores.sqlite.rows import (
     put_stream,
     row_crc,
 )
+from workpacket.runtime.stores.sqlite.store import LEAP, Loss, SQLiteStore, end_leases, examine
 
 _EVENT = f"SELECT position, {EVENT_COLUMNS} FROM events WHERE position"
 _PAYLOAD = "SELECT id, digest, bytes FROM payloads WHERE id"
 _FARTHEST = 1 << 40
-# A lease that cannot be read may have a token above the last one that was used.
-_LEAP = 1 << 20
+
+
+class PutBack(NamedTuple):
+    """The result: the path of the file that was replaced, if there was one, what each run lost, and what is damaged in
+    the backup.
+    """
+
+    kept: Path | None
+    losses: tuple[Loss, ...]
+    problems: tuple[Problem, ...]
+
+
+def back_up(store: SQLiteStore, target: Path) -> tuple[Problem, ...]:
+    """Copy the store, as it is at this moment, to a new file, and return what is damaged in it."""
+    if store.access.newer:
+        raise NewerSchema(f"{store.access.path} has schema {store.access.newer}, which this version cannot verify")
+    if target.exists():
+        raise WorkpacketError("file_unwritable", f"{target} exists already", hint="give a name that is free")
+    # In the store's own folder: the target may be on a file system on which no store can be opened.
+    with TemporaryDirectory(prefix="backup-", dir=store.access.path.parent) as folder:
+        copy = Path(folder) / "runs.db"
+        with closing(sqlite3.connect(copy, isolation_level=None)) as made, store.access.reading as db:
+            db.backup(made)
+        problems = _problems_of(copy)
+        with closing(sqlite3.connect(copy, isolation_level=None)) as made:
+            made.execute("PRAGMA journal_mode = DELETE")  # one file, which can also be read where nothing is written
+        _write(copy, target)
+    return problems
+
+
+def restore(path: Path, backup: Path, timeout: float, *, damaged: bool = False) -> PutBack:
+    """Put a copy of the backup in the place of the store, and record in each run what it lost. Processes that have the
+    store open are refused afterwards; a run that is being worked on prevents it. A damaged backup is restored only with
+    `damaged`.
+    """
+    prepare_folder(path.parent)
+    side = SideFile(path.with_name(f"{path.name}.lock"))
+    try:
+        with TemporaryDirectory(prefix="restored-", dir=path.parent) as folder:
+            copy = Path(folder) / "runs.db"
+            _write(backup, copy)
+            problems = _problems_of(copy)
+            if problems and not damaged:
+                hint = "restore another backup, or add --yes to restore what is whole in this one"
+                raise StoreCorrupt(f"{backup} is damaged: {problems[0].message}", hint=hint)
+            _require_idle(path)
+            with closing(sqlite3.connect(copy)) as db, db:
+                end_leases(db)
+            if path.exists():
+                shutil.copymode(path, copy)
+            side.lock(timeout)
+            kept = _swapped(path, copy, "replaced") if path.exists() else None
+            if kept is None:
+                copy.rename(path)
+                sync_folder(path.parent)
+    finally:
+        side.close()
+    with closing(SQLiteStore(path, timeout=timeout, accept_rollback=True)) as store:
+        return PutBack(kept, store.losses, problems)
+
+
+def _problems_of(copy: Path) -> tuple[Problem, ...]:
+    """Verify a file that has no side file, as the store that it is."""
+    try:
+        with closing(sqlite3.connect(copy, isolation_level=None)) as db:
+            mark = application_id(db)
+        if mark != APPLICATION_ID:
+            raise StoreCorrupt("this file is not a backup of a run store", hint="give the file that `back-up` wrote")
+        with closing(SQLiteStore(copy)) as store:
+            return examine(store)
+    except sqlite3.Error as error:
+        raise StoreCorrupt(f"this file is not a backup of a run store: {error}") from error
+
+
+def _require_idle(path: Path) -> None:
+    if not path.exists():
+        return
+    try:
+        with closing(SQLiteStore(path)) as store:
+            leases = store.leases()
+    except RuntimeFault:
+        return  # its leases cannot be read, and no process can go on with it either
+    for lease in leases:
+        raise lease_held(lease.stream, lease.holder, lease.token, lease.seconds_left)
+
+
+def _write(source: Path, target: Path) -> None:
+    """Copy a file to a name that is free. It has that name only once all of it is on the disk."""
+    partial = target.with_name(f"{target.name}.partial")
+    try:
+        with (
+            source.open("rb") as old,
+            open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as new,
+        ):
+            shutil.copyfileobj(old, new, 1 << 20)
+            new.flush()
+            os.fsync(new.fileno())
+        partial.rename(target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    sync_folder(target.absolute().parent)
 
 
 class Rebuilt(NamedTuple):
@@ -63,7 +173,7 @@ def rebuild(path: Path, now: int, timeout: float) -> Rebuilt:
             rows = _streams(old)
             with closing(sqlite3.connect(new, isolation_level=None)) as made:
                 damaged = _copied(old, made, rows, now)
-        kept = _swapped(path, new)
+        kept = _swapped(path, new, "damaged")
     except sqlite3.Error as error:
         raise StoreCorrupt(f"{path} cannot be rebuilt: {error}", hint="restore it from a backup") from error
     finally:
@@ -160,7 +270,7 @@ def _copy_lease(old: sqlite3.Connection, made: sqlite3.Connection, row: StreamRo
         if found is not None:
             put_lease(made, checked_lease(found))
     except (sqlite3.Error, UnicodeDecodeError, StoreCorrupt):
-        put_lease(made, LeaseRow(row.name, row.fence + _LEAP, "", 0, ""))
+        put_lease(made, LeaseRow(row.name, row.fence + LEAP, "", 0, ""))
 
 
 def _copy_lost_names(old: sqlite3.Connection, made: sqlite3.Connection) -> None:
@@ -170,10 +280,10 @@ def _copy_lost_names(old: sqlite3.Connection, made: sqlite3.Connection) -> None:
     made.executemany("INSERT INTO lost_streams VALUES(?, ?, ?)", old.execute("SELECT * FROM lost_streams").fetchall())
 
 
-def _swapped(path: Path, new: Path) -> Path:
-    """Replace the old file with the new one; the old file is kept with its log."""
-    number = next(n for n in range(1, 10_000) if not path.with_name(f"{path.name}.damaged-{n}").exists())
-    kept = path.with_name(f"{path.name}.damaged-{number}")
+def _swapped(path: Path, new: Path, what: str) -> Path:
+    """Replace the old file with the new one; the old file is kept with its log, and `what` it was is in its name."""
+    number = next(n for n in range(1, 10_000) if not path.with_name(f"{path.name}.{what}-{n}").exists())
+    kept = path.with_name(f"{path.name}.{what}-{number}")
     real = Path(os.path.realpath(path))
     os.link(real, kept)
     log = Path(f"{real}-wal")

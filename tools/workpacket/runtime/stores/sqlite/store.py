@@ -58,11 +58,13 @@ from workpacket.runtime.stores.sqlite.reader import EFFECT_TYPES, EVENT_COLUMNS,
 from workpacket.runtime.stores.sqlite.rows import (
     DERIVED,
     LARGEST_VERSION,
+    LEASE_COLUMNS,
     STREAM_COLUMNS,
     STREAM_SHIFT,
     LeaseRow,
     StreamRow,
     add_stream,
+    checked_lease,
     checked_stream,
     forget_derived,
     place_of,
@@ -74,6 +76,8 @@ from workpacket.runtime.stores.sqlite.rows import (
 )
 
 ACTOR = "workpacket"
+# How far the tokens of leases leap where the newest one is unknown.
+LEAP = 1 << 20
 _LOST = "CREATE TABLE IF NOT EXISTS lost_streams(name BLOB PRIMARY KEY, had INTEGER NOT NULL, crc INTEGER NOT NULL)"
 
 
@@ -84,6 +88,14 @@ class Loss(NamedTuple):
 
     row: StreamRow
     had: int | None
+
+
+def end_leases(db: sqlite3.Connection) -> None:
+    """End all leases of an older copy. Their holders wrote to the newer file, and had tokens that this one lacks: none
+    is handed out twice.
+    """
+    for row in [checked_lease(columns) for columns in db.execute(f"SELECT {LEASE_COLUMNS} FROM leases").fetchall()]:
+        put_lease(db, LeaseRow(row.name, row.token + LEAP, "", 0, ""))
 
 
 def accept_loss(store: SQLiteStore, now: int) -> tuple[Loss, ...]:
@@ -98,6 +110,7 @@ def accept_loss(store: SQLiteStore, now: int) -> tuple[Loss, ...]:
             data = jcs_text({"had": loss.had, "has": loss.row.version})
             request = Append(loss.row.name, (NewEvent("rolled_back", data),), random_id(), 1, ACTOR, now, now)
             store.keep(loss.row, events_to_store(request, loss.row.version, loss.row.hash), ())
+        end_leases(db)
         _keep_lost_names(db, rows, reached)
         (last,) = db.execute("SELECT max(position) FROM events").fetchone()
         ends = [checked_stream(columns) for columns in db.execute(f"SELECT {STREAM_COLUMNS} FROM streams").fetchall()]
